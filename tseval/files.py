@@ -79,7 +79,6 @@ def how_to_raise(limit: str) -> str:
 
 @lru_cache(maxsize=8)
 def _parsed(text: str) -> Limits:
-    """Read `NAME=NUMBER,...`."""
     known = {field.name for field in fields(Limits)}
     raised: dict[str, int] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):

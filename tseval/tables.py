@@ -184,16 +184,9 @@ def open_table(
     return _opened(path, read(path, encoding), headed)
 
 
-def read_table(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Give every row of a table, as texts, with its place."""
-    _, names, rows = open_table(path)
-    for place, cells in rows:
-        yield place, dict(zip(names, cells, strict=True))
-
-
-def read_tsv(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Give every row of a table with a header, as texts, with its place. Quotes are ordinary characters."""
-    _, names, rows = _opened(path, _tsv_rows(path))
+def read_table(path: Path, quotes: bool = True) -> Iterator[tuple[str, dict[str, str]]]:
+    """Give every row of a table, as texts, with its place; of `.tsv`, quotes may be ordinary characters."""
+    _, names, rows = open_table(path) if quotes else _opened(path, _tsv_rows(path))
     for place, cells in rows:
         yield place, dict(zip(names, cells, strict=True))
 
@@ -201,8 +194,8 @@ def read_tsv(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
 def _opened(path: Path, rows: Iterator[Row], headed: bool = True) -> tuple[str, list[str], Iterator[Row]]:
     place, header = next(rows, (f"{path}:1", []))
     if not headed:
-        names = [str(number) for number in range(1, len(header) + 1)]
-        return place, names, _of_length(chain([(place, header)], rows), header, 0)
+        numbers = [str(number) for number in range(1, len(header) + 1)]
+        return place, numbers, _of_length(chain([(place, header)], rows), header, 0)
     names = [name.strip() for name in header]
     index = 1 if len(names) > 1 and not names[0] else 0
     if "" in names[index:] or len(set(names)) < len(names):

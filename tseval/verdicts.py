@@ -133,7 +133,6 @@ def _whole(rows: dict[str, NDArray[np.int64]]) -> NDArray[np.bool_]:
 def _rows_by_label(
     suite: Suite, rows: NDArray[np.int64]
 ) -> Iterator[tuple[Case, dict[str, NDArray[np.int64]]]]:
-    """Give each case with the rows of its sentences among the scored ones, by label."""
     for case in suite.cases:
         by_label = rows[: case.n_items * len(case.labels)].reshape(len(case.labels), case.n_items)
         rows = rows[by_label.size :]
@@ -192,6 +191,5 @@ def _feature_types(suite: Suite) -> dict[str, pa.DataType]:
 
 
 def _factor_types(suite: Suite) -> dict[str, pa.DataType]:
-    """Collect the columns of the lexical factors of all cases, in order of appearance."""
     names = (name for case in suite.cases for name in case.entries.column_names)
     return {f"{name}{ENTRY}": ENTRIES for name in names}

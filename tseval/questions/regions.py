@@ -323,10 +323,8 @@ class Regions(Question):
         sign = {"<": -1.0, ">": 1.0}.get(formula.operator)
         better, worse = np.full((2, n_items), np.nan)
         if sign is not None:
-            better, worse = (
-                np.broadcast_to(sign * values(side, surprisal), n_items)
-                for side in (formula.left, formula.right)
-            )
+            sides = (sign * values(side, surprisal) for side in (formula.left, formula.right))
+            better, worse = (np.broadcast_to(side, n_items) for side in sides)
         return Decided(str(prediction), better, worse, correct, undecidable)
 
     def _unknown(
@@ -360,20 +358,18 @@ class Regions(Question):
         seen = [(scored.looks[rows[one.condition]], *self.span(one)) for _, one in signed]
         nothing: NDArray[np.bool_] = np.ones(len(next(iter(rows.values()))), dtype=np.bool_)
         for own in seen:
-            same = [
-                np.logical_and.reduce([a == b for a, b in zip(own, other, strict=True)]) for other in seen
-            ]
+            equal = ([a == b for a, b in zip(own, other, strict=True)] for other in seen)
+            same = [np.logical_and.reduce(parts) for parts in equal]
             nothing &= np.sum([sign * one for (sign, _), one in zip(signed, same, strict=True)], axis=0) == 0
         return nothing
 
     def compared(self) -> list[Region]:
         """List the regions that predictions refer to, each once under all its conditions, in their order."""
-        formulas = [parse(prediction.formula) for prediction in self.predictions]
-        parts = (part for formula in formulas for part in parts_of(formula))
-        found = dict.fromkeys(part for part in parts if isinstance(part, Region))
-        places = list(dict.fromkeys(region.place for region in found))
+        parts = (part for one in self.predictions for part in parts_of(parse(one.formula)))
+        regions = dict.fromkeys(part for part in parts if isinstance(part, Region))
+        places = list(dict.fromkeys(region.place for region in regions))
         labels = self.lengths.column_names
-        return sorted(found, key=lambda one: (places.index(one.place), labels.index(one.condition)))
+        return sorted(regions, key=lambda one: (places.index(one.place), labels.index(one.condition)))
 
     def span(self, region: Region) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Say where a region stands in its sentences: words before it and words in it, (items,) each."""
@@ -391,7 +387,6 @@ class Regions(Question):
     def _surprisal(
         self, words: WordScores, rows: NDArray[np.int64], condition: str, place: RegionPlace
     ) -> NDArray[np.float64]:
-        """Give the surprisal of a region of each sentence, in nats."""
         if place is None and self.metric == "sum":  # not the sum over its words, if these were corrected
             return -words.totals[rows]
         if place is None:  # SyntaxGym adds up the regions, whatever the metric within them

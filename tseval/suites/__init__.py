@@ -47,8 +47,6 @@ _afresh: ContextVar[dict[str, Suite] | None] = ContextVar("afresh", default=None
 
 
 class _CaseFacts(TypedDict):
-    """What the head of the file says about a case."""
-
     name: str
     construction: str
     phenomenon: str
@@ -57,8 +55,6 @@ class _CaseFacts(TypedDict):
 
 
 class _SuiteFacts(TypedDict):
-    """What it says about the suite."""
-
     name: str
     title: str
     source: str | None
@@ -441,7 +437,6 @@ def stream_cases(
 
 
 def _formal_suite(spec: str, cases: Sequence[str], which: tuple[int | None, int | None, int]) -> Suite:
-    """Draw the test strings of a formal language, or those that are asked for: limit, sample and seed."""
     from tseval.suites.grammar.expand import choose_rows  # noqa: PLC0415 - brings YAML along
 
     language = parse_language(spec)

@@ -138,13 +138,13 @@ def _repeated_pairs(case: Case, items: list[_Texts], pairs: _Pairs) -> Iterator[
 
 def _terminated(columns: dict[str, list[str]], terminator: str) -> Iterator[Found]:
     """Report sentences that have the final token already; an abbreviation such as `U.S.` may end one."""
+
+    def ends(text: str) -> bool:
+        word = text.rsplit(maxsplit=1)[-1].removesuffix(terminator)
+        return text.endswith(terminator) and terminator not in word
+
     for label, texts in columns.items():
-        written = [
-            text
-            for text in dict.fromkeys(texts)
-            if text.endswith(terminator) and terminator not in text.split()[-1].removesuffix(terminator)
-        ]
-        if written:
+        if written := [*filter(ends, dict.fromkeys(texts))]:
             example = f"for example {written[0]!r}: it would be scored twice"
             message = f"{len(written):,} sentences end in {terminator!r}, {example}"
             yield Found("error", label, f"{message}, since {terminator!r} is added to every one.")
@@ -152,16 +152,13 @@ def _terminated(columns: dict[str, list[str]], terminator: str) -> Iterator[Foun
 
 def _unequal_lengths(case: Case, pairs: _Pairs) -> Iterator[Found]:
     for contrast, compared in pairs.items():
-        unequal = [pair for pair in compared if len(pair[0].split()) != len(pair[1].split())]
-        if unequal:
+        if unequal := [pair for pair in compared if len(pair[0].split()) != len(pair[1].split())]:
             message = f"{len(unequal):,} of {len(compared):,} pairs of {contrast!r} have unequal numbers of "
             message += f"words, for example {quoted_texts(unequal[0])}: their sums are not of equally many "
             yield Found("note", case.labels[1], f"{message}terms.")
 
 
 def _undecided(case: Case, pairs: _Pairs, knows: Callable[[str], bool]) -> Iterator[Found]:
-    """Report pairs that look alike once unknown words are replaced."""
-
     @cache
     def seen(word: str) -> str | None:
         return word if knows(word) else None
@@ -170,8 +167,7 @@ def _undecided(case: Case, pairs: _Pairs, knows: Callable[[str], bool]) -> Itera
         return one != other and [*map(seen, one.split())] == [*map(seen, other.split())]
 
     for contrast, compared in pairs.items():
-        undecided = [pair for pair in compared if alike(*pair)]
-        if undecided:
+        if undecided := [pair for pair in compared if alike(*pair)]:
             what = "are undecidable with this vocabulary: all that differs is unknown, for example"
             message = f"{len(undecided):,} of {len(compared):,} pairs of {contrast!r} {what} "
             message += f"{quoted_texts(undecided[0])}."
@@ -288,7 +284,6 @@ def lint(path: Path, knows: Callable[[str], bool] | None = None, sample: int | N
 
 
 def _as_finding(error: GrammarError) -> LintFinding:
-    """Tell an error of a grammar as a finding, on one line."""
     assert error.path is not None
     said = " ".join(filter(None, (error.message, error.fix)))
     return LintFinding("error", Path(error.path), error.line, said)
@@ -317,11 +312,10 @@ def minimal_step(one: str, other: str) -> bool:
     left, right = one.split(), other.split()
     if sorted(left) == sorted(right):
         return left != right
-    start = 0
-    while start < min(len(left), len(right)) and left[start] == right[start]:
+    shorter, start, end = min(len(left), len(right)), 0, 0
+    while start < shorter and left[start] == right[start]:
         start += 1
-    end = 0
-    while end < min(len(left), len(right)) - start and left[-1 - end] == right[-1 - end]:
+    while end < shorter - start and left[-1 - end] == right[-1 - end]:
         end += 1
     # A word that both stretches share would split the difference in two.
     return not set(left[start : len(left) - end]) & set(right[start : len(right) - end])
@@ -367,15 +361,11 @@ def _not_minimal(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
 
 
 def _linked(texts: Sequence[str]) -> bool:
-    """Whether minimal steps lead from the first sentence to every other."""
     reached, waiting = [texts[0]], list(texts[1:])
-    while waiting:
-        near = [text for text in waiting if any(minimal_step(text, other) for other in reached)]
-        if not near:
-            return False
+    while near := [text for text in waiting if any(minimal_step(text, other) for other in reached)]:
         reached += near
         waiting = [text for text in waiting if text not in near]
-    return True
+    return not waiting
 
 
 def _as_written(
@@ -412,7 +402,6 @@ def _stays_minimal(one: str, other: str, written: Mapping[str, str]) -> bool:
 
 
 def _unbalanced(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
-    """Report numbers and features whose values are not equally frequent."""
     numbers = [f"{slot.name}_number" for slot in grammar.slots if slot.has_number and slot.numbers > 1]
     for name in [*numbers, *grammar.features]:
         values = Counter(case.features.column(name).to_pylist())
@@ -428,17 +417,15 @@ def _folder_findings(folder: SuiteFolder, grammars: list[Grammar]) -> Iterator[L
     for file in folder.unlisted:
         message = f"{file.name} is not listed in 'cases', so it is not part of the suite."
         yield LintFinding("warning", folder.path / SUITE_FILE, None, message)
-    used: dict[Path, set[str]] = {}
-    lexicons: dict[Path, Lexicon] = {}
+    used: dict[Path, tuple[Lexicon, set[str]]] = {}
     for grammar in grammars:
         if grammar.lexicon is not None:
-            lexicons[grammar.lexicon.document.path] = grammar.lexicon
-            names = used.setdefault(grammar.lexicon.document.path, set())
+            _, names = used.setdefault(grammar.lexicon.document.path, (grammar.lexicon, set()))
             slots = [slot.class_name for slot in grammar.slots if slot.class_name is not None]
             names |= {name for classes in slots for name in class_names(classes)}
-    for path, lexicon in lexicons.items():
+    for path, (lexicon, names) in used.items():
         for name, words in lexicon.classes.items():
-            if name not in used[path]:
+            if name not in names:
                 message = f"no grammar uses the class {name!r}."
                 yield LintFinding("warning", path, words[0].line, message)
         for word in lexicon.unused_irregular:

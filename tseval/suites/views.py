@@ -16,7 +16,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tseval.errors import SuiteError, suggest
 from tseval.items import POSITION, WORD, as_entries, suite_digest, take_rows
@@ -46,7 +45,14 @@ def numbers_asked(case: Case, forms: Sequence[tuple[str, str]]) -> list[str]:
     suite of it.
     """
     if NUMBER in case.features.column_names:
-        return _said(case)
+        said: list[Any] = case.features[NUMBER].to_pylist()
+        for value in dict.fromkeys(said):
+            if value not in EXAMPLE_NUMBERS:
+                raise SuiteError(
+                    f"case {case.name!r}: the feature {NUMBER!r} is {value!r} for an item.\n"
+                    f"  Write {' or '.join(EXAMPLE_NUMBERS)}."
+                )
+        return said
     found = {
         tuple(numbers)
         for name in case.features.column_names
@@ -61,16 +67,6 @@ def numbers_asked(case: Case, forms: Sequence[tuple[str, str]]) -> list[str]:
         f"agrees with;\n  in data, a column {NUMBER!r} of sing and plur. "
         f"{suggest(NUMBER, case.features.column_names, 'Features')}"
     )
-
-
-def _said(case: Case) -> list[str]:
-    for value in pc.unique(case.features[NUMBER]).to_pylist():
-        if value not in EXAMPLE_NUMBERS:
-            raise SuiteError(
-                f"case {case.name!r}: the feature {NUMBER!r} is {value!r} for an item.\n"
-                f"  Write {' or '.join(EXAMPLE_NUMBERS)}."
-            )
-    return [str(value) for value in case.features[NUMBER].to_pylist()]
 
 
 def _chosen_by(numbers: Sequence[str], forms: Sequence[tuple[str, str]]) -> bool:
@@ -138,14 +134,7 @@ def _both(row: int, pair: Pair, _: bool) -> Iterator[LastWord]:
 
 
 def _profile(row: int, pair: Pair, _: bool) -> Iterator[LastWord]:
-    yield from _each_prefix(row, pair, pair.better[pair.critical], pair.worse[pair.critical])
-
-
-def _number_profile(row: int, pair: Pair, _: bool) -> Iterator[LastWord]:
-    yield from _each_prefix(row, pair, *pair.number_words)
-
-
-def _each_prefix(row: int, pair: Pair, right: str, wrong: str) -> Iterator[LastWord]:
+    right, wrong = pair.forms if pair.number is None else pair.number_words
     for length in range(1, pair.critical + 1):
         prefix = pair.better[:length]
         yield LastWord(row, " ".join(prefix), right, wrong, (length, prefix[-1]))
@@ -172,7 +161,7 @@ VIEWS = {
     ),
     "profile": View("verb form after each word", _profile, (POSITION, WORD)),
     "number_profile": View(
-        "number prediction after each word", _number_profile, (POSITION, WORD), needs_number=True
+        "number prediction after each word", _profile, (POSITION, WORD), needs_number=True
     ),
 }
 
@@ -225,34 +214,28 @@ def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
         for question in view.ask(row, pair, _coin(seed, case.name, items[row]))
     ]
     rows = pa.array([question.row for question in questions], pa.int64())
+    texts = {
+        RIGHT: [f"{question.prefix} {question.right}" for question in questions],
+        WRONG: [f"{question.prefix} {question.wrong}" for question in questions],
+    }
     added: dict[str, Sequence[Any]] = {ENDING: [1] * len(questions)}
     added |= zip(view.features, zip(*(q.features for q in questions), strict=True), strict=True)
-    kept = take_rows(case.features, rows).select([n for n in case.features.column_names if n not in added])
-    features = dict(zip(kept.column_names, kept.columns, strict=True))
+    others = take_rows(case.features, rows).select([n for n in case.features.column_names if n not in added])
+    features = dict(zip(others.column_names, others.columns, strict=True))
+    entries = take_rows(case.entries, rows)
+    if view.twice and not entries.num_columns:  # the two about one pair always share something
+        entries = pa.table({ITEM: as_entries([str(index) for index in case.index.take(rows).to_pylist()])})
     return replace(
         case,
         question=Pairs((Contrast(RIGHT, WRONG),)),
         index=case.index.take(rows),
-        sentences=pa.table(
-            {
-                RIGHT: pa.array([f"{q.prefix} {q.right}" for q in questions], pa.string()),
-                WRONG: pa.array([f"{q.prefix} {q.wrong}" for q in questions], pa.string()),
-            }
-        ),
+        sentences=pa.table({label: pa.array(own, pa.string()) for label, own in texts.items()}),
         features=pa.table(features | {name: pa.array(values) for name, values in added.items()}),
-        entries=_entries(case, view, rows),
+        entries=entries,
     )
 
 
-def _entries(case: Case, view: View, rows: pa.Int64Array) -> pa.Table:
-    """Give the lexical factors of the questions; the two about one pair always share something."""
-    if view.twice and not case.entries.num_columns:
-        return pa.table({ITEM: as_entries([str(index) for index in case.index.take(rows).to_pylist()])})
-    return take_rows(case.entries, rows)
-
-
 def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
-    """Give the two sentences of every item, split into words."""
     if len(case.contrasts) != 1:
         what = "compares more than two sentences" if case.contrasts else "compares no two sentences"
         raise SuiteError(

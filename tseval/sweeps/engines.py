@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from importlib.util import find_spec
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from tseval.errors import RunError, shortened
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.formats import Json
+
+    # Lets workers do a job, calls the other several times a second, and says why workers could not go on.
+    Engine = Callable[["Job", Callable[[], None]], list[str]]
 
 
 POLL_SECONDS = 0.2
@@ -179,13 +182,6 @@ class Job:
     workers: int | None  # None for what suits
     settings: Mapping[str, Json]  # what the plan says to the engine
     folder: Path  # for files of the engine's own
-
-
-class Engine(Protocol):
-    """Starts workers and waits for their end."""
-
-    def __call__(self, job: Job, watch: Callable[[], None]) -> list[str]:
-        """Let workers do a job, call `watch` several times a second, and say why workers could not go on."""
 
 
 def find_engine(name: str) -> Engine:

@@ -55,7 +55,6 @@ class Worker:
         self._go_through(busy)
 
     def _go_through(self, units: Sequence[SweepUnit]) -> list[SweepUnit]:
-        """Do what is free; give what another worker has."""
         busy = []
         for unit in units:
             if self.place.ended(unit):
@@ -71,7 +70,6 @@ class Worker:
         return busy
 
     def _do(self, unit: SweepUnit, held: int) -> None:
-        """Do a unit, and write down how it ended."""
         before, saved = self.place.read(unit), n_saved(unit)
         deaths = before.deaths if saved == before.parts else 0
         with _speaking_to(self.place.log(unit)):
@@ -214,7 +212,6 @@ class UnitScorer:
         return suite
 
     def _open(self, unit: SweepUnit) -> Model:
-        """Open the model of a unit, unless the last one had the same."""
         wanted = unit.model, unit.model_files(), sorted(unit.arguments.items()), unit.options.device
         if self._opened is None or self._opened[0] != wanted:
             self._opened = None  # first, so that two are never in memory

@@ -306,7 +306,12 @@ def parse_text(
             writes it; it cannot be written; or there is no tree at all.
         LimitError: A sentence is longer than what `tseval data agreement` reads.
     """
-    about = _about(text, parser)
+    form = "one sentence a line" if text.tokenised else "running text"
+    about = [
+        f"generator = tseval {version('tseval')}",
+        f"parser = {parser.name}",
+        f"source = {text.name}, {form}, SHA-256 {text.sha256}",
+    ]
     if output.exists():
         _compare(output, about, _head(output))
         _record(output).unlink(missing_ok=True)
@@ -332,17 +337,7 @@ def parse_text(
     return parsed
 
 
-def _about(text: Text, parser: Parser) -> list[str]:
-    form = "one sentence a line" if text.tokenised else "running text"
-    return [
-        f"generator = tseval {version('tseval')}",
-        f"parser = {parser.name}",
-        f"source = {text.name}, {form}, SHA-256 {text.sha256}",
-    ]
-
-
 def _trees(block: list[tuple[int, str]], text: Text, parser: Parser, parsed: Parsed) -> Iterator[str]:
-    """Give the trees of some lines in CoNLL-U, and count them."""
     for number, sentences in parser.parse(block, text.tokenised):
         for n, words in enumerate(sentences, 1):
             if not is_tree([word.head for word in words]):
@@ -400,13 +395,11 @@ def _take_up(output: Path, about: list[str], file: IO[bytes]) -> Parsed:
 
 
 def _head(output: Path) -> list[str]:
-    """Read the comments at the head of a file of trees."""
     lines = (line for _, line in numbered_lines(output, rows=False))
     return [line.removeprefix("# ") for line in takewhile(lambda line: line.startswith("# "), lines)]
 
 
 def _compare(output: Path, about: list[str], found: list[str]) -> None:
-    """Refuse to go on with what was made otherwise."""
     for line, other in zip(about, [*found, *[""] * len(about)], strict=False):
         if line != other:
             said = f"was begun with {other}," if other else "does not say what it was made from,"

@@ -52,7 +52,7 @@ from tseval.suites.agreement.treebank import (
     opposite_form,
     read_treebank,
 )
-from tseval.tables import read_parquet, read_tsv
+from tseval.tables import read_parquet, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -258,7 +258,12 @@ def read_examples(path: Path) -> pa.Table:
                 f"{place(row)}: {name} is empty.\n  Fill a column in every row, or leave it out."
             )
     _check_words(table, place)
-    _check_forms(table, place)
+    for row, number in enumerate(_values(table, "number")):
+        if number not in EXAMPLE_NUMBERS:
+            raise SuiteError(f"{place(row)}: number is neither sing nor plur, but {number!r}")
+    for row, opposite in enumerate(_values(table, "opp_verb_form")):
+        if len(opposite.split()) != 1:
+            raise SuiteError(f"{place(row)}: opp_verb_form is not one word, but {opposite!r}")
     return _with_non_attractors(table, place)
 
 
@@ -287,7 +292,7 @@ def _read_parquet(path: Path) -> tuple[pa.Table, Place]:
 def _read_tsv(path: Path) -> tuple[pa.Table, Place]:
     places: list[str] = []
     cells: dict[str, list[str | None]] = {}
-    for place, row in read_tsv(path):
+    for place, row in read_table(path, quotes=False):
         if not places:
             _require(path, row)
             cells = {name: [] for name in EXAMPLE_COLUMNS if name in row}
@@ -296,9 +301,8 @@ def _read_tsv(path: Path) -> tuple[pa.Table, Place]:
             column.append(row[name] or None)
     columns: dict[str, pa.Array[Any]] = {}
     for name, texts in cells.items():
-        columns[name] = pa.array(texts, pa.string())
-        if EXAMPLE_COLUMNS[name] == pa.int64():
-            columns[name] = _whole_numbers(name, texts, places)
+        whole = EXAMPLE_COLUMNS[name] == pa.int64()
+        columns[name] = _whole_numbers(name, texts, places) if whole else pa.array(texts, pa.string())
     return pa.table(columns), places.__getitem__
 
 
@@ -327,15 +331,6 @@ def _check_words(table: pa.Table, place: Place) -> None:
                 )
     if (row := pc.index(table["verb_index"], 0).as_py()) >= 0:
         raise SuiteError(f"{place(row)}: the verb is the first word: nothing before it tells its number")
-
-
-def _check_forms(table: pa.Table, place: Place) -> None:
-    for row, number in enumerate(_values(table, "number")):
-        if number not in EXAMPLE_NUMBERS:
-            raise SuiteError(f"{place(row)}: number is neither sing nor plur, but {number!r}")
-    for row, opposite in enumerate(_values(table, "opp_verb_form")):
-        if len(opposite.split()) != 1:
-            raise SuiteError(f"{place(row)}: opp_verb_form is not one word, but {opposite!r}")
 
 
 def _values(table: pa.Table, name: str) -> list[Any]:
@@ -401,10 +396,10 @@ def convert(
         )
     tally = Tally()
     if kinds[0] == "treebank":
-        found = _from_treebanks(files, shares, source, frequent, tally)
+        examples = _from_treebanks(files, shares, source, frequent, tally)
     else:
-        found = _published(files, kinds[0], shares, source, tally)
-    table = gather_examples(_once(found, tally))
+        examples = _published(files, kinds[0], shares, source, tally)
+    table = gather_examples(_once(examples, tally))
     if not table.num_rows:
         reasons = ", ".join(f"{reason} ({n:,})" for reason, n in tally.left_out.most_common())
         raise SuiteError(
@@ -461,7 +456,6 @@ def _published(
 
 
 def _once(examples: Iterator[Example], tally: Tally) -> Iterator[Example]:
-    """Leave out repeated verbs of repeated sentences."""
     seen: set[int] = set()
     for example in examples:
         key = hash((example.sentence, example.verb_index))
@@ -478,13 +472,10 @@ NUMBER_NAMES = {SINGULAR: "singular", PLURAL: "plural"}
 def summarise(table: pa.Table, tally: Tally) -> str:
     """Count examples by number, split, intervening nouns and attractors, and what was left out."""
     numbers, splits = Counter(_values(table, "number")), Counter(_values(table, "split"))
-    parts = [
-        f"{tally.n_sentences:,} sentences, {table.num_rows:,} examples: "
-        + ", ".join(f"{numbers[number]:,} {name}" for number, name in NUMBER_NAMES.items())
-        + "; "
-        + ", ".join(f"{splits[split]:,} {split}" for split in ("train", "valid", "test")),
-        _grid(table),
-    ]
+    by_number = ", ".join(f"{numbers[number]:,} {name}" for number, name in NUMBER_NAMES.items())
+    by_split = ", ".join(f"{splits[split]:,} {split}" for split in ("train", "valid", "test"))
+    counts = f"{tally.n_sentences:,} sentences, {table.num_rows:,} examples: {by_number}; {by_split}"
+    parts = [counts, _grid(table)]
     if tally.left_out:
         rows = [(f"{n:,}", reason) for reason, n in tally.left_out.most_common()]
         parts.append(tabulate(rows, ["Left out", ""], tablefmt="pipe", colalign=("right", "left")))

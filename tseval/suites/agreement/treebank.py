@@ -67,8 +67,7 @@ def read_treebank(path: Path) -> Iterator[Sentence]:
         )
     document: str | None = None
     for line, block in _blocks(path):
-        tokens = _parse(path, line, block)
-        if not tokens:
+        if not (tokens := _parse(path, line, block)):
             continue
         about = tokens.metadata
         if {"newdoc", "newdoc id"} & about.keys():
@@ -130,9 +129,9 @@ def _parse(path: Path, first: int, block: Sequence[str]) -> TokenList:
 
 
 def _check_columns(place: str, line: str) -> None:
-    cells = line.split("\t")
     if line.startswith("#"):
         return
+    cells = line.split("\t")
     if len(cells) != _COLUMNS:
         raise SuiteError(
             f"{place}: {len(cells)} columns, but a word in CoNLL-U has {_COLUMNS}, with tabs between"
@@ -197,21 +196,20 @@ def opposite_form(form: str, number: str, lemma: str | None = None) -> tuple[str
     opposite, nor has a plural one that is not its lemma. The other form takes over the capitals; it was found
     by `table` (be, have, do and their short forms), `lemma`, or `rule`.
     """
-    lower = form.lower()
+    lower, other = form.lower(), None
     base = None if lemma is None else lemma.lower()
-    known = _PLURALS if number == SINGULAR else _SINGULARS
-    if number == SINGULAR and base is not None and (lower, base) in CLITICS:
-        return with_capitals(CLITICS[lower, base], form), "table"
-    if lower in known:
-        return with_capitals(known[lower], form), "table"
-    if number == SINGULAR and base is not None:
-        return (with_capitals(base, form), "lemma") if add_s(base) == lower else None
     if number == SINGULAR:
-        plural = remove_s(lower)
-        return None if plural is None else (with_capitals(plural, form), "rule")
-    if not lower.isalpha() and "-" not in lower:
-        return None
-    return (with_capitals(add_s(lower), form), "rule") if base in {None, lower} else None
+        other, how = CLITICS.get((lower, base or "")) or _PLURALS.get(lower), "table"
+        if other is None and base is not None:
+            other, how = base if add_s(base) == lower else None, "lemma"
+        elif other is None:
+            other, how = remove_s(lower), "rule"
+    elif lower in _SINGULARS:
+        other, how = _SINGULARS[lower], "table"
+    else:
+        sure = (lower.isalpha() or "-" in lower) and base in {None, lower}
+        other, how = add_s(lower) if sure else None, "rule"
+    return None if other is None else (with_capitals(other, form), how)
 
 
 def number_of(form: str, opposite: str) -> str | None:
@@ -260,9 +258,7 @@ class Forms:
         if not seen:
             return None
         form = min(seen, key=lambda one: (-seen[one], one))
-        if form == word.form.lower():
-            return None
-        return with_capitals(form, word.form), "attested"
+        return None if form == word.form.lower() else (with_capitals(form, word.form), "attested")
 
 
 def find_examples(
@@ -297,11 +293,8 @@ def _opposite(verb: TaggedWord, penn: bool, forms: Forms) -> tuple[str, str] | N
 def _predicate(words: Sequence[TaggedWord], subject: TaggedWord) -> list[int]:
     """List the words that may agree with a subject: its head, and the head's auxiliaries and copula."""
     head = subject.head
-    return [
-        index
-        for index, word in enumerate(words)
-        if index == head or (word.head == head and _role(word) in AUXILIARIES)
-    ]
+    beside = (word.head == head and _role(word) in AUXILIARIES for word in words)
+    return [index for index, agrees in enumerate(beside) if index == head or agrees]
 
 
 def _role(word: TaggedWord) -> str:
@@ -328,7 +321,6 @@ def _target(words: Sequence[TaggedWord], subject: int, predicate: Sequence[int])
 def _example(
     sentence: Sentence, subject: int, verb: int, opposite: tuple[str, str], about: tuple[str, str]
 ) -> Example:
-    """Put an example together; `about` is its source and its split."""
     words, number = sentence.words, sentence.words[subject].noun
     assert number is not None
     between = [word.noun for word in words[subject + 1 : verb] if word.noun]

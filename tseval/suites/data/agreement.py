@@ -42,20 +42,14 @@ def read_linzen(text: Path) -> Iterator[DataItem]:
     targets = list(read_targets(text))
     sentences = first_places(" ".join(target.words) for target in targets)
     for target, sentence in zip(targets, sentences, strict=True):
-        prefix, attractors = target.words[: target.position], target.attractors
-        row = (*_counted(attractors), AGREEMENT, None)
+        prefix, n = target.words[: target.position], target.attractors
+        named = "Attractors unknown" if n is None else counted(n, "attractor") if n else "No attractors"
+        row = (f"attractors_{'unknown' if n is None else n}", named, AGREEMENT, None)
         forms = {"correct": " ".join([*prefix, target.right]), "wrong": " ".join([*prefix, target.wrong])}
-        features = {"n_attractors": attractors, "position": target.position}
+        features = {"n_attractors": n, "position": target.position}
         # The file does not say which form is the singular.
         singular = max((target.right, target.wrong), key=lambda form: (form.endswith("s"), len(form)))
         yield DataItem(target.place, row, forms, features, verb_entries(sentence, singular))
-
-
-def _counted(attractors: int | None) -> tuple[str, str]:
-    """Name the case of sentences with so many attractors, and its row."""
-    if attractors is None:
-        return "attractors_unknown", "Attractors unknown"
-    return f"attractors_{attractors}", counted(attractors, "attractor") if attractors else "No attractors"
 
 
 def read_gulordava(path: Path) -> Iterator[DataItem]:

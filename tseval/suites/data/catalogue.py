@@ -8,9 +8,9 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -227,7 +227,7 @@ def _download(address: str, path: Path) -> None:
         with urllib.request.urlopen(address, timeout=TIMEOUT) as answer, path.open("wb") as file:  # noqa: S310 - addresses are ours
             while piece := answer.read(PIECE):
                 file.write(piece)
-    except (urllib.error.URLError, TimeoutError, OSError) as error:
+    except OSError as error:  # no address, no answer in time, no room
         reason = getattr(error, "reason", None) or error
         raise _NoAnswerError(f"{address} does not answer ({reason})") from None
 
@@ -241,11 +241,12 @@ def _sources(published: Published, clone: Path) -> tuple[Mapping[str, str], Call
     source, folder = published.source, published.folder
     if source is None:
         return published.files, _download
-    _git(source, "init", "--quiet", "--bare", str(clone))
-    _git(source, "--git-dir", str(clone), "fetch", "--depth=1", source.repository, source.id)
+    git = partial(_git, source, "--git-dir", str(clone))
+    git("init", "--quiet", "--bare")
+    git("fetch", "--depth=1", source.repository, source.id)
 
     def content(place: str) -> bytes:
-        return _git(source, "--git-dir", str(clone), "cat-file", "blob", f"{source.id}:{place}")
+        return git("cat-file", "blob", f"{source.id}:{place}")
 
     if folder is None:
         return published.files, lambda place, path: path.write_bytes(content(place))
@@ -254,7 +255,7 @@ def _sources(published: Published, clone: Path) -> tuple[Mapping[str, str], Call
             held = {info.name: archive.extractfile(info) for info in archive if info.isfile()}
             texts = {name: file.read() for name, file in held.items() if file is not None}
         return _by_name(texts), lambda place, path: path.write_bytes(texts[place])
-    listed = _git(source, "--git-dir", str(clone), "ls-tree", "-z", "--name-only", f"{source.id}:{folder}")
+    listed = git("ls-tree", "-z", "--name-only", f"{source.id}:{folder}")
     names = [f"{folder}/{name}" for name in listed.decode().split("\0") if name]
     return _by_name(names), lambda place, path: path.write_bytes(content(place))
 
@@ -273,12 +274,9 @@ def _git(source: Commit, *arguments: str) -> bytes:
             capture_output=True, check=True, env=os.environ | {"GIT_TERMINAL_PROMPT": "0"},
         )  # fmt: skip
     except FileNotFoundError:
-        raise _NoAnswerError(
-            f"it stands in a repository, {source.repository}, and git is not installed"
-        ) from None
+        said = f"it stands in a repository, {source.repository}, and git is not installed"
+        raise _NoAnswerError(said) from None
     except subprocess.CalledProcessError as error:
-        reason = " ".join(error.stderr.decode(errors="replace").split())
-        raise _NoAnswerError(
-            f"{source.repository} does not give commit {source.id[:12]} ({reason})"
-        ) from None
+        said = " ".join(error.stderr.decode(errors="replace").split())
+        raise _NoAnswerError(f"{source.repository} does not give commit {source.id[:12]} ({said})") from None
     return result.stdout

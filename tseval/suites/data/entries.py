@@ -201,7 +201,6 @@ def split_rows(rows: Sequence[TableRow], named: Sequence[bool]) -> list[TableRow
 
 
 def _refuse_unlike(entry: DataItem, first: DataItem) -> None:
-    """Hold all entries of a case to the names of its first one."""
     for what, mine, theirs in (
         ("row of the table", entry.row, first.row),
         ("labels", list(entry.sentences), list(first.sentences)),
@@ -220,7 +219,6 @@ def _refuse_unlike(entry: DataItem, first: DataItem) -> None:
 
 
 def _clean(entry: DataItem, label: str) -> str:
-    """Give a sentence with single spaces between its words."""
     words = entry.sentences[label].split()
     if not words:
         raise SuiteError(f"{entry.place}: the {label} sentence has no words")
@@ -245,9 +243,8 @@ def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
             f"{other.place}: {feature} is {other.features[feature]!r}, but {values[0]!r} in "
             f"{entries[0].place}.\n  Give a feature values of one type."
         )
-    return pa.array(
-        values, {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}[kinds.pop()]
-    )
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    return pa.array(values, types[kinds.pop()])
 
 
 def _filled(feature: str, entries: Sequence[DataItem]) -> list[Feature]:
@@ -332,16 +329,14 @@ def leave_out(
     ids: dict[str, list[str]] = {}
     for name, one in pairs:
         ids.setdefault(name, []).append(one)
-    kept = []
-    for case in cases:
-        if case.name in ids:
-            rows = np.flatnonzero(~_among(case, ids[case.name]))
-            case = case.take(rows.tolist())  # noqa: PLW2901 - the case without them
-        if case.n_items:
-            kept.append(case)
-    if not kept:
+    others = [
+        case.take(np.flatnonzero(~_among(case, ids[case.name])).tolist()) if case.name in ids else case
+        for case in cases
+    ]
+    left = [case for case in others if case.n_items]
+    if not left:
         raise SuiteError(f"--exclude leaves nothing of {data.name}.")
-    return KNOWN_ERRORS if exclude == KNOWN_ERRORS else digest, pairs, kept
+    return KNOWN_ERRORS if exclude == KNOWN_ERRORS else digest, pairs, left
 
 
 def _among(case: Case, ids: Sequence[int | str]) -> NDArray[np.bool_]:

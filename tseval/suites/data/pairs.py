@@ -233,7 +233,6 @@ def _blimp_entry(place: str, record: dict[str, Json], method: str) -> DataItem:
 
 
 def _sentences(texts: dict[str, str], method: str) -> tuple[str, str]:
-    """Give what is compared."""
     if method == "one_prefix":
         prefix = texts["one_prefix_prefix"]
         return f"{prefix} {texts['one_prefix_word_good']}", f"{prefix} {texts['one_prefix_word_bad']}"

@@ -105,16 +105,14 @@ def _typed(
     """Give rows as records; columns become numbers or truth values if all their cells are."""
     # Most columns hold few different cells: equal ones are kept once.
     held: dict[str, str] = {}
-    places, cells = [], []
-    for place, row in rows:
-        places.append(place)
-        cells.append([held.setdefault(cell, cell) for cell in row])
+    found = [(place, [held.setdefault(cell, cell) for cell in row]) for place, row in rows]
+    columns = zip(*(cells for _, cells in found), strict=True)
     values: list[Sequence[Feature]] = [
         column if name in texts else as_typed(column)
-        for name, column in zip(names, zip(*cells, strict=True), strict=False)  # there may be no row
+        for name, column in zip(names, columns, strict=False)  # there may be no row
     ]
-    for place, row_values in zip(places, zip(*values, strict=True), strict=True):
-        yield place, dict(zip(names, row_values, strict=True))
+    for (place, _), own in zip(found, zip(*values, strict=True), strict=True):
+        yield place, dict(zip(names, own, strict=True))
 
 
 def as_typed(texts: Sequence[str]) -> Sequence[Feature]:

@@ -256,11 +256,8 @@ class Header:
     def of_items(self) -> set[str]:
         """Name the columns whose cells stay texts where rows are parts of items."""
         roles = [role for role in _SPELT if role not in {"rating", "answer", "candidates"}]
-        found = {
-            name
-            for name in self.names
-            if any(_words(name) in rank for role in roles for rank in _spelt(role))
-        }
+        known = set[str]().union(*(rank for role in roles for rank in _spelt(role)))
+        found = (name for name in self.names if _words(name) in known)
         given = (part for name in self.given.values() for part in parts_of(name, self.names))
         return {*found, *ROW_NAMES, *given}
 

@@ -52,7 +52,6 @@ class Strings:
     lengths: NDArray[np.int64]  # symbols of each string, the stop symbol not counted, (strings,)
 
     def __len__(self) -> int:
-        """Count the strings."""
         return len(self.lengths)
 
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Strings:
@@ -159,7 +158,6 @@ class Dyck:
     seed: int = 0  # of all strings
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot be drawn."""
         check_ranges(self, k=(1, 4_096), m=(1, 100))
 
     @property
@@ -188,8 +186,7 @@ class Dyck:
 
     def draw(self, split: Split) -> Iterator[Strings]:
         """Draw strings, in blocks, until they have as many tokens as asked for."""
-        n_tokens = {"train": self.train, "valid": self.valid, "test": self.test}[split]
-        return first_tokens(self._blocks(split), n_tokens)
+        return first_tokens(self._blocks(split), getattr(self, split))
 
     def _blocks(self, split: Split) -> Iterator[Strings]:
         random = generator(self.seed, split)
@@ -254,7 +251,6 @@ class GeneralisedDyck:
     seed: int = 0  # of all strings
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot be drawn."""
         check_ranges(self, pairs=(2, 4_096), length=(2, 2_000), train_depth=(1, 1_000))
         if self.length % 2:
             raise SuiteError(
@@ -278,9 +274,7 @@ class GeneralisedDyck:
 
     def draw(self, split: Split) -> Iterator[Strings]:
         """Draw strings, in blocks."""
-        if split == "test":
-            return first_strings(self._unseen(), self.test)
-        return first_strings(self._blocks(split), self.train if split == "train" else self.valid)
+        return first_strings(self._unseen() if split == "test" else self._blocks(split), getattr(self, split))
 
     def _blocks(self, split: Split) -> Iterator[Strings]:
         random = generator(self.seed, split)
@@ -289,7 +283,6 @@ class GeneralisedDyck:
             yield self._sample(random, block_size(self.length), opening)
 
     def _unseen(self) -> Iterator[Strings]:
-        """Draw test strings that are not training strings."""
         known = distinct(np.concatenate([_marks(block) for block in self.draw("train")]))
         fruitless = 0
         for block in self._blocks("test"):
@@ -375,7 +368,6 @@ class CrossSerial:
     seed: int = 0  # of all strings
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot be drawn."""
         check_ranges(self, k=(1, 1_000), more=(0, 1_000))
 
     @property
@@ -399,8 +391,7 @@ class CrossSerial:
 
     def draw(self, split: Split) -> Iterator[Strings]:
         """Draw strings, in blocks."""
-        n_strings = {"train": self.train, "valid": self.valid, "test": self.test}[split]
-        return first_strings(self._blocks(split), n_strings)
+        return first_strings(self._blocks(split), getattr(self, split))
 
     def _blocks(self, split: Split) -> Iterator[Strings]:
         random = generator(self.seed, split)
@@ -477,7 +468,6 @@ def usage(name: str) -> str:
 
 
 def _read_settings(spec: str, parts: Sequence[str], known: Sequence[str]) -> dict[str, int]:
-    """Read what stands between the brackets."""
     chosen: dict[str, int] = {}
     named = False
     for place, part in enumerate(parts):

@@ -78,7 +78,6 @@ def read_experiment(document: YamlDocument, labels: Sequence[str]) -> Experiment
 
 
 def _names(document: YamlDocument, key: str) -> tuple[str, ...]:
-    """Read a name or a list of names, each once."""
     value = document.data[key]
     names = value if isinstance(value, list) else [value]
     for name in names:

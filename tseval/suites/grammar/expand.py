@@ -105,8 +105,6 @@ def expand_blocks(
 
 
 class _Block:
-    """Some items of a grammar, by column."""
-
     def __init__(self, grammar: Grammar, index: NDArray[np.int64]):
         self._grammar, self._n_items = grammar, len(index)
         self._slots = {slot.name: slot for slot in grammar.slots}

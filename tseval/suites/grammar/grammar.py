@@ -146,18 +146,14 @@ def read_where(
     asked = [slot for slot in slots if slot.name in condition.slots]
     columns = np.stack([codes[slot.name] for slot in asked] or [np.zeros(n_all, np.int64)], axis=1)
     distinct, places = np.unique(columns, axis=0, return_inverse=True)
-    holds = [
-        bool(
-            condition.value(
-                {slot.name: slot.binding(int(code)) for slot, code in zip(asked, row, strict=False)}
-            )
-        )
-        for row in distinct
-    ]
-    kept = np.flatnonzero(np.array(holds)[places.reshape(-1)])
-    if not len(kept):
+    bindings = (
+        {slot.name: slot.binding(int(n)) for slot, n in zip(asked, row, strict=False)} for row in distinct
+    )
+    holds = np.array([bool(condition.value(binding)) for binding in bindings])
+    items = np.flatnonzero(holds[places.reshape(-1)])
+    if not len(items):
         raise document.error("'where' holds for no combination.", "where", fix="Change it.")
-    return kept
+    return items
 
 
 def _for_each(document: YamlDocument, names: YamlValue, slots: Sequence[Slot]) -> list[Slot]:
@@ -414,9 +410,8 @@ def _lexicon(
         fix = "Name a .yaml file beside the grammar, such as lexicon.yaml."
         raise document.error(f"{name!r} cannot be a lexicon.", "lexicon", fix=fix)
     if not os.path.lexists(path):
-        raise document.error(
-            f"there is no lexicon {name!r}.", "lexicon", fix="It must lie beside the grammar."
-        )
+        fix = "It must lie beside the grammar."
+        raise document.error(f"there is no lexicon {name!r}.", "lexicon", fix=fix)
     if path not in lexicons:
         lexicons[path] = load_lexicon(path, english)
     return lexicons[path]
@@ -463,9 +458,8 @@ def _check_names(document: YamlDocument, slots: tuple[Slot, ...], sentences: Sen
     for name in document.mapping("features"):
         names.append((name, f"the feature {name!r}", document.line("features", name)))
         if not name.isidentifier() or name.startswith("_"):
-            raise document.error(
-                f"a feature cannot be called {name!r}.", *("features", name), fix="Use letters, digits and _."
-            )
+            fix = "Use letters, digits and _."
+            raise document.error(f"a feature cannot be called {name!r}.", "features", name, fix=fix)
     for name, what, line in names:
         if name in columns:
             raise GrammarError(f"{what} has the name of {columns[name]}.", document.path, line, "Rename it.")
@@ -477,9 +471,8 @@ def _expect(document: YamlDocument, labels: tuple[str, ...]) -> dict[str, str | 
     expect: dict[str, str | int] = {}
     for key, value in document.mapping("expect").items():
         if key not in known:
-            raise document.error(
-                f"'expect' names {key!r}.", "expect", key, fix=suggest(key, known, "It may hold")
-            )
+            fix = suggest(key, known, "It may hold")
+            raise document.error(f"'expect' names {key!r}.", "expect", key, fix=fix)
         wanted = int if key == "items" else str
         if not isinstance(value, wanted) or isinstance(value, bool):
             fix = "Write a whole number." if key == "items" else "Write the first item's sentence."

@@ -252,14 +252,12 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 def _small(number: Number) -> Number:
-    """Keep numbers to what can be counted."""
     if abs(number) > LARGEST_NUMBER:
         raise GrammarError("a number grows too large.", fix="Numbers are for counting.")
     return number
 
 
 def _whole(value: object) -> int:
-    """Read a number, or the text of one, as a whole number."""
     return _small(int(value if isinstance(value, (int, float)) else as_text(value)))
 
 
@@ -285,7 +283,6 @@ def as_list(value: object) -> list[object] | tuple[object, ...] | range:
 
 
 def _kind(value: object) -> str:
-    """Name a value in a message."""
     if isinstance(value, Word):
         return repr(value.lemma)
     if isinstance(value, str):

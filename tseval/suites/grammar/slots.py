@@ -231,7 +231,6 @@ def _numbered(
 
 
 def _numbers(document: YamlDocument) -> tuple[str, ...]:
-    """Read which numbers the nouns of a grammar have."""
     given = document.data.get("numbers")
     if given is None:
         return NUMBERS

@@ -109,7 +109,6 @@ class Located:
         raise GrammarError(message, self._path, self._line_of(error), fix) from None
 
     def _line_of(self, error: BaseException) -> int:
-        """Find the innermost line of the template in the traceback."""
         line, frame = self._line, error.__traceback__
         for _ in range(50):
             if frame is None:
@@ -303,7 +302,6 @@ class Sentences:
             return self._compile([assign], line)
 
     def _parse(self, source: str, line: int) -> list[nodes.Node]:
-        """Parse and check template code that begins on a given line."""
         with SyntaxErrors(self._path, line, _BLOCK_FIX):
             tree = self._sandbox.parse("\n" * (line - 1) + source)
             check(tree)
@@ -311,7 +309,6 @@ class Sentences:
         return tree.body
 
     def _define(self, body: list[nodes.Node]) -> None:
-        """Take in the macros and sets before the first labelled line."""
         for node in body:
             if isinstance(node, nodes.Output) and (stray := _stray_text(node)):
                 raise GrammarError("expected 'label: sentence'.", self._path, stray, _LABEL_FIX)
