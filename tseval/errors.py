@@ -46,12 +46,9 @@ class GrammarError(TsevalError):
         path: The file, if there is one.
         line: The line in that file, counted from 1.
         fix: What the author can do about it.
-
-    Attributes:
-        others: What else is wrong with the same file.
     """
 
-    others: tuple[GrammarError, ...] = ()
+    others: tuple[GrammarError, ...] = ()  # what else is wrong with the same file
 
     def __init__(
         self, message: str, path: Path | str | None = None, line: int | None = None, fix: str | None = None
@@ -160,12 +157,7 @@ WIDTH = 100
 
 
 def one_line(value: object, name: str, *facts: str) -> str:
-    """Say on one line what a value is; for `__repr__`.
-
-    Args:
-        value: Shown by the name of its type.
-        name: What it is called, or nothing; cut where the line would be too long.
-        facts: Counts and the like, short.
+    """Say on one line what a value is, by its type, its name (cut where too long) and facts; for `__repr__`.
 
     >>> one_line(ValueError(), "marvin_linzen", "22 cases", "163,124 items")
     '<ValueError marvin_linzen: 22 cases, 163,124 items>'

@@ -40,49 +40,29 @@ _NUMBER = re.compile(r"([0-9]{1,15})([KMG]?)")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What is read at most; docs/reliability.md says the same to users.
+    """What is read at most; docs/reliability.md says the same to users."""
 
-    Attributes:
-        file_bytes: Of a file of data (suites, treebanks, tables of examples), on disk and unpacked.
-        rows: Lines of a file of data; of a treebank, sentences.
-        line_chars: Of one line of data or of a text.
-        document_bytes: Of a file that is read as one piece: JSON, and vocabularies.
-        grammar_bytes: Of a grammar, a lexicon or a recipe.
-        text_bytes: Of a text to train on or to parse, on disk and unpacked.
-        ratio: How many times as large as on disk a compressed file may be.
-        depth: Lists and mappings inside one another, in data in JSON.
-        sentence_chars: Of a sentence that is to be scored or read from a data set, or a line to be parsed.
-        sentence_words: Words, and lines about them, of a sentence in a treebank.
-    """
-
-    file_bytes: int = 10**9
-    rows: int = 3 * 10**6
-    line_chars: int = 16 * 10**6
-    document_bytes: int = 16 * 10**6
-    grammar_bytes: int = 1 << 20
-    text_bytes: int = 64 * 10**9
-    ratio: int = 1000
-    depth: int = 100
-    sentence_chars: int = 50_000
-    sentence_words: int = 10_000
+    file_bytes: int = 10**9  # of data (suites, treebanks, tables of examples), on disk and unpacked
+    rows: int = 3 * 10**6  # lines of a file of data; of a treebank, sentences
+    line_chars: int = 16 * 10**6  # of one line of data or of a text
+    document_bytes: int = 16 * 10**6  # of a file read as one piece: JSON, vocabularies
+    grammar_bytes: int = 1 << 20  # of a grammar, a lexicon or a recipe
+    text_bytes: int = 64 * 10**9  # of a text to train on or to parse, on disk and unpacked
+    ratio: int = 1000  # how many times as large as on disk a compressed file may be
+    depth: int = 100  # lists and mappings inside one another, in data in JSON
+    sentence_chars: int = 50_000  # of a sentence to be scored or read from a data set, or a line to be parsed
+    sentence_words: int = 10_000  # words, and lines about them, of a sentence in a treebank
 
 
 def limits() -> Limits:
-    """Give the limits that hold now.
-
-    Raises:
-        LimitError: `TSEVAL_LIMITS` cannot be read.
-    """
+    """Give the limits that hold now; a LimitError where `TSEVAL_LIMITS` cannot be read."""
     return _parsed(os.environ.get(VARIABLE, ""))
 
 
 def beyond(limit: str, where: Path | str, what: str) -> LimitError:
     """Make the error that names a limit, and how to raise it.
 
-    Args:
-        limit: Its name.
-        where: The file, or the place in it.
-        what: What is too much, such as `a line`; its limit stands behind it.
+    `what` is what is too much; the limit stands behind it: `has more lines than`.
     """
     return LimitError(f"{where}: {what} {getattr(limits(), limit):,}.\n  {how_to_raise(limit)}")
 
@@ -99,7 +79,6 @@ def how_to_raise(limit: str) -> str:
 
 @lru_cache(maxsize=8)
 def _parsed(text: str) -> Limits:
-    """Read `NAME=NUMBER,...`."""
     known = {field.name for field in fields(Limits)}
     raised: dict[str, int] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
@@ -150,17 +129,13 @@ def open_regular(path: Path) -> io.BufferedReader:
     return file
 
 
-def refuse_irregular(path: Path, found: os.stat_result | None = None) -> None:
+def refuse_irregular(path: Path, status: os.stat_result | None = None) -> None:
     """Refuse to read a pipe, which would be waited for, or a device, which may never end; follow links.
-
-    Args:
-        path: What is to be read.
-        found: What the system says of it, where that is known.
 
     Raises:
         OSError: It is none of a regular file; or there is nothing, or nothing that may be looked at.
     """
-    mode = (found or path.stat()).st_mode
+    mode = (status or path.stat()).st_mode
     if not stat.S_ISREG(mode):
         kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
         kind = next((name for is_kind, name in kinds if is_kind(mode)), "a device")
@@ -170,12 +145,8 @@ def refuse_irregular(path: Path, found: os.stat_result | None = None) -> None:
 def read_bytes(path: Path, limit: str = "file_bytes") -> bytes:
     """Read a whole file, unpacked if its name ends in `.gz`.
 
-    Args:
-        path: A regular file.
-        limit: Name of the limit on its size.
-
     Raises:
-        LimitError: It is too large.
+        LimitError: It has more bytes than the limit of that name.
         OSError, EOFError, zlib.error: It cannot be read.
     """
     with open_limited(path, limit) as file:
@@ -192,13 +163,7 @@ def open_limited(path: Path, limit: str = "file_bytes") -> io.BufferedReader:
 
 
 class _Limited(io.RawIOBase):
-    """The bytes of a file, up to a limit.
-
-    Args:
-        file: What is read, and closed with this.
-        path: Its name, which tells whether it is compressed.
-        limit: Name of the limit on its size.
-    """
+    """The bytes of a file, up to a limit; unpacked if its name ends in `.gz`. Closes the file with itself."""
 
     def __init__(self, file: io.BufferedReader, path: Path, limit: str) -> None:
         self._file, self._path = file, path
@@ -244,12 +209,7 @@ class _Packed:
 
 
 def bounded_lines(text: TextIO, path: Path | str, rows: bool = True) -> Iterator[str]:
-    """Give the lines of an open text, none of them too long.
-
-    Args:
-        text: What is read.
-        path: Its name, for messages.
-        rows: Whether their number is limited too.
+    """Give the lines of an open text, none of them too long; with `rows` their number is limited too.
 
     Raises:
         LimitError: A line is too long, or there are too many.
@@ -267,13 +227,8 @@ def write_whole(path: Path, content: Content, shared: bool = False) -> None:
     """Write a file so that a reader finds the old one or the new one, even after a power cut.
 
     It is written beside its place and moved there, with the rights of the file that it replaces. A partial
-    file that a kill left behind is overwritten or removed by the next attempt.
-
-    Args:
-        path: Where to write.
-        content: The bytes, or a function that writes them into an open file.
-        shared: Whether other processes may write the same file at the same time: the partial file is then
-            this process's own.
+    file that a kill left behind is overwritten or removed by the next attempt. Where others may write
+    the same file at once (`shared`), the partial file is this process's own.
 
     Raises:
         OSError: Nothing was written, and no partial file stays; the error names `path`.
@@ -298,11 +253,8 @@ def write_whole(path: Path, content: Content, shared: bool = False) -> None:
 
 @contextmanager
 def _claimed(path: Path, partial: Path) -> Iterator[None]:
-    """Lock a partial file of this process's own, and remove those that killed processes left beside it.
-
-    A file that is locked is being written. Where an open file cannot be moved, they are left alone.
-    """
-    if os.name != "posix":
+    """Lock a partial file of this process's own, and remove those that killed processes left beside it."""
+    if os.name != "posix":  # an open file cannot be moved
         yield
         return
     own = re.compile(rf"{re.escape(path.name)}\.\d+{re.escape(PARTIAL)}")
@@ -319,9 +271,7 @@ def _claimed(path: Path, partial: Path) -> Iterator[None]:
 
 
 def write_output(path: Path, content: Content) -> None:
-    """Write a file that a user named, whole or not at all.
-
-    Links are followed, devices and pipes written into.
+    """Write a file that a user named, whole or not at all; links are followed, pipes written into.
 
     Raises:
         OSError: It cannot be written; names `path`.
@@ -335,11 +285,7 @@ def write_output(path: Path, content: Content) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file that a user named.
-
-    Raises:
-        RunError: The file cannot be written.
-    """
+    """Write a text file that a user named; a RunError where it cannot be written."""
     try:
         write_output(path, to_utf8(text))
     except OSError as error:
@@ -424,12 +370,9 @@ def _put(content: Content, file: IO[bytes]) -> None:
 
 
 def _is_stream(path: Path) -> bool:
-    """Tell whether a path is to be written into, not replaced: a pipe, a device, a name of an open file.
-
-    Under /dev and /proc a name (/dev/stdout) may stand for a file that is open elsewhere; so may a link that
-    leads there.
-    """
+    """Tell whether a path is to be written into, not replaced: a pipe, a device, a name of an open file."""
     link = path
+    # Under /dev and /proc a name (/dev/stdout) may stand for a file that is open elsewhere.
     for _ in range(40):  # as many links as Linux follows
         if os.path.abspath(link).startswith(("/dev/", "/proc/")):
             return True

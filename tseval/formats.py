@@ -36,14 +36,9 @@ T = TypeVar("T")
 
 
 class ContentError(Exception):
-    """A file that does not hold what it should; says it as `models[0].name: is missing`.
+    """A file that does not hold what it should; says it as `models[0].name: is missing`."""
 
-    Args:
-        what: What is wrong.
-        where: Path of the field; None where the file is not read at all.
-    """
-
-    def __init__(self, what: str, where: str | None = None):
+    def __init__(self, what: str, where: str | None = None):  # None where the file is not read at all
         super().__init__(what if where is None else f"{where}: {what}")
         self.what, self.where = what, where
 
@@ -52,8 +47,7 @@ def read_json(file: Path) -> Json:
     """Read a JSON file.
 
     Raises:
-        OSError: It cannot be read.
-        LimitError: It is too large.
+        OSError, LimitError: It cannot be read, or is too large.
         ContentError: It is no JSON.
     """
     try:
@@ -66,9 +60,7 @@ def parse_json(text: str) -> Json:
     """Read JSON in which no object says one thing twice: each reader could believe another one."""
     try:
         return json.loads(text, object_pairs_hook=_each_once)  # type: ignore[no-any-return]
-    except json.JSONDecodeError:
-        raise
-    except _TwiceError:
+    except (json.JSONDecodeError, _TwiceError):
         raise
     except ValueError:  # Python reads no number that is longer, since it would take long
         most = sys.get_int_max_str_digits()
@@ -98,8 +90,7 @@ def read_yaml(file: Path) -> Json:
     stands twice: of two, people see the first and programs the last.
 
     Raises:
-        OSError: It cannot be read.
-        LimitError: It is too large.
+        OSError, LimitError: It cannot be read, or is too large.
         ContentError: It is no YAML, or has one of these.
     """
     import yaml  # noqa: PLC0415 - most commands read none
@@ -119,11 +110,7 @@ def read_yaml(file: Path) -> Json:
 
 
 def _refuse_ambiguous(root: Node) -> None:
-    """Look at every mapping of a YAML file; which keys are plain texts is all that can be told before.
-
-    Raises:
-        ContentError: A key stands twice, mappings are merged, or a number is too long to be shown.
-    """
+    """Refuse keys that stand twice, merged mappings, and numbers too long to be shown."""
     from yaml import MappingNode, ScalarNode, SequenceNode  # noqa: PLC0415 - most commands read none
 
     left = [root]
@@ -247,12 +234,7 @@ def stem_of(path: Path) -> str:
 
 
 def read_lines(path: Path, encoding: str = UTF_8) -> Iterator[tuple[str, str]]:
-    """Give every line of a text with its place, `file:line`; blank ones are passed over.
-
-    Raises:
-        SuiteError: The file cannot be read, or is not in its encoding.
-        LimitError: It is larger than what is read.
-    """
+    """Give every line of a text with its place, `file:line`; blank ones are passed over."""
     for number, line in numbered_lines(path, encoding=encoding):
         if line.strip():
             yield f"{path}:{number}", line
@@ -263,15 +245,11 @@ def numbered_lines(
 ) -> Iterator[tuple[int, str]]:
     """Give every line of a text with its number, from 1, without its end; reads no more than it gives.
 
-    Args:
-        path: The file.
-        limit: Name of the limit on its size.
-        rows: Whether the number of lines is limited too.
-        encoding: Of the text; what begins with a mark of UTF-16 is read as such.
+    What begins with a mark of UTF-16 is read as such, whatever the encoding.
 
     Raises:
         SuiteError: The file cannot be read, or is not in its encoding.
-        LimitError: It is larger than what is read.
+        LimitError: It has more bytes than the limit of that name, or with `rows` more lines than are read.
     """
     within, number = limits(), 0
     for block in _blocks(path, limit, within, encoding):
@@ -343,12 +321,7 @@ def known_encoding(name: str) -> str:
 
 
 def read_text(path: Path, encoding: str = UTF_8) -> str:
-    """Give the whole text of a document.
-
-    Raises:
-        SuiteError: The file cannot be read, or is not in its encoding.
-        LimitError: It is larger than what is read.
-    """
+    """Give the whole text of a document."""
     try:
         with _reading(path):
             content = read_bytes(path, "document_bytes")
@@ -376,12 +349,7 @@ def read_jsonl(path: Path, encoding: str = UTF_8) -> Iterator[tuple[str, Record]
 
 
 def parse_data(text: str, place: str) -> Json:
-    """Read JSON whose texts are sentences, names and features.
-
-    Raises:
-        SuiteError: It is none, or a text in it is no text.
-        LimitError: It is nested too deeply.
-    """
+    """Read JSON whose texts are sentences, names and features; refuse what is none, or too deep."""
     try:
         value = parse_json(text)
     except (ValueError, RecursionError) as error:

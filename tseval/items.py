@@ -1,7 +1,5 @@
 """Items, cases, suites; the digest of a suite, and which of its items share words.
 
-Items, cases and suites: the values that cross from the grammars to the scorer and the tables.
-
 Items are held by column (Arrow tables), because a suite has hundreds of thousands of them;
 `Case.items()` gives them one by one.
 """
@@ -177,11 +175,7 @@ def as_entries(levels: Sequence[str | None]) -> pa.Array[Any]:
 
 
 def refuse_unknown_cases(suite: str, known: Collection[str], cases: Sequence[str]) -> None:
-    """Refuse to choose cases that a suite does not have.
-
-    Raises:
-        SuiteError: Names the case, and the nearest one there is.
-    """
+    """Refuse to choose cases that a suite does not have; name the nearest there is."""
     for name in cases:
         if name not in known:
             raise SuiteError(f"suite {suite!r} has no case {name!r}.\n  {suggest(name, known, 'Cases')}")
@@ -282,12 +276,8 @@ def suite_digest(terminator: str | None, cases: Sequence[Case]) -> str:
 def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
     """Say which columns of a suite's data name what its items share, in place of what the suite itself says.
 
-    Args:
-        suite: The suite; its digest stays, because no score depends on this.
-        columns: Names of features, or of lexical factors that the suite has; none changes nothing.
-
-    Returns:
-        The suite with these lexical factors. A case without such a column has none there.
+    The columns are features, or lexical factors that the suite has; a case without one has none there.
+    The digest stays, because no score depends on this.
 
     Raises:
         SuiteError: No case has such a column, an item has no value in it, or all items of a whole suite have

@@ -16,13 +16,9 @@ from tseval.files import limits, refuse_irregular
 from tseval.formats import UTF_8, ContentError, bare_name, numbered_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-    Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
-    Record = dict[str, Json]
     Row = tuple[str, list[str]]
-else:
-    Json = object  # nothing can be held to a type that holds itself; what JSON gives is nothing else
 
 
 # Repetitions take next to nothing on disk: what is larger than the first must fill the second.
@@ -98,11 +94,7 @@ def _check_size(file: pq.ParquetFile, size: int) -> None:
 
 
 def _unfolded(table: pa.Table, wanted: pa.Schema) -> pa.Table:
-    """Write texts out that were read as dictionaries, within the limit on what is read of a file.
-
-    Raises:
-        ContentError: They are too long in all.
-    """
+    """Write texts out that were read as dictionaries, within the limit on what is read of a file."""
     most = limits().file_bytes
     for place, field in enumerate(table.schema):
         if not isinstance(field.type, pa.DictionaryType) or not _is_text(field.type.value_type):
@@ -135,7 +127,7 @@ def _held(table: pa.Table, name: str, wanted: pa.DataType | None, lists: bool) -
     column = table[name]
     if wanted is None and lists and pa.types.is_list(column.type) and _is_text(column.type.value_type):
         return column
-    if column.type == wanted or (wanted is None and _is_plain(column.type)):
+    if column.type == wanted or (wanted is None and _kind(column.type) in _KINDS):
         return column
     said = shortened(str(column.type).replace("\n", " "), 60)
     what = f"column {shortened(name, 60)!r} holds {said}"
@@ -149,21 +141,19 @@ def _held(table: pa.Table, name: str, wanted: pa.DataType | None, lists: bool) -
     raise ContentError(f"{what}, not {wanted}")
 
 
-def _is_plain(kind: pa.DataType) -> bool:
-    return _kind(kind) in ("text", "whole", "number", "truth", "null")
+_KINDS: dict[str, Callable[[pa.DataType], bool]] = {
+    "text": _is_text,
+    "whole": pa.types.is_integer,
+    "number": pa.types.is_floating,
+    "truth": pa.types.is_boolean,
+    "null": pa.types.is_null,
+}
 
 
 def _kind(kind: pa.DataType) -> str:
     if isinstance(kind, pa.DictionaryType):
         kind = kind.value_type
-    tests = {
-        "text": (_is_text,),
-        "whole": (pa.types.is_integer,),
-        "number": (pa.types.is_floating,),
-        "truth": (pa.types.is_boolean,),
-        "null": (pa.types.is_null,),
-    }
-    return next((name for name, known in tests.items() if any(test(kind) for test in known)), str(kind))
+    return next((name for name, is_one in _KINDS.items() if is_one(kind)), str(kind))
 
 
 TABLE_ENDINGS = (".tsv", ".csv")
@@ -183,12 +173,7 @@ def open_table(
 
     In `.csv`, columns are separated by commas, semicolons or tabs, whichever its header has, and cells may
     stand in quotes. In `.tsv` quotes are characters like others, but for cells as pandas writes them: in
-    quotes, and each quote inside written twice.
-
-    Args:
-        path: The file.
-        encoding: Of its text.
-        headed: Whether it has a header; else its columns are called 1, 2 and so on.
+    quotes, and each quote inside written twice. Without a header, columns are called 1, 2 and so on.
 
     Returns:
         The place of the header, the names of the columns, and the rows: each with its place, `file:line`,
@@ -199,16 +184,9 @@ def open_table(
     return _opened(path, read(path, encoding), headed)
 
 
-def read_table(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Give every row of a table, as texts, with its place."""
-    _, names, rows = open_table(path)
-    for place, cells in rows:
-        yield place, dict(zip(names, cells, strict=True))
-
-
-def read_tsv(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Give every row of a table with a header, as texts, with its place. Quotes are ordinary characters."""
-    _, names, rows = _opened(path, _tsv_rows(path))
+def read_table(path: Path, quotes: bool = True) -> Iterator[tuple[str, dict[str, str]]]:
+    """Give every row of a table, as texts, with its place; of `.tsv`, quotes may be ordinary characters."""
+    _, names, rows = open_table(path) if quotes else _opened(path, _tsv_rows(path))
     for place, cells in rows:
         yield place, dict(zip(names, cells, strict=True))
 
@@ -216,8 +194,8 @@ def read_tsv(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
 def _opened(path: Path, rows: Iterator[Row], headed: bool = True) -> tuple[str, list[str], Iterator[Row]]:
     place, header = next(rows, (f"{path}:1", []))
     if not headed:
-        names = [str(number) for number in range(1, len(header) + 1)]
-        return place, names, _of_length(chain([(place, header)], rows), header, 0)
+        numbers = [str(number) for number in range(1, len(header) + 1)]
+        return place, numbers, _of_length(chain([(place, header)], rows), header, 0)
     names = [name.strip() for name in header]
     index = 1 if len(names) > 1 and not names[0] else 0
     if "" in names[index:] or len(set(names)) < len(names):

@@ -37,11 +37,7 @@ def all_sentences(suite: Suite) -> pa.StringArray:
 
 
 def sentences_of(suite: Suite) -> pa.StringArray:
-    """List the distinct sentences of a suite, as the model will be given them.
-
-    Returns:
-        Sentences with the suite's terminator appended, sorted by code point, each once.
-    """
+    """List the distinct sentences of a suite as a model is given them, terminator and all, by code point."""
     distinct = pc.unique(all_sentences(suite))
     return distinct.take(pc.sort_indices(distinct))
 
@@ -69,8 +65,7 @@ def judge(
     Args:
         suite: The items and what is asked about them.
         scored: One row per distinct sentence, as `ScoredSentences` takes it.
-        score: What sentences are compared by (`tseval.questions`), normalised perhaps:
-            `sentence/penlp` (`tseval.questions.scored`).
+        score: What sentences are compared by (`tseval.questions`), normalised perhaps: `sentence/penlp`.
         too_long: Sentences that were not scored: their items are undecidable.
 
     Returns:
@@ -138,7 +133,6 @@ def _whole(rows: dict[str, NDArray[np.int64]]) -> NDArray[np.bool_]:
 def _rows_by_label(
     suite: Suite, rows: NDArray[np.int64]
 ) -> Iterator[tuple[Case, dict[str, NDArray[np.int64]]]]:
-    """Give each case with the rows of its sentences among the scored ones, by label."""
     for case in suite.cases:
         by_label = rows[: case.n_items * len(case.labels)].reshape(len(case.labels), case.n_items)
         rows = rows[by_label.size :]
@@ -197,6 +191,5 @@ def _feature_types(suite: Suite) -> dict[str, pa.DataType]:
 
 
 def _factor_types(suite: Suite) -> dict[str, pa.DataType]:
-    """Collect the columns of the lexical factors of all cases, in order of appearance."""
     names = (name for case in suite.cases for name in case.entries.column_names)
     return {f"{name}{ENTRY}": ENTRIES for name in names}

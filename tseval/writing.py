@@ -22,23 +22,15 @@ FORMS: tuple[Form, ...] = get_args(Form)
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """How a language is written.
+    """How a language is written."""
 
-    Attributes:
-        close_before: Tokens without a space before them: marks, and clitics (`n't`, `'s`).
-        close_after: Tokens without a space after them: opening brackets, and what is elided (`l'`).
-        quotes: Tokens that open and close by turns, close to what they enclose.
-        spelling: Tokens that are written otherwise (`i` is `I`).
-        capital: Whether a sentence begins with a capital letter.
-        spaces: Whether spaces stand between words at all.
-    """
-
+    # Without a space before them: marks, and clitics (`n't`, `'s`).
     close_before: tuple[str, ...] = (".", ",", ";", ":", "?", "!", ")", "]", "%", "...")
-    close_after: tuple[str, ...] = ("(", "[")
-    quotes: tuple[str, ...] = ('"',)
-    spelling: tuple[tuple[str, str], ...] = ()
-    capital: bool = True
-    spaces: bool = True
+    close_after: tuple[str, ...] = ("(", "[")  # without one after them: brackets, and what is elided (`l'`)
+    quotes: tuple[str, ...] = ('"',)  # open and close by turns, close to what they enclose
+    spelling: tuple[tuple[str, str], ...] = ()  # tokens that are written otherwise (`i` is `I`)
+    capital: bool = True  # a sentence begins with a capital letter
+    spaces: bool = True  # stand between words at all
 
     def write(self, sentence: str) -> tuple[str, list[int]]:
         """Write a sentence of tokens; say where each begins, the space before it being its own, (words,)."""
@@ -70,11 +62,7 @@ class Writing:
         ]
 
     def extended(self, given: Mapping[str, object], where: str) -> Writing:
-        """Add what a suite says of its own words.
-
-        Raises:
-            SuiteError: It names no rule, or gives it another kind of value.
-        """
+        """Add what a suite says of its own words; refuse what is no rule, or another kind of value."""
         changed: dict[str, object] = {}
         for name, value in given.items():
             had = getattr(self, name, None) if name in RULES else None
@@ -95,23 +83,9 @@ class Writing:
 
 RULES = tuple(rule.name for rule in fields(Writing))
 CLITICS = (
-    "n't",
-    "'s",
-    "'re",
-    "'ve",
-    "'ll",
-    "'d",
-    "'m",
-    "'",
-    "n’t",
-    "’s",
-    "’re",
-    "’ve",
-    "’ll",
-    "’d",
-    "’m",
-    "’",
-)
+    "n't", "'s", "'re", "'ve", "'ll", "'d", "'m", "'",
+    "n’t", "’s", "’re", "’ve", "’ll", "’d", "’m", "’",
+)  # fmt: skip
 CLOSE = Writing().close_before
 _ELIDED = ("l", "d", "j", "m", "t", "s", "n", "c", "qu", "jusqu", "lorsqu", "puisqu", "quoiqu")
 ELIDED = (*_ELIDED, *map(str.capitalize, _ELIDED))
@@ -135,12 +109,7 @@ LANGUAGES = {
 def read_writing(given: object, where: str) -> Writing | None:
     """Read what a suite says of how it is written: a language, or one with rules of its own.
 
-    Args:
-        given: `english`, `{language: english, close_before: [...]}`, or null where tokens are all there is.
-        where: The file, for messages.
-
-    Raises:
-        SuiteError: It is none of these.
+    That is `english`, `{language: english, close_before: [...]}`, or null where tokens are all there is.
     """
     if given is None:
         return None

@@ -51,8 +51,7 @@ def agreement(
     all may be compressed (.gz).
     """
     from tseval.suites.agreement import EXAMPLE_ENDINGS, Shares, write_examples
-    from tseval.suites.agreement.convert import convert, summarise, warnings_about
-    from tseval.suites.agreement.published import Frequent
+    from tseval.suites.agreement.published import Frequent, convert, summarise, warnings_about
 
     _check_new(output, EXAMPLE_ENDINGS, "examples")
     if train + valid > 100:

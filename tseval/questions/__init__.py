@@ -37,12 +37,7 @@ class Question(ABC):
 
     @abstractmethod
     def refusal(self, score: Score, features: pa.Table) -> str | None:
-        """Say why a score cannot be used, to go on from the name of the case; None if it can.
-
-        Args:
-            score: What sentences are to be compared by.
-            features: Of the items.
-        """
+        """Say why a score cannot be used, to go on from the name of the case; None if it can."""
 
     @abstractmethod
     def n_verdicts(self, n_items: int) -> int:
@@ -106,31 +101,20 @@ class Question(ABC):
 class Decided:
     """The verdicts of one case on one thing that counts, by column.
 
-    Attributes:
-        contrast: What counts, for the tables: `grammatical > ungrammatical`.
-        better: What must be greater, in nats; not a number where nothing was compared, (verdicts,).
-        worse: What it must exceed, (verdicts,).
-        correct: Whether the question was answered right, (verdicts,); None where nothing is right or wrong.
-        undecidable: Whether it was never put, because sentences look alike to the model, differ in what it
-            leaves unscored, or are too long for it, (verdicts,).
-        items: Place of the item that each verdict is about; None for every item once, in order.
-        features: What is known of a verdict beside the features of its item, (verdicts, features).
+    Undecidable is what was never put, because sentences look alike to the model, differ in what it leaves
+    unscored, or are too long for it.
     """
 
-    contrast: str
-    better: NDArray[np.float64]
-    worse: NDArray[np.float64]
-    correct: NDArray[np.bool_] | None
-    undecidable: NDArray[np.bool_]
-    items: NDArray[np.int64] | None = None
-    features: pa.Table | None = None
+    contrast: str  # what counts, for the tables: `grammatical > ungrammatical`
+    better: NDArray[np.float64]  # in nats; not a number where nothing was compared, (verdicts,)
+    worse: NDArray[np.float64]  # what `better` must exceed, (verdicts,)
+    correct: NDArray[np.bool_] | None  # (verdicts,); None where nothing is right or wrong
+    undecidable: NDArray[np.bool_]  # (verdicts,)
+    items: NDArray[np.int64] | None = None  # place of each verdict's item; None: every item once, in order
+    features: pa.Table | None = None  # of a verdict, beside those of its item, (verdicts, features)
 
     def among(self, asked: NDArray[np.bool_]) -> Decided:
-        """Put verdicts, one for each item that was asked about, among the others, which are undecidable.
-
-        Args:
-            asked: Which items were asked about, (items,).
-        """
+        """Put verdicts, one for each item that was asked about, (items,), among the undecidable others."""
         better, worse = np.full((2, len(asked)), np.nan)
         undecidable = ~asked
         better[asked], worse[asked] = self.better, self.worse

@@ -63,15 +63,10 @@ class Asks:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked in the sentences of a suite.
-
-    Attributes:
-        asks: What can be asked.
-        before: For every sentence which ask stands before each word, -1 for none, (words,) each.
-    """
+    """What is asked in the sentences of a suite."""
 
     asks: Asks
-    before: Sequence[NDArray[np.int32]]
+    before: Sequence[NDArray[np.int32]]  # of every sentence, which ask stands before each word, -1 for none
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,24 +74,15 @@ class Choices(Question):
     """What a model must choose right inside the sentences of a case, whose items have one label.
 
     At each choice something is asked: are the right symbols more probable than the wrong ones?
-
-    Attributes:
-        name: What must win, for the tables: `matching > other closing brackets`.
-        alternatives: The symbols that are compared, and which of them are right.
-        item: The sentence's place in the case, ascending, (choices,) int64.
-        position: Words before the choice, (choices,) int64.
-        which: What is asked there, (choices,) int64; never two different things after equal prefixes.
-        features: One column per feature of a choice, (choices, features).
-        whole: Whether a sentence is judged as one, by its weakest choice.
     """
 
-    name: str
+    name: str  # what must win, for the tables: `matching > other closing brackets`
     alternatives: Asks
-    item: NDArray[np.int64]
-    position: NDArray[np.int64]
-    which: NDArray[np.int64]
-    features: pa.Table
-    whole: bool = False
+    item: NDArray[np.int64]  # the sentence's place in the case, ascending, (choices,)
+    position: NDArray[np.int64]  # words before the choice, (choices,)
+    which: NDArray[np.int64]  # the ask, (choices,); never two different ones after equal prefixes
+    features: pa.Table  # (choices, features)
+    whole: bool = False  # a sentence is judged as one, by its weakest choice
 
     def __str__(self) -> str:
         return self.name
@@ -218,9 +204,6 @@ class Pairs(Question):
 
     Equal scores are a tie, and wrong. Two sentences that look the same to the model are undecidable, and so
     are two that begin with different tokens if the model cannot say how probable these are.
-
-    Attributes:
-        ordered: The contrasts that count.
     """
 
     ordered: tuple[Contrast, ...]
@@ -231,7 +214,9 @@ class Pairs(Question):
             return f"has no choices after prefixes: --score {score} cannot be used"
         if score == "regions":
             return f"has no predictions on regions: --score {score} cannot be used"
-        if score == "ending" and not _says_endings(features):
+        if score == "ending" and not (
+            ENDING in features.column_names and pa.types.is_integer(features[ENDING].type)
+        ):
             return (
                 "does not say how long the endings are that should be compared.\n"
                 f"  Give its items a feature {ENDING!r}, a number of words, or choose another --score."
@@ -282,7 +267,3 @@ def _scores(
         return scored.words.ending(better, lengths), scored.words.ending(worse, lengths)
     sums = scored.means if score == "mean" else scored.sums
     return sums[better], sums[worse]
-
-
-def _says_endings(features: pa.Table) -> bool:
-    return ENDING in features.column_names and pa.types.is_integer(features[ENDING].type)

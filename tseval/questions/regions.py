@@ -1,7 +1,5 @@
 """Regions: do formulas over the surprisals of regions hold? As in SyntaxGym (Gauthier et al. 2020).
 
-Formulas over surprisals of regions, such as `(5;%match%) < (5;%mismatch%)`.
-
 `(5;%match%)` is the surprisal of region 5 under the condition `match`, `(*;%match%)` that of its whole
 sentence. Where regions have names, `match.critical` is that of the region `critical`, `match.critical+1` that
 of the first word behind it, and `match.*` that of the whole sentence. Numbers, `+ -`, the comparisons
@@ -214,15 +212,7 @@ def interactions_of(node: Node) -> Iterator[list[str]]:
 
 
 def values(node: Node, surprisal: Surprisal) -> NDArray[np.float64] | NDArray[np.bool_]:
-    """Evaluate a formula for many items at once.
-
-    Args:
-        node: The formula, or a part of it.
-        surprisal: Gives the surprisal of a region under a condition, in nats, (items,).
-
-    Returns:
-        Numbers or truth values, (items,).
-    """
+    """Evaluate a formula, or a part of it, for many items at once; surprisals are in nats, (items,)."""
     # Down the left parts by a loop: `1 + 1 + ... + 1` is as deep there as it is long.
     above: list[Operation] = []
     while isinstance(node, Operation):
@@ -272,19 +262,12 @@ def with_all(predictions: Sequence[Prediction]) -> tuple[Prediction, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Regions(Question):
-    """Predictions on the regions of sentences, whose labels are conditions.
-
-    Attributes:
-        predictions: What counts.
-        lengths: The number of words of each region: one list column per label, (items, labels).
-        metric: What makes one number of the words of a region.
-        named: Label to the regions that have names there, with their numbers.
-    """
+    """Predictions on the regions of sentences, whose labels are conditions."""
 
     predictions: tuple[Prediction, ...]
-    lengths: pa.Table
-    metric: Metric = "sum"
-    named: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    lengths: pa.Table  # words of each region: one list column per label, (items, labels)
+    metric: Metric = "sum"  # what makes one number of the words of a region
+    named: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by label; name to number
 
     def regions_of(self, condition: str) -> list[list[int]]:
         """Give the number of words of each region of each sentence under a condition."""
@@ -318,16 +301,12 @@ class Regions(Question):
             return self._surprisal(scored.words, rows[condition], condition, place)
 
         compared = {str(region): surprisal(region.place, region.condition) for region in self.compared()}
-        told = pa.table({name: pa.array(column, pa.float64()) for name, column in compared.items()})
+        features = pa.table({name: pa.array(column, pa.float64()) for name, column in compared.items()})
         for prediction in self.predictions:
-            yield replace(self._decide(prediction, scored, rows, surprisal), features=told)
+            yield replace(self._decide(prediction, scored, rows, surprisal), features=features)
 
     def _decide(
-        self,
-        prediction: Prediction,
-        scored: ScoredSentences,
-        rows: RowsByLabel,
-        surprisal: Callable[[RegionPlace, str], NDArray[np.float64]],
+        self, prediction: Prediction, scored: ScoredSentences, rows: RowsByLabel, surprisal: Surprisal
     ) -> Decided:
         formula = parse(prediction.formula)
         n_items = len(next(iter(rows.values())))
@@ -344,18 +323,12 @@ class Regions(Question):
         sign = {"<": -1.0, ">": 1.0}.get(formula.operator)
         better, worse = np.full((2, n_items), np.nan)
         if sign is not None:
-            better, worse = (
-                np.broadcast_to(sign * values(side, surprisal), n_items)
-                for side in (formula.left, formula.right)
-            )
+            sides = (sign * values(side, surprisal) for side in (formula.left, formula.right))
+            better, worse = (np.broadcast_to(side, n_items) for side in sides)
         return Decided(str(prediction), better, worse, correct, undecidable)
 
     def _unknown(
-        self,
-        node: Operation,
-        scored: ScoredSentences,
-        rows: RowsByLabel,
-        surprisal: Callable[[RegionPlace, str], NDArray[np.float64]],
+        self, node: Operation, scored: ScoredSentences, rows: RowsByLabel, surprisal: Surprisal
     ) -> NDArray[np.bool_]:
         """Tell in which items nothing says whether a statement holds, (items,).
 
@@ -385,20 +358,18 @@ class Regions(Question):
         seen = [(scored.looks[rows[one.condition]], *self.span(one)) for _, one in signed]
         nothing: NDArray[np.bool_] = np.ones(len(next(iter(rows.values()))), dtype=np.bool_)
         for own in seen:
-            same = [
-                np.logical_and.reduce([a == b for a, b in zip(own, other, strict=True)]) for other in seen
-            ]
+            equal = ([a == b for a, b in zip(own, other, strict=True)] for other in seen)
+            same = [np.logical_and.reduce(parts) for parts in equal]
             nothing &= np.sum([sign * one for (sign, _), one in zip(signed, same, strict=True)], axis=0) == 0
         return nothing
 
     def compared(self) -> list[Region]:
         """List the regions that predictions refer to, each once under all its conditions, in their order."""
-        formulas = [parse(prediction.formula) for prediction in self.predictions]
-        parts = (part for formula in formulas for part in parts_of(formula))
-        found = dict.fromkeys(part for part in parts if isinstance(part, Region))
-        places = list(dict.fromkeys(region.place for region in found))
+        parts = (part for one in self.predictions for part in parts_of(parse(one.formula)))
+        regions = dict.fromkeys(part for part in parts if isinstance(part, Region))
+        places = list(dict.fromkeys(region.place for region in regions))
         labels = self.lengths.column_names
-        return sorted(found, key=lambda one: (places.index(one.place), labels.index(one.condition)))
+        return sorted(regions, key=lambda one: (places.index(one.place), labels.index(one.condition)))
 
     def span(self, region: Region) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Say where a region stands in its sentences: words before it and words in it, (items,) each."""
@@ -416,7 +387,6 @@ class Regions(Question):
     def _surprisal(
         self, words: WordScores, rows: NDArray[np.int64], condition: str, place: RegionPlace
     ) -> NDArray[np.float64]:
-        """Give the surprisal of a region of each sentence, in nats."""
         if place is None and self.metric == "sum":  # not the sum over its words, if these were corrected
             return -words.totals[rows]
         if place is None:  # SyntaxGym adds up the regions, whatever the metric within them

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    _Sums = NDArray[np.float64]
     Rows = NDArray[np.int64]
     Sums = NDArray[np.float64]
 
@@ -50,11 +49,9 @@ _ALPHA = re.compile(r"alpha=(\d+\.?\d*|\.\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Unigrams:
-    """Unigram log-probabilities of the tokens of a model.
+    """Unigram log-probabilities of the tokens of a model, in nats.
 
-    Attributes:
-        logprobs: In nats, by the token: a word as the model sees it; of a model of pieces, the piece's number
-            in its vocabulary, in decimal.
+    A token is a word as the model sees it; of a model of pieces, the piece's number in its vocabulary.
     """
 
     logprobs: Mapping[str, float]
@@ -68,15 +65,10 @@ class Unigrams:
 
 @dataclass(frozen=True, slots=True)
 class Normalised:
-    """A score: the log-probability of a sentence, normalised.
+    """A score: the log-probability of a sentence, normalised."""
 
-    Attributes:
-        by: `tokens`, `slor`, `penlp` or `alpha=A` with A above 0, at most 1.
-        unigrams: What `slor` subtracts; else None.
-    """
-
-    by: str
-    unigrams: Unigrams | None = None
+    by: str  # `tokens`, `slor`, `penlp` or `alpha=A` with A above 0, at most 1
+    unigrams: Unigrams | None = None  # what `slor` subtracts; else None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by", _checked(self.by))
@@ -116,14 +108,10 @@ def _checked(by: str) -> str:
     return by
 
 
-def normalise(by: str, logprobs: _Sums, n_tokens: NDArray[np.int64], unigrams: _Sums | None) -> _Sums:
-    """Normalise the log-probabilities of sentences, (sentences,).
+def normalise(by: str, logprobs: Sums, n_tokens: NDArray[np.int64], unigrams: Sums | None) -> Sums:
+    """Normalise the log-probabilities of sentences, (sentences,), as `Normalised.by` has it.
 
-    Args:
-        by: As `Normalised.by` has it.
-        logprobs: In nats, (sentences,).
-        n_tokens: How many tokens each is a sum over, (sentences,).
-        unigrams: Sums of the unigram log-probabilities of these, in nats, (sentences,); for `slor` alone.
+    Log-probabilities and sums of unigrams (for `slor` alone) are in nats, and sums over `n_tokens`.
     """
     if by == "slor":
         assert unigrams is not None
@@ -196,10 +184,7 @@ class ScoredSentences:
     def begin_apart(self, *rows: Rows) -> NDArray[np.bool_]:
         """Tell where sentences begin with different tokens that nothing says the probability of, (items,).
 
-        Whatever counts their first words cannot be compared then.
-
-        Args:
-            rows: The sentences of each item, (items,) for each label.
+        Whatever counts their first words cannot be compared then. Rows are those of each label, (items,).
         """
         if "unscored" not in self.table.column_names:
             return np.zeros(len(rows[0]), dtype=np.bool_)
@@ -217,9 +202,7 @@ class ScoredSentences:
     def inside(self, rows: Rows, positions: Rows) -> tuple[Sums, Sums]:
         """Give what was answered before words of sentences: what the right symbols have, and the wrong ones.
 
-        Args:
-            rows: The sentences, (asks,).
-            positions: Words before the place, (asks,).
+        Rows are those of the sentences, positions how many words stand before the place, (asks,) each.
         """
         lengths = pc.list_value_length(self.table["words"]).to_numpy()
         at = (np.cumsum(lengths) - lengths)[rows] + positions
@@ -241,13 +224,7 @@ class WordScores:
         self.starts = np.cumsum(self.lengths) - self.lengths
 
     def critical(self, better: Rows, worse: Rows, decidable: NDArray[np.bool_]) -> tuple[Sums, Sums]:
-        """Score the first word at which each pair differs; not a number where none does.
-
-        Args:
-            better: Rows of the better sentences, (pairs,).
-            worse: Rows of the worse sentences, (pairs,).
-            decidable: False where the two are the same to the model, (pairs,).
-        """
+        """Score the first word at which each pair differs, (pairs,); not a number where none does."""
         scores = np.full((2, len(better)), np.nan)
         pairs = np.flatnonzero(decidable)
         position = 0
@@ -269,12 +246,7 @@ class WordScores:
         return scores[0], scores[1]
 
     def ending(self, rows: Rows, length: Rows) -> Sums:
-        """Sum the log-probabilities of the last words of sentences, in float64, (sentences,).
-
-        Args:
-            rows: The sentences, (sentences,).
-            length: How many words to sum, (sentences,).
-        """
+        """Sum the log-probabilities of the last words of sentences, in float64, (sentences,)."""
         wrong = np.flatnonzero((length < 1) | (length > self.lengths[rows]))
         if len(wrong):
             sentence = self.sentences[int(rows[wrong[0]])].as_py()
@@ -282,13 +254,7 @@ class WordScores:
         return self._sums(self.starts[rows] + self.lengths[rows] - length, length)
 
     def sums_within(self, rows: Rows, before: Rows, lengths: Rows) -> Sums:
-        """Sum the log-probabilities of a stretch of words of sentences, in float64, (sentences,).
-
-        Args:
-            rows: The sentences, (sentences,).
-            before: Words before the stretch, (sentences,).
-            lengths: Words in it, (sentences,).
-        """
+        """Sum a stretch of words of sentences, behind so many `before` it, in float64, (sentences,)."""
         return self._sums(self.starts[rows] + before, lengths)
 
     def within(self, rows: Rows, before: Rows, lengths: Rows) -> list[NDArray[np.float64]]:

@@ -1,10 +1,9 @@
 """Suites (grammars, data sets, formal languages) by name or path: found, loaded, cached.
 
-Expanded suites on disk, so that the second run need not expand again.
-
-One file holds a checksum of all that follows, a JSON line about the suite, and four Arrow streams per
-case. It is keyed by the content of every source file and of the code that expands them. Whatever is
-wrong with the cache, the suite is expanded again.
+Expanded suites lie on disk, so that the second run need not expand again. One file holds a checksum of all
+that follows, a JSON line about the suite, and four Arrow streams per case. It is keyed by the content of
+every source file and of the code that expands them. Whatever is wrong with the cache, the suite is expanded
+again.
 """
 
 from __future__ import annotations
@@ -30,18 +29,16 @@ from tseval.questions import Contrast  # noqa: TC001 - read at run time
 from tseval.questions.pairs import Pairs
 from tseval.suites.data import DATA_ENDINGS, NOT_READ, is_data, methods_of, read_data
 from tseval.suites.data.catalogue import CATALOGUE, refuse_elsewhere
-from tseval.suites.data.exclusions import leave_out, refuse_exclusion
+from tseval.suites.data.entries import leave_out, refuse_exclusion
 from tseval.suites.data.roles import refuse_columns
 from tseval.suites.formal import draw_test, language_case
 from tseval.suites.formal.languages import FORMAL_LANGUAGES, STOP, names_language, parse_language
-from tseval.suites.views import VIEWS, view_suite
+from tseval.suites.views import VIEWS, tokenise_case, view_suite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tseval.suites.data.exclusions import Exclude
-    from tseval.suites.grammar import SuiteFolder
-    from tseval.suites.grammar.grammar import Grammar
+    from tseval.suites.data.entries import Exclude
     from tseval.writing import Writing
 
 
@@ -50,8 +47,6 @@ _afresh: ContextVar[dict[str, Suite] | None] = ContextVar("afresh", default=None
 
 
 class _CaseFacts(TypedDict):
-    """What the head of the file says about a case."""
-
     name: str
     construction: str
     phenomenon: str
@@ -60,8 +55,6 @@ class _CaseFacts(TypedDict):
 
 
 class _SuiteFacts(TypedDict):
-    """What it says about the suite."""
-
     name: str
     title: str
     source: str | None
@@ -203,15 +196,12 @@ def bundled_sizes(name: str) -> tuple[str, int, int, int]:
 
     folder = read_folder(TEMPLATES / name)
     grammars = folder.load()
-    contrasts = sum(grammar.n_items * _n_asked(folder, grammar) for grammar in grammars)
-    return folder.title, len(grammars), sum(grammar.n_items for grammar in grammars), contrasts
-
-
-def _n_asked(folder: SuiteFolder, grammar: Grammar) -> int:
-    """Count what is asked about each item."""
-    if grammar.experiment is not None:
-        return len(grammar.experiment.predictions)
-    return len(folder.contrasts_of(grammar))
+    questions = [
+        own.experiment.predictions if own.experiment else folder.contrasts_of(own) for own in grammars
+    ]
+    n_items = [grammar.n_items for grammar in grammars]
+    contrasts = sum(n * len(own) for n, own in zip(n_items, questions, strict=True))
+    return folder.title, len(grammars), sum(n_items), contrasts
 
 
 def find_suite(spec: str | Path) -> Path:
@@ -261,11 +251,7 @@ def taken_before(spec: str) -> str | None:
 
 
 def check_suite_spec(spec: str) -> None:
-    """Check that there is such a suite, without reading it.
-
-    Raises:
-        SuiteError: As `load_suite` does where there is none.
-    """
+    """Check that there is such a suite, without reading it; refuse as `load_suite` does."""
     if names_language(spec):
         parse_language(spec)
     else:
@@ -273,11 +259,7 @@ def check_suite_spec(spec: str) -> None:
 
 
 def locate_suite(spec: str | Path) -> tuple[Path, str | None]:
-    """Find a suite, and the method that `NAME:METHOD` chooses, None where it chooses none.
-
-    Raises:
-        SuiteError: There is no such suite, or it knows no such method.
-    """
+    """Find a suite, and the method that `NAME:METHOD` chooses, None where it chooses none."""
     if not isinstance(spec, str) or ":" not in spec or Path(spec).exists():
         return find_suite(spec), None
     name, _, method = spec.rpartition(":")
@@ -318,7 +300,7 @@ def load_suite(  # noqa: PLR0913 - which suite, which of its items, and how data
         columns: Of a table, what each column is: `{"good": "sen", "bad": "wrong_sen"}`, and how it is read
             (`tseval.suites.data.roles`). None for names that are known.
         exclude: Items of data to leave out: `known-errors`, which is what its authors and readers found, the
-            path of a list, or pairs of a case and an id (`tseval.suites.data.exclusions`).
+            path of a list, or pairs of a case and an id (`tseval.suites.data.entries`).
 
     Raises:
         SuiteError: No such suite, case or column; a limit or sample below 1.
@@ -353,30 +335,40 @@ def _load(
 
     if is_data(path):
         suite = _data_suite(path, method, names, which, columns, exclude)
-        return _tokenised(suite) if tokenise else suite
+        if not tokenise:
+            return suite
+        tokenised = tuple(map(tokenise_case, suite.cases))
+        return replace(suite, cases=tokenised, digest=suite_digest(None, tokenised))
     refuse_columns(spec, columns)
     refuse_exclusion(spec, exclude)
     key = suite_key(path) if complete else None
-    if key is not None and (cached := load_cached(key)) is not None and _is_genuine(cached):
+    cached = None if key is None else load_cached(key)
+    # Anyone can write into a cache (decision 9): its content must be what its digest says.
+    if cached and suite_digest(cached.terminator, cached.cases) == cached.digest:
         # Rules of writing are read from the file: no digest covers what a cache says of them.
         return cached if cached.writing else replace(cached, writing=read_folder(path).writing)
 
-    from tseval.suites.grammar.expand import check_size, choose_rows, expand  # noqa: PLC0415 - brings Jinja and YAML along
+    from tseval.suites.grammar.expand import check_size, choose_rows, expand  # noqa: PLC0415 - likewise
 
     folder = read_folder(path)
     grammars = folder.load(names)
     for grammar in grammars:
         check_size(grammar, None if limit is None and sample is None else 0)
     expanded = tuple(
-        expand(
-            grammar,
-            folder.contrasts_of(grammar),
-            choose_rows(grammar.n_items, limit, sample, seed),
-            folder.terminator,
-        )
+        expand(grammar, folder.contrasts_of(grammar), choose_rows(grammar.n_items, *which), folder.terminator)
         for grammar in grammars
     )
-    suite = _suite(folder, expanded, complete)
+    suite = Suite(
+        name=folder.name,
+        title=folder.title,
+        source=folder.source,
+        terminator=folder.terminator,
+        cases=expanded,
+        digest=suite_digest(folder.terminator, expanded),
+        complete=complete,
+        writing=folder.writing,
+        score="sentence" if all(case.contrasts for case in expanded) else "regions",
+    )
     # Only pairs are kept: they are what takes long.
     if key is not None and suite.n_items <= _CACHED_ITEMS and suite.score == "sentence":
         save_suite(suite, key)
@@ -384,11 +376,7 @@ def _load(
 
 
 def writing_of(spec: str | Path) -> Writing:
-    """Read the rules by which the tokens of a suite of grammars are written as natural text.
-
-    Raises:
-        SuiteError: It has none: its sentences are as they were written.
-    """
+    """Read the rules by which the tokens of a suite of grammars are written as natural text."""
     path, _ = locate_suite(spec)
     from tseval.suites.grammar import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
 
@@ -399,11 +387,6 @@ def writing_of(spec: str | Path) -> Writing:
             "of writing.\n  A suite of grammars may name some: writing: english, in its suite.yaml."
         )
     return rules
-
-
-def _is_genuine(cached: Suite) -> bool:
-    """Tell a suite whose content is what its digest says: anyone can write into a cache (decision 9)."""
-    return suite_digest(cached.terminator, cached.cases) == cached.digest
 
 
 def stream_cases(
@@ -417,20 +400,9 @@ def stream_cases(
 ) -> tuple[int, Iterator[Case]]:
     """Go through the items of a suite in blocks, for writing them out.
 
-    Args:
-        spec: As in `load_suite`.
-        cases: As in `load_suite`.
-        limit: The first so many items of all the cases together.
-        sample: So many items drawn uniformly from all the cases together, in order.
-        seed: Of the draw, and of the sentences that `:judgement` shows.
-        columns: As in `load_suite`.
-
-    Returns:
-        How many items there will be, and the blocks; a large case comes in several.
-
-    Raises:
-        SuiteError: No such suite or case; a limit or sample below 1.
-        GrammarError: A grammar that cannot be expanded, at the latest while its block is made.
+    What is given is that of `load_suite`, but limit and sample are of the items of all the cases together.
+    Gives how many items there will be, and the blocks; a large case comes in several. A grammar that cannot
+    be expanded is refused at the latest while its block is made.
     """
     _check_counts(limit, sample)
     from tseval.suites.grammar import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
@@ -443,7 +415,9 @@ def stream_cases(
     if (limit is None and sample is None) or method is not None or is_data(path):
         suite = load_suite(spec, cases=cases, seed=seed, columns=columns)
         rows = choose_rows(suite.n_items, limit, sample, seed)
-        return len(rows), _rows_of(suite.cases, rows)
+        ends = np.cumsum([case.n_items for case in suite.cases]).tolist()
+        cut = zip(suite.cases, ends, strict=True)
+        return len(rows), (case.take(_rows_between(rows, end - case.n_items, end)) for case, end in cut)
     refuse_columns(spec, columns)
     folder = read_folder(path)
     grammars = folder.load((cases,) if isinstance(cases, str) else cases)
@@ -463,7 +437,6 @@ def stream_cases(
 
 
 def _formal_suite(spec: str, cases: Sequence[str], which: tuple[int | None, int | None, int]) -> Suite:
-    """Draw the test strings of a formal language, or those that are asked for: limit, sample and seed."""
     from tseval.suites.grammar.expand import choose_rows  # noqa: PLC0415 - brings YAML along
 
     language = parse_language(spec)
@@ -498,12 +471,12 @@ def _data_suite(
     data = read_data(path, method, columns)
     refuse_unknown_cases(data.name, [case.name for case in data.cases], cases)
     chosen = [case for case in data.cases if not cases or case.name in cases]
-    label, listed, notes = None, None, list(data.notes)
+    label, listed, notes = None, None, data.notes
     if exclude is not None:
         before = sum(case.n_items for case in chosen)
         label, listed, chosen = leave_out(data, chosen, exclude)
         left = before - sum(case.n_items for case in chosen)
-        notes.append(f"left out: {counted(left, 'item')} of {before:,} (exclude:{label})")
+        notes = (*notes, f"left out: {counted(left, 'item')} of {before:,} (exclude:{label})")
     taken = tuple(case.take(choose_rows(case.n_items, *which)) for case in chosen)
     suite = Suite(
         name=data.name,
@@ -518,7 +491,7 @@ def _data_suite(
         exclude=label,
         excluded=listed,
         files=data.files,
-        notes=tuple(notes),
+        notes=notes,
     )
     if columns and "cluster" in columns:
         shared = columns["cluster"]
@@ -528,16 +501,12 @@ def _data_suite(
 
 def what_was_read(suite: Suite) -> str:
     """Say in one line what was read of which files of data, what was not and why, and what was left out."""
-    files = suite.files or {}
-    read = [f"{name} ({what})" for name, what in files.items() if not what.startswith(NOT_READ)]
-    left = [
-        f"{name} ({what.removeprefix(NOT_READ)})" for name, what in files.items() if what.startswith(NOT_READ)
-    ]
-    said = [
-        f"{suite.name}: read {_some(read)}",
-        *([f"not read: {_some(left)}"] if left else []),
-        *suite.notes,
-    ]
+    read: list[str] = []
+    left: list[str] = []
+    for name, what in (suite.files or {}).items():
+        (left if what.startswith(NOT_READ) else read).append(f"{name} ({what.removeprefix(NOT_READ)})")
+    not_read = [f"not read: {_some(left)}"] if left else []
+    said = [f"{suite.name}: read {_some(read)}", *not_read, *suite.notes]
     pairs = (case.sentences for case in suite.cases if {"good", "bad"} <= {*case.labels})
     if equal := sum(len(pc.indices_nonzero(pc.equal(one["good"], one["bad"]))) for one in pairs):
         said.append(f"of {counted(equal, 'item')} both sentences are the same in the file")
@@ -547,21 +516,6 @@ def what_was_read(suite: Suite) -> str:
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - 5:,} more" if len(names) > 6 else ""
     return ", ".join(names[:5] if more else names) + more
-
-
-def _tokenised(suite: Suite) -> Suite:
-    from tseval.suites.data.tokenise import tokenise  # noqa: PLC0415 - brings NLTK along
-
-    cases = tuple(map(tokenise, suite.cases))
-    return replace(suite, cases=cases, digest=suite_digest(None, cases))
-
-
-def _rows_of(cases: Sequence[Case], rows: Sequence[int]) -> Iterator[Case]:
-    """Give the ascending rows, counted over all cases, case by case."""
-    end = 0
-    for case in cases:
-        start, end = end, end + case.n_items
-        yield case.take(_rows_between(rows, start, end))
 
 
 def _check_counts(limit: int | None, sample: int | None) -> None:
@@ -575,17 +529,3 @@ def _rows_between(rows: Sequence[int], start: int, end: int) -> Sequence[int]:
     if isinstance(rows, range):
         return range(max(rows.start, start) - start, max(min(rows.stop, end), start) - start)
     return [row - start for row in rows if start <= row < end]
-
-
-def _suite(folder: SuiteFolder, cases: tuple[Case, ...], complete: bool) -> Suite:
-    return Suite(
-        name=folder.name,
-        title=folder.title,
-        source=folder.source,
-        terminator=folder.terminator,
-        cases=cases,
-        digest=suite_digest(folder.terminator, cases),
-        complete=complete,
-        writing=folder.writing,
-        score="sentence" if all(case.contrasts for case in cases) else "regions",
-    )

@@ -1,6 +1,4 @@
-"""Lint: what an author wants to know of grammars, designs and data sets.
-
-Check grammars: what an author would want to know before trusting the numbers.
+"""Lint: what an author wants to know of grammars, designs and data sets before trusting the numbers.
 
 What counts as a fault is stated so that the published set of Marvin & Linzen passes: items are compared
 whole, not sentence by sentence, and an item's sentences must hang together by minimal steps, not every
@@ -19,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from tseval.errors import GrammarError, counted, shortened
 from tseval.questions.regions import ALL_PREDICTIONS, Operation, Region, Regions, parse, parts_of, regions_of
 from tseval.suites.data import read_data
-from tseval.suites.data.exclusions import KNOWN_ERRORS, count_known
+from tseval.suites.data.entries import KNOWN_ERRORS, count_known
 from tseval.suites.grammar import SUITE_FILE, SuiteFolder, read_folder
 from tseval.suites.grammar.expand import check_size, expand
 from tseval.suites.grammar.source import class_names, find_class
@@ -42,16 +40,10 @@ Severity = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True, slots=True)
 class LintFinding:
-    """Something to look at in a grammar or a data set.
+    """Something to look at in a grammar or a data set."""
 
-    Attributes:
-        severity: `error` where items are not what they claim, `warning` where they may mislead, `note` where
-            some uses would stumble over them.
-        path: The file.
-        line: The line in it, or None.
-        message: What was found.
-    """
-
+    # `error` where items are not what they claim, `warning` where they may mislead, `note` where some uses
+    # would stumble over them.
     severity: Severity
     path: Path
     line: int | None
@@ -76,10 +68,8 @@ def check_sentences_of(
 ) -> Iterator[Found]:
     """Check what can be told from the sentences of a case alone.
 
-    Args:
-        case: Its items.
-        terminator: The token that is added to each sentence when it is scored, if there is one.
-        knows: Tells whether a model knows a word, where that is to be checked.
+    The terminator is added to each when it is scored; `knows` tells whether a model knows a word, where that
+    is to be checked.
     """
     columns = {label: [str(text) for text in case.sentences[label].to_pylist()] for label in case.labels}
     items = list(zip(*columns.values(), strict=True))
@@ -117,10 +107,9 @@ _Pairs = dict[str, list[tuple[str, str]]]
 
 
 def _equal(case: Case, items: list[_Texts], pairs: _Pairs) -> Iterator[Found]:
-    contrasts = zip(*pairs.values(), strict=True)
-    equal = [
-        item for item, compared in zip(items, contrasts, strict=False) if any(a == b for a, b in compared)
-    ]
+    contrasts = zip(*pairs.values(), strict=True)  # none where predictions are stated
+    both = zip(items, contrasts, strict=False)
+    equal = [item for item, compared in both if any(a == b for a, b in compared)]
     if equal:
         message = f"{len(equal):,} of {len(items):,} items have a contrast between equal sentences"
         yield Found("error", case.labels[1], f"{message}, for example {quoted_texts(equal[0])}.")
@@ -149,33 +138,27 @@ def _repeated_pairs(case: Case, items: list[_Texts], pairs: _Pairs) -> Iterator[
 
 def _terminated(columns: dict[str, list[str]], terminator: str) -> Iterator[Found]:
     """Report sentences that have the final token already; an abbreviation such as `U.S.` may end one."""
+
+    def ends(text: str) -> bool:
+        word = text.rsplit(maxsplit=1)[-1].removesuffix(terminator)
+        return text.endswith(terminator) and terminator not in word
+
     for label, texts in columns.items():
-        written = [
-            text
-            for text in dict.fromkeys(texts)
-            if text.endswith(terminator) and terminator not in text.split()[-1].removesuffix(terminator)
-        ]
-        if written:
-            message = (
-                f"{len(written):,} sentences end in {terminator!r}, for example {written[0]!r}: it would be "
-            )
-            yield Found("error", label, f"{message}scored twice, since {terminator!r} is added to every one.")
+        if written := [*filter(ends, dict.fromkeys(texts))]:
+            example = f"for example {written[0]!r}: it would be scored twice"
+            message = f"{len(written):,} sentences end in {terminator!r}, {example}"
+            yield Found("error", label, f"{message}, since {terminator!r} is added to every one.")
 
 
 def _unequal_lengths(case: Case, pairs: _Pairs) -> Iterator[Found]:
     for contrast, compared in pairs.items():
-        unequal = [pair for pair in compared if len(pair[0].split()) != len(pair[1].split())]
-        if unequal:
-            message = (
-                f"{len(unequal):,} of {len(compared):,} pairs of {contrast!r} have unequal numbers of words"
-            )
-            message += f", for example {quoted_texts(unequal[0])}: their sums are not of equally many terms."
-            yield Found("note", case.labels[1], message)
+        if unequal := [pair for pair in compared if len(pair[0].split()) != len(pair[1].split())]:
+            message = f"{len(unequal):,} of {len(compared):,} pairs of {contrast!r} have unequal numbers of "
+            message += f"words, for example {quoted_texts(unequal[0])}: their sums are not of equally many "
+            yield Found("note", case.labels[1], f"{message}terms.")
 
 
 def _undecided(case: Case, pairs: _Pairs, knows: Callable[[str], bool]) -> Iterator[Found]:
-    """Report pairs that look alike once unknown words are replaced."""
-
     @cache
     def seen(word: str) -> str | None:
         return word if knows(word) else None
@@ -184,12 +167,10 @@ def _undecided(case: Case, pairs: _Pairs, knows: Callable[[str], bool]) -> Itera
         return one != other and [*map(seen, one.split())] == [*map(seen, other.split())]
 
     for contrast, compared in pairs.items():
-        undecided = [pair for pair in compared if alike(*pair)]
-        if undecided:
-            message = (
-                f"{len(undecided):,} of {len(compared):,} pairs of {contrast!r} are undecidable with this "
-            )
-            message += f"vocabulary: all that differs is unknown, for example {quoted_texts(undecided[0])}."
+        if undecided := [pair for pair in compared if alike(*pair)]:
+            what = "are undecidable with this vocabulary: all that differs is unknown, for example"
+            message = f"{len(undecided):,} of {len(compared):,} pairs of {contrast!r} {what} "
+            message += f"{quoted_texts(undecided[0])}."
             yield Found("warning", case.labels[0], message)
 
 
@@ -199,11 +180,7 @@ def quoted_texts(texts: Sequence[str]) -> str:
 
 
 def check_predictions(case: Case) -> Iterator[tuple[str, str]]:
-    """Check the predictions of a case, if it makes any.
-
-    Returns:
-        The name of a prediction, and what may mislead in its numbers.
-    """
+    """Check the predictions of a case, if it makes any: give their names, and what may mislead."""
     if not isinstance(case.question, Regions):
         return
     yield from case.question.warnings()
@@ -264,10 +241,10 @@ class Findings(list[LintFinding]):
 
 
 def lint(path: Path, knows: Callable[[str], bool] | None = None, sample: int | None = None) -> Findings:
-    """Check a suite folder or a single grammar.
+    """Check a suite folder or a single grammar; of the lexicon of one grammar only what it uses is judged.
 
     Args:
-        path: The folder, or one `.jinja` file; of its lexicon then only what it uses is judged.
+        path: The folder, or one `.jinja` file.
         knows: Tells whether a model knows a word, where that is to be checked.
         sample: How many items of each grammar are looked at, drawn at random, the first always; None for all.
 
@@ -297,18 +274,16 @@ def lint(path: Path, knows: Callable[[str], bool] | None = None, sample: int | N
         findings += _case_findings(grammar, case, folder.terminator, knows)
         if folder.writing is not None:
             findings += _as_written(grammar, case, folder.terminator, folder.writing)
-        words |= dict.fromkeys(word for text in _sentences(case) for word in text.split())
+        words |= _words_of(case)
     findings += _doubtful_forms(grammars)
     if len(grammars) == len(folder.files):
         folder.load()  # what is wrong only with all of them together
-    if path.is_dir() and len(grammars) == len(folder.files):
-        findings += _folder_findings(folder, grammars)
+        findings += _folder_findings(folder, grammars) if path.is_dir() else ()
     findings += missing_words(list(words), path, knows)
     return findings
 
 
 def _as_finding(error: GrammarError) -> LintFinding:
-    """Tell an error of a grammar as a finding, on one line."""
     assert error.path is not None
     said = " ".join(filter(None, (error.message, error.fix)))
     return LintFinding("error", Path(error.path), error.line, said)
@@ -333,19 +308,14 @@ def _doubtful_forms(grammars: Sequence[Grammar]) -> Iterator[LintFinding]:
 
 
 def minimal_step(one: str, other: str) -> bool:
-    """Tell whether two sentences differ minimally.
-
-    They do if one contiguous stretch of words is changed, added or left out, or if the same words stand
-    in another order.
-    """
+    """Tell whether two sentences differ in one stretch of words, or in the order of the same ones."""
     left, right = one.split(), other.split()
     if sorted(left) == sorted(right):
         return left != right
-    start = 0
-    while start < min(len(left), len(right)) and left[start] == right[start]:
+    shorter, start, end = min(len(left), len(right)), 0, 0
+    while start < shorter and left[start] == right[start]:
         start += 1
-    end = 0
-    while end < min(len(left), len(right)) - start and left[-1 - end] == right[-1 - end]:
+    while end < shorter - start and left[-1 - end] == right[-1 - end]:
         end += 1
     # A word that both stretches share would split the difference in two.
     return not set(left[start : len(left) - end]) & set(right[start : len(right) - end])
@@ -366,9 +336,7 @@ def _case_findings(
 
 
 def _unexpected(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
-    found = {"items": grammar.n_items} | {
-        label: case.sentences.column(label)[0].as_py() for label in case.labels
-    }
+    found = {"items": grammar.n_items} | case.sentences.slice(0, 1).to_pylist()[0]
     for key, expected in grammar.expect.items():
         if found[key] != expected:
             line = grammar.document.line("expect", key)
@@ -393,15 +361,11 @@ def _not_minimal(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
 
 
 def _linked(texts: Sequence[str]) -> bool:
-    """Whether minimal steps lead from the first sentence to every other."""
     reached, waiting = [texts[0]], list(texts[1:])
-    while waiting:
-        near = [text for text in waiting if any(minimal_step(text, other) for other in reached)]
-        if not near:
-            return False
+    while near := [text for text in waiting if any(minimal_step(text, other) for other in reached)]:
         reached += near
         waiting = [text for text in waiting if text not in near]
-    return True
+    return not waiting
 
 
 def _as_written(
@@ -418,11 +382,9 @@ def _as_written(
         for found, what in ((equal, "become equal"), (loose, "are no longer minimal")):
             if found:
                 line = grammar.sentences[contrast.worse][0].line
-                example = quoted_texts([written[text] for text in found[0]])
-                message = (
-                    f"{len(found):,} of {len(pairs):,} pairs of {str(contrast)!r} {what} as people write"
-                )
-                yield LintFinding("warning", grammar.path, line, f"{message} them, for example {example}.")
+                example = f"as people write them, for example {quoted_texts([written[t] for t in found[0]])}."
+                message = f"{len(found):,} of {len(pairs):,} pairs of {str(contrast)!r} {what} {example}"
+                yield LintFinding("warning", grammar.path, line, message)
     inside = {word: text for text in written for word in text.split()[1:]}
     for word, text in inside.items():
         if word in ENDS_SENTENCE and not text.endswith(word):
@@ -440,40 +402,30 @@ def _stays_minimal(one: str, other: str, written: Mapping[str, str]) -> bool:
 
 
 def _unbalanced(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
-    """Report numbers and declared features whose values are not equally frequent.
-
-    Features that count (n_intervening) follow from the words and are not expected to be balanced.
-    """
     numbers = [f"{slot.name}_number" for slot in grammar.slots if slot.has_number and slot.numbers > 1]
     for name in [*numbers, *grammar.features]:
         values = Counter(case.features.column(name).to_pylist())
+        # What counts (n_intervening) follows from the words, and is not expected to be balanced.
         if len(set(values.values())) > 1 and all(isinstance(value, (str, bool)) for value in values):
             shares = some([f"{value} {count:,}" for value, count in values.items()])
+            keys = ("features", name) if name in grammar.features else ("slots", name.removesuffix("_number"))
             message = f"{name!r} is unbalanced: {shares}."
-            yield LintFinding("warning", grammar.path, _feature_line(grammar, name), message)
-
-
-def _feature_line(grammar: Grammar, name: str) -> int:
-    if name in grammar.features:
-        return grammar.document.line("features", name)
-    return grammar.document.line("slots", name.removesuffix("_number"))
+            yield LintFinding("warning", grammar.path, grammar.document.line(*keys), message)
 
 
 def _folder_findings(folder: SuiteFolder, grammars: list[Grammar]) -> Iterator[LintFinding]:
     for file in folder.unlisted:
         message = f"{file.name} is not listed in 'cases', so it is not part of the suite."
         yield LintFinding("warning", folder.path / SUITE_FILE, None, message)
-    used: dict[Path, set[str]] = {}
-    lexicons: dict[Path, Lexicon] = {}
+    used: dict[Path, tuple[Lexicon, set[str]]] = {}
     for grammar in grammars:
         if grammar.lexicon is not None:
-            lexicons[grammar.lexicon.document.path] = grammar.lexicon
-            names = used.setdefault(grammar.lexicon.document.path, set())
+            _, names = used.setdefault(grammar.lexicon.document.path, (grammar.lexicon, set()))
             slots = [slot.class_name for slot in grammar.slots if slot.class_name is not None]
             names |= {name for classes in slots for name in class_names(classes)}
-    for path, lexicon in lexicons.items():
+    for path, (lexicon, names) in used.items():
         for name, words in lexicon.classes.items():
-            if name not in used[path]:
+            if name not in names:
                 message = f"no grammar uses the class {name!r}."
                 yield LintFinding("warning", path, words[0].line, message)
         for word in lexicon.unused_irregular:
@@ -481,42 +433,31 @@ def _folder_findings(folder: SuiteFolder, grammars: list[Grammar]) -> Iterator[L
             yield LintFinding("warning", path, line, f"no class lists the irregular word {word!r}.")
 
 
-def _sentences(case: Case) -> Iterator[str]:
-    for label in case.labels:
-        for text in case.sentences.column(label).unique().to_pylist():
-            assert text is not None
-            yield text
+def _words_of(case: Case) -> dict[str, None]:
+    texts = (text for label in case.labels for text in case.sentences[label].unique().to_pylist())
+    return dict.fromkeys(word for text in texts for word in str(text).split())
 
 
 def lint_data(
     path: Path, knows: Callable[[str], bool] | None = None, columns: Mapping[str, str] | None = None
 ) -> Findings:
-    """Check a file of data or a folder of such files.
+    """Check a file of data or a folder of such files; path and columns are as `read_data` takes them.
 
-    Args:
-        path: As `read_data` takes it.
-        knows: Tells whether a model knows a word, where that is to be checked.
-        columns: As `read_data` takes them.
-
-    Returns:
-        What was found, case by case; empty when all is well.
+    What was found is given case by case; it is empty when all is well.
     """
     data = read_data(path, columns=columns)
-    cases = data.cases
     findings = Findings(LintFinding("note", path, None, f"{note}.") for note in data.notes)
-    findings.n_items = sum(case.n_items for case in cases)
+    findings.n_items = sum(case.n_items for case in data.cases)
     for error, n_items in count_known(data):
         said = f"{counted(n_items, 'known error')}: {error.what} ({error.address})"
         findings.append(LintFinding("warning", path, None, f"{said}; tseval run --exclude {KNOWN_ERRORS}."))
     words: dict[str, None] = {}
-    for case in cases:
-        where = f"case {case.name!r}: " if len(cases) > 1 else ""
+    for case in data.cases:
+        where = f"case {case.name!r}: " if len(data.cases) > 1 else ""
         for found in check_sentences_of(case, None, knows):
             findings.append(LintFinding(found.severity, path, None, where + found.message))
         for prediction, message in check_predictions(case):
             findings.append(LintFinding("warning", path, None, f"{where}{prediction!r}: {message}."))
-        for label in case.labels:
-            texts = case.sentences[label].unique().to_pylist()
-            words |= dict.fromkeys(word for text in texts for word in str(text).split())
+        words |= _words_of(case)
     findings += missing_words(list(words), path, knows)
     return findings

@@ -1,27 +1,33 @@
-"""Views: other questions about the pairs of a suite, as suites of their own (`SUITE:METHOD`).
+"""Views: other questions about the pairs of a suite, as suites of their own (`SUITE:METHOD`); other tokens.
 
 The papers on agreement ask classifiers for the number of a verb or for a judgement, and ask after every
 word how sure a model is. Each question is again a choice between two sentences with one prefix, so every
 model that scores sentences can answer it, and every table can be made from the run.
+
+Penn Treebank tokens are for word-level models: `can't help himself.` becomes `ca n't help himself .`.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tseval.errors import SuiteError, suggest
 from tseval.items import POSITION, WORD, as_entries, suite_digest, take_rows
 from tseval.questions import Contrast
 from tseval.questions.pairs import ENDING, Pairs
+from tseval.questions.regions import Regions
 from tseval.suites.agreement import EXAMPLE_NUMBERS, PLURAL, SINGULAR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from nltk.tokenize import NLTKWordTokenizer
 
     from tseval.items import Case, Feature, Suite
 
@@ -31,21 +37,22 @@ _OF_A_SLOT = f"_{NUMBER}"  # `subject_number`: grammars say the number of each n
 
 
 def numbers_asked(case: Case, forms: Sequence[tuple[str, str]]) -> list[str]:
-    """Give the number that the critical word of every item should have.
+    """Give the number, `sing` or `plur`, that the critical word of every item should have.
 
     A feature `number` says it. Otherwise it is the number of the noun that the word agrees with: of features
-    such as `subject_number` the one on which the choice between the two forms depends. The digest of a suite
-    covers its features, so that adding `number` to a published suite would make another suite of it.
-
-    Args:
-        case: With features.
-        forms: The right and the wrong form of the critical word of each item.
-
-    Returns:
-        `sing` or `plur` for each item.
+    such as `subject_number` the one on which the choice between its right and its wrong form depends. The
+    digest of a suite covers its features, so that adding `number` to a published suite would make another
+    suite of it.
     """
     if NUMBER in case.features.column_names:
-        return _said(case)
+        said: list[Any] = case.features[NUMBER].to_pylist()
+        for value in dict.fromkeys(said):
+            if value not in EXAMPLE_NUMBERS:
+                raise SuiteError(
+                    f"case {case.name!r}: the feature {NUMBER!r} is {value!r} for an item.\n"
+                    f"  Write {' or '.join(EXAMPLE_NUMBERS)}."
+                )
+        return said
     found = {
         tuple(numbers)
         for name in case.features.column_names
@@ -60,16 +67,6 @@ def numbers_asked(case: Case, forms: Sequence[tuple[str, str]]) -> list[str]:
         f"agrees with;\n  in data, a column {NUMBER!r} of sing and plur. "
         f"{suggest(NUMBER, case.features.column_names, 'Features')}"
     )
-
-
-def _said(case: Case) -> list[str]:
-    for value in pc.unique(case.features[NUMBER]).to_pylist():
-        if value not in EXAMPLE_NUMBERS:
-            raise SuiteError(
-                f"case {case.name!r}: the feature {NUMBER!r} is {value!r} for an item.\n"
-                f"  Write {' or '.join(EXAMPLE_NUMBERS)}."
-            )
-    return [str(value) for value in case.features[NUMBER].to_pylist()]
 
 
 def _chosen_by(numbers: Sequence[str], forms: Sequence[tuple[str, str]]) -> bool:
@@ -90,21 +87,13 @@ JUDGEMENTS = ("<grammatical>", "<ungrammatical>")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The two sentences of an item, and what is known of it.
+    """The two sentences of an item, and what is known of it."""
 
-    Attributes:
-        place: Case and item, for messages.
-        better: The better sentence, its words.
-        worse: The worse one.
-        critical: Position of the first word that differs, from 0.
-        number: `sing` or `plur`, where it is asked for.
-    """
-
-    place: str
-    better: list[str]
+    place: str  # case and item, for messages
+    better: list[str]  # its words
     worse: list[str]
-    critical: int
-    number: str | None = None
+    critical: int  # position of the first word that differs, from 0
+    number: str | None = None  # `sing` or `plur`, where it is asked for
 
     @property
     def forms(self) -> tuple[str, str]:
@@ -114,8 +103,8 @@ class Pair:
     @property
     def number_words(self) -> tuple[str, str]:
         """Give the right word for the number, then the wrong one."""
-        both = tuple(NUMBER_WORDS.values())
-        return (both[0], both[1]) if self.number == SINGULAR else (both[1], both[0])
+        singular, plural = NUMBER_WORDS.values()
+        return (singular, plural) if self.number == SINGULAR else (plural, singular)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +134,7 @@ def _both(row: int, pair: Pair, _: bool) -> Iterator[LastWord]:
 
 
 def _profile(row: int, pair: Pair, _: bool) -> Iterator[LastWord]:
-    yield from _each_prefix(row, pair, pair.better[pair.critical], pair.worse[pair.critical])
-
-
-def _number_profile(row: int, pair: Pair, _: bool) -> Iterator[LastWord]:
-    yield from _each_prefix(row, pair, *pair.number_words)
-
-
-def _each_prefix(row: int, pair: Pair, right: str, wrong: str) -> Iterator[LastWord]:
+    right, wrong = pair.forms if pair.number is None else pair.number_words
     for length in range(1, pair.critical + 1):
         prefix = pair.better[:length]
         yield LastWord(row, " ".join(prefix), right, wrong, (length, prefix[-1]))
@@ -160,25 +142,15 @@ def _each_prefix(row: int, pair: Pair, right: str, wrong: str) -> Iterator[LastW
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A question that can be asked of any pair.
+    """A question that can be asked of any pair."""
 
-    Attributes:
-        title: What it asks.
-        ask: Gives the questions about one item; its last argument is a coin thrown for that item.
-        features: Names of what a question adds to the features of its item.
-        needs_number: Whether the case must say the number of the subject.
-        whole: Whether sentences are shown to their end, not up to the critical word.
-        twice: Whether it is asked twice of each item.
-        by_coin: Whether the coin decides what is asked.
-    """
-
-    title: str
-    ask: Callable[[int, Pair, bool], Iterator[LastWord]]
-    features: tuple[str, ...] = ()
-    needs_number: bool = False
-    whole: bool = False
-    twice: bool = False
-    by_coin: bool = False
+    title: str  # what it asks
+    ask: Callable[[int, Pair, bool], Iterator[LastWord]]  # about one item; a coin is thrown for each
+    features: tuple[str, ...] = ()  # what a question adds to the features of its item
+    needs_number: bool = False  # the case must say the number of the subject
+    whole: bool = False  # sentences are shown to their end, not up to the critical word
+    twice: bool = False  # it is asked twice of each item
+    by_coin: bool = False  # the coin decides what is asked
 
 
 VIEWS = {
@@ -189,7 +161,7 @@ VIEWS = {
     ),
     "profile": View("verb form after each word", _profile, (POSITION, WORD)),
     "number_profile": View(
-        "number prediction after each word", _number_profile, (POSITION, WORD), needs_number=True
+        "number prediction after each word", _profile, (POSITION, WORD), needs_number=True
     ),
 }
 
@@ -242,34 +214,28 @@ def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
         for question in view.ask(row, pair, _coin(seed, case.name, items[row]))
     ]
     rows = pa.array([question.row for question in questions], pa.int64())
+    texts = {
+        RIGHT: [f"{question.prefix} {question.right}" for question in questions],
+        WRONG: [f"{question.prefix} {question.wrong}" for question in questions],
+    }
     added: dict[str, Sequence[Any]] = {ENDING: [1] * len(questions)}
     added |= zip(view.features, zip(*(q.features for q in questions), strict=True), strict=True)
-    kept = take_rows(case.features, rows).select([n for n in case.features.column_names if n not in added])
-    features = dict(zip(kept.column_names, kept.columns, strict=True))
+    others = take_rows(case.features, rows).select([n for n in case.features.column_names if n not in added])
+    features = dict(zip(others.column_names, others.columns, strict=True))
+    entries = take_rows(case.entries, rows)
+    if view.twice and not entries.num_columns:  # the two about one pair always share something
+        entries = pa.table({ITEM: as_entries([str(index) for index in case.index.take(rows).to_pylist()])})
     return replace(
         case,
         question=Pairs((Contrast(RIGHT, WRONG),)),
         index=case.index.take(rows),
-        sentences=pa.table(
-            {
-                RIGHT: pa.array([f"{q.prefix} {q.right}" for q in questions], pa.string()),
-                WRONG: pa.array([f"{q.prefix} {q.wrong}" for q in questions], pa.string()),
-            }
-        ),
+        sentences=pa.table({label: pa.array(own, pa.string()) for label, own in texts.items()}),
         features=pa.table(features | {name: pa.array(values) for name, values in added.items()}),
-        entries=_entries(case, view, rows),
+        entries=entries,
     )
 
 
-def _entries(case: Case, view: View, rows: pa.Int64Array) -> pa.Table:
-    """Give the lexical factors of the questions; the two about one pair always share something."""
-    if view.twice and not case.entries.num_columns:
-        return pa.table({ITEM: as_entries([str(index) for index in case.index.take(rows).to_pylist()])})
-    return take_rows(case.entries, rows)
-
-
 def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
-    """Give the two sentences of every item, split into words."""
     if len(case.contrasts) != 1:
         what = "compares more than two sentences" if case.contrasts else "compares no two sentences"
         raise SuiteError(
@@ -296,3 +262,66 @@ def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
 def _coin(seed: int, case: str, item: int | None) -> bool:
     """Throw a coin for an item; it falls alike on every machine, whichever other items there are."""
     return bool(hashlib.sha256(f"{seed} {case} {item}".encode()).digest()[0] & 1)
+
+
+def spans(text: str, penn: bool) -> Iterator[tuple[int, int]]:
+    """Give the beginning and end of every word: of Penn Treebank tokens, or of what stands between spaces.
+
+    Double quotes stay as they are, as in running text; the Treebank writes them as `` and ''.
+    """
+    if not penn:
+        yield from (match.span() for match in re.finditer(r"\S+", text))
+        return
+    yield from _tokenizer().span_tokenize(text)
+
+
+@cache
+def _tokenizer() -> NLTKWordTokenizer:
+    from nltk.tokenize import NLTKWordTokenizer  # noqa: PLC0415 - slow to import
+
+    return NLTKWordTokenizer()
+
+
+def tokens(text: str) -> list[str]:
+    """Split a text into Penn Treebank tokens."""
+    return [text[start:end] for start, end in spans(text, penn=True)]
+
+
+def tokenise_case(case: Case) -> Case:
+    """Split punctuation and clitics off the words of a case, and count its endings or regions in tokens."""
+    if isinstance(case.question, Regions):
+        return _tokenise_regions(case, case.question)
+    before = {label: list(map(str, case.sentences[label].to_pylist())) for label in case.labels}
+    sentences = {label: [" ".join(tokens(text)) for text in texts] for label, texts in before.items()}
+    features = case.features
+    if ENDING in features.column_names:
+        pairs = zip(before[case.labels[0]], features[ENDING].to_numpy(), strict=True)
+        lengths = [len(tokens(" ".join(text.split()[-length:]))) for text, length in pairs]
+        at = features.column_names.index(ENDING)
+        features = features.set_column(at, ENDING, pa.array(lengths, pa.int64()))
+    tokenised = {label: pa.array(texts, pa.string()) for label, texts in sentences.items()}
+    return replace(case, sentences=pa.table(tokenised), features=features)
+
+
+def _tokenise_regions(case: Case, question: Regions) -> Case:
+    """Tokenise region by region, so that no token crosses from one into the next."""
+    sentences: dict[str, list[str]] = {}
+    counts: dict[str, list[list[int]]] = {}
+    for label in case.labels:
+        pairs = zip(case.sentences[label].to_pylist(), question.regions_of(label), strict=True)
+        cut = [list(_cut(str(text), lengths)) for text, lengths in pairs]
+        sentences[label] = [" ".join(token for part in parts for token in part) for parts in cut]
+        counts[label] = [[len(part) for part in parts] for parts in cut]
+    lengths = pa.table({label: pa.array(c, pa.list_(pa.int64())) for label, c in counts.items()})
+    return replace(
+        case,
+        sentences=pa.table({label: pa.array(texts, pa.string()) for label, texts in sentences.items()}),
+        question=replace(question, lengths=lengths),
+    )
+
+
+def _cut(text: str, lengths: Sequence[int]) -> Iterator[list[str]]:
+    words = text.split(" ")
+    for length in lengths:
+        yield tokens(" ".join(words[:length]))
+        words = words[length:]

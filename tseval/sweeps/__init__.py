@@ -12,9 +12,9 @@ import hashlib
 import json
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from tseval.errors import RunError
 from tseval.files import write_whole
@@ -22,11 +22,14 @@ from tseval.sweeps.engines import POLL_SECONDS, Job
 from tseval.sweeps.units import ENDED, WorkerTask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tseval.formats import Json
     from tseval.sweeps.engines import Engine
     from tseval.sweeps.units import Records, SweepUnit, UnitRecord
+
+    # Hears several times a second how far each unit is.
+    Watcher = Callable[[Sequence["UnitState"]], None]
 
 
 STATE = "sweep"  # folder of records, beside the runs
@@ -35,71 +38,53 @@ LOOK_SECONDS = 0.5  # between looks at the records
 
 @dataclass(frozen=True, slots=True)
 class UnitState:
-    """How far a unit is.
-
-    Attributes:
-        unit: The unit.
-        record: What is known of it.
-        was_done: Whether it was done before this sweep.
-    """
+    """How far a unit is."""
 
     unit: SweepUnit
     record: UnitRecord
-    was_done: bool = False
-
-
-class Watcher(Protocol):
-    """Hears how the work goes, several times a second."""
-
-    def __call__(self, states: Sequence[UnitState]) -> None:
-        """Hear how far each unit is."""
+    was_done: bool = False  # before this sweep
 
 
 @dataclass(frozen=True, slots=True)
 class Workforce:
-    """Who does the work.
-
-    Attributes:
-        engine: Starts workers.
-        workers: How many; None for what suits.
-        settings: What the plan says to the engine.
-    """
+    """Who does the work."""
 
     engine: Engine
-    workers: int | None = None
-    settings: Mapping[str, Json] | None = None
+    workers: int | None = None  # None for what suits
+    settings: Mapping[str, Json] | None = None  # what the plan says to the engine
 
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """How a sweep ended.
+    """How a sweep ended."""
 
-    Attributes:
-        states: How far each unit is, in order.
-        complaints: Why workers could not go on.
-    """
-
-    states: list[UnitState]
-    complaints: list[str]
+    states: list[UnitState]  # in order of the units
+    complaints: list[str]  # why workers could not go on
 
 
 def sweep(units: Sequence[SweepUnit], place: Records, force: Workforce, watch: Watcher) -> SweepResult:
-    """Do all units that are not done; one that fails stops no other.
+    """Do all units that are not done, given model by model; one that fails stops no other.
 
-    Args:
-        units: Model by model.
-        place: For their records. Other sweeps may work there: no unit is done twice.
-        force: Who does the work.
-        watch: Hears of the progress.
+    Other sweeps may work in the same place: no unit is done twice.
     """
     with _writable(place.folder):
         left = place.open_again(units)
         task = _write_task(place, left) if left else None
     before = {unit.name for unit in units} - {unit.name for unit in left}
-    looked = _Looked(units, place, before)
+    known = {unit.name: UnitState(unit, place.read(unit), unit.name in before) for unit in units}
+    looked_at = 0.0
 
     def look() -> None:
-        watch(looked.states())
+        nonlocal looked_at
+        if time.monotonic() - looked_at > LOOK_SECONDS:
+            for name, state in known.items():
+                if state.record.stage not in ENDED:  # what has ended is not looked at again
+                    record = place.read(state.unit)
+                    if record.stage == "training":  # which says itself how far it is
+                        record = replace(record, said=place.last_line(state.unit))
+                    known[name] = replace(state, record=record)
+            looked_at = time.monotonic()
+        watch(list(known.values()))
 
     complaints: list[str] = []
     while task is not None:
@@ -118,44 +103,22 @@ def sweep(units: Sequence[SweepUnit], place: Records, force: Workforce, watch: W
     return SweepResult(ended, complaints)
 
 
-class _Looked:
-    """The states of units; what has ended is not looked at again."""
-
-    def __init__(self, units: Sequence[SweepUnit], place: Records, before: set[str]) -> None:
-        self.place = place
-        self.known = {unit.name: UnitState(unit, place.read(unit), unit.name in before) for unit in units}
-        self.at = 0.0
-
-    def states(self) -> list[UnitState]:
-        if time.monotonic() - self.at > LOOK_SECONDS:
-            for name, state in self.known.items():
-                if state.record.stage not in ENDED:
-                    record = self.place.read(state.unit)
-                    if record.stage == "training":  # which says itself how far it is
-                        record = replace(record, said=self.place.last_line(state.unit))
-                    self.known[name] = UnitState(state.unit, record, state.was_done)
-            self.at = time.monotonic()
-        return list(self.known.values())
-
-
 def states_of(units: Sequence[SweepUnit], place: Records) -> list[UnitState]:
     """Give how far units are, without doing anything; what a killed worker left waits again."""
-    found = []
+    states = []
     for unit in units:
-        record = place.read(unit)
-        done = place.is_done(unit)
-        if (record.stage == "done" and not done) or (
-            record.stage not in (*ENDED, "waiting") and not place.is_held(unit)
-        ):
+        record, done = place.read(unit), place.is_done(unit)
+        begun = record.stage not in (*ENDED, "waiting")
+        if (record.stage == "done" and not done) or (begun and not place.is_held(unit)):
             record = replace(record, stage="waiting")
-        found.append(UnitState(unit, record, done))
-    return found
+        states.append(UnitState(unit, record, done))
+    return states
 
 
 def _write_task(place: Records, units: Sequence[SweepUnit]) -> Path:
     """Write what workers are to do; its name is that of its content, so that two sweeps never share one."""
     task = WorkerTask(tuple(units), str(Path.cwd()), str(place.folder.resolve()), str(place.logs.resolve()))
-    content = json.dumps(task.to_mapping()).encode()
+    content = json.dumps(asdict(task)).encode()
     path = place.folder.resolve() / f"task-{hashlib.sha256(content).hexdigest()[:16]}"
     write_whole(path, content, shared=True)
     return path

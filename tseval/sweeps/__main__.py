@@ -9,9 +9,9 @@ import traceback
 from pathlib import Path
 
 from tseval.errors import TsevalError, reason
-from tseval.formats import ContentError
+from tseval.formats import ContentError, checked, read_json
 from tseval.sweeps.engines import GAVE_UP, end_in_order
-from tseval.sweeps.units import read_task
+from tseval.sweeps.units import WorkerTask
 from tseval.sweeps.worker import Worker
 
 
@@ -19,9 +19,9 @@ def run_worker(task: str, number: str, of: str) -> int:
     """Work, and give the exit code: 0 where nothing is left to do."""
     end_in_order()
     try:
-        given = read_task(Path(task))
-        os.chdir(given.cwd)
-        Worker(given, int(number), int(of)).work()
+        work = checked(read_json(Path(task)), WorkerTask)
+        os.chdir(work.cwd)
+        Worker(work, int(number), int(of)).work()
     except KeyboardInterrupt:
         return 130
     except (OSError, TsevalError, ContentError) as error:

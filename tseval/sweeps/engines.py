@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from importlib.util import find_spec
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from tseval.errors import RunError, shortened
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.formats import Json
+
+    # Lets workers do a job, calls the other several times a second, and says why workers could not go on.
+    Engine = Callable[["Job", Callable[[], None]], list[str]]
 
 
 POLL_SECONDS = 0.2
@@ -34,20 +37,11 @@ GAVE_UP = 3  # exit code of a worker that cannot go on, and has said why
 def supervise(
     task: str, number: int, of: int, threads: int | None = None, stopped: Callable[[], bool] = lambda: False
 ) -> str | None:
-    """Run a worker until nothing is left that it could do; start it again whenever it is killed.
+    """Run a worker, one `of` so many, until nothing is left that it could do; again whenever it is killed.
 
     All engines do this, each in its own way of having it done somewhere. The worker ends when we do, however
-    we end: it reads from a pipe that we hold.
-
-    Args:
-        task: File of what is to be done.
-        number: Which worker this is, from 0.
-        of: How many there are.
-        threads: For it to compute with, unless OMP_NUM_THREADS says how many.
-        stopped: Tells whether it is to stop.
-
-    Returns:
-        Why the worker could not go on; None where it found nothing more to do.
+    we end: it reads from a pipe that we hold. It computes with so many `threads`, unless OMP_NUM_THREADS says
+    how many. Gives why it could not go on; None where it found nothing more to do.
     """
     environment = {**({"OMP_NUM_THREADS": str(threads)} if threads else {}), **os.environ}
     command = [sys.executable, "-m", "tseval.sweeps", task, str(number), str(of)]
@@ -181,32 +175,13 @@ ENGINES: dict[str, str | None] = {"local": None, "slurm": "submitit", "ray": "ra
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What an engine is to start workers for.
+    """What an engine is to start workers for."""
 
-    Attributes:
-        task: File that workers are given, on a disk that all of them see.
-        n_units: To do; more workers than that are of no use.
-        workers: How many; None for what suits.
-        settings: What the plan says to the engine.
-        folder: For files of the engine's own.
-    """
-
-    task: str
-    n_units: int
-    workers: int | None
-    settings: Mapping[str, Json]
-    folder: Path
-
-
-class Engine(Protocol):
-    """Starts workers and waits for their end."""
-
-    def __call__(self, job: Job, watch: Callable[[], None]) -> list[str]:
-        """Let workers do a job, and call `watch` several times a second.
-
-        Returns:
-            Why workers could not go on, of those that could not.
-        """
+    task: str  # file that workers are given, on a disk that all of them see
+    n_units: int  # to do; more workers than that are of no use
+    workers: int | None  # None for what suits
+    settings: Mapping[str, Json]  # what the plan says to the engine
+    folder: Path  # for files of the engine's own
 
 
 def find_engine(name: str) -> Engine:

@@ -26,14 +26,8 @@ STORE_BYTES = 80 * 2**20  # the least that Ray takes: results come through the s
 def drive(task: str, workers: int | None, n_units: int, settings: Mapping[str, Json]) -> list[str]:
     """Keep workers at work in tasks, which Ray starts again elsewhere where a node is lost.
 
-    Args:
-        task: File that workers are given, on a disk that all nodes see.
-        workers: How many; None for one for each GPU of the cluster, or each core.
-        n_units: To do; more workers than that are of no use.
-        settings: Options of a task: `num_cpus`, `num_gpus`, ...
-
-    Returns:
-        Why workers could not go on, of those that could not.
+    Arguments are those of a `Job`: without a number of workers there is one for each GPU of the cluster, or
+    each core; the settings are options of a task (`num_cpus`, `num_gpus`).
     """
     address = os.environ.get("RAY_ADDRESS")
     if address:

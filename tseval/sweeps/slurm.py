@@ -23,13 +23,9 @@ CLUSTER = "cluster"  # the one setting that is not submitit's: `local` tries a p
 
 
 class QueuedWorker(Checkpointable):
-    """A task of the array. At its time limit, and when it is preempted, it is queued again and goes on.
+    """A task of the array. At its time limit, and when it is preempted, it is queued again and goes on."""
 
-    Args:
-        threads: For a worker to compute with; None leaves that to what SLURM gave it.
-    """
-
-    def __init__(self, threads: int | None) -> None:
+    def __init__(self, threads: int | None) -> None:  # None leaves that to what SLURM gave it
         self.threads = threads
 
     def __call__(self, task: str, number: int, of: int) -> str | None:

@@ -52,25 +52,15 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class SweepUnit:
-    """One model on one suite.
+    """One model on one suite."""
 
-    Attributes:
-        name: Of its log and its record; that of its run directory in a sweep from a plan.
-        model: As `--model` takes it.
-        suite: As `--suite` takes it.
-        run: The run directory.
-        arguments: As `--model-args` takes them.
-        options: How the suite is read and scored.
-        train: What comes after `tseval` on the line that makes the model, if it is to be made first.
-    """
-
-    name: str
-    model: str
+    name: str  # of its log and its record; that of its run directory in a sweep from a plan
+    model: str  # as `--model` takes it
     suite: str
-    run: str
-    arguments: dict[str, str] = field(default_factory=dict)
+    run: str  # the run directory
+    arguments: dict[str, str] = field(default_factory=dict)  # as `--model-args` takes them
     options: Options = field(default_factory=Options)
-    train: tuple[str, ...] = ()
+    train: tuple[str, ...] = ()  # after `tseval` on the line that makes the model, if it is to be made first
 
     def stamp(self) -> str:
         """Digest what the unit is: with the same stamp, and its run there, nothing is left to do.
@@ -148,15 +138,11 @@ def natural_order(text: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
-def matching_files(pattern: str) -> list[tuple[Path, tuple[str, ...]]] | None:
-    """Find the files and folders that a pattern stands for, in natural order.
+def _matching_files(pattern: str, text: str | None = None) -> list[tuple[Path, tuple[str, ...]]] | None:
+    """Find the files and folders that a pattern, in a text, stands for, in natural order.
 
-    Args:
-        pattern: A path, with wildcards or without; one that exists stands for itself.
-
-    Returns:
-        Each path, with its parts from the first wildcard on, which tell it from the others; None where there
-        is no wildcard.
+    A path that exists stands for itself. With each come its parts from the first wildcard on, which tell it
+    from the others; None where there is no wildcard.
     """
     if not _WILD.search(pattern) or Path(pattern).exists():
         return None
@@ -164,6 +150,8 @@ def matching_files(pattern: str) -> list[tuple[Path, tuple[str, ...]]] | None:
     wild = next(i for i, part in enumerate(parts) if _WILD.search(part))
     base = Path(*parts[:wild])
     found = sorted(base.glob("/".join(parts[wild:])), key=lambda path: natural_order(str(path)))
+    if not found:
+        raise RunError(f"{text or pattern}: no file matches")
     return [(path, path.relative_to(base).parts) for path in found]
 
 
@@ -172,38 +160,23 @@ ROOT = Path("runs")
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """Models that a plan names: one, or as many as braces and patterns stand for.
+    """Models that a plan names: one, or as many as braces and patterns stand for."""
 
-    Attributes:
-        model: As `--model` takes it, or with braces, a pattern of files, or `@REVISION`.
-        args: As `--model-args` takes them.
-        name: Of the run directories, where it is one model.
-    """
-
-    model: str
+    model: str  # as `--model` takes it, or with braces, a pattern of files, or `@REVISION`
     args: Mapping[str, str | int | float | bool] = field(default_factory=dict)
-    name: str | None = None
+    name: str | None = None  # of the run directories, where it is one model
 
 
 @dataclass(frozen=True, slots=True)
 class SweepPlan:
-    """What is to be swept.
-
-    Attributes:
-        models: Which models.
-        suites: Which suites, as `--suite` takes them, or with braces or patterns of files.
-        options: How all of them are read and scored.
-        out: The folder of the runs.
-        slurm: What submitit is told: `timeout_min`, `slurm_partition`, `gpus_per_node`, ...
-        ray: What Ray is told of each worker: `num_cpus`, `num_gpus`, ...
-    """
+    """What is to be swept."""
 
     models: tuple[str | ModelEntry, ...]
-    suites: tuple[str, ...]
+    suites: tuple[str, ...]  # as `--suite` takes them, or with braces or patterns of files
     options: Options = field(default_factory=Options)
-    out: str | None = None
-    slurm: Mapping[str, Json] = field(default_factory=dict)
-    ray: Mapping[str, Json] = field(default_factory=dict)
+    out: str | None = None  # the folder of the runs
+    slurm: Mapping[str, Json] = field(default_factory=dict)  # `timeout_min`, `gpus_per_node`, ...: submitit's
+    ray: Mapping[str, Json] = field(default_factory=dict)  # of each worker: `num_cpus`, `num_gpus`, ...
 
     def settings(self, engine: str) -> Mapping[str, Json]:
         """Give what the plan says to an engine."""
@@ -260,8 +233,8 @@ def plan_units(plan: SweepPlan) -> list[SweepUnit]:
 
 def _models(entries: Sequence[str | ModelEntry]) -> Iterator[tuple[str, str, dict[str, str]]]:
     """Give name, specification and arguments of every model."""
-    for given in entries:
-        entry = ModelEntry(given) if isinstance(given, str) else given
+    for named in entries:
+        entry = ModelEntry(named) if isinstance(named, str) else named
         found = [one for text in _written_out(entry.model) for one in _matching(text)]
         if entry.name is not None and len(found) > 1:
             raise RunError(
@@ -279,10 +252,7 @@ def _models(entries: Sequence[str | ModelEntry]) -> Iterator[tuple[str, str, dic
 def _matching(text: str) -> Iterator[tuple[str, str, str]]:
     """Give name, specification and revision of each model that a pattern, or a plain name, stands for."""
     if (named := file_and_function(text)) and not Path(text).exists():
-        found = matching_files(str(named[0]))
-        if found == []:
-            raise RunError(f"{text}: no file matches")
-        for path, parts in found or [(named[0], ("",))]:
+        for path, parts in _matching_files(str(named[0]), text) or [(named[0], ("",))]:
             yield "-".join((*parts[:-1], name_of_function(path, named[1]))), f"{path}:{named[1]}", ""
         return
     scheme, colon, rest = text.partition(":")
@@ -291,21 +261,14 @@ def _matching(text: str) -> Iterator[tuple[str, str, str]]:
     revision = ""
     if colon and "@" in rest and not Path(rest).exists():
         rest, _, revision = rest.rpartition("@")
-    found = matching_files(rest)
-    if found is None:
-        found = [(Path(rest), Path(rest).parts[-1:])]
-    elif not found:
-        raise RunError(f"{text}: no file matches")
-    for path, parts in found:
+    for path, parts in _matching_files(rest, text) or [(Path(rest), Path(rest).parts[-1:])]:
         name = "-".join(parts if colon else (*parts[:-1], Path(parts[-1]).stem) if parts else ())
         yield name, f"{scheme}{colon}{rest if str(path) == str(Path(rest)) else path}", revision
 
 
 def _suites(entry: str) -> Iterator[str]:
     for text in _written_out(entry):
-        found = matching_files(text)
-        if found is not None and not found:
-            raise RunError(f"{text}: no file matches")
+        found = _matching_files(text)
         yield from [text] if found is None else (str(path) for path, _ in found)
 
 
@@ -326,32 +289,12 @@ def _written_out(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class WorkerTask:
-    """What workers of a sweep are given, as a file.
+    """What workers of a sweep are given, as a file."""
 
-    Attributes:
-        units: In order of their models.
-        cwd: The folder that paths in units start from.
-        place: Of records.
-        logs: Of logs.
-    """
-
-    units: tuple[SweepUnit, ...]
-    cwd: str
-    place: str
+    units: tuple[SweepUnit, ...]  # in order of their models
+    cwd: str  # the folder that paths in units start from
+    place: str  # folder of records
     logs: str
-
-    def to_mapping(self) -> dict[str, Json]:
-        """Give the content of the file."""
-        return asdict(self)
-
-
-def read_task(path: Path) -> WorkerTask:
-    """Read what workers are given.
-
-    Raises:
-        OSError, LimitError, ContentError: The file cannot be read.
-    """
-    return checked(read_json(path), WorkerTask)
 
 
 Stage = Literal["waiting", "training", "scoring", "done", "failed"]
@@ -361,35 +304,21 @@ TAIL_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class UnitRecord:
-    """What is known of a unit.
+    """What is known of a unit."""
 
-    Attributes:
-        stage: What is being done, or was when its worker was killed.
-        stamp: That of the unit which is done.
-        done: Sentences scored and saved.
-        of: Sentences to score; 0 until that is known.
-        deaths: Workers that were killed at it since it last came forward.
-        parts: Parts of the run that were saved when a worker took it last.
-        said: Of a unit that failed, why; of one that is done, nothing.
-    """
-
-    stage: Stage = "waiting"
-    stamp: str = ""
-    done: int = 0
-    of: int = 0
-    deaths: int = 0
-    parts: int = 0
-    said: str = ""
+    stage: Stage = "waiting"  # what is being done, or was when its worker was killed
+    stamp: str = ""  # of the unit which is done
+    done: int = 0  # sentences scored and saved
+    of: int = 0  # sentences to score; 0 until that is known
+    deaths: int = 0  # workers that were killed at it since it last came forward
+    parts: int = 0  # of the run, saved when a worker took it last
+    said: str = ""  # of a unit that failed, why
 
 
 class Records:
-    """The folder of a sweep's records.
+    """The folder of a sweep's records, and that of its logs where it is another one.
 
     Only who holds the lock of a unit writes its record, so that any number of workers go by what they read.
-
-    Args:
-        folder: For records and locks.
-        logs: For logs, where that is another folder.
     """
 
     def __init__(self, folder: Path, logs: Path | None = None) -> None:

@@ -40,13 +40,7 @@ LOOKS_AGAIN_SECONDS = 0.3
 
 
 class Worker:
-    """Does units, each of which one worker has at a time.
-
-    Args:
-        task: What is to be done.
-        number: Which worker this is, from 0.
-        of: How many there are.
-    """
+    """Does units, each of which one worker has at a time; the worker with this number, from 0, of so many."""
 
     def __init__(self, task: WorkerTask, number: int, of: int) -> None:
         self.place, self.number = Records(Path(task.place), Path(task.logs)), number
@@ -61,7 +55,6 @@ class Worker:
         self._go_through(busy)
 
     def _go_through(self, units: Sequence[SweepUnit]) -> list[SweepUnit]:
-        """Do what is free; give what another worker has."""
         busy = []
         for unit in units:
             if self.place.ended(unit):
@@ -77,7 +70,6 @@ class Worker:
         return busy
 
     def _do(self, unit: SweepUnit, held: int) -> None:
-        """Do a unit, and write down how it ended."""
         before, saved = self.place.read(unit), n_saved(unit)
         deaths = before.deaths if saved == before.parts else 0
         with _speaking_to(self.place.log(unit)):
@@ -105,7 +97,6 @@ class Worker:
 
     @cached_property
     def _scorer(self) -> UnitScorer:
-
         return UnitScorer(self.place, self.number)
 
     def _fail(self, unit: SweepUnit, why: str) -> None:
@@ -156,12 +147,7 @@ KEPT_ITEMS = 500_000  # of suites that stay in memory for the next model: some 1
 
 
 class UnitScorer:
-    """Scores one unit after another; keeps the model of the last one open for the next, and suites.
-
-    Args:
-        place: Of records.
-        number: Which worker this is, from 0.
-    """
+    """Scores one unit after another; keeps the model of the last one open for the next, and suites."""
 
     def __init__(self, place: Records, number: int) -> None:
         self.place, self.number = place, number
@@ -169,12 +155,7 @@ class UnitScorer:
         self._suites: dict[tuple[object, ...], Suite] = {}
 
     def score(self, unit: SweepUnit, begun: UnitRecord) -> None:
-        """Score a unit, and write down now and then how far it is, and at last that it is done.
-
-        Args:
-            unit: Whose lock is held.
-            begun: What is known of it so far.
-        """
+        """Score a unit whose lock is held, and write down now and then how far it is, and that it is done."""
         options, stamp, record, written = unit.options, unit.stamp(), begun, 0.0
 
         def progress(done: int, of: int) -> None:
@@ -231,7 +212,6 @@ class UnitScorer:
         return suite
 
     def _open(self, unit: SweepUnit) -> Model:
-        """Open the model of a unit, unless the last one had the same."""
         wanted = unit.model, unit.model_files(), sorted(unit.arguments.items()), unit.options.device
         if self._opened is None or self._opened[0] != wanted:
             self._opened = None  # first, so that two are never in memory

@@ -21,7 +21,7 @@ from tseval.runs import Run
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import SELECTED
 from tseval.suites import afresh, load_suite
-from tseval.suites.data.exclusions import KNOWN_ERRORS
+from tseval.suites.data.entries import KNOWN_ERRORS
 from tseval.suites.grammar.expand import choose_rows
 from tseval.verdicts import judge, n_too_long, questions_in, sentences_of
 from tseval.verifying.claim import CheckFailed

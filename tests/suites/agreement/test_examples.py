@@ -13,8 +13,7 @@ from supplied import AGREEMENT, AGREEMENT_COUNTS, CRAFT, LINZEN, TREEBANK_SAMPLE
 from tseval.errors import SuiteError
 from tseval.suites import load_suite
 from tseval.suites.agreement import Shares, write_examples
-from tseval.suites.agreement.convert import Tally, convert, summarise
-from tseval.suites.agreement.published import Frequent, read_examples
+from tseval.suites.agreement.published import Frequent, Tally, convert, read_examples, summarise
 from tseval.suites.agreement.treebank import opposite_form
 
 ROW = {

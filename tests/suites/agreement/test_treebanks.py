@@ -10,8 +10,7 @@ from supplied import AGREEMENT, TREEBANK, TREEBANK_SAMPLE, needs_treebank
 
 from tseval.errors import SuiteError
 from tseval.suites.agreement import Shares, split_of
-from tseval.suites.agreement.convert import convert
-from tseval.suites.agreement.published import read_examples
+from tseval.suites.agreement.published import convert, read_examples
 
 # The sample is the first 150 sentences of the whole. Numbers are counted with zcat, grep and join.
 gold = pytest.mark.parametrize(

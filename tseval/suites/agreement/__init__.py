@@ -1,8 +1,7 @@
 """Subject-verb agreement in running text: one example, its split, and what stands in for its verb.
 
-Agreement examples, one a row: a sentence, its target verb, the verb's number and its opposite form.
-
-They are kept as parquet or as tab-separated values, where quotes are ordinary characters.
+Examples stand one a row: a sentence, its target verb, the verb's number and its opposite form. They are kept
+as parquet or as tab-separated values, where quotes are ordinary characters.
 """
 
 from __future__ import annotations
@@ -55,47 +54,26 @@ _CHUNK = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One target verb in a sentence as it was found; what a source does not say is None.
+    """One target verb in a sentence as it was found; what a source does not say is None."""
 
-    Attributes:
-        sentence: Words joined by single spaces.
-        verb_index: Position of the target verb, from 0.
-        verb_form: The verb as found.
-        number: Its number and its subject's, `sing` or `plur`.
-        opp_verb_form: The verb in the other number.
-        n_attractors: Intervening nouns of the other number.
-        source: The treebank or file.
-        split: `train`, `valid` or `test`.
-        opp_how: How the opposite form was found.
-        subj_index: Position of the subject's head, from 0.
-        subj_form: The subject's head.
-        n_intervening: Common nouns strictly between subject and verb.
-        n_non_attractors: Those of the subject's number.
-        distance: `verb_index - subj_index`.
-        last_intervening: Number of the noun nearest to the verb; `none` where no noun intervenes.
-        sent_id: The sentence's name in its treebank.
-        verb_role: `main`, `aux`, `auxpass` or `cop`.
-        subj_deprel: The subject's relation.
-    """
-
-    sentence: str
-    verb_index: int
-    verb_form: str
-    number: str
-    opp_verb_form: str
-    n_attractors: int
-    source: str
-    split: str
-    opp_how: str
-    subj_index: int | None = None
+    sentence: str  # words joined by single spaces
+    verb_index: int  # position of the target verb, from 0
+    verb_form: str  # as found
+    number: str  # the verb's and its subject's, `sing` or `plur`
+    opp_verb_form: str  # the verb in the other number
+    n_attractors: int  # intervening nouns of the other number
+    source: str  # the treebank or file
+    split: str  # `train`, `valid` or `test`
+    opp_how: str  # how the opposite form was found
+    subj_index: int | None = None  # position of the subject's head, from 0
     subj_form: str | None = None
-    n_intervening: int | None = None
-    n_non_attractors: int | None = None
-    distance: int | None = None
-    last_intervening: str | None = None
-    sent_id: str | None = None
-    verb_role: str | None = None
-    subj_deprel: str | None = None
+    n_intervening: int | None = None  # common nouns strictly between subject and verb
+    n_non_attractors: int | None = None  # those of the subject's number
+    distance: int | None = None  # verb_index - subj_index
+    last_intervening: str | None = None  # number of the noun nearest to the verb; `none` where there is none
+    sent_id: str | None = None  # the sentence's name in its treebank
+    verb_role: str | None = None  # `main`, `aux`, `auxpass` or `cop`
+    subj_deprel: str | None = None  # the subject's relation
 
 
 def gather_examples(examples: Iterable[Example]) -> pa.Table:
@@ -114,11 +92,7 @@ def filled(table: pa.Table) -> pa.Table:
 
 
 def write_examples(table: pa.Table, path: Path) -> None:
-    """Write a table of examples, as its ending says: `.parquet`, `.tsv` or `.tsv.gz`.
-
-    Raises:
-        OSError: Nothing was written.
-    """
+    """Write a table of examples, as its ending says: `.parquet`, `.tsv` or `.tsv.gz`."""
     if path.name.endswith(".parquet"):
         write_whole(path, lambda file: pq.write_table(table, file))
     elif path.name.endswith(".gz"):
@@ -161,23 +135,14 @@ def split_of(document: str, shares: Shares) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A verb in a sentence of `NAME.text`, as `NAME.gold` tells.
+    """A verb in a sentence of `NAME.text`, as `NAME.gold` tells."""
 
-    Attributes:
-        place: `file:line` of the gold file.
-        words: The whole sentence.
-        position: Of the verb, from 0.
-        right: The verb as it stands there.
-        wrong: The verb in the other number.
-        attractors: How many; None where the file says that it does not know.
-    """
-
-    place: str
-    words: Sequence[str]
-    position: int
-    right: str
-    wrong: str
-    attractors: int | None
+    place: str  # `file:line` of the gold file
+    words: Sequence[str]  # the whole sentence
+    position: int  # of the verb, from 0
+    right: str  # the verb as it stands there
+    wrong: str  # in the other number
+    attractors: int | None  # how many; None where the file says that it does not know
 
 
 # What the generator of Lakretz et al. 2019 writes for a number of attractors that it does not count.

@@ -1,9 +1,8 @@
-"""Text to trees: sentences through a dependency parser, written in CoNLL-U.
+"""Text to trees: sentences through a dependency parser, written in CoNLL-U, block by block.
 
-Parse a text into a file of trees, block by block, so that a kill costs one block and changes no byte.
-
-While it grows, the file is called FILE.partial, and FILE.resume says how far it is. Blocks are parsed one by
-one: what the parser computes together is the same however often it was stopped.
+So a kill costs one block and changes no byte. While the file grows, it is called FILE.partial, and
+FILE.resume says how far it is. Blocks are parsed one by one: what the parser computes together is the same
+however often it was stopped.
 """
 
 from __future__ import annotations
@@ -41,27 +40,16 @@ RENAMED = {
 
 @dataclass(frozen=True, slots=True)
 class ParsedWord:
-    """A word of a tree; what the parser does not say is an empty text.
-
-    Attributes:
-        form: As it stands in the text.
-        lemma: Its base form.
-        pos: Part of speech.
-        tag: In the treebank's own tag set; of spaCy's English parsers, Penn's.
-        features: Such as `Number=Plur|Tense=Pres`.
-        head: Position of its head in the sentence, from 0; a root is its own head.
-        relation: To its head, as the parser calls it.
-        glued: Whether no space follows it in running text.
-    """
+    """A word of a tree; what the parser does not say is an empty text."""
 
     form: str
     lemma: str
-    pos: str
-    tag: str
-    features: str
-    head: int
-    relation: str
-    glued: bool = False
+    pos: str  # part of speech
+    tag: str  # in the treebank's own tag set; of spaCy's English parsers, Penn's
+    features: str  # such as `Number=Plur|Tense=Pres`
+    head: int  # position in the sentence, from 0; a root is its own head
+    relation: str  # to its head, as the parser calls it
+    glued: bool = False  # no space follows it in running text
 
 
 def is_tree(heads: Sequence[int]) -> bool:
@@ -91,8 +79,8 @@ def to_conllu(words: Sequence[ParsedWord], comments: Iterable[str]) -> str:
     for position, word in enumerate(words):
         head = 0 if word.head == position else word.head + 1
         relation = RENAMED.get(word.relation, word.relation)
-        told = (word.form, word.lemma, word.pos, word.tag, word.features)
-        cells = [str(position + 1), *map(_cell, told), str(head), _cell(relation), "_"]
+        known = (word.form, word.lemma, word.pos, word.tag, word.features)
+        cells = [str(position + 1), *map(_cell, known), str(head), _cell(relation), "_"]
         lines.append("\t".join([*cells, "SpaceAfter=No" if word.glued else "_"]))
     return "\n".join(lines) + "\n\n"
 
@@ -108,15 +96,7 @@ _BATCH = 256  # sentences computed at once
 
 
 class Parser:
-    """A parser of spaCy.
-
-    Args:
-        pipeline: As `spacy.load` gives it.
-        version: Of spaCy.
-
-    Attributes:
-        name: With the version of the model and that of spaCy: what its trees depend on.
-    """
+    """A parser of spaCy: a pipeline as `spacy.load` gives it. Its name says what its trees depend on."""
 
     def __init__(self, pipeline: Any, version: str) -> None:
         self._pipeline = pipeline
@@ -126,15 +106,9 @@ class Parser:
     def parse(
         self, lines: Iterable[tuple[int, str]], tokenised: bool
     ) -> Iterator[tuple[int, list[list[ParsedWord]]]]:
-        """Parse lines, many at once.
+        """Parse lines with their numbers, many at once: give for each line its number and its sentences.
 
-        Args:
-            lines: With their numbers.
-            tokenised: Whether a line is one sentence, with its words between spaces; else the parser finds
-                sentences and words.
-
-        Yields:
-            For each line, in order, its number and its sentences.
+        A line of a tokenised text is one sentence, with its words between spaces; else the parser finds both.
         """
         make = self._given if tokenised else self._found
         documents = ((make(line), number) for number, line in lines)
@@ -169,11 +143,7 @@ def _words(sentence: Any, tokenised: bool) -> list[ParsedWord]:
 
 
 def open_parser(name: str) -> Parser:
-    """Open a parser of spaCy.
-
-    Args:
-        name: An installed package, or a folder.
-    """
+    """Open a parser of spaCy: an installed package, or a folder."""
     try:
         import spacy  # noqa: PLC0415 - an optional dependency, slow to import
     except ImportError:
@@ -210,21 +180,13 @@ _GLUED = re.compile(r"[^\s.!?][.!?][\"')\]”’]*$")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text that is to be parsed, looked through from beginning to end.
-
-    Attributes:
-        path: The file.
-        tokenised: Whether a line is one sentence, with its words between spaces.
-        sha256: Of the file.
-        n_lines: Lines, or sentences of a treebank, that are not blank.
-        n_glued: Those of them whose last word has its full stop on it.
-    """
+    """A text that is to be parsed, looked through from beginning to end."""
 
     path: Path
-    tokenised: bool
+    tokenised: bool  # a line is one sentence, with its words between spaces
     sha256: str
-    n_lines: int
-    n_glued: int
+    n_lines: int  # or sentences of a treebank, that are not blank
+    n_glued: int  # those of them whose last word has its full stop on it
 
     @property
     def name(self) -> str:
@@ -245,14 +207,8 @@ class Text:
 def open_source_text(path: Path, tokenised: bool) -> Text:
     """Read a text once, so that what is wrong with it is said before hours of parsing.
 
-    Args:
-        path: One sentence a line, or running text; or a treebank in CoNLL-U (`.conllu`), of which the words
-            are taken and the trees left. Each may be compressed (`.gz`).
-        tokenised: Whether a line is one sentence, with its words between spaces.
-
-    Raises:
-        SuiteError: It cannot be read, is not UTF-8, or holds nothing.
-        LimitError: A line is longer than what is read of a sentence.
+    It is running text; or, tokenised, one sentence a line with its words between spaces, or a treebank in
+    CoNLL-U (`.conllu`), of which the words are taken and the trees left. Each may be compressed (`.gz`).
     """
     if _is_treebank(path) and not tokenised:
         raise SuiteError(f"{path}: the words of a treebank are known. Leave --untokenised out.")
@@ -307,23 +263,14 @@ BLOCK_LINES = 1000  # lines
 
 @dataclass(slots=True)
 class Parsed:
-    """How far a text is parsed.
+    """How far a text is parsed."""
 
-    Attributes:
-        about: What the trees depend on, the comments at the head of the file.
-        lines: Lines of the text that are done.
-        size: Bytes of the partial file that hold their trees.
-        sentences: Sentences written.
-        words: Words in them.
-        left_out: Sentences for which the parser gave no tree.
-    """
-
-    about: list[str]
-    lines: int = 0
-    size: int = 0
-    sentences: int = 0
-    words: int = 0
-    left_out: int = 0
+    about: list[str]  # what the trees depend on: the comments at the head of the file
+    lines: int = 0  # of the text, done
+    size: int = 0  # bytes of the partial file that hold their trees
+    sentences: int = 0  # written
+    words: int = 0  # in these
+    left_out: int = 0  # sentences for which the parser gave no tree
 
 
 def check_trees_path(output: Path, resume: bool) -> None:
@@ -344,7 +291,7 @@ def check_trees_path(output: Path, resume: bool) -> None:
 def parse_text(
     text: Text, output: Path, parser: Parser, progress: Callable[[int, int], None] | None = None
 ) -> Parsed | None:
-    """Write the trees of a text, or go on with it; a file that is complete is only looked at.
+    """Write the trees of a text, or go on with it; a file that is complete is only looked at, and gives None.
 
     A sentence for which the parser gives no tree is left out and counted.
 
@@ -354,15 +301,17 @@ def parse_text(
         parser: How.
         progress: Called with the lines done and their number.
 
-    Returns:
-        What was written; None where the file was complete already.
-
     Raises:
         SuiteError: What is there was made from another text, by another parser or otherwise; another process
             writes it; it cannot be written; or there is no tree at all.
         LimitError: A sentence is longer than what `tseval data agreement` reads.
     """
-    about = _about(text, parser)
+    form = "one sentence a line" if text.tokenised else "running text"
+    about = [
+        f"generator = tseval {version('tseval')}",
+        f"parser = {parser.name}",
+        f"source = {text.name}, {form}, SHA-256 {text.sha256}",
+    ]
     if output.exists():
         _compare(output, about, _head(output))
         _record(output).unlink(missing_ok=True)
@@ -388,24 +337,15 @@ def parse_text(
     return parsed
 
 
-def _about(text: Text, parser: Parser) -> list[str]:
-    form = "one sentence a line" if text.tokenised else "running text"
-    return [
-        f"generator = tseval {version('tseval')}",
-        f"parser = {parser.name}",
-        f"source = {text.name}, {form}, SHA-256 {text.sha256}",
-    ]
-
-
 def _trees(block: list[tuple[int, str]], text: Text, parser: Parser, parsed: Parsed) -> Iterator[str]:
-    """Give the trees of some lines in CoNLL-U, and count them."""
     for number, sentences in parser.parse(block, text.tokenised):
         for n, words in enumerate(sentences, 1):
             if not is_tree([word.head for word in words]):
                 parsed.left_out += 1
                 continue
             # Up to the last hyphen it names the document: sentences of a line stay in one split.
-            comments = [f"sent_id = {text.stem}-{number}-{n}", f"text = {_running(words)}"]
+            running = "".join(word.form if word.glued else f"{word.form} " for word in words).rstrip()
+            comments = [f"sent_id = {text.stem}-{number}-{n}", f"text = {running}"]
             if not parsed.sentences:
                 comments = [*parsed.about, *comments]
             if len(words) + len(comments) > limits().sentence_words:
@@ -413,10 +353,6 @@ def _trees(block: list[tuple[int, str]], text: Text, parser: Parser, parsed: Par
             parsed.sentences += 1
             parsed.words += len(words)
             yield to_conllu(words, comments)
-
-
-def _running(words: list[ParsedWord]) -> str:
-    return "".join(word.form if word.glued else f"{word.form} " for word in words).rstrip()
 
 
 def _grown(output: Path) -> Path:
@@ -459,13 +395,11 @@ def _take_up(output: Path, about: list[str], file: IO[bytes]) -> Parsed:
 
 
 def _head(output: Path) -> list[str]:
-    """Read the comments at the head of a file of trees."""
     lines = (line for _, line in numbered_lines(output, rows=False))
     return [line.removeprefix("# ") for line in takewhile(lambda line: line.startswith("# "), lines)]
 
 
 def _compare(output: Path, about: list[str], found: list[str]) -> None:
-    """Refuse to go on with what was made otherwise."""
     for line, other in zip(about, [*found, *[""] * len(about)], strict=False):
         if line != other:
             said = f"was begun with {other}," if other else "does not say what it was made from,"

@@ -1,6 +1,6 @@
-"""Published sets of agreement examples, their tables, and tags for rare words.
+"""Tables of agreement examples: read, published sets among them, and made of treebanks and other files.
 
-Rare words as their parts of speech, as in the training data of Linzen et al. 2016.
+Rare words may stand as their parts of speech, as in the training data of Linzen et al. 2016.
 
 Source: TalLinzen/rnn_agreement, collect_agreement.py, by which their table was made: words are in lower
 case, the 10,000 most frequent ones of the corpus stay, every other one becomes its Penn tag, subject and verb
@@ -15,22 +15,28 @@ import io
 import zlib
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from tabulate import tabulate
 
-from tseval.errors import SuiteError, quoted_text, reason
+from tseval.errors import SuiteError, counted, quoted_text, reason
 from tseval.files import bounded_lines, open_limited
-from tseval.formats import ContentError, is_count, numbered_lines
+from tseval.formats import ContentError, bare_name, is_count, numbered_lines
 from tseval.suites.agreement import (
     EXAMPLE_COLUMNS,
     EXAMPLE_NUMBERS,
     NEEDED_COLUMNS,
     NO_NOUN,
+    PLURAL,
+    SINGULAR,
     Example,
     filled,
+    gather_examples,
     read_targets,
     split_of,
 )
@@ -40,15 +46,16 @@ from tseval.suites.agreement.treebank import (
     NOUN_TAGS,
     TAGS,
     VERB_TAGS,
+    Forms,
+    find_examples,
     number_of,
     opposite_form,
     read_treebank,
 )
-from tseval.tables import read_parquet, read_tsv
+from tseval.tables import read_parquet, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from tseval.suites.agreement import Shares
     from tseval.suites.agreement.treebank import Sentence
@@ -66,13 +73,10 @@ END = "<eos>"
 def read_linzen_table(
     path: Path, source: str, shares: Shares, left_out: Counter[str]
 ) -> Iterator[Example | None]:
-    """Read the table of Linzen et al. 2016, line by line: it may be large.
+    """Read the table of Linzen et al. 2016, line by line; None for a row that makes no example.
 
     Positions in it count from 1. In its column `sentence`, which is the one taken, tags stand in for rare
     words, verbs too: the opposite of `VBZ` is `VBP`. It is quoted as CSV.
-
-    Yields:
-        One example for each row, or None for a row that makes none.
     """
     with open_lines(path) as lines:
         rows = csv.DictReader(lines, delimiter="\t")
@@ -137,11 +141,7 @@ def _linzen_example(
 def read_target_pairs(
     path: Path, source: str, shares: Shares, left_out: Counter[str]
 ) -> Iterator[Example | None]:
-    """Read `NAME.text` with `NAME.gold` beside it; the forms tell the number.
-
-    Yields:
-        One example for each sentence, or None for one whose two forms tell no number.
-    """
+    """Read `NAME.text` with `NAME.gold` beside it; None where the two forms tell no number."""
     for target in read_targets(path):
         if target.attractors is None:
             raise SuiteError(f"{target.place}: how many attractors there are is not known.\n  Count them.")
@@ -179,16 +179,10 @@ def open_lines(path: Path) -> Iterator[Iterator[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Frequent:
-    """Which words stay.
+    """Which words stay."""
 
-    Attributes:
-        n: The most frequent ones, so many.
-        texts: What they are counted in, one sentence a line, with spaces between its words; none for the
-            treebanks themselves.
-    """
-
-    n: int
-    texts: tuple[Path, ...] = ()
+    n: int  # the most frequent ones, so many
+    texts: tuple[Path, ...] = ()  # counted in these, a sentence a line; none for the treebanks themselves
 
 
 def frequent_words(files: Sequence[Path], frequent: Frequent) -> frozenset[str]:
@@ -208,13 +202,7 @@ def frequent_words(files: Sequence[Path], frequent: Frequent) -> frozenset[str]:
 
 
 def with_tags(example: Example, sentence: Sentence, kept: Collection[str]) -> Example:
-    """Write an example with tags in place of rare words.
-
-    Args:
-        example: Of this sentence.
-        sentence: Its tree.
-        kept: Words that stay, in lower case.
-    """
+    """Write an example of a sentence with tags in place of rare words; `kept` are in lower case."""
     if not sentence.penn:
         raise SuiteError(
             f"{example.source}: has no Penn tags (VBZ, VBP) in column 5, which stand in for rare words.\n"
@@ -252,14 +240,10 @@ def _written(sentence: Sentence, kept: Collection[str]) -> Iterator[str]:
 
 
 def read_examples(path: Path) -> pa.Table:
-    """Read and check a table of examples.
+    """Read and check a table of examples: `.parquet`, or `.tsv` with a header and no quoting, also `.gz`.
 
-    Args:
-        path: `.parquet`, or `.tsv` with a header and without quoting, also `.gz`.
-
-    Returns:
-        One row per example. The columns of `NEEDED_COLUMNS` are there; those of the other `EXAMPLE_COLUMNS`
-        that the file fills; no others. `n_non_attractors` is worked out where the file counts the nouns.
+    One row per example. The columns of `NEEDED_COLUMNS` are there; those of the other `EXAMPLE_COLUMNS`
+    that the file fills; no others. `n_non_attractors` is worked out where the file counts the nouns.
     """
     table, place = _read_parquet(path) if path.name.endswith(".parquet") else _read_tsv(path)
     if not table.num_rows:
@@ -274,7 +258,12 @@ def read_examples(path: Path) -> pa.Table:
                 f"{place(row)}: {name} is empty.\n  Fill a column in every row, or leave it out."
             )
     _check_words(table, place)
-    _check_forms(table, place)
+    for row, number in enumerate(_values(table, "number")):
+        if number not in EXAMPLE_NUMBERS:
+            raise SuiteError(f"{place(row)}: number is neither sing nor plur, but {number!r}")
+    for row, opposite in enumerate(_values(table, "opp_verb_form")):
+        if len(opposite.split()) != 1:
+            raise SuiteError(f"{place(row)}: opp_verb_form is not one word, but {opposite!r}")
     return _with_non_attractors(table, place)
 
 
@@ -303,7 +292,7 @@ def _read_parquet(path: Path) -> tuple[pa.Table, Place]:
 def _read_tsv(path: Path) -> tuple[pa.Table, Place]:
     places: list[str] = []
     cells: dict[str, list[str | None]] = {}
-    for place, row in read_tsv(path):
+    for place, row in read_table(path, quotes=False):
         if not places:
             _require(path, row)
             cells = {name: [] for name in EXAMPLE_COLUMNS if name in row}
@@ -312,9 +301,8 @@ def _read_tsv(path: Path) -> tuple[pa.Table, Place]:
             column.append(row[name] or None)
     columns: dict[str, pa.Array[Any]] = {}
     for name, texts in cells.items():
-        columns[name] = pa.array(texts, pa.string())
-        if EXAMPLE_COLUMNS[name] == pa.int64():
-            columns[name] = _whole_numbers(name, texts, places)
+        whole = EXAMPLE_COLUMNS[name] == pa.int64()
+        columns[name] = _whole_numbers(name, texts, places) if whole else pa.array(texts, pa.string())
     return pa.table(columns), places.__getitem__
 
 
@@ -327,12 +315,12 @@ def _whole_numbers(name: str, texts: list[str | None], places: list[str]) -> pa.
 
 def _check_words(table: pa.Table, place: Place) -> None:
     """Hold every row to its sentence: the forms stand where it says."""
-    words = [sentence.split() for sentence in _texts(table, "sentence")]
+    words = [sentence.split() for sentence in _values(table, "sentence")]
     for which in ("subj", "verb"):
         if not {f"{which}_index", f"{which}_form"} <= set(table.column_names):
             continue
-        indices: list[Any] = table[f"{which}_index"].to_pylist()
-        for row, (index, form) in enumerate(zip(indices, _texts(table, f"{which}_form"), strict=True)):
+        columns = (_values(table, f"{which}_{what}") for what in ("index", "form"))
+        for row, (index, form) in enumerate(zip(*columns, strict=True)):
             if not 0 <= index < len(words[row]):
                 last = len(words[row]) - 1
                 raise SuiteError(f"{place(row)}: {which}_index is {index}, but the words are 0 to {last}")
@@ -345,18 +333,9 @@ def _check_words(table: pa.Table, place: Place) -> None:
         raise SuiteError(f"{place(row)}: the verb is the first word: nothing before it tells its number")
 
 
-def _check_forms(table: pa.Table, place: Place) -> None:
-    for row, number in enumerate(_texts(table, "number")):
-        if number not in EXAMPLE_NUMBERS:
-            raise SuiteError(f"{place(row)}: number is neither sing nor plur, but {number!r}")
-    for row, opposite in enumerate(_texts(table, "opp_verb_form")):
-        if len(opposite.split()) != 1:
-            raise SuiteError(f"{place(row)}: opp_verb_form is not one word, but {opposite!r}")
-
-
-def _texts(table: pa.Table, name: str) -> list[str]:
-    texts: list[Any] = table[name].to_pylist()
-    return texts
+def _values(table: pa.Table, name: str) -> list[Any]:
+    values: list[Any] = table[name].to_pylist()
+    return values
 
 
 def _with_non_attractors(table: pa.Table, place: Place) -> pa.Table:
@@ -369,3 +348,162 @@ def _with_non_attractors(table: pa.Table, place: Place) -> pa.Table:
     if "n_non_attractors" not in table.column_names:
         table = table.append_column("n_non_attractors", rest)
     return table.select([name for name in EXAMPLE_COLUMNS if name in table.column_names])
+
+
+REPEATED = "the same verb in the same sentence, again"
+SOURCES = {
+    "treebank": "a treebank in CoNLL-U",
+    "linzen": "a table of Linzen et al. 2016",
+    "pairs": "sentences with pairs of forms",
+}
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was read, and what of it made no example."""
+
+    n_sentences: int = 0  # read
+    left_out: Counter[str] = field(default_factory=Counter)  # reason to how often it was one
+
+
+def convert(
+    files: Sequence[Path], shares: Shares, source: str | None = None, frequent: Frequent | None = None
+) -> tuple[pa.Table, Tally]:
+    """Find the agreement examples of files of one kind, which their content tells.
+
+    Args:
+        files: Treebanks in CoNLL-U; tables of Linzen et al. 2016; or texts with gold files beside them.
+            All may be gzip-compressed.
+        shares: Of the splits.
+        source: Name of the source; None for the name of each file.
+        frequent: Which words of treebanks stay, where Penn tags are to stand in for the others.
+
+    Returns:
+        The examples, as `read_examples` would give them, and what was counted. The same verb in the same
+        sentence is taken once.
+    """
+    kinds = [_kind(file) for file in files]
+    for file, kind in zip(files, kinds, strict=True):
+        if kind != kinds[0]:
+            raise SuiteError(
+                f"{file} is {SOURCES[kind]}, but {files[0]} is {SOURCES[kinds[0]]}.\n"
+                "  Make a table of each: they know different things about a verb."
+            )
+    if frequent and kinds[0] != "treebank":
+        raise SuiteError(
+            f"{files[0]} is {SOURCES[kinds[0]]}: tags stand in for rare words of treebanks only.\n"
+            "  Leave --frequent out."
+        )
+    tally = Tally()
+    if kinds[0] == "treebank":
+        examples = _from_treebanks(files, shares, source, frequent, tally)
+    else:
+        examples = _published(files, kinds[0], shares, source, tally)
+    table = gather_examples(_once(examples, tally))
+    if not table.num_rows:
+        reasons = ", ".join(f"{reason} ({n:,})" for reason, n in tally.left_out.most_common())
+        raise SuiteError(
+            f"{', '.join(map(str, files))}: no agreement examples in {tally.n_sentences:,} sentences.\n"
+            f"  Left out: {reasons or 'nothing; no present-tense verb has a common noun as its subject'}."
+        )
+    return table, tally
+
+
+def _kind(path: Path) -> str:
+    """Tell what a file is by its beginning; a treebank's name may tell too, for a message about its lines."""
+    name = bare_name(path)
+    if name.endswith(".text"):
+        return "pairs"
+    with open_lines(path) as lines:
+        first = next((line.strip("\r\n") for line in lines if line.strip()), None)
+    if first is None:
+        raise SuiteError(f"{path}: is empty")
+    cells = first.split("\t")
+    if set(PUBLISHED_COLUMNS) <= set(cells):
+        return "linzen"
+    if first.startswith("#") or len(cells) == 10 or name.endswith(".conllu"):
+        return "treebank"
+    if set(NEEDED_COLUMNS) <= set(cells):
+        raise SuiteError(f"{path}: is a table of examples already.\n  Score it: tseval run --suite {path}")
+    raise SuiteError(f"{path}: neither {' nor '.join(SOURCES.values())} (NAME.text with NAME.gold beside it)")
+
+
+def _from_treebanks(
+    files: Sequence[Path], shares: Shares, source: str | None, frequent: Frequent | None, tally: Tally
+) -> Iterator[Example]:
+    forms = Forms()
+    for file in files:  # the verbs whose opposite forms no rule gives
+        for sentence in takewhile(lambda sentence: not sentence.penn, read_treebank(file)):
+            forms.add(sentence.words)
+    kept = frequent_words(files, frequent) if frequent else None
+    for file in files:
+        for sentence in read_treebank(file):
+            tally.n_sentences += 1
+            name = source or Path(bare_name(file)).stem
+            for example in find_examples(sentence, name, shares, forms, tally.left_out):
+                yield example if kept is None else with_tags(example, sentence, kept)
+
+
+def _published(
+    files: Sequence[Path], kind: str, shares: Shares, source: str | None, tally: Tally
+) -> Iterator[Example]:
+    read = read_linzen_table if kind == "linzen" else read_target_pairs
+    for file in files:
+        for example in read(file, source or Path(bare_name(file)).stem, shares, tally.left_out):
+            tally.n_sentences += 1
+            if example is not None:
+                yield example
+
+
+def _once(examples: Iterator[Example], tally: Tally) -> Iterator[Example]:
+    seen: set[int] = set()
+    for example in examples:
+        key = hash((example.sentence, example.verb_index))
+        if key in seen:
+            tally.left_out[REPEATED] += 1
+            continue
+        seen.add(key)
+        yield example
+
+
+NUMBER_NAMES = {SINGULAR: "singular", PLURAL: "plural"}
+
+
+def summarise(table: pa.Table, tally: Tally) -> str:
+    """Count examples by number, split, intervening nouns and attractors, and what was left out."""
+    numbers, splits = Counter(_values(table, "number")), Counter(_values(table, "split"))
+    by_number = ", ".join(f"{numbers[number]:,} {name}" for number, name in NUMBER_NAMES.items())
+    by_split = ", ".join(f"{splits[split]:,} {split}" for split in ("train", "valid", "test"))
+    counts = f"{tally.n_sentences:,} sentences, {table.num_rows:,} examples: {by_number}; {by_split}"
+    parts = [counts, _grid(table)]
+    if tally.left_out:
+        rows = [(f"{n:,}", reason) for reason, n in tally.left_out.most_common()]
+        parts.append(tabulate(rows, ["Left out", ""], tablefmt="pipe", colalign=("right", "left")))
+    return "\n\n".join(parts)
+
+
+def warnings_about(table: pa.Table, shares: Shares) -> Iterator[str]:
+    """Name what would keep a model from being trained or tested on the examples."""
+    numbers, splits = set(_values(table, "number")), set(_values(table, "split"))
+    for number, name in NUMBER_NAMES.items():
+        if number not in numbers:
+            yield f"no example is {name}: a model trained on these learns nothing about number"
+    wanted = {"train": shares.train, "valid": shares.valid, "test": 100 - shares.train - shares.valid}
+    for split, share in wanted.items():
+        if share > 0 and split not in splits:
+            yield f"no example is in the split {split}: too few documents for a share of {share:g}%"
+
+
+def _grid(table: pa.Table) -> str:
+    """Count examples by number of attractors, and by number of intervening nouns where it is known."""
+    attractors = _values(table, "n_attractors")
+    known = "n_intervening" in table.column_names
+    intervening = _values(table, "n_intervening") if known else ["examples"] * len(attractors)
+    counts = Counter(zip(intervening, attractors, strict=True))
+    columns = sorted(set(attractors))
+    rows = []
+    for row in sorted({row for row, _ in counts}):
+        cells = [counts[row, column] for column in columns]
+        rows.append([row, *(f"{n:,}" if n else "" for n in cells), f"{sum(cells):,}"])
+    headers = ["Intervening nouns" if known else "", *(counted(n, "attractor") for n in columns), "all"]
+    return tabulate(rows, headers, tablefmt="pipe", disable_numparse=True, stralign="right")

@@ -1,7 +1,5 @@
 """Agreement examples in trees: CoNLL-U, the rules of English, what is extracted.
 
-Find agreement examples in trees.
-
 Source: Linzen, Dupoux & Goldberg 2016, section 2, on gold trees. Departures: auxiliaries and copulas that
 agree count too; coordinated subjects are left out.
 """
@@ -35,48 +33,28 @@ _COLUMNS = 10
 
 @dataclass(frozen=True, slots=True)
 class TaggedWord:
-    """A word of a tree.
+    """A word of a tree."""
 
-    Attributes:
-        form: As written; white space inside it is `_`.
-        lemma: Its base form, or None.
-        tag: In the treebank's own tag set (Penn's where its sentence says so), or None.
-        head: Position of its head in the sentence, from 0; None for the root.
-        relation: To its head, with subtype (`nsubj:pass`).
-        noun: Number of a common noun, else None.
-        verb: Number of a finite verb in the present tense, third person, else None.
-        numberless: Whether it is finite and shows no number: a past form or a modal.
-        typo: Whether the treebank marks it as one.
-        paradigm: What it shares with its other number: lemma, part of speech and all features but number.
-    """
-
-    form: str
+    form: str  # as written; white space inside it is `_`
     lemma: str | None
-    tag: str | None
-    head: int | None
-    relation: str
-    noun: str | None
-    verb: str | None
-    numberless: bool
-    typo: bool
-    paradigm: tuple[str, ...]
+    tag: str | None  # in the treebank's own tag set; Penn's where its sentence says so
+    head: int | None  # position in the sentence, from 0; None for the root
+    relation: str  # to its head, with subtype (`nsubj:pass`)
+    noun: str | None  # number of a common noun
+    verb: str | None  # number of a finite verb in the present tense, third person
+    numberless: bool  # finite, and shows no number: a past form or a modal
+    typo: bool  # marked as one by the treebank
+    paradigm: tuple[str, ...]  # shared with its other number: lemma, part of speech, features but number
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A tree.
+    """A tree."""
 
-    Attributes:
-        words: The syntactic words: of `don't` or `du` the parts, and nothing that is not written.
-        sent_id: Its name; where it has none, the file and its line.
-        document: What it is a part of: the document's name, or what comes before the last `-` of its own.
-        penn: Whether its words have Penn tags.
-    """
-
-    words: Sequence[TaggedWord]
-    sent_id: str
-    document: str
-    penn: bool
+    words: Sequence[TaggedWord]  # of `don't` or `du` the parts, and nothing that is not written
+    sent_id: str  # where it has none, the file and its line
+    document: str  # the document's name, or what comes before the last `-` of its own
+    penn: bool  # its words have Penn tags
 
 
 def read_treebank(path: Path) -> Iterator[Sentence]:
@@ -93,11 +71,12 @@ def read_treebank(path: Path) -> Iterator[Sentence]:
         if {"newdoc", "newdoc id"} & about.keys():
             document = about.get("newdoc id")
         sent_id = about.get("sent_id")
+        named = sent_id and (sent_id.rpartition("-")[0] or sent_id)
         words = [token for token in tokens if isinstance(token["id"], int)]
         yield Sentence(
             words=[_word(token, penn) for token in words],
             sent_id=sent_id or f"{path.name}:{line}",
-            document=document or _document_of(sent_id) or " ".join(token["form"] for token in words),
+            document=document or named or " ".join(token["form"] for token in words),
             penn=penn,
         )
 
@@ -109,15 +88,8 @@ def read_trees(path: Path) -> Iterator[tuple[int, TokenList]]:
             yield line, tokens
 
 
-def _document_of(sent_id: str | None) -> str | None:
-    return None if sent_id is None else sent_id.rpartition("-")[0] or sent_id
-
-
 def _blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Give the lines of each sentence, and the number of the first one.
-
-    Sentences are what is counted as rows: lines are not kept, and a text of ten million words has as many.
-    """
+    """Give the lines of each sentence, and the number of the first one; sentences count as rows."""
     block: list[str] = []
     n_sentences, first, within = 0, 1, limits()
     for number, line in numbered_lines(path, rows=False):
@@ -162,9 +134,9 @@ def _parse(path: Path, first: int, block: Sequence[str]) -> TokenList:
 
 
 def _check_columns(place: str, line: str) -> None:
-    cells = line.split("\t")
     if line.startswith("#"):
         return
+    cells = line.split("\t")
     if len(cells) != _COLUMNS:
         raise SuiteError(
             f"{place}: {len(cells)} columns, but a word in CoNLL-U has {_COLUMNS}, with tabs between"
@@ -234,30 +206,24 @@ _SINGULARS = {plural: singular for singular, plural in [*_PLURALS.items(), ("'ve
 def opposite_form(form: str, number: str, lemma: str | None = None) -> tuple[str, str] | None:
     """Give the form of the other number, and how it was found; None where that is not sure.
 
-    Args:
-        form: The verb as found; the other form takes over its capitals.
-        number: Its number.
-        lemma: Its base form, where the source gives it. A singular form that is not the regular one of its
-            lemma has no sure opposite, nor has a plural one that is not its lemma.
-
-    Returns:
-        The form, and `table` (be, have, do and their short forms), `lemma`, or `rule`.
+    Where the source gives a lemma, a singular form that is not the regular one of its lemma has no sure
+    opposite, nor has a plural one that is not its lemma. The other form takes over the capitals; it was found
+    by `table` (be, have, do and their short forms), `lemma`, or `rule`.
     """
-    lower = form.lower()
+    lower, other = form.lower(), None
     base = None if lemma is None else lemma.lower()
-    known = _PLURALS if number == SINGULAR else _SINGULARS
-    if number == SINGULAR and base is not None and (lower, base) in CLITICS:
-        return with_capitals(CLITICS[lower, base], form), "table"
-    if lower in known:
-        return with_capitals(known[lower], form), "table"
-    if number == SINGULAR and base is not None:
-        return (with_capitals(base, form), "lemma") if add_s(base) == lower else None
     if number == SINGULAR:
-        plural = remove_s(lower)
-        return None if plural is None else (with_capitals(plural, form), "rule")
-    if not lower.isalpha() and "-" not in lower:
-        return None
-    return (with_capitals(add_s(lower), form), "rule") if base in {None, lower} else None
+        other, how = CLITICS.get((lower, base or "")) or _PLURALS.get(lower), "table"
+        if other is None and base is not None:
+            other, how = base if add_s(base) == lower else None, "lemma"
+        elif other is None:
+            other, how = remove_s(lower), "rule"
+    elif lower in _SINGULARS:
+        other, how = _SINGULARS[lower], "table"
+    else:
+        sure = (lower.isalpha() or "-" in lower) and base in {None, lower}
+        other, how = add_s(lower) if sure else None, "rule"
+    return None if other is None else (with_capitals(other, form), how)
 
 
 def number_of(form: str, opposite: str) -> str | None:
@@ -306,9 +272,7 @@ class Forms:
         if not seen:
             return None
         form = min(seen, key=lambda one: (-seen[one], one))
-        if form == word.form.lower():
-            return None
-        return with_capitals(form, word.form), "attested"
+        return None if form == word.form.lower() else (with_capitals(form, word.form), "attested")
 
 
 def find_examples(
@@ -316,12 +280,8 @@ def find_examples(
 ) -> Iterator[Example]:
     """Find the nouns that are subjects, and the verb that agrees with each.
 
-    Args:
-        sentence: A tree.
-        source: Name of the treebank.
-        shares: Of the splits.
-        forms: Verbs of the treebank, for treebanks without Penn tags; English forms follow from rules.
-        left_out: Reasons why a subject and its verb make no example; counted up.
+    Verbs of the treebank (`forms`) are for treebanks without Penn tags: English forms follow from rules.
+    Reasons why a subject and its verb make no example are counted up in `left_out`.
     """
     words = sentence.words
     for position, subject in enumerate(words):
@@ -347,11 +307,8 @@ def _opposite(verb: TaggedWord, penn: bool, forms: Forms) -> tuple[str, str] | N
 def _predicate(words: Sequence[TaggedWord], subject: TaggedWord) -> list[int]:
     """List the words that may agree with a subject: its head, and the head's auxiliaries and copula."""
     head = subject.head
-    return [
-        index
-        for index, word in enumerate(words)
-        if index == head or (word.head == head and _role(word) in AUXILIARIES)
-    ]
+    beside = (word.head == head and _role(word) in AUXILIARIES for word in words)
+    return [index for index, agrees in enumerate(beside) if index == head or agrees]
 
 
 def _role(word: TaggedWord) -> str:
@@ -378,7 +335,6 @@ def _target(words: Sequence[TaggedWord], subject: int, predicate: Sequence[int])
 def _example(
     sentence: Sentence, subject: int, verb: int, opposite: tuple[str, str], about: tuple[str, str]
 ) -> Example:
-    """Put an example together; `about` is its source and its split."""
     words, number = sentence.words, sentence.words[subject].noun
     assert number is not None
     between = [word.noun for word in words[subject + 1 : verb] if word.noun]

@@ -22,13 +22,7 @@ from tseval.files import beyond, limits
 from tseval.formats import bare_name, read_lines, stem_of
 from tseval.questions.regions import Regions
 from tseval.suites.agreement import gold_of
-from tseval.suites.data.agreement import (
-    GULORDAVA,
-    LINZEN,
-    read_agreement,
-    read_gulordava,
-    read_linzen,
-)
+from tseval.suites.data.agreement import GULORDAVA, LINZEN, read_agreement, read_gulordava, read_linzen
 from tseval.suites.data.entries import DataSet, Reading
 from tseval.suites.data.layouts import (
     ALTERNATING,
@@ -60,7 +54,6 @@ if TYPE_CHECKING:
 
     from tseval.items import Case
     from tseval.suites.data.entries import DataItem
-    from tseval.suites.data.roles import Header
 
 
 # Of two files of one name the first kind is read.
@@ -84,10 +77,10 @@ def is_data(path: Path) -> bool:
 
 
 def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] | None = None) -> DataSet:
-    """Read a data set.
+    """Read a data set, a file or a folder of files.
 
     Args:
-        path: A file, or a folder of files.
+        path: Of it.
         method: What to compare, one of `methods_of`; None for the first.
         columns: What its user says of its tables (`tseval.suites.data.roles`); None for known names.
     """
@@ -103,13 +96,13 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
     if not kinds:
         _refuse_unknown(next(iter(files)), how)
     name = next(iter(files.values())) if path.is_file() else stem_of(path.resolve())
-    found = []
+    parts = []
     for kind, own in kinds.items():
         reading = Reading(own, name, method, how)
-        found.append(_READERS[kind](reading))
+        part = _READERS[kind](reading)
         said |= {_name(file, path): f"{kind}, {counted(reading.items[str(file)], 'item')}" for file in own}
-        found[-1] = replace(found[-1], notes=tuple(reading.notes))
-    data = replace(_as_one(found, path, name), files=dict(sorted(said.items())))
+        parts.append(replace(part, notes=tuple(reading.notes)))
+    data = replace(_as_one(parts, path, name), files=dict(sorted(said.items())))
     if not data.cases:
         raise SuiteError(f"{path}: holds no pair of sentences")
     for case in data.cases:
@@ -117,20 +110,19 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
     return data
 
 
-def _as_one(found: Sequence[DataSet], path: Path, name: str) -> DataSet:
-    """Make one set of what was read of files of several kinds."""
-    if len(found) == 1:
-        return found[0]
-    cases = tuple(case for one in found for case in one.cases)
-    if len({one.score for one in found}) > 1:
-        scores = " and ".join(f"{one.cases[0].name} by {one.score!r}" for one in found)
+def _as_one(parts: Sequence[DataSet], path: Path, name: str) -> DataSet:
+    if len(parts) == 1:
+        return parts[0]
+    cases = tuple(case for one in parts for case in one.cases)
+    if len({one.score for one in parts}) > 1:
+        scores = " and ".join(f"{one.cases[0].name} by {one.score!r}" for one in parts)
         raise SuiteError(
             f"{path}: its files are compared in several ways: {scores}.\n  Name them one by one."
         )
     if twice := [case for case, times in Counter(case.name for case in cases).items() if times > 1]:
         raise SuiteError(f"{path}: two cases are called {twice[0]!r}.\n  Name the files one by one.")
-    notes = tuple(note for one in found for note in one.notes)
-    return DataSet(name, name, None, found[0].score, cases, notes=notes)
+    notes = tuple(note for one in parts for note in one.notes)
+    return DataSet(name, name, None, parts[0].score, cases, notes=notes)
 
 
 def _refuse_long(path: Path, case: Case) -> None:
@@ -223,11 +215,7 @@ def _called(folder: Path, files: Sequence[Path]) -> dict[Path, str]:
 
 
 def kind_of(file: Path, how: Mapping[str, str]) -> str | None:
-    """Name what a file holds, one of the readers below; None where nothing in it says what could be asked.
-
-    Raises:
-        SuiteError: It is damaged, or says nothing that `how` could be about.
-    """
+    """Name what a file holds, one of the readers below; None where nothing in it says what could be asked."""
     kind = _by_ending(file, how)
     if kind in {"clams", "linzen", "gulordava", "syntaxgym"}:
         refuse_columns(file, how)
@@ -253,47 +241,33 @@ def _by_columns(file: Path, how: Mapping[str, str]) -> str | None:
     """Name the layout that the columns of a table imply; what was always read as something stays that."""
     place, names, first = columns_of(file, how)
     columns = find_columns(place, names, how)
-    said = "layout" in how or "candidates" in columns.given
-    exact = "sentence" in names and {"rating", "ratings"} & {*names}
     if {"sentence", "verb_index"} <= {*names} and bare_name(file).endswith((".tsv", ".parquet")):
-        found: str | None = "agreement"
-    elif (exact or "rating" in columns.given) and rated_columns(columns):
-        found = "ratings"
-    elif _is_blimp(file, columns):
-        found = "blimp"
-    elif {*CONTEXT_COLUMNS} <= {*names}:
-        found = "contexts"
-    elif not said and not fills(columns, first) and find_roles(columns, first):
-        found = "pairs"
-    else:
-        found = layout_of(columns, first, how)
-        if found == "sentences" and columns.of("label") is None and rated_columns(columns):
-            found = "ratings"
-    return found
-
-
-def _is_blimp(file: Path, columns: Header) -> bool:
+        return "agreement"
+    exact = "sentence" in names and {"rating", "ratings"} & {*names}
+    if (exact or "rating" in columns.given) and rated_columns(columns):
+        return "ratings"
     published = columns.known is not None and columns.known.title is not None
-    return not (is_table(file) or columns.given or published) and {"UID", "pairID"} <= {*columns.names}
+    if {"UID", "pairID"} <= {*names} and not (is_table(file) or columns.given or published):
+        return "blimp"
+    if {*CONTEXT_COLUMNS} <= {*names}:
+        return "contexts"
+    said = "layout" in how or "candidates" in columns.given
+    if not said and not fills(columns, first) and find_roles(columns, first):
+        return "pairs"
+    layout = layout_of(columns, first, how)
+    rated = layout == "sentences" and columns.of("label") is None and rated_columns(columns)
+    return "ratings" if rated else layout
 
 
 @dataclass(frozen=True, slots=True)
 class TableText:
-    """What a row of a table holds to be scored: a sentence, and the words of it that are asked about.
+    """What a row of a table holds to be scored: a sentence, and the words of it that are asked about."""
 
-    Attributes:
-        row: Number of the row.
-        what: Its item, condition and label, as far as it has them.
-        text: The whole sentence.
-        before: How many words stand before those that are asked about.
-        length: How many these are.
-    """
-
-    row: int
-    what: str
-    text: str
-    before: int
-    length: int
+    row: int  # its number
+    what: str  # its item, condition and label, as far as it has them
+    text: str  # the whole sentence
+    before: int  # words before those that are asked about
+    length: int  # how many these are
 
 
 def table_texts(path: Path, columns: Mapping[str, str] | None = None) -> list[TableText]:
@@ -308,21 +282,16 @@ def table_texts(path: Path, columns: Mapping[str, str] | None = None) -> list[Ta
             for item in entries
             for label, text in item.sentences.items()
         ]
-    found = []
+    texts = []
     for one in sentences_in(path, _stem(path), how, apart=True):
         what = " ".join(filter(None, (one.item, one.condition, one.label)))
         pieces = [(name, len(text.split())) for name, text in one.pieces]
         if kind == "words":
-            for at, (place, _) in enumerate(pieces):
-                found.append(_asked(place, what, one.text, pieces, at))
-        else:
-            critical = next(
-                (at for at, (name, _) in enumerate(pieces) if name in {"critical", "continuation"}), None
-            )
-            found.append(
-                _asked(one.place, what, one.text, pieces if critical is not None else (), critical or 0)
-            )
-    return found
+            texts += [_asked(place, what, one.text, pieces, at) for at, (place, _) in enumerate(pieces)]
+            continue
+        compared = [at for at, (name, _) in enumerate(pieces) if name in {"critical", "continuation"}]
+        texts.append(_asked(one.place, what, one.text, pieces if compared else (), *compared[:1]))
+    return texts
 
 
 def _asked(place: str, what: str, text: str, regions: Sequence[tuple[str, int]], at: int = -1) -> TableText:
@@ -333,7 +302,6 @@ def _asked(place: str, what: str, text: str, regions: Sequence[tuple[str, int]],
 
 
 def _refuse_unknown(file: Path, how: Mapping[str, str]) -> None:
-    """Say why a file cannot be read that nothing else was read beside."""
     if bare_name(file).endswith(".json"):
         read_syntaxgym(file)
     if bare_name(file).endswith(".txt"):
@@ -350,25 +318,23 @@ def _known_pairs(reading: Reading) -> DataSet:
     cases = read_pairs(reading)
     columns = find_columns(*columns_of(next(iter(reading.files)), reading.how)[:2], reading.how)
     known = None if columns.says_pair else columns.known
-    title, source = (known.title, known.source) if known else (None, None)
-    return _set(reading, cases, title, source)
+    data = _set(reading, cases)
+    return replace(data, title=known.title or data.title, source=known.source) if known else data
 
 
-def _set(
-    reading: Reading, cases: tuple[Case, ...], title: str | None = None, source: str | None = None
-) -> DataSet:
+def _set(reading: Reading, cases: tuple[Case, ...]) -> DataSet:
     """Make a set of cases, which is called as its file is where nobody called it otherwise."""
     regions = any(isinstance(case.question, Regions) for case in cases)
-    return DataSet(reading.name, title or reading.name, source, "regions" if regions else "sentence", cases)
+    return DataSet(reading.name, reading.name, None, "regions" if regions else "sentence", cases)
 
 
 def _blimp(reading: Reading) -> DataSet:
     method = reading.method or "full"
     # A file of one paradigm is BLiMP too; the method is a part of the name, as it changes the items.
     title = "BLiMP" if method == "full" else f"BLiMP, {method.replace('_', '-')} method"
-    cases = reading.build(read_blimp(list(reading.files), method))
     name = reading.name if reading.method is None else f"{reading.name}_{method}"
-    return replace(_set(reading, cases, title, BLIMP_SOURCE), name=name, score=BLIMP_METHODS[method])
+    cases = reading.build(read_blimp(list(reading.files), method))
+    return DataSet(name, title, BLIMP_SOURCE, BLIMP_METHODS[method], cases)
 
 
 def _clams(reading: Reading) -> DataSet:
@@ -378,14 +344,11 @@ def _clams(reading: Reading) -> DataSet:
     return DataSet(f"clams_{code}", title, CLAMS_SOURCE, "sentence", cases)
 
 
-def _agreement(reading: Reading) -> DataSet:
-    return DataSet(reading.name, reading.name, None, "critical", read_agreement(reading))
-
-
 def _syntaxgym(reading: Reading) -> DataSet:
     cases = tuple(map(read_syntaxgym, reading.files))
     reading.items.update({str(file): case.n_items for file, case in zip(reading.files, cases, strict=True)})
-    if repeated := {case.name for case in cases if [other.name for other in cases].count(case.name) > 1}:
+    names = Counter(case.name for case in cases)
+    if repeated := [name for name, times in names.items() if times > 1]:
         raise SuiteError(f"two suites are called {min(repeated)!r}: load one of them")
     return DataSet(reading.name, reading.name, SYNTAXGYM_SOURCE, "regions", cases)
 
@@ -409,7 +372,7 @@ _READERS: dict[str, Callable[[Reading], DataSet]] = {
     "clams": _clams,
     "linzen": _by_item(read_linzen, "Agreement in Wikipedia", LINZEN),
     "gulordava": _by_item(read_gulordava, "Colourless green agreement", GULORDAVA),
-    "agreement": _agreement,
+    "agreement": lambda reading: replace(_set(reading, read_agreement(reading)), score="critical"),
     "syntaxgym": _syntaxgym,
     "contexts": lambda reading: _set(reading, read_contexts(reading)),
     "ratings": lambda reading: _set(reading, read_ratings(reading)),

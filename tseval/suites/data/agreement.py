@@ -1,9 +1,7 @@
 """Tables of agreement examples as suites: is the right form of the verb the more probable one?
 
-Subject-verb agreement in running text: the test sets of Linzen et al. 2016 and Gulordava et al. 2018.
-
-Both ask whether the right form of a verb is more probable after the words before it than the wrong one. An
-item is therefore the sentence up to the verb, ending in either form; what follows the verb is not scored.
+The test sets of Linzen et al. 2016 and Gulordava et al. 2018, and tables of examples. Of a published set, an
+item is the sentence up to the verb, ending in either form; what follows the verb is not scored.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import SuiteError
+from tseval.errors import SuiteError, counted
 from tseval.formats import is_count, read_lines, stem_of
 from tseval.items import Case, as_entries
 from tseval.questions import Contrast
@@ -44,21 +42,14 @@ def read_linzen(text: Path) -> Iterator[DataItem]:
     targets = list(read_targets(text))
     sentences = first_places(" ".join(target.words) for target in targets)
     for target, sentence in zip(targets, sentences, strict=True):
-        prefix, attractors = target.words[: target.position], target.attractors
-        row = (*_counted(attractors), AGREEMENT, None)
+        prefix, n = target.words[: target.position], target.attractors
+        named = "Attractors unknown" if n is None else counted(n, "attractor") if n else "No attractors"
+        row = (f"attractors_{'unknown' if n is None else n}", named, AGREEMENT, None)
         forms = {"correct": " ".join([*prefix, target.right]), "wrong": " ".join([*prefix, target.wrong])}
-        features = {"n_attractors": attractors, "position": target.position}
+        features = {"n_attractors": n, "position": target.position}
         # The file does not say which form is the singular.
         singular = max((target.right, target.wrong), key=lambda form: (form.endswith("s"), len(form)))
         yield DataItem(target.place, row, forms, features, verb_entries(sentence, singular))
-
-
-def _counted(attractors: int | None) -> tuple[str, str]:
-    """Name the case of sentences with so many attractors, and its row."""
-    if attractors is None:
-        return "attractors_unknown", "Attractors unknown"
-    name = "No attractors" if attractors == 0 else f"{attractors} attractor{'s'[: attractors > 1]}"
-    return f"attractors_{attractors}", name
 
 
 def read_gulordava(path: Path) -> Iterator[DataItem]:
@@ -118,17 +109,9 @@ CONTRAST = Contrast("grammatical", "ungrammatical")
 SPLIT_ORDER = ("train", "valid", "test")
 # Feature to column.
 FEATURES = {
-    "number": "number",
-    "n_intervening": "n_intervening",
-    "n_attractors": "n_attractors",
-    "n_non_attractors": "n_non_attractors",
-    "distance": "distance",
-    "last_intervening": "last_intervening",
-    "position": "verb_index",
-    "verb_form": "verb_form",
-    "verb_role": "verb_role",
-    "subj_deprel": "subj_deprel",
-    "source": "source",
+    **{name: name for name in ("number", "n_intervening", "n_attractors", "n_non_attractors", "distance")},
+    **{"last_intervening": "last_intervening", "position": "verb_index"},
+    **{name: name for name in ("verb_form", "verb_role", "subj_deprel", "source")},
 }
 
 
@@ -148,34 +131,22 @@ def read_agreement(reading: Reading) -> tuple[Case, ...]:
     entries = _entries(table)
     if unsplit:
         return (_case(stem_of(files[0]), table, entries),)
-    parts = {
-        name: pc.equal(table["split"], pa.scalar(name)) for name in _in_order(table["split"].to_pylist())
-    }
-    return tuple(_case(name, table.filter(part), entries.filter(part)) for name, part in parts.items())
+    splits: list[Any] = table["split"].unique().to_pylist()
+    names = sorted(splits, key=lambda name: (*SPLIT_ORDER, name).index(name))  # others as they come
+    parts = [(name, pc.equal(table["split"], pa.scalar(name))) for name in names]
+    return tuple(_case(name, table.filter(part), entries.filter(part)) for name, part in parts)
 
 
 def _entries(table: pa.Table) -> pa.Table:
     """Say of every example which sentence it is from, and which verb it is about."""
-    sentences, *verbs = (_texts(table, name) for name in ("sentence", "number", "verb_form", "opp_verb_form"))
+    columns = ("sentence", "number", "verb_form", "opp_verb_form")
+    texts: list[list[Any]] = [table[name].to_pylist() for name in columns]
+    sentences, *verbs = texts
     named = [
         verb_entries(sentence, form if number == SINGULAR else opposite)
         for sentence, number, form, opposite in zip(first_places(sentences), *verbs, strict=True)
     ]
     return pa.table({factor: as_entries([one[factor] for one in named]) for factor in named[0]})
-
-
-def _texts(table: pa.Table, name: str) -> list[str]:
-    texts: list[Any] = table[name].to_pylist()
-    return texts
-
-
-def _in_order(splits: list[Any]) -> list[str]:
-    """Name each split once: train, valid and test first."""
-    names = dict.fromkeys(splits)
-    return [
-        *(name for name in SPLIT_ORDER if name in names),
-        *(name for name in names if name not in SPLIT_ORDER),
-    ]
 
 
 def _case(name: str, table: pa.Table, entries: pa.Table) -> Case:

@@ -8,9 +8,9 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,15 +28,10 @@ _GREEN = f"{_GITHUB}/facebookresearch/colorlessgreenRNNs/dbffbf0f2ef86c50bac204d
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A state of a repository. Git computes its id from every byte that it holds, which makes it a checksum.
+    """A state of a repository. Git computes its id from every byte that it holds: it is a checksum."""
 
-    Attributes:
-        repository: Address that git can fetch from.
-        id: Forty hexadecimal digits.
-    """
-
-    repository: str
-    id: str
+    repository: str  # address that git can fetch from
+    id: str  # forty hexadecimal digits
 
 
 _TURKISH = Commit("https://github.com/ezgibasar/TurBLiMP", "297de13fb7a0ce524fe32e8b175c6b5255d66960")
@@ -46,42 +41,25 @@ _CLAMS = Commit("https://github.com/aaronmueller/clams", "299d80a80e98bd14a1f74b
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A data set at its published address.
+    """A data set at its published address."""
 
-    Attributes:
-        title: As a reader would cite it.
-        licence: What its authors allow.
-        n_cases: How many cases it has.
-        n_items: How many items.
-        files: File name to address, or to its path in `source`.
-        folder: Of `source`, the folder or the `.tar.gz` whose files are taken, where `files` names none.
-        source: Commit that the files are taken from; None where they have addresses of their own.
-        digest: Digest of the suite that the files make up; None where only the commit vouches for them.
-    """
-
-    title: str
-    licence: str
+    title: str  # as a reader would cite it
+    licence: str  # what its authors allow
     n_cases: int
     n_items: int
-    files: Mapping[str, str] = field(default_factory=dict)
-    folder: str | None = None
-    source: Commit | None = None
-    digest: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)  # name to address, or to its path in `source`
+    folder: str | None = None  # of `source`, or a `.tar.gz`, whose files are taken where `files` names none
+    source: Commit | None = None  # None where the files have addresses of their own
+    digest: str | None = None  # of the suite that they make up; None where only the commit vouches for them
 
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A data set whose files are not fetched, but opened once they are here.
-
-    Attributes:
-        title: As a reader would cite it.
-        licence: What its authors allow.
-        address: Of a repository that git can clone, with a file for each of its cases.
-    """
+    """A data set whose files are not fetched, but opened once they are here."""
 
     title: str
     licence: str
-    address: str
+    address: str  # of a repository that git can clone, with a file for each of its cases
 
 
 _PARADIGMS = (
@@ -134,26 +112,17 @@ def _clams(code: str) -> Published:
 
 CATALOGUE = {
     "blimp": Published(
-        "BLiMP (Warstadt et al. 2020)",
-        "CC BY 4.0",
-        67,
-        67_000,
+        "BLiMP (Warstadt et al. 2020)", "CC BY 4.0", 67, 67_000,
         {f"{name}.jsonl": f"{_BLIMP}/{name}.jsonl" for name in _PARADIGMS},
         digest="cdcdfc03dcbd2323e1ef254da1c5d527ca5e6f9a5fa223150404a24ec8f7c22c",
     ),
     "linzen": Published(
-        "Agreement in Wikipedia (Linzen et al. 2016)",
-        "CC BY-NC 4.0",
-        5,
-        7_489,
+        "Agreement in Wikipedia (Linzen et al. 2016)", "CC BY-NC 4.0", 5, 7_489,
         {f"linzen.{kind}": f"{_GREEN}/linzen_testset/subj_agr_filtered.{kind}" for kind in ("text", "gold")},
         digest="e4ca13f70300176331b0a0d1fc31afea608c36f57f3dac4ac610d819891ca694",
     ),
     "gulordava": Published(
-        "Colourless green agreement (Gulordava et al. 2018)",
-        "CC BY-NC 4.0",
-        2,
-        410,
+        "Colourless green agreement (Gulordava et al. 2018)", "CC BY-NC 4.0", 2, 410,
         {"generated.tab": f"{_GREEN}/agreement/English/generated.tab"},
         digest="0ae60a4c9c792f5ba0bb231ad211cd3b11962d06c8b46bf8e1666d24ea8d341b",
     ),
@@ -210,12 +179,12 @@ def fetch_files(
     digest_of: Callable[[Path], str],
     progress: Callable[[int, int], None] | None = None,
 ) -> str:
-    """Download the files of a data set into a folder of its own.
+    """Download the files of a data set into a folder, which appears when all are there and checked.
 
     Args:
         name: Of the data set.
         published: Where its files are, and what they must be.
-        folder: Where to put them; it appears once all are there and checked.
+        folder: Where to put them.
         digest_of: Gives the digest of the suite in a folder.
         progress: Called with the numbers of files done and of all files.
 
@@ -258,12 +227,12 @@ def _download(address: str, path: Path) -> None:
         with urllib.request.urlopen(address, timeout=TIMEOUT) as answer, path.open("wb") as file:  # noqa: S310 - addresses are ours
             while piece := answer.read(PIECE):
                 file.write(piece)
-    except (urllib.error.URLError, TimeoutError, OSError) as error:
+    except OSError as error:  # no address, no answer in time, no room
         reason = getattr(error, "reason", None) or error
         raise _NoAnswerError(f"{address} does not answer ({reason})") from None
 
 
-def _sources(published: Published, clone: Path) -> tuple[Mapping[str, str], Callable[[str, Path], None]]:
+def _sources(published: Published, clone: Path) -> tuple[Mapping[str, str], Callable[[str, Path], object]]:
     """Say which files there are and where, and give what puts one into its place.
 
     Git names all that it fetches by checksums over the content, from the files up to the commit: whatever
@@ -272,32 +241,29 @@ def _sources(published: Published, clone: Path) -> tuple[Mapping[str, str], Call
     source, folder = published.source, published.folder
     if source is None:
         return published.files, _download
-    _git(source, "init", "--quiet", "--bare", str(clone))
-    _git(source, "--git-dir", str(clone), "fetch", "--depth=1", source.repository, source.id)
+    git = partial(_git, source, "--git-dir", str(clone))
+    git("init", "--quiet", "--bare")
+    git("fetch", "--depth=1", source.repository, source.id)
 
     def content(place: str) -> bytes:
-        return _git(source, "--git-dir", str(clone), "cat-file", "blob", f"{source.id}:{place}")
+        return git("cat-file", "blob", f"{source.id}:{place}")
 
     if folder is None:
-        return published.files, lambda place, path: _write(path, content(place))
+        return published.files, lambda place, path: path.write_bytes(content(place))
     if folder.endswith(".tar.gz"):
         with tarfile.open(fileobj=io.BytesIO(content(folder))) as archive:
             held = {info.name: archive.extractfile(info) for info in archive if info.isfile()}
             texts = {name: file.read() for name, file in held.items() if file is not None}
-        return _by_name(texts), lambda place, path: _write(path, texts[place])
-    listed = _git(source, "--git-dir", str(clone), "ls-tree", "-z", "--name-only", f"{source.id}:{folder}")
+        return _by_name(texts), lambda place, path: path.write_bytes(texts[place])
+    listed = git("ls-tree", "-z", "--name-only", f"{source.id}:{folder}")
     names = [f"{folder}/{name}" for name in listed.decode().split("\0") if name]
-    return _by_name(names), lambda place, path: _write(path, content(place))
+    return _by_name(names), lambda place, path: path.write_bytes(content(place))
 
 
 def _by_name(places: Iterable[str]) -> dict[str, str]:
     """Name files as they are called in their folder; hidden ones are left out."""
     names = {place.rpartition("/")[2]: place for place in places}
     return {name: place for name, place in names.items() if not name.startswith(".")}
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
 
 
 def _git(source: Commit, *arguments: str) -> bytes:
@@ -308,12 +274,9 @@ def _git(source: Commit, *arguments: str) -> bytes:
             capture_output=True, check=True, env=os.environ | {"GIT_TERMINAL_PROMPT": "0"},
         )  # fmt: skip
     except FileNotFoundError:
-        raise _NoAnswerError(
-            f"it stands in a repository, {source.repository}, and git is not installed"
-        ) from None
+        said = f"it stands in a repository, {source.repository}, and git is not installed"
+        raise _NoAnswerError(said) from None
     except subprocess.CalledProcessError as error:
-        reason = " ".join(error.stderr.decode(errors="replace").split())
-        raise _NoAnswerError(
-            f"{source.repository} does not give commit {source.id[:12]} ({reason})"
-        ) from None
+        said = " ".join(error.stderr.decode(errors="replace").split())
+        raise _NoAnswerError(f"{source.repository} does not give commit {source.id[:12]} ({said})") from None
     return result.stdout

@@ -1,28 +1,42 @@
-"""Entries of a data set, one a line, and the cases they make up; what is kept while a set is read."""
+"""Entries of a data set, one a line, and the cases they make up; items that are left out.
+
+`known_errors.json` holds errors that were found in published sets, by the ids of their items, and where they
+were reported.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
 from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tseval.errors import SuiteError, counted
-from tseval.formats import fits
+from tseval.errors import SuiteError, counted, suggest
+from tseval.formats import checked, fits, read_json
 from tseval.items import ENTRY, RESERVED_NAMES, Case, Feature, as_entries
 from tseval.questions import Contrast
 from tseval.questions.pairs import Pairs
-from tseval.suites.data.roles import ROW_NAMES, text_in, value_of
+from tseval.suites.data.records import columns_of, read_records
+from tseval.suites.data.roles import ROW_NAMES, find_columns, text_in, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from tseval.questions import Question, Score
     from tseval.suites.data.roles import DataRecord
+
+    Exclude = str | Path | Iterable[tuple[str, str]]
 
 
 # The phenomenon of every data set of agreement.
@@ -32,78 +46,55 @@ TableRow = tuple[str, str, str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class DataItem:
-    """One minimal set of a data set.
+    """One minimal set of a data set."""
 
-    Attributes:
-        place: `file:line`, for messages.
-        row: Case, construction, phenomenon and dependency.
-        sentences: Label to sentence, the better ones first.
-        features: Feature name to value; None for no text.
-        entries: Lexical factor to what the item shares with others there; the same factors in a whole case.
-        regions: Label to the regions of its sentence, each with its number of words; none where sentences are
-            compared whole.
-    """
-
-    place: str
-    row: TableRow
-    sentences: Mapping[str, str]
-    features: Mapping[str, Feature | None]
+    place: str  # `file:line`, for messages
+    row: TableRow  # case, construction, phenomenon and dependency
+    sentences: Mapping[str, str]  # by label, the better ones first
+    features: Mapping[str, Feature | None]  # None for no text
+    # Lexical factor to what the item shares with others there; the same factors in a whole case.
     entries: Mapping[str, str] = field(default_factory=dict)
+    # Label to the regions of its sentence with their words counted; none where sentences are compared whole.
     regions: Mapping[str, Sequence[tuple[str, int]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """A data set, read.
+    """A data set, read."""
 
-    Attributes:
-        name: Short name, used in file names.
-        title: As a reader would cite it.
-        source: Reference, or None.
-        score: What the published method compares, as in `--score`.
-        cases: Its items.
-        files: Name of each file to what was read of it, or why nothing was.
-        notes: What a reader of the numbers should know of how it was read.
-    """
-
-    name: str
-    title: str
-    source: str | None
-    score: Score
+    name: str  # short, used in file names
+    title: str  # as a reader would cite it
+    source: str | None  # its reference
+    score: Score  # what the published method compares
     cases: tuple[Case, ...]
-    files: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)  # by name: what was read of it, or why nothing was
+    notes: tuple[str, ...] = ()  # what a reader of the numbers should know of how it was read
 
 
 @dataclass(slots=True)
 class Reading:
-    """What is read of files of one kind.
+    """What is read of files of one kind."""
 
-    Attributes:
-        files: Each with what it is called in the set.
-        name: Of the set.
-        method: What to compare, where the set was published with several methods.
-        how: What the user says of its tables (`tseval.suites.data.roles`).
-        items: Path of a file to how many items came of it.
-        notes: What a reader of the numbers should know.
-        compared: Name of the region that is compared, where the user says it.
-    """
-
-    files: Mapping[Path, str]
-    name: str
-    method: str | None = None
-    how: Mapping[str, str] = field(default_factory=dict)
-    items: Counter[str] = field(default_factory=Counter)
-    notes: list[str] = field(default_factory=list)
-    compared: str | None = None
+    files: Mapping[Path, str]  # each with what it is called in the set
+    name: str  # of the set
+    method: str | None = None  # what to compare, where the set was published with several methods
+    how: Mapping[str, str] = field(default_factory=dict)  # what the user says of its tables (`roles.py`)
+    items: Counter[str] = field(default_factory=Counter)  # path of a file to how many items came of it
+    notes: list[str] = field(default_factory=list)  # what a reader of the numbers should know
+    compared: str | None = None  # name of the region that is compared, where the user says it
 
     def build(
         self, entries: Iterable[DataItem], ask: Callable[[Sequence[DataItem]], Question] | None = None
     ) -> tuple[Case, ...]:
-        """Gather entries into cases, counted file by file; without a question, sentences are compared."""
-        found = list(entries)
-        self.items.update(entry.place.rpartition(":")[0] for entry in found)
-        return build_cases(found, ask or _all_pairs)
+        """Gather entries into cases, in order of first appearance, and count them file by file.
+
+        Without a question, every sentence of an entry is compared with those after it.
+        """
+        groups: dict[str, list[DataItem]] = {}
+        for entry in entries:
+            self.items[entry.place.rpartition(":")[0]] += 1
+            groups.setdefault(entry.row[0], []).append(entry)
+        return tuple(_case(group, ask or _all_pairs) for group in groups.values())
 
 
 # A judgement before a sentence, as linguists write it.
@@ -113,14 +104,8 @@ _JUDGED = re.compile(r"\s*(\*|\?{1,2}\*?|#|%)\s*(?=\S)")
 def are_marked(good: Iterable[str], bad: Sequence[str], places: Sequence[str], reading: Reading) -> bool:
     """Tell whether sentences begin with marks of judgement, to be taken off: every ungrammatical one has one.
 
-    Args:
-        good: The grammatical ones.
-        bad: The ungrammatical ones.
-        places: Of these, for messages.
-        reading: What is told of it.
-
-    Raises:
-        SuiteError: Some ungrammatical sentences have a star, no grammatical one has, and some have no mark.
+    Places are those of the ungrammatical ones. Refuse it where some of these have a star, no grammatical one
+    has, and some have no mark.
     """
     marked = [bool(_JUDGED.match(text)) for text in bad]
     if marked and all(marked):
@@ -148,23 +133,7 @@ def without_mark(text: str) -> str:
 
 
 def _all_pairs(entries: Sequence[DataItem]) -> Question:
-    """Ask whether every sentence is more probable than those after it."""
     return Pairs(tuple(Contrast(*labels) for labels in combinations(entries[0].sentences, 2)))
-
-
-def build_cases(
-    entries: Iterable[DataItem], ask: Callable[[Sequence[DataItem]], Question] = _all_pairs
-) -> tuple[Case, ...]:
-    """Gather entries into cases, in order of first appearance.
-
-    Args:
-        entries: Of all cases.
-        ask: Gives what is asked about the entries of one case.
-    """
-    groups: dict[str, list[DataItem]] = {}
-    for entry in entries:
-        groups.setdefault(entry.row[0], []).append(entry)
-    return tuple(_case(group, ask) for group in groups.values())
 
 
 def first_places(texts: Iterable[str]) -> list[str]:
@@ -197,13 +166,7 @@ def _case(entries: Sequence[DataItem], ask: Callable[[Sequence[DataItem]], Quest
 
 
 def features_of(place: str, record: DataRecord, columns: Mapping[str, str]) -> dict[str, Feature | None]:
-    """Give the features of a record.
-
-    Args:
-        place: `file:line`, for messages.
-        record: It.
-        columns: Feature to column.
-    """
+    """Give the features of a record, whose place is for messages; columns are by feature."""
     features: dict[str, Feature | None] = {}
     for feature, name in columns.items():
         value = record[name]
@@ -217,13 +180,7 @@ def features_of(place: str, record: DataRecord, columns: Mapping[str, str]) -> d
 
 
 def table_row(record: DataRecord, stem: str, columns: Mapping[str, str]) -> TableRow:
-    """Say where a record stands in the table; what is not said is taken from the next wider name.
-
-    Args:
-        record: It.
-        stem: Of its file.
-        columns: Each of `ROW_NAMES` that there is to its column.
-    """
+    """Say where a record stands in the table; what is not said is taken from the next wider name."""
     case, construction, phenomenon, dependency = (
         text_in(value_of(record, columns.get(name))) or None for name in ROW_NAMES
     )
@@ -232,12 +189,7 @@ def table_row(record: DataRecord, stem: str, columns: Mapping[str, str]) -> Tabl
 
 
 def split_rows(rows: Sequence[TableRow], named: Sequence[bool]) -> list[TableRow]:
-    """Cut a case of several phenomena, and no constructions, into one for each.
-
-    Args:
-        rows: Of the records of a file.
-        named: Whether each record names its phenomenon.
-    """
+    """Cut a case of several phenomena, where records name them, and no constructions, into one for each."""
     phenomena: dict[str, set[str]] = {}
     for row, own in zip(rows, named, strict=True):
         if own:
@@ -249,7 +201,6 @@ def split_rows(rows: Sequence[TableRow], named: Sequence[bool]) -> list[TableRow
 
 
 def _refuse_unlike(entry: DataItem, first: DataItem) -> None:
-    """Hold all entries of a case to the names of its first one."""
     for what, mine, theirs in (
         ("row of the table", entry.row, first.row),
         ("labels", list(entry.sentences), list(first.sentences)),
@@ -268,7 +219,6 @@ def _refuse_unlike(entry: DataItem, first: DataItem) -> None:
 
 
 def _clean(entry: DataItem, label: str) -> str:
-    """Give a sentence with single spaces between its words."""
     words = entry.sentences[label].split()
     if not words:
         raise SuiteError(f"{entry.place}: the {label} sentence has no words")
@@ -293,9 +243,8 @@ def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
             f"{other.place}: {feature} is {other.features[feature]!r}, but {values[0]!r} in "
             f"{entries[0].place}.\n  Give a feature values of one type."
         )
-    return pa.array(
-        values, {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}[kinds.pop()]
-    )
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    return pa.array(values, types[kinds.pop()])
 
 
 def _filled(feature: str, entries: Sequence[DataItem]) -> list[Feature]:
@@ -309,3 +258,128 @@ def _filled(feature: str, entries: Sequence[DataItem]) -> list[Feature]:
                 "  Give a feature of numbers, true or false a value in every item of the case."
             )
     return ["" if value is None else value for value in values]
+
+
+KNOWN_ERRORS = "known-errors"
+# What the id of an item is called among its features or lexical factors; the first that a case has is meant.
+_IDS = ("pair", "pairID", "pair_id", "id", "ID", "item")
+_DIGITS = 12  # of the digest of a list
+
+
+@dataclass(frozen=True, slots=True)
+class KnownError:
+    """An error that was found in a published set."""
+
+    address: str  # where it was reported
+    what: str  # of which kind it is
+    items: dict[str, list[int | str]]  # case to the ids of its items
+
+
+@dataclass(frozen=True, slots=True)
+class _Errata:
+    source: str
+    errors: list[KnownError]
+
+
+@cache
+def _errata() -> dict[str, _Errata]:
+    content = read_json(Path(__file__).with_name("known_errors.json"))
+    return checked(content, dict[str, _Errata])
+
+
+def known_errors(data: DataSet) -> list[KnownError]:
+    """Give the errors that are known of a set, told by its reference."""
+    return next((one.errors for one in _errata().values() if one.source == data.source), [])
+
+
+def count_known(data: DataSet) -> list[tuple[KnownError, int]]:
+    """Give the errors that are known of a set, with how many of its items each is about."""
+    cases = {case.name: case for case in data.cases}
+    counts = (
+        sum(int(_among(cases[name], ids).sum()) for name, ids in error.items.items() if name in cases)
+        for error in known_errors(data)
+    )
+    return [(error, n) for error, n in zip(known_errors(data), counts, strict=True) if n]
+
+
+def refuse_exclusion(suite: object, exclude: Exclude | None) -> None:
+    """Refuse to leave out items of what is no data."""
+    if exclude is not None:
+        raise SuiteError(f"{suite}: its items have no ids to leave out.\n  --exclude is for sets of data.")
+
+
+def leave_out(
+    data: DataSet, cases: Sequence[Case], exclude: Exclude
+) -> tuple[str, tuple[tuple[str, str], ...], list[Case]]:
+    """Leave items out of some cases of a set: those of `known-errors`, of the path of a list, or of pairs.
+
+    Give what the list is called, `known-errors` or its digest; the list of cases and ids; and the cases
+    without its items.
+    """
+    if exclude == KNOWN_ERRORS:
+        known = (own for error in known_errors(data) for own in error.items.items())
+        listed = {(name, str(one)) for name, ids in known for one in ids}
+        if not listed:
+            raise SuiteError(f"no errors of {data.name} are known.\n  Leave out --exclude {KNOWN_ERRORS}.")
+    else:
+        listed = set(_read(Path(exclude)) if isinstance(exclude, str | Path) else exclude)
+        _refuse_unlisted(data, listed, str(exclude) if isinstance(exclude, str | Path) else "exclude")
+    pairs = tuple(sorted(listed))
+    digest = sha256(json.dumps(pairs, separators=(",", ":")).encode()).hexdigest()[:_DIGITS]
+    ids: dict[str, list[str]] = {}
+    for name, one in pairs:
+        ids.setdefault(name, []).append(one)
+    others = [
+        case.take(np.flatnonzero(~_among(case, ids[case.name])).tolist()) if case.name in ids else case
+        for case in cases
+    ]
+    left = [case for case in others if case.n_items]
+    if not left:
+        raise SuiteError(f"--exclude leaves nothing of {data.name}.")
+    return KNOWN_ERRORS if exclude == KNOWN_ERRORS else digest, pairs, left
+
+
+def _among(case: Case, ids: Sequence[int | str]) -> NDArray[np.bool_]:
+    """Tell which items of a case have one of these ids, (items,)."""
+    return np.asarray(pc.is_in(_ids_of(case), value_set=pa.array(list(map(str, ids)), pa.string())))
+
+
+def _ids_of(case: Case) -> pa.ChunkedArray[Any]:
+    for table in (case.features, case.entries):
+        if name := next((name for name in _IDS if name in table.column_names), None):
+            return table[name].cast(pa.string())
+    raise SuiteError(
+        f"the items of the case {case.name!r} have no ids.\n  Give them a column: {', '.join(_IDS)}."
+    )
+
+
+def _read(path: Path) -> Iterable[tuple[str, str]]:
+    """Read a list: a table, or records in JSON, of `paradigm` and `pairID`, or `case` and `item`."""
+    if not path.is_file():
+        raise SuiteError(
+            f"--exclude: there is no file {str(path)!r}.\n"
+            f"  Name a list of paradigm and pairID, or {KNOWN_ERRORS}."
+        )
+    place, names, _ = columns_of(path, {})
+    case = next((name for name in names if name.lower() in {"paradigm", "case", "uid"}), None)
+    item = next((name for name in names if name in _IDS), None) or find_columns(place, names, {}).of("item")
+    if case is None or item is None:
+        raise SuiteError(
+            f"{place}: no list of items: there are {', '.join(map(repr, names)) or 'no columns'}.\n"
+            "  Call the columns paradigm and pairID."
+        )
+    return [(text_in(record[case]), text_in(record[item])) for _, record in read_records(path, (case, item))]
+
+
+def _refuse_unlisted(data: DataSet, listed: Iterable[tuple[str, str]], where: str) -> None:
+    """Refuse a list that names what is not there: it was made for other data, or is misspelt."""
+    cases = {case.name: case for case in data.cases}
+    by_case: dict[str, list[str]] = {}
+    for name, one in listed:
+        if name not in cases:
+            raise SuiteError(f"{where}: {data.name} has no case {name!r}.\n  {suggest(name, cases, 'Cases')}")
+        by_case.setdefault(name, []).append(one)
+    for name, ids in by_case.items():
+        known = {*_ids_of(cases[name]).to_pylist()}
+        if strange := sorted({*ids} - known):
+            raise SuiteError(f"{where}: the case {name!r} of {data.name} has no item {strange[0]!r}.")

@@ -21,7 +21,6 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, quoted_text, suggest
-from tseval.suites.data.designs import as_name, ask_design, distinct_names, read_template, template_of
 from tseval.suites.data.entries import (
     DataItem,
     are_marked,
@@ -31,7 +30,16 @@ from tseval.suites.data.entries import (
     without_mark,
 )
 from tseval.suites.data.records import columns_of, read_records
-from tseval.suites.data.regions import PREFERS_GOOD, ask_continuations, continued
+from tseval.suites.data.regions import (
+    PREFERS_GOOD,
+    as_name,
+    ask_continuations,
+    ask_design,
+    continued,
+    distinct_names,
+    read_template,
+    template_of,
+)
 from tseval.suites.data.roles import OPPOSITES, PAIR_LABELS, find_columns, text_in, value_of
 
 if TYPE_CHECKING:
@@ -59,13 +67,7 @@ _PREFIX = ("prefix", "continuation")
 
 
 def layout_of(columns: Header, first: DataRecord, how: Mapping[str, str]) -> str | None:
-    """Name the layout that the roles of columns imply, or None.
-
-    Args:
-        columns: Of the table.
-        first: Its first record.
-        how: What its user says.
-    """
+    """Name the layout that the roles of the columns of a table, or its user, imply, or None."""
     if "layout" in how:
         return "alternating" if how["layout"] in ALTERNATING else "regions"
     if columns.of("candidates") or fills(columns, first):
@@ -79,8 +81,8 @@ def layout_of(columns: Header, first: DataRecord, how: Mapping[str, str]) -> str
 
 def fills(columns: Header, first: DataRecord) -> bool:
     """Whether a pair of columns holds what is put into the sentence of a third."""
-    pair = columns.pair()
-    return pair is not None and _frame(columns, first) is not None and _frame(columns, first) not in pair
+    pair, frame = columns.pair(), _frame(columns, first)
+    return pair is not None and frame is not None and frame not in pair
 
 
 def _is_words(columns: Header, first: DataRecord) -> bool:
@@ -93,25 +95,15 @@ def _is_words(columns: Header, first: DataRecord) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence that becomes an item together with others.
+    """A sentence that becomes an item together with others."""
 
-    Attributes:
-        place: `file:row`.
-        row: Of the table.
-        pieces: Names and texts of its regions, in order.
-        item: Which it belongs to.
-        condition: Its condition, or nothing.
-        label: What is said of its grammaticality, or nothing.
-        features: Of its row.
-    """
-
-    place: str
+    place: str  # `file:row`
     row: TableRow
-    pieces: Pieces
-    item: str
-    condition: str
-    label: str
-    features: Mapping[str, Feature | None]
+    pieces: Pieces  # its regions, in order
+    item: str  # which it belongs to
+    condition: str  # or nothing
+    label: str  # what is said of its grammaticality, or nothing
+    features: Mapping[str, Feature | None]  # of its row
 
     @property
     def text(self) -> str:
@@ -143,11 +135,7 @@ def read_sentences(reading: Reading) -> tuple[Case, ...]:
 def sentences_in(file: Path, stem: str, how: Mapping[str, str], apart: bool = False) -> list[Sentence]:
     """Give the sentences of a file, each with its regions, before they become items.
 
-    Args:
-        file: A table.
-        stem: What it is called.
-        how: What its user says.
-        apart: Whether words of a row each are regions of their own, called like their places.
+    Words of a row each may be kept apart, as regions of their own that are called like their places.
     """
     place, names, first = columns_of(file, how)
     columns = find_columns(place, names, how)
@@ -201,10 +189,8 @@ def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: s
             )
         pieces: Pieces = (("", text),)
         if before is not None:
-            pieces = (
-                ("prefix", " ".join(text_in(record.get(part)) for part in before.split("+"))),
-                ("continuation", text),
-            )
+            prefix = " ".join(text_in(record.get(part)) for part in before.split("+"))
+            pieces = (("prefix", prefix), ("continuation", text))
         elif critical is not None:
             pieces = _cut(place, text, text_in(record[critical]), critical)
         yield _sentence(place, record, columns, roles, (rows, stem, features), pieces)
@@ -252,10 +238,7 @@ def _cut(place: str, text: str, critical: str, column: str) -> Pieces:
 def _of_words(
     records: Iterable[tuple[str, DataRecord]], columns: Header, stem: str, apart: bool = False
 ) -> Iterator[Sentence]:
-    """Put the words of each sentence together; those of one region that follow one another are one.
-
-    Where they are kept apart, each is a region that is called like its place.
-    """
+    """Put the words of each sentence together; those of one region that follow one another are one."""
     word, region, order, number = (columns.of(role) for role in ("word", "region", "order", "number"))
     roles, rows = _roles_of(columns), columns.rows(spelt=True)
     keys = [number] if roles[0] is None else [*roles]
@@ -275,13 +258,9 @@ def _of_words(
                 pieces[-1] = (name, f"{pieces[-1][1]} {text_in(value_of(record, word))}".strip())
             else:
                 pieces.append((name, text_in(value_of(record, word))))
-        place, record = words[0]
-        same = {
-            feature: name
-            for feature, name in features.items()
-            if len({str(one[name]) for _, one in words}) == 1
-        }
-        one = _sentence(place, record, columns, roles, (rows, stem, same), tuple(pieces))
+        differ = {name for name in features.values() if len({str(one[name]) for _, one in words}) > 1}
+        same = {feature: name for feature, name in features.items() if name not in differ}
+        one = _sentence(*words[0], columns, roles, (rows, stem, same), tuple(pieces))
         if roles[0] is None:  # the first sentence of each condition is about the first item, and so on
             under = f"{one.condition} {one.label}"
             running[under] = running.get(under, 0) + 1
@@ -301,7 +280,7 @@ def _of_template(
     """Write the sentences of every row: one for each choice among alternatives, which is its condition."""
     slots = list(read_template(columns, how))
     used = {name for _, alternatives, _ in slots for name, given in alternatives if given}
-    roles = columns.of("item"), columns.of("condition"), columns.of("label")
+    roles = _roles_of(columns)
     features = columns.features(filter(None, [*used, *roles]), spelt=True)
     rows = columns.rows(spelt=True)
     for number, (place, record) in enumerate(records, 1):
@@ -311,17 +290,13 @@ def _of_template(
                 for (name, _, _), (column, given) in zip(slots, chosen, strict=True)
             )
             one = _sentence(place, record, columns, roles, (rows, stem, features), pieces)
-            choices = [
-                as_name(column)
-                for (_, many, _), (column, _) in zip(slots, chosen, strict=True)
-                if len(many) > 1
-            ]
+            both = zip(slots, chosen, strict=True)
+            choices = [as_name(column) for (_, many, _), (column, _) in both if len(many) > 1]
             condition = "_".join(filter(None, [one.condition, *choices]))
             yield replace(one, item=one.item or str(number), condition=condition)
 
 
 def _by_turns(sentences: list[Sentence], order: tuple[bool, bool], columns: Header) -> list[Sentence]:
-    """Make items of two lines that follow one another."""
     if len(sentences) % 2:
         last = sentences[-1].place
         raise SuiteError(
@@ -364,14 +339,12 @@ def _judged(sentences: Sequence[Sentence], how: Mapping[str, str], columns: Head
 
 
 def _levels(condition: str) -> list[str]:
-    """Cut the name of a condition into the levels of its factors."""
     return [part for part in re.split(r"[\W_]+", condition) if part]
 
 
 def _pairs(
     sentences: Sequence[Sentence], judged: Sequence[bool], columns: Header, reading: Reading
 ) -> Iterator[DataItem]:
-    """Pair the better sentences of each item with the worse ones."""
     if not all(one.item for one in sentences):
         raise SuiteError(
             f"{columns.place}: nothing says which sentences belong together.\n"
@@ -394,11 +367,12 @@ def _grouped(
 ) -> list[tuple[list[Sentence], list[Sentence]]]:
     """Give the better and the worse sentences of each item; where it has several conditions, of each."""
     fault: SuiteError | None = None
-    for key in (_and_condition, _item_alone):
+    for by_condition in (True, False):
         groups: dict[tuple[object, ...], tuple[list[Sentence], list[Sentence]]] = {}
         seen: dict[tuple[object, ...], str] = {}
         for one, better in zip(sentences, judged, strict=True):
-            group = one.row, one.item, key(one)
+            levels = [level for level in _levels(one.condition) if level.lower() not in _GOOD | _BAD]
+            group = one.row, one.item, tuple(levels) if by_condition else ()
             if (again := seen.setdefault((*group, better, one.text), one.place)) != one.place:
                 raise SuiteError(
                     f"{one.place}: the sentence of {again} again, in item {one.item}.\n  Take one out."
@@ -419,22 +393,8 @@ def _grouped(
     raise fault
 
 
-def _and_condition(one: Sentence) -> object:
-    return tuple(level for level in _levels(one.condition) if level.lower() not in _GOOD | _BAD)
-
-
-def _item_alone(_: Sentence) -> object:
-    return None
-
-
 def _item(chosen: Mapping[str, Sentence], item: str, whole: bool = False) -> DataItem:
-    """Make an item of its sentences; what differs among their rows is no feature of it.
-
-    Args:
-        chosen: Label to sentence.
-        item: Which it is.
-        whole: Whether sentences without regions are one each.
-    """
+    """Make an item of its sentences; what differs among their rows is no feature of it."""
     first, *others = chosen.values()
     features = {
         name: value
@@ -444,21 +404,16 @@ def _item(chosen: Mapping[str, Sentence], item: str, whole: bool = False) -> Dat
     if first.condition and all(other.condition == first.condition for other in others):
         features["condition"] = first.condition
     entry = DataItem(first.place, first.row, {}, features, {"item": item})
-    if {name for one in chosen.values() for name, _ in one.pieces} <= {*_PREFIX}:
-        return continued(
-            entry, {label: (one.pieces[0][1], one.pieces[1][1]) for label, one in chosen.items()}
-        )
-    regions = {
-        label: [(name, len(text.split())) for name, text in one.pieces] for label, one in chosen.items()
-    }
-    cut = whole or any(name for own in regions.values() for name, _ in own)
-    return replace(
-        entry, sentences={label: one.text for label, one in chosen.items()}, regions=regions if cut else {}
-    )
+    names = {name for one in chosen.values() for name, _ in one.pieces}
+    pieces = {label: one.pieces for label, one in chosen.items()}
+    if names <= {*_PREFIX}:
+        return continued(entry, {label: (own[0][1], own[1][1]) for label, own in pieces.items()})
+    regions = {label: [(name, len(text.split())) for name, text in own] for label, own in pieces.items()}
+    sentences = {label: one.text for label, one in chosen.items()}
+    return replace(entry, sentences=sentences, regions=regions if whole or any(names) else {})
 
 
 def _conditions(sentences: Sequence[Sentence], columns: Header, reading: Reading) -> Iterator[DataItem]:
-    """Make designs of items whose sentences stand under conditions."""
     conditions = list(dict.fromkeys(one.condition for one in sentences))
     if len(conditions) < 2 or not all(one.item for one in sentences):
         needed = "item=NAME,condition=NAME" if len(conditions) < 2 else "item=NAME"
@@ -511,27 +466,22 @@ def _candidates(
             f"{columns.place}: candidates, and no sentence to put them into.\n"
             "  Add --columns sentence=NAME, or prefix=NAME."
         )
-    given = [*pair] if pair else [str(columns.of("candidates"))]
+    named = [*pair] if pair else [str(columns.of("candidates"))]
     answer, item = None if pair else columns.of("answer"), columns.of("item")
     rows = columns.rows(spelt=True)
-    features = columns.features(filter(None, [before, *given, answer, item]), spelt=True)
-    records = list(
-        read_records(file, {before, *given, *filter(None, [answer, item]), *rows.values()}, reading.how)
-    )
+    used = {before, *named, *filter(None, [answer, item])}
+    features = columns.features(used, spelt=True)
+    records = list(read_records(file, {*used, *rows.values()}, reading.how))
     options = [
-        (
-            place,
-            [text_in(record.get(name)) for name in pair] if pair else _options(place, record.get(given[0])),
-        )
-        for place, record in records
+        (place, [text_in(one.get(name)) for name in pair] if pair else _options(place, one.get(named[0])))
+        for place, one in records
     ]
     answers = None if answer is None else [text_in(record.get(answer)) for _, record in records]
     right = _right(options, answers, answer)
     if answers is None and not pair:
         reading.notes.append("the first candidate is taken for the right one")
-    for number, ((place, record), (_, texts), good) in enumerate(
-        zip(records, options, right, strict=True), 1
-    ):
+    all_parts = zip(records, options, right, strict=True)
+    for number, ((place, record), (_, texts), good) in enumerate(all_parts, 1):
         own = features_of(place, record, features)
         shared = text_in(value_of(record, item)) or str(number)
         entry = DataItem(place, table_row(record, stem, rows), {}, own, {"item": shared})
@@ -545,10 +495,8 @@ def _candidates(
         for wrong in (text for at, text in enumerate(texts) if at != good):
             both = dict(zip(PAIR_LABELS, (texts[good], wrong), strict=True))
             if frame:
-                filled = {
-                    label: sentence[: gaps[0].start()] + text + sentence[gaps[0].end() :]
-                    for label, text in both.items()
-                }
+                start, end = gaps[0].span()
+                filled = {label: sentence[:start] + text + sentence[end:] for label, text in both.items()}
                 yield replace(entry, sentences=filled)
             else:
                 yield continued(entry, {label: (sentence, text) for label, text in both.items()})
@@ -582,18 +530,16 @@ def _right(
     """Find the right candidate of every record: the first, the one that is the answer, or that it numbers."""
     if answers is None:
         return [0] * len(options)
-    if all(answer in texts for answer, (_, texts) in zip(answers, options, strict=True)):
-        return [texts.index(answer) for answer, (_, texts) in zip(answers, options, strict=True)]
+    both = [(answer, place, texts) for answer, (place, texts) in zip(answers, options, strict=True)]
+    strange = [place for answer, place, texts in both if answer not in texts]
+    if not strange:
+        return [texts.index(answer) for answer, _, texts in both]
     for from_one in (0, 1):
         numbers = [int(answer) - from_one if answer.isdecimal() else -1 for answer in answers]
-        within = all(0 <= number < len(texts) for number, (_, texts) in zip(numbers, options, strict=True))
+        within = all(0 <= number < len(texts) for number, (*_, texts) in zip(numbers, both, strict=True))
         if within and (from_one or min(numbers) == 0):
             return numbers
-    place = next(
-        (place for answer, (place, texts) in zip(answers, options, strict=True) if answer not in texts),
-        options[0][0],
-    )
     raise SuiteError(
-        f"{place}: {column} is neither one of the candidates nor its number.\n"
+        f"{strange[0]}: {column} is neither one of the candidates nor its number.\n"
         f"  Correct it; or, where the first is right, add --columns ignore={column}."
     )

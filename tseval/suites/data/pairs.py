@@ -1,14 +1,12 @@
 """Any table of pairs by its columns; BLiMP and CLAMS as they were published.
 
-BLiMP (Warstadt et al. 2020, TACL): 67 paradigms of 1,000 pairs, and three methods to compare them.
+BLiMP (Warstadt et al. 2020, TACL): 67 paradigms of 1,000 pairs. `full` compares whole sentences (the paper's
+simple LM method), `one_prefix` two endings of the same prefix, `two_prefix` the same ending of two prefixes;
+not every paradigm allows these.
 
-`full` compares whole sentences (the paper's simple LM method). `one_prefix` compares two endings of the same
-prefix, `two_prefix` the same ending of two prefixes; not every paradigm allows them.
-
-CLAMS (Mueller et al. 2020, ACL): agreement in English, French, German, Hebrew and Russian.
-
-A folder for each language (`en_evalset`), a text file for each construction. Every line holds `True` or
-`False`, a tab, and a sentence; a grammatical sentence is followed by its ungrammatical twins.
+CLAMS (Mueller et al. 2020, ACL): agreement in English, French, German, Hebrew and Russian. A folder for each
+language (`en_evalset`), a text file for each construction. Every line holds `True` or `False`, a tab, and a
+sentence; a grammatical sentence is followed by its ungrammatical twins.
 """
 
 from __future__ import annotations
@@ -53,19 +51,12 @@ _COMPS = {
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """What the columns of a table of pairs are.
+    """What the columns of a table of pairs are."""
 
-    Attributes:
-        parts: The columns of both sentences.
-        rows: Each of `ROW_NAMES` that there is to its column.
-        item: The column of what pairs share, or None.
-        features: Feature to column, in the order of the table.
-    """
-
-    parts: Parts
-    rows: Mapping[str, str]
-    item: str | None
-    features: Mapping[str, str]
+    parts: Parts  # the columns of both sentences
+    rows: Mapping[str, str]  # each of `ROW_NAMES` that there is to its column
+    item: str | None  # the column of what pairs share
+    features: Mapping[str, str]  # feature to column, in the order of the table
 
     @property
     def texts(self) -> set[str]:
@@ -75,16 +66,11 @@ class Roles:
 
 
 def find_roles(columns: Header, first: DataRecord) -> Roles | None:
-    """Say what the columns of a table of pairs are; None if it holds none.
-
-    Args:
-        columns: Of the table.
-        first: Its first record.
-    """
+    """Say what the columns of a table of pairs are, its first record being this; None if it holds none."""
     if (parts := _parts(columns, first)) is None:
         return None
     item = columns.given.get("item") or ("item" if "item" in columns.names else None)
-    used = [*(name for part in parts.values() for name in part if name), *([item] if item else [])]
+    used = filter(None, [item, *(name for part in parts.values() for name in part)])
     return Roles(parts, columns.rows(), item, columns.features(used))
 
 
@@ -146,17 +132,11 @@ def pair_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
         features = features_of(place, record, roles.features)
         entries = {} if roles.item is None else {"item": text_in(value_of(record, roles.item))}
         item = DataItem(place, row, dict(zip(PAIR_LABELS, both, strict=True)), features, entries)
-        prefixes = {label: before for label, (before, _) in roles.parts.items() if before}
-        yield (
-            _after(item, {label: _joined(record, name) for label, name in prefixes.items()})
-            if prefixes
-            else item
-        )
-
-
-def _after(item: DataItem, prefixes: Mapping[str, str]) -> DataItem:
-    """Put prefixes before the texts of a pair."""
-    return continued(item, {label: (prefix, item.sentences[label]) for label, prefix in prefixes.items()})
+        befores = {label: before for label, (before, _) in roles.parts.items() if before}
+        continuations = {
+            label: (_joined(record, before), item.sentences[label]) for label, before in befores.items()
+        }
+        yield continued(item, continuations) if continuations else item
 
 
 def _joined(record: DataRecord, name: str) -> str:
@@ -177,17 +157,15 @@ def _text(place: str, record: DataRecord, roles: Roles, label: str) -> str:
 
 def _with_roles(file: Path, how: Mapping[str, str]) -> Iterator[tuple[str, DataRecord, Roles]]:
     """Give records with their roles; of JSON, each may have other names than the one before."""
-    found: dict[tuple[str, ...], Roles] = {}
     place, names, first = columns_of(file, how)
     roles = _checked(find_columns(place, names, how), first)
-    found[tuple(names)] = roles
+    before = any(prefix for prefix, _ in roles.parts.values())
+    known = {tuple(names): roles}
     for at, record in read_records(file, roles.texts, how):
         own = tuple(record)
-        if own not in found:
-            found[own] = _checked(
-                find_columns(at, own, how), record, before=any(b for b, _ in roles.parts.values())
-            )
-        yield at, record, found[own]
+        if own not in known:
+            known[own] = _checked(find_columns(at, own, how), record, before)
+        yield at, record, known[own]
 
 
 def _checked(columns: Header, first: DataRecord, before: bool = False) -> Roles:
@@ -209,36 +187,23 @@ BLIMP_METHODS: dict[str, Score] = {"full": "sentence", "one_prefix": "sentence",
 # As the paper prints them (Table 2). Two paradigms carry `s-selection` in the data and stand under argument
 # structure in the paper and in the published results.
 PHENOMENA = {
-    "anaphor_agreement": "Anaphor agreement",
-    "argument_structure": "Argument structure",
-    "s-selection": "Argument structure",
-    "binding": "Binding",
-    "control_raising": "Control/raising",
-    "determiner_noun_agreement": "Determiner-noun agreement",
-    "ellipsis": "Ellipsis",
-    "filler_gap_dependency": "Filler-gap dependency",
-    "irregular_forms": "Irregular forms",
-    "island_effects": "Island effects",
-    "npi_licensing": "NPI licensing",
-    "quantifiers": "Quantifiers",
-    "subject_verb_agreement": "Subject-verb agreement",
-}
+    "anaphor_agreement": "Anaphor agreement", "argument_structure": "Argument structure",
+    "s-selection": "Argument structure", "binding": "Binding", "control_raising": "Control/raising",
+    "determiner_noun_agreement": "Determiner-noun agreement", "ellipsis": "Ellipsis",
+    "filler_gap_dependency": "Filler-gap dependency", "irregular_forms": "Irregular forms",
+    "island_effects": "Island effects", "npi_licensing": "NPI licensing", "quantifiers": "Quantifiers",
+    "subject_verb_agreement": AGREEMENT,
+}  # fmt: skip
 # One paradigm spells its field with a slash.
 FIELDS = {
-    "morphology": "Morphology",
-    "syntax": "Syntax",
-    "semantics": "Semantics",
-    "syntax_semantics": "Syntax & semantics",
-    "syntax/semantics": "Syntax & semantics",
-}
+    "morphology": "Morphology", "syntax": "Syntax", "semantics": "Semantics",
+    "syntax_semantics": "Syntax & semantics", "syntax/semantics": "Syntax & semantics",
+}  # fmt: skip
 BLIMP_FIELDS = ("UID", "pairID", "field", "linguistics_term", "sentence_good", "sentence_bad")
 
 
 def read_blimp(paths: Sequence[Path], method: str) -> Iterator[DataItem]:
-    """Read paradigms, from one file or several.
-
-    Items are in the order of paradigm names and pair numbers, however the files are cut.
-    """
+    """Read paradigms, in the order of their names and pair numbers, however the files are cut."""
     records = [found for path in paths for found in read_jsonl(path)]
     for place, record in records:
         if missing := [name for name in BLIMP_FIELDS if name not in record]:
@@ -268,7 +233,6 @@ def _blimp_entry(place: str, record: dict[str, Json], method: str) -> DataItem:
 
 
 def _sentences(texts: dict[str, str], method: str) -> tuple[str, str]:
-    """Give what is compared."""
     if method == "one_prefix":
         prefix = texts["one_prefix_prefix"]
         return f"{prefix} {texts['one_prefix_word_good']}", f"{prefix} {texts['one_prefix_word_bad']}"

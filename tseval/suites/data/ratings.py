@@ -35,16 +35,11 @@ if TYPE_CHECKING:
 def standard_errors(ratings: Sequence[Mapping[str, float]]) -> list[float]:
     """Estimate the standard error of the mean rating of each sentence, as far as sentences are compared.
 
-    It is s/√k for k ratings. Where the same people rated all sentences, what one of them gives more than the
-    others on average is the same in every mean, so it is taken off before; s² is then, on average over
-    sentences, the mean square of the interaction in a two-way analysis of variance. Where others rated each
-    sentence it is no less noise than everything else, and stays.
-
-    Args:
-        ratings: Of each sentence: who rated it to the rating.
-
-    Returns:
-        (sentences,); not a number for a sentence with a single rating.
+    Ratings are by who gave them, of each sentence. It is s/√k for k ratings; not a number for a single one.
+    Where the same people rated all sentences, what one of them gives more than the others on average is the
+    same in every mean, so it is taken off before; s² is then, on average over sentences, the mean square of
+    the interaction in a two-way analysis of variance. Where others rated each sentence it is no less noise
+    than everything else, and stays.
 
     Source: Shrout & Fleiss 1979, "Intraclass correlations: uses in assessing rater reliability",
     Psychological Bulletin 86(2): with 1 - mean(s.e.²) / variance of the means, case 1 and case 3.
@@ -92,14 +87,12 @@ def rated_columns(columns: Header) -> dict[str, str] | None:
     single = RATED in columns.given or not columns.says_pair
     texts = (RATED,) if single else PAIR_LABELS
     rating = ALL_RATINGS if ALL_RATINGS in columns.names and RATING not in columns.given else RATING
-    found = {role: columns.of(role) for role in (*texts, rating)}
+    roles = {role: columns.of(role) for role in (*texts, rating)}
     if not {RATED, rating} <= {*columns.names} and (item := columns.of("item")):
-        found["item"] = item
-    beside = {name: columns.given.get(name, name) for name in (*_NAMES, *columns.rows()) if name not in found}
-    found |= {
-        name: column for name, column in beside.items() if column in columns.names or name in columns.given
-    }
-    return None if None in found.values() else {role: str(name) for role, name in found.items()}
+        roles["item"] = item
+    beside = {name: columns.given.get(name, name) for name in (*_NAMES, *columns.rows()) if name not in roles}
+    roles |= {name: own for name, own in beside.items() if own in columns.names or name in columns.given}
+    return None if None in roles.values() else {role: str(name) for role, name in roles.items()}
 
 
 def read_ratings(reading: Reading) -> tuple[Case, ...]:
@@ -146,10 +139,10 @@ def _records(file: Path, how: Mapping[str, str]) -> Iterator[tuple[str, Mapping[
 
 def _rated(place: str, record: Mapping[str, Json], stem: str) -> Rated:
     sentences = {label: record[label] for label in PAIR_LABELS if label in record and RATED not in record}
-    for sentence in (sentences or {RATED: record.get(RATED)}).values():
+    sentences = sentences or {RATED: record.get(RATED)}
+    for sentence in sentences.values():
         if not isinstance(sentence, str) or not sentence.strip():
             raise SuiteError(f"{place}: there is no sentence, but {sentence!r}")
-    sentences = sentences or {RATED: record[RATED]}
     single = _single(place, record)
     if single and RATING_SE in record:
         raise SuiteError(
@@ -178,17 +171,14 @@ def _single(place: str, record: Mapping[str, Json]) -> dict[str, float]:
     """Give the single ratings of a row by who gave them; in a cell of all ratings nobody is named."""
     if RATER in record:
         return {str(record[RATER]): _number(place, RATING, record.get(RATING))}
-    given = record.get(ALL_RATINGS)
-    if given is None:
+    cell = record.get(ALL_RATINGS)
+    if cell is None:
         return {}
-    values: list[Json] = (
-        given if isinstance(given, list) else [*re.split(r"[\s,;|]+", str(given).strip("[] "))]
-    )
-    # Who is first in one cell need not be first in the next: no two are the same person.
-    found = {f"{place} {i}": _number(place, ALL_RATINGS, value) for i, value in enumerate(values)}
-    if not found:
+    values: list[Json] = cell if isinstance(cell, list) else [*re.split(r"[\s,;|]+", str(cell).strip("[] "))]
+    if not values:
         raise SuiteError(f"{place}: {ALL_RATINGS} is empty")
-    return found
+    # Who is first in one cell need not be first in the next: no two are the same person.
+    return {f"{place} {i}": _number(place, ALL_RATINGS, value) for i, value in enumerate(values)}
 
 
 def _number(place: str, name: str, value: Json) -> float:
@@ -204,14 +194,13 @@ def _number(place: str, name: str, value: Json) -> float:
 
 
 def _se(place: str, record: Mapping[str, Json]) -> float | None:
-    given = record.get(RATING_SE)
     if RATING_SE not in record:
         return None
-    if given is None or given == "":
+    if record[RATING_SE] in (None, ""):
         return nan  # of this one it is not known
-    se = _number(place, RATING_SE, given)
+    se = _number(place, RATING_SE, record[RATING_SE])
     if se < 0:
-        raise SuiteError(f"{place}: {RATING_SE} is {given!r}: a standard error is 0 or more.")
+        raise SuiteError(f"{place}: {RATING_SE} is {record[RATING_SE]!r}: a standard error is 0 or more.")
     return se
 
 
@@ -274,11 +263,8 @@ def _joined(first: Rated, other: Rated) -> Rated:
 
 
 def _as_item(one: Rated) -> DataItem:
-    known: dict[str, Feature] = {RATING: one.mean}
-    if one.se is not None:
-        known[RATING_SE] = one.se
-    if one.n is not None:
-        known[N_RATINGS] = one.n
+    values = {RATING: one.mean, RATING_SE: one.se, N_RATINGS: one.n}
+    known: dict[str, Feature] = {name: value for name, value in values.items() if value is not None}
     return DataItem(one.place, one.row, one.sentences, known | dict(one.features), one.entries)
 
 
@@ -303,42 +289,37 @@ def read_unigrams(path: Path) -> Unigrams:
     """
     rows: Iterable[tuple[str, Mapping[str, object]]]
     rows = read_jsonl(path) if bare_name(path).endswith(".jsonl") else read_table(path)
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     kind = None
     for place, row in rows:
         kind = kind or _columns(place, row)
         token, value = str(row.get(kind[0], "")).strip(), _value(place, row, kind[1])
         if not token:
             raise SuiteError(f"{place}: there is no {kind[0]}")
-        if token in found:
+        if token in values:
             raise SuiteError(f"{place}: {kind[0]} {token!r} stands twice.")
-        found[token] = value
+        values[token] = value
     if kind is None:
         raise SuiteError(f"{path}: holds no token")
-    if kind[1] == "count":
-        total = sum(found.values())
-        shares = {token: count / total for token, count in found.items()}
-        if lost := [token for token, share in shares.items() if not share]:
-            raise SuiteError(
-                f"{path}: the count of {lost[0]!r} is nothing beside the sum of all, {total:g}.\n"
-                "  Counts are how often tokens occur in one text."
-            )
-        found = {token: log(share) for token, share in shares.items()}
-    elif kind[1] == "probability":
-        found = {token: log(share) for token, share in found.items()}
-    return Unigrams(found)
+    if kind[1] == "logprob":
+        return Unigrams(values)
+    total = sum(values.values()) if kind[1] == "count" else 1.0
+    shares = {token: value / total for token, value in values.items()}
+    if lost := [token for token, share in shares.items() if not share]:
+        raise SuiteError(
+            f"{path}: the count of {lost[0]!r} is nothing beside the sum of all, {total:g}.\n"
+            "  Counts are how often tokens occur in one text."
+        )
+    return Unigrams({token: log(share) for token, share in shares.items()})
 
 
 def chosen_score(
     score: Score | None, by: str, unigrams: Path | None, suites: Sequence[Suite]
 ) -> Score | Normalised | None:
-    """Make one of what a user says of scores; the mean per word is a score by itself.
+    """Make one of what a user says of scores, for these suites; the mean per word is a score by itself.
 
-    Args:
-        score: What sentences are compared by; else what each suite says.
-        by: What log-probabilities are divided by; `none` for nothing.
-        unigrams: The file for it, if there is one.
-        suites: For which this must do.
+    Without a score, sentences are compared by what each suite says; `by`, which may be `none`, is what their
+    log-probabilities are divided by.
     """
     if by == "none":
         if unigrams is not None:
@@ -366,13 +347,13 @@ def _columns(place: str, row: Mapping[str, object]) -> tuple[str, str]:
 
 
 def _value(place: str, row: Mapping[str, object], name: str) -> float:
-    given = row.get(name)
+    cell = row.get(name)
     try:
-        value = float(given)  # type: ignore[arg-type] # refused below if it is none
+        value = float(cell)  # type: ignore[arg-type] # refused below if it is none
     except (TypeError, ValueError, OverflowError):
         value = float("nan")
     fine = value <= 0 if name == "logprob" else value > 0 and (name == "count" or value <= 1)
-    if not isfinite(value) or not fine or isinstance(given, bool):
+    if not isfinite(value) or not fine or isinstance(cell, bool):
         wanted = {"logprob": "at most 0", "count": "above 0", "probability": "above 0, at most 1"}[name]
-        raise SuiteError(f"{place}: {name} is {given!r}: it should be a number {wanted}.")
+        raise SuiteError(f"{place}: {name} is {cell!r}: it should be a number {wanted}.")
     return value

@@ -40,10 +40,7 @@ def read_records(
 ) -> Iterator[tuple[str, DataRecord]]:
     """Give every record of a file with its place, `file:row`; the columns of a table are typed.
 
-    Args:
-        path: The file.
-        texts: Columns of a table whose cells stay texts.
-        how: What its user says of it (`tseval.suites.data.roles`).
+    Those in `texts` stay texts; `how` is what its user says of the file (`tseval.suites.data.roles`).
     """
     how = how or {}
     if not _is_of_texts(path):
@@ -87,11 +84,8 @@ def _is_of_texts(path: Path) -> bool:
 def _open(path: Path, how: Mapping[str, str]) -> Opened:
     """Open a table; where its columns are given by numbers, and none is called so, it has no header."""
     if bare_name(path).endswith(".txt") and how.get("layout", "").startswith("alternating"):
-        return (
-            f"{path}:1",
-            ["sentence"],
-            ((place, [line]) for place, line in read_lines(path, encoding_of(how))),
-        )
+        lines = read_lines(path, encoding_of(how))
+        return f"{path}:1", ["sentence"], ((place, [line]) for place, line in lines)
     opened = _sheet if bare_name(path).endswith(".xlsx") else open_table
     encoding = how.get("sheet", "") if opened is _sheet else encoding_of(how)
     numbers = columns_given(how)
@@ -110,17 +104,15 @@ def _typed(
 ) -> Iterator[tuple[str, DataRecord]]:
     """Give rows as records; columns become numbers or truth values if all their cells are."""
     # Most columns hold few different cells: equal ones are kept once.
-    kept: dict[str, str] = {}
-    places, cells = [], []
-    for place, row in rows:
-        places.append(place)
-        cells.append([kept.setdefault(cell, cell) for cell in row])
+    held: dict[str, str] = {}
+    found = [(place, [held.setdefault(cell, cell) for cell in row]) for place, row in rows]
+    columns = zip(*(cells for _, cells in found), strict=True)
     values: list[Sequence[Feature]] = [
         column if name in texts else as_typed(column)
-        for name, column in zip(names, zip(*cells, strict=True), strict=False)  # there may be no row
+        for name, column in zip(names, columns, strict=False)  # there may be no row
     ]
-    for place, row_values in zip(places, zip(*values, strict=True), strict=True):
-        yield place, dict(zip(names, row_values, strict=True))
+    for (place, _), own in zip(found, zip(*values, strict=True), strict=True):
+        yield place, dict(zip(names, own, strict=True))
 
 
 def as_typed(texts: Sequence[str]) -> Sequence[Feature]:
@@ -174,11 +166,9 @@ def _parquet_records(path: Path, _: str) -> Iterator[tuple[str, DataRecord]]:
         table = read_parquet(path, {}, lists=True)
     except (OSError, ContentError) as error:
         raise SuiteError(f"{path}: cannot be read: {first_line(error)}.") from None
-    number = 0
-    for batch in table.to_batches():
-        for record in batch.to_pylist():
-            number += 1
-            yield f"{path}:{number}", record
+    records = (record for batch in table.to_batches() for record in batch.to_pylist())
+    for number, record in enumerate(records, 1):
+        yield f"{path}:{number}", record
 
 
 _READERS: dict[str, Callable[[Path, str], Iterator[tuple[str, DataRecord]]]] = {
@@ -229,11 +219,8 @@ def _sheet(path: Path, name: str, headed: bool = True) -> Opened:
         raise SuiteError(
             f"{path}:{rows[0][0]}: every column needs a name of its own, but the header is {header}"
         )
-    return (
-        f"{path}:{rows[0][0]}",
-        header,
-        iter((f"{path}:{number}", row[:width]) for number, row in rows[1 if headed else 0 :]),
-    )
+    cut = ((f"{path}:{number}", row[:width]) for number, row in rows[1 if headed else 0 :])
+    return f"{path}:{rows[0][0]}", header, cut
 
 
 def _cell(value: object) -> str:

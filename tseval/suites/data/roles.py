@@ -15,7 +15,7 @@ difference. To name one role never drops another that is known by its name; `ign
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -47,19 +47,12 @@ _TABLES = ".jsonl, .json, .tsv, .csv, .parquet and .xlsx"
 
 @dataclass(frozen=True, slots=True)
 class KnownColumns:
-    """Names of columns that are understood by themselves, where a table has them all.
+    """Names of columns that are understood by themselves, where a table has them all."""
 
-    Attributes:
-        roles: Role to column.
-        title: Of the published set that alone has them, or None.
-        source: Its reference.
-        besides: Columns that tell it from other sets.
-    """
-
-    roles: Mapping[str, str]
-    title: str | None = None
-    source: str | None = None
-    besides: frozenset[str] = field(default_factory=frozenset)
+    roles: Mapping[str, str]  # role to column
+    title: str | None = None  # of the published set that alone has them
+    source: str | None = None  # its reference
+    besides: frozenset[str] = frozenset()  # columns that tell it from other sets
 
 
 # The first whose columns a table has is meant. In all of them good is what people accept.
@@ -111,19 +104,8 @@ OPPOSITES = (
 )  # fmt: skip
 _WHOLE = frozenset({"", "sentence", "sentences", "sent", "sen", "text", "stimulus", "example", "utterance"})
 _PART = frozenset(
-    {
-        "",
-        "word",
-        "verb",
-        "form",
-        "token",
-        "target",
-        "continuation",
-        "completion",
-        "ending",
-        "option",
-        "candidate",
-    }
+    {"", "word", "verb", "form", "token", "target", "continuation", "completion", "ending", "option"}
+    | {"candidate"}
 )
 # What columns of each role are called: words in lower case, joined by _. Behind | stands what is meant where
 # nothing before it is there.
@@ -204,26 +186,15 @@ def columns_given(how: Mapping[str, str]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The columns of a table.
+    """The columns of a table."""
 
-    Attributes:
-        place: Of its header, for messages.
-        names: All.
-        given: Role to column, as the user says.
-        known: The names that are understood by themselves, or None.
-    """
-
-    place: str
+    place: str  # of its header, for messages
     names: Sequence[str]
-    given: Mapping[str, str]
-    known: KnownColumns | None
+    given: Mapping[str, str]  # role to column, as the user says
+    known: KnownColumns | None  # the names that are understood by themselves
 
     def of(self, role: str) -> str | None:
-        """Give the column of a role: as it is given, else by its name; None where there is none.
-
-        Raises:
-            SuiteError: Several columns could be meant.
-        """
+        """Give the column of a role: as it is given, else by its name; refuse several that could be meant."""
         if role in self.given:
             return self.given[role]
         taken = {part for name in self.given.values() for part in parts_of(name, self.names)}
@@ -274,8 +245,7 @@ class Header:
     def rows(self, spelt: bool = False) -> dict[str, str]:
         """Map each of `ROW_NAMES` that there is to its column.
 
-        Args:
-            spelt: Whether other names for them are known too, where columns of pairs were always features.
+        Other names for them are known too (`spelt`) but of pairs, where such columns were always features.
         """
         found = {name: name for name in ROW_NAMES if name in self.names}
         if spelt:
@@ -286,22 +256,16 @@ class Header:
     def of_items(self) -> set[str]:
         """Name the columns whose cells stay texts where rows are parts of items."""
         roles = [role for role in _SPELT if role not in {"rating", "answer", "candidates"}]
-        found = {
-            name
-            for name in self.names
-            if any(_words(name) in rank for role in roles for rank in _spelt(role))
-        }
+        known = set[str]().union(*(rank for role in roles for rank in _spelt(role)))
+        found = (name for name in self.names if _words(name) in known)
         given = (part for name in self.given.values() for part in parts_of(name, self.names))
         return {*found, *ROW_NAMES, *given}
 
     def features(self, used: Iterable[str], spelt: bool = False) -> dict[str, str]:
         """Map features to their columns: all that have no role, in the order of the table.
 
-        A column that is called like a row of the table, while another one is given for it, is left out.
-
-        Args:
-            used: Columns that have roles, beside those of rows.
-            spelt: As for `rows`.
+        Those in use have roles beside those of rows; `spelt` is as for `rows`. A column that is called like a
+        row of the table, while another one is given for it, is left out.
         """
         lang, cluster = self.given.get("lang"), self.given.get("cluster")
         rows = self.rows(spelt)
@@ -314,11 +278,7 @@ class Header:
 
 
 def find_columns(place: str, names: Sequence[str], how: Mapping[str, str]) -> Header:
-    """Say what the columns of a table may be, by what is given and by known names.
-
-    Raises:
-        SuiteError: There is no column that is given.
-    """
+    """Say what the columns of a table may be, by what is given and by known names."""
     given = roles_given(how)
     for role, name in given.items():
         for part in parts_of(name, names):

@@ -38,30 +38,19 @@ COUNTERS = 2**22
 
 @dataclass(frozen=True, slots=True)
 class Stacks:
-    """What is open before each symbol of strings, and at last before the end, (strings, longest + 1) each.
+    """What is open before each symbol of strings, and at last before the end, (strings, longest + 1) each."""
 
-    Attributes:
-        open: Brackets that are open; 0 also after the end of a string.
-        top: Type of the last one, from 0; -1 where none is open.
-        distance: Symbols since it was opened.
-        attractors: Brackets of other types opened since then.
-        mark: A number for the whole stack, uint64; two different stacks share one with a chance of about
-            2^-64.
-    """
-
-    open: NDArray[np.int32]
-    top: NDArray[np.int32]
-    distance: NDArray[np.int32]
-    attractors: NDArray[np.int32]
-    mark: NDArray[np.uint64]
+    open: NDArray[np.int32]  # brackets; 0 also after the end of a string
+    top: NDArray[np.int32]  # type of the last one, from 0; -1 where none is open
+    distance: NDArray[np.int32]  # symbols since it was opened
+    attractors: NDArray[np.int32]  # brackets of other types opened since then
+    mark: NDArray[np.uint64]  # of the whole stack; two share one with a chance of about 2^-64
 
 
 def trace(strings: Strings, n_types: int) -> Stacks:
     """Follow the stack through strings of brackets, all strings at once.
 
-    Args:
-        strings: Opening brackets are symbols below `n_types`; the symbol `n_types` higher closes each.
-        n_types: Types of bracket.
+    Opening brackets are symbols below `n_types`; the symbol `n_types` higher closes each.
     """
     size = max(1, COUNTERS // n_types)
     parts = [_trace(strings.take(slice(i, i + size)), n_types) for i in range(0, len(strings), size)]
@@ -101,11 +90,8 @@ def _trace(strings: Strings, n_types: int) -> Stacks:
 
 def marks_of(blocks: Iterator[Strings], n_types: int) -> NDArray[np.uint64]:
     """Collect the marks of all stacks that stand anywhere in strings, ascending."""
-    parts = []
-    for block in blocks:
-        stacks = trace(block, n_types)
-        parts.append(distinct(stacks.mark[stacks.open > 0]))
-    return distinct(np.concatenate(parts))
+    all_stacks = (trace(block, n_types) for block in blocks)
+    return distinct(np.concatenate([distinct(own.mark[own.open > 0]) for own in all_stacks]))
 
 
 FORMAL_PHENOMENON = "Formal languages"
@@ -115,11 +101,7 @@ SHARE = 0.8
 
 
 def draw_test(language: Language, limit: int | None = None) -> Strings:
-    """Draw the test strings of a language, or the first of them, as one block.
-
-    Raises:
-        LimitError: There are more than `rows`.
-    """
+    """Draw the test strings of a language, or the first of them, as one block; refuse more than `rows`."""
     blocks = language.draw("test")
     drawn, left = [], limits().rows
     for block in blocks if limit is None else first_strings(blocks, limit):
@@ -136,13 +118,7 @@ def draw_test(language: Language, limit: int | None = None) -> Strings:
 
 
 def language_case(language: Language, strings: Strings, index: NDArray[np.int64]) -> Case:
-    """Make the case of a language.
-
-    Args:
-        language: The language.
-        strings: Test strings.
-        index: Place of each among all test strings, (strings,).
-    """
+    """Make the case of a language; the index is each string's place among all test strings, (strings,)."""
     texts = strings.texts(language.alphabet)
     # What a string asks at several places is answered alike more often than in several strings.
     if isinstance(language, CrossSerial):
@@ -214,11 +190,11 @@ def _cross_serial(language: CrossSerial, strings: Strings, texts: list[str]) -> 
     """Ask at every position, the end included, what is possible there; a string is right if all is right."""
     symbols = (*language.alphabet, STOP)
     after = {text: _possible(language, text.split(), symbols) for text in set(texts)}
-    asked = np.concatenate([after[text] for text in texts])
-    signs, which = np.unique(asked, axis=0, return_inverse=True)
+    answers = np.concatenate([after[text] for text in texts])
+    signs, which = np.unique(answers, axis=0, return_inverse=True)
     n_positions = strings.lengths + 1
     starts = np.cumsum(n_positions) - n_positions
-    position = np.arange(len(asked)) - np.repeat(starts, n_positions)
+    position = np.arange(len(answers)) - np.repeat(starts, n_positions)
     m, n = ((strings.symbols == language.alphabet.index(symbol)).sum(axis=1) for symbol in "ab")
     features: Features = {"m": _whole(m), "n": _whole(n), "m_plus_n": _whole(m + n)}
     features["unseen_pattern"] = pa.array(m + n >= language.bound("train"))

@@ -1,21 +1,11 @@
 """Formal languages by name, `dyck(k=4,m=3)`: Dyck, generalised Dyck, cross-serial dependencies.
 
-Cross-serial dependencies: a^m b^n c^m d^n.
+Dyck-(k,m): well-nested brackets of k types, never more than m open at once. Source: Hewitt, Hahn, Ganguli,
+Liang & Manning 2020, "RNNs can generate bounded hierarchical languages with optimal memory", EMNLP.
 
-Source: Bernardy & Lappin 2022, "A neural model for compositional word embeddings and sentence
-processing", CMCL.
-
-Dyck-(k,m): well-nested brackets of k types, never more than m open at once.
-
-Source: Hewitt, Hahn, Ganguli, Liang & Manning 2020, "RNNs can generate bounded hierarchical languages with
-optimal memory", EMNLP.
-
-Generalised Dyck words with attractors: well-nested brackets of several types, of one length.
-
-Source: Bernardy & Lappin 2022, "A neural model for compositional word embeddings and sentence
-processing", CMCL.
-
-Languages by name: `dyck(k=4,m=3)`.
+Generalised Dyck words with attractors: well-nested brackets of several types, of one length. Cross-serial
+dependencies: a^m b^n c^m d^n. Source of both: Bernardy & Lappin 2022, "A neural model for compositional word
+embeddings and sentence processing", CMCL.
 
 Every language is a frozen dataclass; its fields are what a specification may set. `name` is for files and
 tables, `title` for readers, `alphabet` holds the symbols, `draw` gives the training, validation or test
@@ -56,18 +46,12 @@ SPLITS: tuple[Split, ...] = ("train", "valid", "test")
 
 @dataclass(frozen=True, slots=True)
 class Strings:
-    """Strings of a language.
+    """Strings of a language."""
 
-    Attributes:
-        symbols: Places in the alphabet, -1 after the end of a string, (strings, longest) int32.
-        lengths: Symbols of each string, the stop symbol not counted, (strings,) int64.
-    """
-
-    symbols: NDArray[np.int32]
-    lengths: NDArray[np.int64]
+    symbols: NDArray[np.int32]  # places in the alphabet, -1 after the end of a string, (strings, longest)
+    lengths: NDArray[np.int64]  # symbols of each string, the stop symbol not counted, (strings,)
 
     def __len__(self) -> int:
-        """Count the strings."""
         return len(self.lengths)
 
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Strings:
@@ -147,12 +131,7 @@ def open_types(prefix: Sequence[str], alphabet: Sequence[str], deepest: int | No
 
 
 def check_ranges(language: object, **ranges: tuple[int, int]) -> None:
-    """Hold the settings of a language to what can be drawn.
-
-    Args:
-        language: The language.
-        ranges: Smallest and largest value of each setting.
-    """
+    """Hold the settings of a language to what can be drawn: a smallest and a largest value of each."""
     sizes = dict.fromkeys(("train", "valid", "test"), (1, 10**9))
     for name, (least, most) in {**ranges, **sizes, "seed": (0, 2**63 - 1)}.items():
         value = getattr(language, name)
@@ -166,28 +145,19 @@ class Dyck:
 
     Where no bracket is open the string ends with probability 1/2; where m are open the last one is closed,
     elsewhere it is closed with probability 1/2; all brackets that may be opened are equally likely.
-
-    Attributes:
-        k: Types of bracket.
-        m: Most brackets that are open at once.
-        train: Tokens of the training strings, stop symbols among them (published: 2,000 to 20,000,000).
-        valid: Tokens of the validation strings.
-        test: Tokens of the test strings.
-        seed: Of all strings.
     """
 
     source: ClassVar[str] = (
         "Hewitt et al. 2020, RNNs can generate bounded hierarchical languages with optimal memory, EMNLP"
     )
-    k: int
-    m: int
-    train: int = 2_000_000
+    k: int  # types of bracket
+    m: int  # most brackets that are open at once
+    train: int = 2_000_000  # tokens, stop symbols among them (published: 2,000 to 20,000,000)
     valid: int = 20_000
     test: int = 300_000
-    seed: int = 0
+    seed: int = 0  # of all strings
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot be drawn."""
         check_ranges(self, k=(1, 4_096), m=(1, 100))
 
     @property
@@ -216,8 +186,7 @@ class Dyck:
 
     def draw(self, split: Split) -> Iterator[Strings]:
         """Draw strings, in blocks, until they have as many tokens as asked for."""
-        n_tokens = {"train": self.train, "valid": self.valid, "test": self.test}[split]
-        return first_tokens(self._blocks(split), n_tokens)
+        return first_tokens(self._blocks(split), getattr(self, split))
 
     def _blocks(self, split: Split) -> Iterator[Strings]:
         random = generator(self.seed, split)
@@ -267,30 +236,21 @@ class GeneralisedDyck:
 
     The walk goes from corner to corner of a square grid and never crosses the diagonal: one step opens a
     bracket, the other closes one, and where both are possible each has probability 1/2. So not all strings
-    are equally likely. The type of every opening bracket is uniform.
-
-    Attributes:
-        pairs: Types of bracket.
-        length: Symbols of a string.
-        train_depth: Deepest nesting of training and validation strings; test strings are of any depth. The
-            paper trains on shallow strings and tests on deeper ones; where it draws the line it does not say.
-        train: Number of training strings.
-        valid: Number of validation strings.
-        test: Number of test strings. None of them is a training string.
-        seed: Of all strings.
+    are equally likely. The type of every opening bracket is uniform. Training and validation strings are
+    nested to a depth at most, test strings to any: the paper trains on shallow strings and tests on deeper
+    ones; where it draws the line it does not say. No test string is a training string.
     """
 
     source: ClassVar[str] = BERNARDY
-    pairs: int = 5
-    length: int = 20
+    pairs: int = 5  # types of bracket
+    length: int = 20  # symbols of a string
     train_depth: int = 3
-    train: int = 102_400
+    train: int = 102_400  # strings
     valid: int = 5_120
     test: int = 5_120
-    seed: int = 0
+    seed: int = 0  # of all strings
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot be drawn."""
         check_ranges(self, pairs=(2, 4_096), length=(2, 2_000), train_depth=(1, 1_000))
         if self.length % 2:
             raise SuiteError(
@@ -314,9 +274,7 @@ class GeneralisedDyck:
 
     def draw(self, split: Split) -> Iterator[Strings]:
         """Draw strings, in blocks."""
-        if split == "test":
-            return first_strings(self._unseen(), self.test)
-        return first_strings(self._blocks(split), self.train if split == "train" else self.valid)
+        return first_strings(self._unseen() if split == "test" else self._blocks(split), getattr(self, split))
 
     def _blocks(self, split: Split) -> Iterator[Strings]:
         random = generator(self.seed, split)
@@ -325,7 +283,6 @@ class GeneralisedDyck:
             yield self._sample(random, block_size(self.length), opening)
 
     def _unseen(self) -> Iterator[Strings]:
-        """Draw test strings that are not training strings."""
         known = distinct(np.concatenate([_marks(block) for block in self.draw("train")]))
         fruitless = 0
         for block in self._blocks("test"):
@@ -339,16 +296,10 @@ class GeneralisedDyck:
             yield block.take(new)
 
     def opening_probabilities(self, deepest: int) -> NDArray[np.float64]:
-        """Give the probability that the next symbol opens a bracket, on walks that stay shallow.
+        """Give the probability that the next symbol opens a bracket, on walks no deeper than `deepest`.
 
-        Drawing walks without a limit and throwing away the deep ones gives the same strings; this way none is
-        thrown away.
-
-        Args:
-            deepest: Most brackets that may be open at once.
-
-        Returns:
-            By symbols so far and brackets open, (length, deepest + 1).
+        By symbols so far and brackets open, (length, deepest + 1). Drawing walks without a limit and throwing
+        away the deep ones gives the same strings; this way none is thrown away.
         """
         free = np.zeros((self.length, deepest + 2))  # without the limit
         stays = np.zeros((self.length + 1, deepest + 2))  # probability to stay within the limit from here on
@@ -404,25 +355,19 @@ def _marks(strings: Strings) -> NDArray[np.uint64]:
 class CrossSerial:
     """C_k = { a^m b^n c^m d^n : m + n < k }; m and n may be 0, and all k(k+1)/2 strings are equally likely.
 
-    Attributes:
-        k: Training and validation strings are of C_k.
-        more: Test strings are of C_{k+more}, and what may follow a prefix is told by that language.
-        train: Number of training strings.
-        valid: Number of validation strings.
-        test: Number of test strings.
-        seed: Of all strings.
+    Training and validation strings are of C_k, test strings of C_{k+more}; what may follow a prefix is told
+    by that language.
     """
 
     source: ClassVar[str] = BERNARDY
     k: int
     more: int = 2
-    train: int = 51_200
+    train: int = 51_200  # strings
     valid: int = 5_120
     test: int = 5_120
-    seed: int = 0
+    seed: int = 0  # of all strings
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot be drawn."""
         check_ranges(self, k=(1, 1_000), more=(0, 1_000))
 
     @property
@@ -446,8 +391,7 @@ class CrossSerial:
 
     def draw(self, split: Split) -> Iterator[Strings]:
         """Draw strings, in blocks."""
-        n_strings = {"train": self.train, "valid": self.valid, "test": self.test}[split]
-        return first_strings(self._blocks(split), n_strings)
+        return first_strings(self._blocks(split), getattr(self, split))
 
     def _blocks(self, split: Split) -> Iterator[Strings]:
         random = generator(self.seed, split)
@@ -497,8 +441,7 @@ def names_language(spec: str) -> bool:
 def parse_language(spec: str) -> Language:
     """Make the language that a specification names.
 
-    Args:
-        spec: `NAME(VALUE, SETTING=VALUE, ...)`, values in the order of the settings first; or the name alone.
+    That is `NAME(VALUE, SETTING=VALUE, ...)`, values in the order of the settings first; or the name alone.
     """
     called = CALL.fullmatch(spec)
     name, inside = called.groups() if called else (spec, "")
@@ -519,14 +462,12 @@ def parse_language(spec: str) -> Language:
 
 def usage(name: str) -> str:
     """Show how a language is written, with its settings and their defaults."""
-    shown = (
-        f.name if f.default is MISSING else f"{f.name}={f.default}" for f in fields(FORMAL_LANGUAGES[name])
-    )
-    return f"{name}({', '.join(shown)})"
+    settings = fields(FORMAL_LANGUAGES[name])
+    written = (one.name if one.default is MISSING else f"{one.name}={one.default}" for one in settings)
+    return f"{name}({', '.join(written)})"
 
 
 def _read_settings(spec: str, parts: Sequence[str], known: Sequence[str]) -> dict[str, int]:
-    """Read what stands between the brackets."""
     chosen: dict[str, int] = {}
     named = False
     for place, part in enumerate(parts):

@@ -34,31 +34,18 @@ SUITE_KEYS = ("title", "source", "terminator", "contrasts", "cases", "writing", 
 
 @dataclass(frozen=True, slots=True)
 class SuiteFolder:
-    """A suite as it lies on disk: a folder of grammars, or one grammar alone.
+    """A suite as it lies on disk: a folder of grammars, or one grammar alone."""
 
-    Attributes:
-        name: The folder's or the file's name.
-        title: As a reader would cite it.
-        source: Reference, or None.
-        terminator: Token after every sentence, or None.
-        contrasts: The contrasts of the suite, or None for the default.
-        files: Case name to grammar file, in order.
-        unlisted: Grammar files in the folder that `suite.yaml` leaves out.
-        path: The folder or file.
-        writing: How its tokens are written as natural text.
-        language: Whose words it has; English ones are inflected by rule.
-    """
-
-    name: str
-    title: str
-    source: str | None
-    terminator: str | None
-    contrasts: tuple[Contrast, ...] | None
-    files: Mapping[str, Path]
-    unlisted: tuple[Path, ...]
-    path: Path
+    name: str  # the folder's or the file's
+    title: str  # as a reader would cite it
+    source: str | None  # its reference
+    terminator: str | None  # token after every sentence
+    contrasts: tuple[Contrast, ...] | None  # of the suite; None for the default
+    files: Mapping[str, Path]  # case name to grammar, in order
+    unlisted: tuple[Path, ...]  # grammars in the folder that `suite.yaml` leaves out
+    path: Path  # of the folder or file
     writing: Writing | None = LANGUAGES["english"]
-    language: str = ENGLISH
+    language: str = ENGLISH  # whose words it has; English ones are inflected by rule
 
     def load(self, cases: Sequence[str] = ()) -> list[Grammar]:
         """Read the grammars of the given cases, or all, in the suite's order."""
@@ -89,11 +76,7 @@ class SuiteFolder:
             return grammar.contrasts
         if self.contrasts is None:
             return tuple(Contrast(better, worse) for better, worse in combinations(grammar.labels, 2))
-        chosen = tuple(
-            contrast
-            for contrast in self.contrasts
-            if {contrast.better, contrast.worse} <= set(grammar.labels)
-        )
+        chosen = tuple(one for one in self.contrasts if {one.better, one.worse} <= set(grammar.labels))
         if not chosen:
             raise GrammarError(
                 f"no contrast of the suite compares two of its labels ({', '.join(grammar.labels)}).",
@@ -157,14 +140,10 @@ def _listed(document: YamlDocument, found: Mapping[str, Path]) -> dict[str, Path
 
 
 def write_items(blocks: Iterable[Case], format_: str, out: IO[bytes]) -> None:
-    """Write items as they come.
+    """Write items as they come; a large case may come in several blocks.
 
-    Args:
-        blocks: The items; a large case may come in several blocks.
-        format_: `tsv` (the case, then the sentences in label order, and the features of strings of formal
-            languages; no header), `jsonl` (one object per
-            item) or `parquet` (a column for every label and feature).
-        out: Where to.
+    `tsv` holds the case, then the sentences in label order, and the features of strings of formal languages,
+    without a header; `jsonl` one object per item; `parquet` a column for every label and feature.
     """
     {"tsv": _write_tsv, "jsonl": _write_jsonl, "parquet": _write_parquet}[format_](blocks, out)
 
@@ -192,11 +171,7 @@ def _shown_features(case: Case) -> Iterator[Any]:
 def _write_jsonl(blocks: Iterable[Case], out: IO[bytes]) -> None:
     encode = json.JSONEncoder(ensure_ascii=False).encode
     for case in blocks:
-        row = {
-            "construction": case.construction,
-            "phenomenon": case.phenomenon,
-            "dependency": case.dependency,
-        }
+        row = {name: getattr(case, name) for name in ("construction", "phenomenon", "dependency")}
         for item in case.items():
             own = {"sentences": item.sentences, "features": item.features}
             out.write(encode({"case": item.case, "item": item.index, **own, **row}).encode() + b"\n")

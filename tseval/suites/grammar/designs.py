@@ -36,26 +36,15 @@ _FORMULA_FIX = "Write for example 'what.critical < that.critical'; a formula tha
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What a grammar predicts of its sentences, whose labels are conditions.
+    """What a grammar predicts of its sentences, whose labels are conditions."""
 
-    Attributes:
-        regions: Names of what sentences mark.
-        predictions: Formulas over them.
-        metric: What makes one number of the words of a region.
-    """
-
-    regions: tuple[str, ...]
+    regions: tuple[str, ...]  # names of what sentences mark
     predictions: tuple[Prediction, ...]
-    metric: Metric
+    metric: Metric  # what makes one number of the words of a region
 
 
 def read_experiment(document: YamlDocument, labels: Sequence[str]) -> Experiment | None:
-    """Read what a grammar predicts; None where it compares sentences.
-
-    Args:
-        document: The front matter.
-        labels: Those of the sentences.
-    """
+    """Read what a grammar predicts, by its front matter and labels; None where it compares sentences."""
     given = [key for key in EXPERIMENT_KEYS if key in document.data]
     if not given:
         return None
@@ -89,7 +78,6 @@ def read_experiment(document: YamlDocument, labels: Sequence[str]) -> Experiment
 
 
 def _names(document: YamlDocument, key: str) -> tuple[str, ...]:
-    """Read a name or a list of names, each once."""
     value = document.data[key]
     names = value if isinstance(value, list) else [value]
     for name in names:
@@ -155,11 +143,7 @@ def as_question(
 ) -> Regions:
     """Make the question of a grammar from its marked sentences.
 
-    Args:
-        experiment: What it predicts.
-        document: Its front matter, for messages.
-        marked: The sentences of each condition; all of a condition mark the same regions.
-        terminator: What is added to each sentence when it is scored.
+    All sentences of a condition mark the same regions. The terminator is added to each when it is scored.
     """
     lengths = {
         label: pa.array([one.lengths for one in sentences], pa.list_(pa.int64()))
@@ -218,26 +202,19 @@ _OPENING = re.compile(r"\[([^\W\d]\w*)(\]?)")
 
 @dataclass(frozen=True, slots=True)
 class MarkedSentence:
-    """A sentence without its marks.
-
-    Attributes:
-        text: The sentence.
-        names: Its regions, in order.
-        lengths: Words of each stretch, a region's after those before it: those before the first region, of
-            the first region, between it and the second, ..., after the last; so an odd number.
-    """
+    """A sentence without its marks."""
 
     text: str
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # its regions, in order
+    # Words before the first region, of the first region, between it and the second, ..., after the last: an
+    # odd number of stretches.
     lengths: tuple[int, ...]
 
 
 def read_marks(text: str, regions: Collection[str]) -> MarkedSentence:
     """Take the marks out of a sentence, whose words are parted by single spaces.
 
-    Args:
-        text: The sentence; `[critical at sunrise]` is a region of two words, `[critical]` one of none.
-        regions: Names that regions may have.
+    `[critical at sunrise]` is a region of two words, `[critical]` one of none.
     """
     words: list[str] = []
     names: list[str] = []

@@ -38,16 +38,10 @@ LARGEST_INDEX = (1 << 63) - 1
 def choose_rows(
     n_items: int, limit: int | None = None, sample: int | None = None, seed: int = 0
 ) -> Sequence[int]:
-    """Choose items by position, without looking at any.
+    """Choose items by position, ascending, without looking at any.
 
-    Args:
-        n_items: How many there are.
-        limit: Take only the first so many; applied after sampling.
-        sample: Draw so many uniformly without replacement; all, where there are fewer.
-        seed: Of the draw. The same seed gives the same items on every machine.
-
-    Returns:
-        Positions in ascending order.
+    Of so many, a sample is drawn uniformly without replacement (all, where there are fewer), and of these the
+    first within the limit are taken. The same seed gives the same items on every machine.
     """
     rows: Sequence[int] = range(n_items)
     if sample is not None and sample < n_items:
@@ -76,13 +70,10 @@ def check_size(
 def expand(
     grammar: Grammar, contrasts: Sequence[Contrast], rows: Sequence[int], terminator: str | None = "."
 ) -> Case:
-    """Expand the chosen items of a grammar.
+    """Expand the chosen items of a grammar, by their ascending positions in the full expansion.
 
-    Args:
-        grammar: The grammar.
-        contrasts: The contrasts that count; none where it states predictions.
-        rows: Positions of the items in the full expansion, ascending.
-        terminator: What is added to each sentence when it is scored.
+    Where it states predictions there are no contrasts. The terminator is added to each sentence when it is
+    scored.
     """
     index = np.arange(rows.start, rows.stop) if isinstance(rows, range) else np.array(rows, dtype=np.int64)
     block = _Block(grammar, index)
@@ -114,8 +105,6 @@ def expand_blocks(
 
 
 class _Block:
-    """Some items of a grammar, by column."""
-
     def __init__(self, grammar: Grammar, index: NDArray[np.int64]):
         self._grammar, self._n_items = grammar, len(index)
         self._slots = {slot.name: slot for slot in grammar.slots}
@@ -127,7 +116,12 @@ class _Block:
     def sentence(self, line: Sequence[Code]) -> ArrowColumn:
         """Assemble one labelled line for all items."""
         columns = [self._text(code) for code in line]
-        texts = _single_spaced(_joined(columns))
+        texts = columns[0]
+        if len(columns) > 1:
+            texts = pc.binary_join_element_wise(*columns, "")  # type: ignore[call-overload]
+        # One space between words and none around the sentence; most texts need no change.
+        if pc.any(pc.match_substring_regex(texts, r"^\s|\s\s|[\t\r\n\v\f]|\s$")).as_py():
+            texts = pc.ascii_trim_whitespace(pc.replace_substring_regex(texts, r"\s+", " "))
         if pc.any(pc.equal(texts, pa.scalar(""))).as_py():
             fix = "Let every combination of fillers print something."
             raise GrammarError("the sentence of an item is empty.", self._grammar.path, line[0].line, fix)
@@ -167,12 +161,11 @@ class _Block:
             if slot.has_number:
                 columns[f"{name}_number"] = self._column((name,), lambda binding: _number(*binding.values()))
         for name, code in self._grammar.features.items():
+            if not isinstance(code, Code):
+                columns[name] = pa.repeat(code, self._n_items)
+                continue
             try:
-                columns[name] = (
-                    self._column(code.slots, code.value)
-                    if isinstance(code, Code)
-                    else pa.repeat(code, self._n_items)
-                )
+                columns[name] = self._column(code.slots, code.value)
             except pa.ArrowException:
                 fix = "Let it give always text, always a number, or always true or false."
                 message = f"the feature {name!r} has values of several kinds."
@@ -183,12 +176,10 @@ class _Block:
         """Give the lexicon entry of every lexical factor."""
         columns: dict[str, ArrowColumn] = {}
         for name, factor in self._grammar.factors.items():
-            slots, level = (
-                (factor.slots, factor.entry)
-                if isinstance(factor, Code)
-                else ((factor.name,), lambda binding: str(_lemma(*binding.values())))
-            )
-            values, places = self._rendered(slots, level)
+            if isinstance(factor, Code):
+                values, places = self._rendered(factor.slots, factor.entry)
+            else:
+                values, places = self._rendered((factor.name,), lambda one: str(_lemma(*one.values())))
             columns[name] = as_entries(values).take(places)
         return columns
 
@@ -223,20 +214,6 @@ class _Block:
             combined = np.unique(combined, return_inverse=True)[1] * size + codes
         _, rows, inverse = np.unique(combined, return_index=True, return_inverse=True)
         return rows, pa.array(inverse)
-
-
-def _joined(columns: list[ArrowColumn]) -> ArrowColumn:
-    if len(columns) == 1:
-        return columns[0]
-    joined: ArrowColumn = pc.binary_join_element_wise(*columns, "")  # type: ignore[call-overload]
-    return joined
-
-
-def _single_spaced(texts: ArrowColumn) -> ArrowColumn:
-    """Leave one space between words and none around the sentence; most texts need no change."""
-    if pc.any(pc.match_substring_regex(texts, r"^\s|\s\s|[\t\r\n\v\f]|\s$")).as_py():
-        return pc.ascii_trim_whitespace(pc.replace_substring_regex(texts, r"\s+", " "))
-    return texts
 
 
 def _lemma(binding: Binding) -> Feature:

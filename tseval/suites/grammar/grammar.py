@@ -87,17 +87,11 @@ _ROUNDS = 200  # of exchanging fillers until no two items of a cell are the same
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """How many items are drawn in each cell.
+    """How many items are drawn in each cell."""
 
-    Attributes:
-        items: Items in each cell.
-        for_each: Slots whose combinations are the cells.
-        cells: The combinations, as codes of those slots.
-    """
-
-    items: int
-    for_each: tuple[str, ...]
-    cells: tuple[tuple[int, ...], ...]
+    items: int  # in each cell
+    for_each: tuple[str, ...]  # slots whose combinations are the cells
+    cells: tuple[tuple[int, ...], ...]  # these, as codes of those slots
 
     @property
     def n_items(self) -> int:
@@ -152,18 +146,14 @@ def read_where(
     asked = [slot for slot in slots if slot.name in condition.slots]
     columns = np.stack([codes[slot.name] for slot in asked] or [np.zeros(n_all, np.int64)], axis=1)
     distinct, places = np.unique(columns, axis=0, return_inverse=True)
-    holds = [
-        bool(
-            condition.value(
-                {slot.name: slot.binding(int(code)) for slot, code in zip(asked, row, strict=False)}
-            )
-        )
-        for row in distinct
-    ]
-    kept = np.flatnonzero(np.array(holds)[places.reshape(-1)])
-    if not len(kept):
+    bindings = (
+        {slot.name: slot.binding(int(n)) for slot, n in zip(asked, row, strict=False)} for row in distinct
+    )
+    holds = np.array([bool(condition.value(binding)) for binding in bindings])
+    items = np.flatnonzero(holds[places.reshape(-1)])
+    if not len(items):
         raise document.error("'where' holds for no combination.", "where", fix="Change it.")
-    return kept
+    return items
 
 
 def _for_each(document: YamlDocument, names: YamlValue, slots: Sequence[Slot]) -> list[Slot]:
@@ -213,13 +203,7 @@ def _cells(
 def codes_of_draw(slots: Sequence[Slot], draw: Draw, document: YamlDocument) -> dict[str, NDArray[np.int64]]:
     """Tell which value every slot has in every item, as `slot_codes` does for all combinations.
 
-    Args:
-        slots: All slots of the grammar, in order.
-        draw: How many items of which cells.
-        document: The front matter, for messages; its file's name is the seed.
-
-    Returns:
-        Slot name to codes for `Slot.binding`, (items,) each; cell after cell.
+    Codes for `Slot.binding`, (items,) each, cell after cell. The seed is the name of the document's file.
     """
     codes: dict[str, list[int]] = {slot.name: [] for slot in slots}
     free = [slot for slot in slots if slot.name not in draw.for_each]
@@ -281,21 +265,9 @@ def _made_distinct(columns: list[list[int]], n_items: int, chance: random.Random
     return False
 
 
-_ROW_KEYS = ("construction", "phenomenon", "dependency")
 GRAMMAR_KEYS = (
-    *_ROW_KEYS,
-    "source",
-    "lexicon",
-    "language",
-    "numbers",
-    "where",
-    "slots",
-    "draw",
-    "features",
-    "factors",
-    "contrasts",
-    *EXPERIMENT_KEYS,
-    "expect",
+    *("construction", "phenomenon", "dependency", "source", "lexicon", "language", "numbers", "where"),
+    *("slots", "draw", "features", "factors", "contrasts", *EXPERIMENT_KEYS, "expect"),
 )
 _DEPENDENCIES = ("short", "long")
 _MAX_BODY = 1 << 16
@@ -304,44 +276,25 @@ _FENCE = "---"
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """One case: its slots, its sentences with their labels, and its features.
-
-    Attributes:
-        path: The grammar file.
-        name: Case id, the file's stem.
-        construction: For example `Across an object RC`.
-        phenomenon: For example `Subject-verb agreement`.
-        dependency: `short`, `long` or None.
-        source: Reference, or None.
-        lexicon: The lexicon it draws on, or None.
-        slots: What varies, leftmost slowest.
-        draw: Which part of all combinations is taken, or None for all.
-        sentences: Label to fragments, in order.
-        features: Name of each declared feature to its code, or to its value where that is fixed.
-        factors: Name of each lexical factor to the slot that it is, or to its code.
-        contrasts: The contrasts it declares, or None.
-        experiment: What it predicts of regions; None where whole sentences are compared.
-        expect: What it says of itself: `items`, and labels with the first item's sentences.
-        document: The front matter, for messages.
-        where: Places of the items among all combinations; None where all are items.
-    """
+    """One case: its slots, its sentences with their labels, and its features."""
 
     path: Path
-    name: str
+    name: str  # case id, the file's stem
     construction: str
     phenomenon: str
-    dependency: str | None
-    source: str | None
+    dependency: str | None  # `short`, `long` or None
+    source: str | None  # reference
     lexicon: Lexicon | None
-    slots: tuple[Slot, ...]
-    draw: Draw | None
-    sentences: Mapping[str, Sequence[Code]]
-    features: Mapping[str, Code | Feature]
-    factors: Mapping[str, Code | Slot]
-    contrasts: tuple[Contrast, ...] | None
-    experiment: Experiment | None
-    expect: Mapping[str, str | int]
-    document: YamlDocument
+    slots: tuple[Slot, ...]  # what varies, leftmost slowest
+    draw: Draw | None  # which part of all combinations is taken; None for all
+    sentences: Mapping[str, Sequence[Code]]  # label to fragments, in order
+    features: Mapping[str, Code | Feature]  # declared ones: code, or a value where that is fixed
+    factors: Mapping[str, Code | Slot]  # lexical factors: the slot that each is, or code
+    contrasts: tuple[Contrast, ...] | None  # those it declares
+    experiment: Experiment | None  # what it predicts of regions; None where whole sentences are compared
+    expect: Mapping[str, str | int]  # of itself: `items`, and labels with the first item's sentences
+    document: YamlDocument  # the front matter
+    # Places of the items among all combinations; None where all are items.
     where: NDArray[np.int64] | None = field(default=None, compare=False)
 
     @property
@@ -369,10 +322,8 @@ class Grammar:
 def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None, language: str = ENGLISH) -> Grammar:
     """Read and check a grammar file; nothing is rendered yet.
 
-    Args:
-        path: The `.jinja` file.
-        lexicons: Lexicons already read, by path; shared by the grammars of a suite.
-        language: Of the suite; English words are inflected by rule. The grammar may state another.
+    Lexicons that were read already are by path; the grammars of a suite share them. The language is the
+    suite's, English words being inflected by rule; the grammar may state another.
     """
     front, body, body_line = _split_front_matter(path)
     document = parse_yaml(front, path, 2)
@@ -402,11 +353,9 @@ def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None, langua
 
 
 def read_contrasts(document: YamlDocument, labels: tuple[str, ...] | None) -> tuple[Contrast, ...] | None:
-    """Read `contrasts`, a list of `better > worse`; None where there is none.
+    """Read `contrasts` of front matter or a suite file, a list of `better > worse`; None where there is none.
 
-    Args:
-        document: Front matter or suite file.
-        labels: The labels that exist, where they are known.
+    Labels are those that exist, where they are known.
     """
     entries = document.data.get("contrasts")
     if entries is None:
@@ -461,9 +410,8 @@ def _lexicon(
         fix = "Name a .yaml file beside the grammar, such as lexicon.yaml."
         raise document.error(f"{name!r} cannot be a lexicon.", "lexicon", fix=fix)
     if not os.path.lexists(path):
-        raise document.error(
-            f"there is no lexicon {name!r}.", "lexicon", fix="It must lie beside the grammar."
-        )
+        fix = "It must lie beside the grammar."
+        raise document.error(f"there is no lexicon {name!r}.", "lexicon", fix=fix)
     if path not in lexicons:
         lexicons[path] = load_lexicon(path, english)
     return lexicons[path]
@@ -510,9 +458,8 @@ def _check_names(document: YamlDocument, slots: tuple[Slot, ...], sentences: Sen
     for name in document.mapping("features"):
         names.append((name, f"the feature {name!r}", document.line("features", name)))
         if not name.isidentifier() or name.startswith("_"):
-            raise document.error(
-                f"a feature cannot be called {name!r}.", *("features", name), fix="Use letters, digits and _."
-            )
+            fix = "Use letters, digits and _."
+            raise document.error(f"a feature cannot be called {name!r}.", "features", name, fix=fix)
     for name, what, line in names:
         if name in columns:
             raise GrammarError(f"{what} has the name of {columns[name]}.", document.path, line, "Rename it.")
@@ -524,16 +471,11 @@ def _expect(document: YamlDocument, labels: tuple[str, ...]) -> dict[str, str | 
     expect: dict[str, str | int] = {}
     for key, value in document.mapping("expect").items():
         if key not in known:
-            raise document.error(
-                f"'expect' names {key!r}.", "expect", key, fix=suggest(key, known, "It may hold")
-            )
-        _expected(document, key, value, expect)
+            fix = suggest(key, known, "It may hold")
+            raise document.error(f"'expect' names {key!r}.", "expect", key, fix=fix)
+        wanted = int if key == "items" else str
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            fix = "Write a whole number." if key == "items" else "Write the first item's sentence."
+            raise document.error(f"'expect: {key}' is {describe(value)}.", "expect", key, fix=fix)
+        expect[key] = value
     return expect
-
-
-def _expected(document: YamlDocument, key: str, value: YamlValue, expect: dict[str, str | int]) -> None:
-    wanted = int if key == "items" else str
-    if not isinstance(value, wanted) or isinstance(value, bool):
-        fix = "Write a whole number." if key == "items" else "Write the first item's sentence."
-        raise document.error(f"'expect: {key}' is {describe(value)}.", "expect", key, fix=fix)
-    expect[key] = value

@@ -113,20 +113,15 @@ def match(word: object, with_: object) -> str:
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """Compiles and runs the code of one grammar.
-
-    Attributes:
-        budget: What rendering may still cost.
-        macro_costs: Macro name to the cost of one call.
-    """
+    """Compiles and runs the code of one grammar."""
 
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
 
     def __init__(self) -> None:
         # Without the optimizer nothing is evaluated at compile time, outside the budget.
         super().__init__(undefined=StrictUndefined, autoescape=False, optimized=False)
-        self.budget = Budget()
-        self.macro_costs: Mapping[str, int] = {}
+        self.budget = Budget()  # what rendering may still cost
+        self.macro_costs: Mapping[str, int] = {}  # of one call of each macro
         self.finalize = self._print
         self.filters = {
             "agree": agree,
@@ -257,14 +252,12 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 def _small(number: Number) -> Number:
-    """Keep numbers to what can be counted."""
     if abs(number) > LARGEST_NUMBER:
         raise GrammarError("a number grows too large.", fix="Numbers are for counting.")
     return number
 
 
 def _whole(value: object) -> int:
-    """Read a number, or the text of one, as a whole number."""
     return _small(int(value if isinstance(value, (int, float)) else as_text(value)))
 
 
@@ -290,7 +283,6 @@ def as_list(value: object) -> list[object] | tuple[object, ...] | range:
 
 
 def _kind(value: object) -> str:
-    """Name a value in a message."""
     if isinstance(value, Word):
         return repr(value.lemma)
     if isinstance(value, str):

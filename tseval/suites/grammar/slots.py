@@ -46,25 +46,15 @@ _MAX_REPEAT = 100
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A named position of the template and the fillers it ranges over.
+    """A named position of the template and the fillers it ranges over."""
 
-    Attributes:
-        name: As used in the sentences.
-        fillers: What one place can hold; a noun of either number stands here twice in a row.
-        class_name: The lexicon class, or several joined by `+`; None for a literal list.
-        numbers: Fillers per lexicon entry: 2 for a noun of either number, 3 beside a dual, else 1.
-        repeat: How many fillers the slot holds at once, as a list, or at most; None for a single filler.
-        differs_from: An earlier slot whose lexicon entry this one never takes.
-        repeated_by: An earlier slot whose filler says how many fillers this one holds.
-    """
-
-    name: str
-    fillers: tuple[Filler, ...]
-    class_name: str | None = None
-    numbers: int = 1
-    repeat: int | None = None
-    differs_from: str | None = None
-    repeated_by: str | None = None
+    name: str  # as used in the sentences
+    fillers: tuple[Filler, ...]  # of one place; a noun of either number stands here twice in a row
+    class_name: str | None = None  # of the lexicon, or several joined by `+`; None for a literal list
+    numbers: int = 1  # fillers per lexicon entry: 2 for a noun of either number, 3 beside a dual
+    repeat: int | None = None  # how many fillers it holds at once, as a list, or at most; None for one alone
+    differs_from: str | None = None  # an earlier slot whose lexicon entry this one never takes
+    repeated_by: str | None = None  # an earlier slot whose filler says how many fillers this one holds
 
     @property
     def size(self) -> int:
@@ -119,15 +109,7 @@ class Slot:
 
 
 def slot_codes(slots: Sequence[Slot], rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-    """Tell which value every slot has in the given items.
-
-    Args:
-        slots: All slots of the grammar, in order.
-        rows: Positions in the full expansion, (items,).
-
-    Returns:
-        Slot name to codes for `Slot.binding`, (items,) each.
-    """
+    """Tell which value every slot has in items by their positions in the full expansion, (items,) each."""
     codes: dict[str, NDArray[np.int64]] = {}
     for slot in reversed(slots):
         rows, codes[slot.name] = np.divmod(rows, slot.size)
@@ -249,7 +231,6 @@ def _numbered(
 
 
 def _numbers(document: YamlDocument) -> tuple[str, ...]:
-    """Read which numbers the nouns of a grammar have."""
     given = document.data.get("numbers")
     if given is None:
         return NUMBERS

@@ -1,15 +1,11 @@
-"""YAML with its lines; lexicon files, their classes, and the two numbers of a word.
+"""Grammar, lexicon and suite files: text, YAML with line numbers, the forms of words.
 
-Words: lexicon files, their classes, and the two numbers of a word.
+The files are untrusted. YAML is read as plain data (no tags, no aliases), and only `true`, `false`,
+numbers and `null` are more than text, so that the determiner *no* stays a determiner.
 
 A lexicon lists classes under parts of speech. Regular inflection is deliberately small (Marvin & Linzen
 2018 need no more), and of English alone: a noun adds `s`; a verb phrase is listed in the singular and its
 first word drops its final `s`. Everything else is spelled out, in `irregular` or entry by entry.
-
-Reading grammar, lexicon and suite files: text, YAML with line numbers, and errors that name the line.
-
-The files are untrusted. YAML is read as plain data (no tags, no aliases), and only `true`, `false`,
-numbers and `null` are more than text, so that the determiner *no* stays a determiner.
 """
 
 from __future__ import annotations
@@ -50,17 +46,11 @@ _FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+(\.\d*)?[eE][-+]?\d{1,2})")
 
 @dataclass(frozen=True, slots=True)
 class YamlDocument:
-    """A YAML mapping that remembers where everything stood.
-
-    Attributes:
-        path: The file it was read from.
-        data: The mapping.
-        lines: Path of keys to line in the file, counted from 1.
-    """
+    """A YAML mapping that remembers where everything stood."""
 
     path: Path
     data: dict[str, YamlValue]
-    lines: Mapping[Keys, int]
+    lines: Mapping[Keys, int]  # path of keys to line in the file, counted from 1
 
     def line(self, *keys: str | int) -> int:
         """Find the line of an entry, or of the nearest entry around it."""
@@ -143,13 +133,9 @@ def read_grammar_text(path: Path) -> str:
 
 
 def parse_yaml(text: str, path: Path, first_line: int = 1, *, words: bool = False) -> YamlDocument:
-    """Read a YAML mapping from untrusted text.
+    """Read a YAML mapping from untrusted text, which begins on some line of its file.
 
-    Args:
-        text: The YAML.
-        path: The file it comes from, for messages.
-        first_line: The line in that file on which `text` begins.
-        words: Take every scalar as text, also `true` and `1984`: for lexicons.
+    With `words` every scalar is text, also `true` and `1984`: for lexicons.
     """
     padded = "\n" * (first_line - 1) + text
     try:
@@ -232,23 +218,14 @@ ALL_NUMBERS = ("sing", "dual", "plur")  # of which a grammar's `numbers` may nam
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """An entry of the lexicon, with a number once it stands in a sentence.
+    """An entry of the lexicon, with a number once it stands in a sentence."""
 
-    Attributes:
-        lemma: How features name it: the entry as listed, or the first of its forms.
-        forms: Form name to text; empty for a word that never changes.
-        path: The lexicon file.
-        line: The line of the entry.
-        number: `sing`, `plur`, or None for a word that has no number of its own.
-        part: Its part of speech, where its plural is by rule, or would be; else None.
-    """
-
-    lemma: str
-    forms: Mapping[str, str]
-    path: Path
-    line: int
-    number: str | None = None
-    part: str | None = None
+    lemma: str  # how features name it: the entry as listed, or the first of its forms
+    forms: Mapping[str, str]  # by name; empty for a word that never changes
+    path: Path  # of the lexicon
+    line: int  # of the entry
+    number: str | None = None  # `sing`, `plur`, or None for a word that has no number of its own
+    part: str | None = None  # its part of speech, where its plural is by rule, or would be
 
     def form(self, name: str) -> str:
         """Look up one form."""
@@ -259,14 +236,11 @@ class Word:
             where = f"It is defined at {self.path}:{self.line}."
             raise GrammarError(message, fix=f"{suggest(name, self.forms, 'Forms')} {where}")
         known = None if self.part is None else right_plural(self.part, self.lemma)
-        fix = f"{{sing: {self.lemma}, plur: {known or '...'}}}"
-        raise GrammarError(
-            message,
-            self.path,
-            self.line,
+        fix = (
             "Regular are English nouns that add a plain -s and verb phrases whose first word drops one: "
-            f"write {fix} here, or add the word to 'irregular'.",
+            f"write {{sing: {self.lemma}, plur: {known or '...'}}} here, or add the word to 'irregular'."
         )
+        raise GrammarError(message, self.path, self.line, fix)
 
     def inflected(self, number: str) -> Word:
         """Give the word a number."""
@@ -290,17 +264,11 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """The classes of one lexicon.
+    """The classes of one lexicon."""
 
-    Attributes:
-        document: The file, or the part of a grammar.
-        classes: Class name (`noun.animate`) to its words, in order.
-        unused_irregular: Words of `irregular` that no class lists.
-    """
-
-    document: YamlDocument
-    classes: Mapping[str, tuple[Word, ...]]
-    unused_irregular: tuple[str, ...]
+    document: YamlDocument  # the file, or the part of a grammar
+    classes: Mapping[str, tuple[Word, ...]]  # by name (`noun.animate`), words in order
+    unused_irregular: tuple[str, ...]  # words of `irregular` that no class lists
 
 
 def gathered(readers: Iterable[Callable[[], Read]]) -> list[Read]:

@@ -1,7 +1,5 @@
 """The sentences of a grammar: labelled lines, their fragments, and the code in these.
 
-The sentences of a grammar: labelled lines and their top-level fragments.
-
 A labelled line is a row of fragments: text, `{{ ... }}`, a whole `{% for %}` or `{% if %}` block. A
 fragment depends only on the slots it names (through macros and sets too), so it is rendered once per
 distinct binding of those slots and never once per item.
@@ -37,15 +35,10 @@ RESULT = "_result"
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Compiled code and the slots it depends on.
+    """Compiled code and the slots it depends on."""
 
-    Attributes:
-        slots: Names of the slots it uses, in the order of the front matter.
-        line: Where it stands in the grammar file.
-    """
-
-    slots: tuple[str, ...]
-    line: int
+    slots: tuple[str, ...]  # in the order of the front matter
+    line: int  # of the grammar file
     _template: Template
     _sandbox: Sandbox
     _path: Path
@@ -99,26 +92,23 @@ class Located:
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if error is None or (isinstance(error, GrammarError) and error.path is not None):
             return
-        line = self._line_of(error)
+        fix: str | None = _TYPES_FIX
+        message = f"cannot be rendered: {str(error) or type(error).__name__}."
         if isinstance(error, GrammarError):
-            raise GrammarError(error.message, self._path, line, error.fix) from None
-        if isinstance(error, RecursionError):
-            fix = "Look for a macro that calls itself."
-            raise GrammarError("macros are nested too deeply.", self._path, line, fix) from None
-        if isinstance(error, MemoryError):
-            fix = "Make its texts and lists shorter."
-            raise GrammarError("there is not enough memory for this.", self._path, line, fix) from None
-        if isinstance(error, UnicodeEncodeError):
-            fix = "Correct its \\u escape."
-            raise GrammarError("this text holds half a character.", self._path, line, fix) from None
-        if isinstance(error, UndefinedError):
-            raise GrammarError(f"{error.message}.", self._path, line, _UNDEFINED_FIX) from None
-        if isinstance(error, (TypeError, ValueError, LookupError, ArithmeticError)):
-            reason = str(error) or type(error).__name__
-            raise GrammarError(f"cannot be rendered: {reason}.", self._path, line, _TYPES_FIX) from None
+            message, fix = error.message, error.fix
+        elif isinstance(error, RecursionError):
+            message, fix = "macros are nested too deeply.", "Look for a macro that calls itself."
+        elif isinstance(error, MemoryError):
+            message, fix = "there is not enough memory for this.", "Make its texts and lists shorter."
+        elif isinstance(error, UnicodeEncodeError):
+            message, fix = "this text holds half a character.", "Correct its \\u escape."
+        elif isinstance(error, UndefinedError):
+            message, fix = f"{error.message}.", _UNDEFINED_FIX
+        elif not isinstance(error, (TypeError, ValueError, LookupError, ArithmeticError)):
+            return
+        raise GrammarError(message, self._path, self._line_of(error), fix) from None
 
     def _line_of(self, error: BaseException) -> int:
-        """Find the innermost line of the template in the traceback."""
         line, frame = self._line, error.__traceback__
         for _ in range(50):
             if frame is None:
@@ -264,14 +254,7 @@ class _Line:
 
 
 class Sentences:
-    """The body of a grammar, parsed once.
-
-    Args:
-        text: The body.
-        path: The grammar file, for messages.
-        first_line: The line of the file on which the body begins.
-        slots: Names of the slots, in order.
-    """
+    """The body of a grammar, which begins on a line of its file, parsed once; slots are in order."""
 
     def __init__(self, text: str, path: Path, first_line: int, slots: Sequence[str]):
         self._path, self._slots = path, slots
@@ -319,7 +302,6 @@ class Sentences:
             return self._compile([assign], line)
 
     def _parse(self, source: str, line: int) -> list[nodes.Node]:
-        """Parse and check template code that begins on a given line."""
         with SyntaxErrors(self._path, line, _BLOCK_FIX):
             tree = self._sandbox.parse("\n" * (line - 1) + source)
             check(tree)
@@ -327,7 +309,6 @@ class Sentences:
         return tree.body
 
     def _define(self, body: list[nodes.Node]) -> None:
-        """Take in the macros and sets before the first labelled line."""
         for node in body:
             if isinstance(node, nodes.Output) and (stray := _stray_text(node)):
                 raise GrammarError("expected 'label: sentence'.", self._path, stray, _LABEL_FIX)
