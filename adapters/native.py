@@ -29,7 +29,7 @@ from tseval.errors import ModelError, quoted_text, suggest
 from tseval.models import UNK, bundled_checkpoints
 from tseval.models.checkpoint import Checkpoint, hash_weights, load_checkpoint
 from tseval.models.network import TASKS, count_parameters
-from tseval.models.state_files import holds_gpt, is_foreign
+from tseval.models.state_files import kind_of
 from tseval.models.states import open_state
 from tseval.scoring.numerics import (
     NOTHING_GAINED,
@@ -308,20 +308,17 @@ def open_checkpoint(rest: str, arguments: Mapping[str, str], device: str) -> Nat
     # A file name need not be text; the model's name must be.
     name = path.stem.encode("utf-8", "replace").decode()
     remaining = dict(arguments)
-    if not is_foreign(path):
-        precision = _take_precision(remaining)
-        checkpoint = load_checkpoint(path)
-        if remaining:
-            raise ModelError(
-                f"a tseval checkpoint takes no --model-args but precision, and got {', '.join(remaining)}"
-            )
-    elif holds_gpt(path):
+    kind = kind_of(path)
+    if kind == "nanogpt":
         return open_nanogpt(path, name, remaining, device)
-    else:
-        precision = _take_precision(remaining)
-        checkpoint = open_state(path, remaining)
-    kind = NativeModel if checkpoint.model.sizes.task is None else NativeClassifier
-    return kind(name, checkpoint, pick_device(device), precision)
+    precision = _take_precision(remaining)
+    checkpoint = load_checkpoint(path) if kind == "tseval" else open_state(path, remaining)
+    if kind == "tseval" and remaining:
+        raise ModelError(
+            f"a tseval checkpoint takes no --model-args but precision, and got {', '.join(remaining)}"
+        )
+    opened = NativeModel if checkpoint.model.sizes.task is None else NativeClassifier
+    return opened(name, checkpoint, pick_device(device), precision)
 
 
 def _take_precision(arguments: dict[str, str]) -> ScoringPrecision:

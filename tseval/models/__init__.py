@@ -20,19 +20,12 @@ SPECIAL_WORDS = 2
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The words a model knows, in the order of their ids.
+    """The words a model knows, in the order of their ids."""
 
-    Attributes:
-        words: Word by id.
-        lowercase: Whether text is lower-cased before it is looked up.
-        start: The word that stands before every sentence.
-        unknown: The word for all others; None where there is none.
-    """
-
-    words: tuple[str, ...]
-    lowercase: bool
-    start: str = EOS
-    unknown: str | None = UNK
+    words: tuple[str, ...]  # by id
+    lowercase: bool  # whether text is lower-cased before it is looked up
+    start: str = EOS  # the word that stands before every sentence
+    unknown: str | None = UNK  # the word for all others; None where there is none
 
     def __repr__(self) -> str:
         return one_line(self, "", counted(len(self), "word"), *(("lower-cased",) if self.lowercase else ()))
@@ -61,8 +54,6 @@ class Vocabulary:
         Args:
             counts: How often each word occurs, already lower-cased if `lowercase`.
             size: At most so many words, `<eos>` and `<unk>` not counted; None for no bound.
-            min_count: Leave out words that occur less often.
-            lowercase: Recorded for later look-ups.
         """
         # Equal counts are ordered by the word itself, so that the vocabulary depends on the text alone.
         ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))

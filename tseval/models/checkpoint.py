@@ -1,21 +1,15 @@
-"""Checkpoints: plain data with a fingerprint, read without running anything in it.
+"""Checkpoints: plain data on disk, with a fingerprint over all that decides a score.
 
-Checkpoints: plain data on disk, with a fingerprint over all that decides a score.
+A `.pt` checkpoint is a dictionary that loads with `weights_only=True`; a `.safetensors` checkpoint holds the
+same, everything but the weights as JSON in its header. `torch.load` is not asked: whatever its reader would
+do with a pickle, here nothing happens but what stands in `pickles`, and memory is taken only for numbers that
+are in the file.
 
-A `.pt` checkpoint is a dictionary that loads with `weights_only=True`; a `.safetensors` checkpoint holds
-the same, everything but the weights as JSON in its header. `safe_file` reads both.
-
-Plain data and tensors out of a file of torch: what checkpoints and resume files of our own are made of.
-
-`torch.load` is not asked: whatever its reader would do with a pickle, here nothing happens but what stands in
-`inert_pickle`, and memory is taken only for numbers that are in the file.
-
-Weights in about five bits: each row of a matrix as whole numbers and one scale, compressed.
-
-A row w is kept as whole numbers q in one byte and a float16 scale s, so that w ≈ s·q. Of steps s there are
-8.5 to the row's root mean square, which is noise of -29 dB. Small numbers are frequent, and a Huffman
-code takes little more than their entropy, 5.1 bits where weights are normal; numbers of a fixed width
-would need six bits to be as close (Gersho & Gray 1992, chapter 9).
+Weights of `int8` take about five bits: a row w of a matrix is kept as whole numbers q in one byte and a
+float16 scale s, so that w ≈ s·q, compressed. Of steps s there are 8.5 to the row's root mean square, which is
+noise of -29 dB. Small numbers are frequent, and a Huffman code takes little more than their entropy, 5.1 bits
+where weights are normal; numbers of a fixed width would need six bits to be as close (Gersho & Gray 1992,
+chapter 9).
 """
 
 from __future__ import annotations
@@ -25,15 +19,14 @@ import io
 import json
 import math
 import pickletools
-import zipfile
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as safetensors_bytes
 from torch import Tensor
 
@@ -44,12 +37,13 @@ from tseval.models.network import Classifier, LanguageModel, Network, Sizes, all
 from tseval.models.pickles import Pickled, quoted
 from tseval.models.torch_files import (
     OWN_LIMITS,
-    ZIP_ERRORS,
     StoredTensor,
     ZipPart,
     find_tensor,
-    pickle_part,
+    form_of,
+    read_safetensors,
     read_zip,
+    start_of_pickle,
     zip_parts,
 )
 
@@ -69,55 +63,35 @@ _ATOMS = (int, float, bool, type(None))
 
 
 def read_plain_object(path: Path, parts: Mapping[str, ZipPart]) -> object:
-    """Read a zip file of torch that holds plain data and tensors.
-
-    Args:
-        path: The file.
-        parts: What is in it.
-
-    Returns:
-        Lists, tuples, dictionaries, text, numbers, and tensors on the CPU.
-    """
+    """Read a zip file of torch that holds lists, tuples, dictionaries, text, numbers, and tensors alone."""
     file = read_zip(path, parts, frozenset({_META}), OWN_LIMITS)
-    tree = _Tree(TIMES_THE_PICKLE * min(file.size, OWN_LIMITS.pickle))
-    tree.measure(file.value, MAX_DEPTH)
-    file.check(tree.tensors)
-    made = {tensor: file.read(tensor) for tensor in tree.tensors}
+    tensors = _tensors_in(file.value, TIMES_THE_PICKLE * min(file.size, OWN_LIMITS.pickle))
+    file.check(tensors)
+    made = {tensor: file.read(tensor) for tensor in tensors}
     return _written_out(file.value, made)
 
 
-class _Tree:
-    """The size of a value, with everything in it.
+def _tensors_in(value: object, budget: int) -> list[StoredTensor]:
+    """List the tensors in plain data, each as often as it is there; hold values and letters to a budget."""
+    tensors: list[StoredTensor] = []
 
-    Args:
-        budget: Values and characters that it may have.
-
-    Attributes:
-        tensors: That are in it, each as often as it is.
-    """
-
-    def __init__(self, budget: int) -> None:
-        self.tensors: list[StoredTensor] = []
-        self._left = budget
-
-    def measure(self, value: object, depth: int) -> None:
-        """Go through a value; `depth` is how far it may still be nested."""
-        self._left -= 1
-        if self._left < 0 or depth < 0:
+    def visit(value: object, depth: int) -> None:
+        nonlocal budget
+        budget -= 1
+        if budget < 0 or depth < 0:
             raise ModelError("damaged checkpoint: nested without end")
         if isinstance(value, int) and value.bit_length() > MAX_BITS:
             raise ModelError("refused: its pickle holds a number without end")
         if isinstance(value, str | bytes | bytearray):
-            self._left -= len(value)
-        elif isinstance(value, dict):
-            for key, entry in value.items():
-                self.measure(key, depth - 1)
-                self.measure(entry, depth - 1)
-        elif isinstance(value, list | tuple):
-            for entry in value:
-                self.measure(entry, depth - 1)
+            budget -= len(value)
+        elif isinstance(value, dict | list | tuple):
+            for entry in chain.from_iterable(value.items()) if isinstance(value, dict) else value:
+                visit(entry, depth - 1)
         elif not isinstance(value, _ATOMS):
-            self.tensors.append(_stored(value))
+            tensors.append(_stored(value))
+
+    visit(value, MAX_DEPTH)
+    return tensors
 
 
 def _stored(value: object) -> StoredTensor:
@@ -147,18 +121,15 @@ DESCRIBED_BYTES = 2**20  # enough of a foreign file to say what it is
 def read_plain(path: Path) -> dict[str, object]:
     """Read a `.pt` or `.safetensors` file, recognised by its content.
 
-    Returns:
-        The dictionary in a `.pt` file; for safetensors, the JSON under `tseval` in its header, and the
-        tensors under `weights`.
+    Of safetensors the JSON under `tseval` in its header is read, and the tensors stand under `weights`.
     """
     if path.is_dir():
         raise ModelError(f"{path}: is a folder, not a checkpoint")
     if not path.is_file():
         raise ModelError(f"{path}: {'not a regular file' if path.exists() else 'no such checkpoint'}")
-    with path.open("rb") as file:
-        start = file.read(16)
+    form = form_of(path)
     try:
-        return _read_safetensors(path) if start[8:9] == b"{" else _read_pt(path, start)
+        return _read_safetensors(path) if form == "safetensors" else _read_pt(path, form)
     except RecursionError:
         raise ModelError(f"{path}: damaged checkpoint: nested without end") from None
     except MemoryError:
@@ -167,17 +138,19 @@ def read_plain(path: Path) -> dict[str, object]:
 
 def _read_safetensors(path: Path) -> dict[str, object]:
     try:
-        with safe_open(path, framework="pt") as file:
-            header = json.loads((file.metadata() or {}).get("tseval", "{}"))
-            if not isinstance(header, dict):
-                raise ModelError(f"{path}: not a tseval checkpoint (its header is a {type(header).__name__})")
-            return {**header, "weights": {name: file.get_tensor(name) for name in file.keys()}}  # noqa: SIM118 - no mapping
-    except (SafetensorError, ValueError) as error:
+        texts, weights = read_safetensors(path)
+        header = json.loads(texts.get("tseval", "{}"))
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
+    except ValueError as error:
         raise ModelError(f"{path}: damaged safetensors file ({first_line(error)[:200]})") from None
+    if not isinstance(header, dict):
+        raise ModelError(f"{path}: not a tseval checkpoint (its header is a {type(header).__name__})")
+    return {**header, "weights": weights}
 
 
-def _read_pt(path: Path, start: bytes) -> dict[str, object]:
-    if not start.startswith(b"PK"):
+def _read_pt(path: Path, form: str) -> dict[str, object]:
+    if form != "zip":
         raise ModelError(
             f"{path}: {_describe(path)}. Models are read from tseval's own .pt and .safetensors files."
         )
@@ -196,13 +169,7 @@ def _read_pt(path: Path, start: bytes) -> dict[str, object]:
 
 def _refusal(path: Path, error: ModelError) -> str:
     """Say why a zip file is refused; if its pickle would import or call something, name that."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            pickled = pickle_part(archive)
-            content = archive.open(pickled).read(DESCRIBED_BYTES) if pickled else b""
-    except ZIP_ERRORS:
-        content = b""
-    if called := _called(content):
+    if called := _called(start_of_pickle(path, DESCRIBED_BYTES)):
         return f"refused, because reading it would execute code ({_names(called)})"
     return f"not a readable checkpoint ({error})"
 
@@ -250,10 +217,7 @@ _LEAST_BITS = 1  # that a Huffman code takes for a number
 
 
 def quantise(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, int]]:
-    """Compress matrices into whole numbers; other weights go to float16.
-
-    Args:
-        weights: By name, float, on the CPU.
+    """Compress matrices of float into whole numbers; other weights go to float16.
 
     Returns:
         What goes to disk, for a matrix (rows, columns) its compressed numbers as uint8 (bytes,) and its
@@ -278,12 +242,7 @@ def quantise(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str
 
 
 def dequantise(stored: Mapping[str, Tensor], columns: object) -> dict[str, Tensor]:
-    """Give weights as they score: s·q in float32, which is exact.
-
-    Args:
-        stored: By name, as `quantise` gave them.
-        columns: Of the matrices, by name, as a header holds them.
-    """
+    """Give weights as they score: s·q in float32, which is exact; `columns` as a header holds them."""
     if not isinstance(columns, dict):
         raise ModelError("'quantised' does not give the columns of matrices by name")
     weights = dict(stored)
@@ -327,31 +286,20 @@ PackedType = Literal["float16", "float32", "int8"]  # of one that is converted: 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A language model or a classifier, with all that is known about it.
+    """A language model or a classifier, with all that is known about it."""
 
-    Attributes:
-        model: In float32, in evaluation mode, on the CPU.
-        vocabulary: Its words.
-        fingerprint: SHA-256 over sizes, vocabulary and weights as stored.
-        training: How it was trained (command, settings, data, course).
-        validation_perplexity: Of the stored weights on the validation text, or None.
-        warnings: What a reader of its results should know.
-        reading: How a file that does not say itself what it holds was read, on one line.
-    """
-
-    model: Network
+    model: Network  # in float32, in evaluation mode, on the CPU
     vocabulary: Vocabulary
-    fingerprint: str
-    training: Mapping[str, Json]
-    validation_perplexity: float | None
-    warnings: tuple[str, ...] = ()
-    reading: str | None = None
+    fingerprint: str  # SHA-256 over sizes, vocabulary and weights as stored
+    training: Mapping[str, Json]  # how it was trained (command, settings, data, course)
+    validation_perplexity: float | None  # of the stored weights on the validation text, or None
+    warnings: tuple[str, ...] = ()  # what a reader of its results should know
+    reading: str | None = None  # how a file that does not say itself what it holds was read, on one line
 
     def place_in_course(self) -> dict[str, Json]:
         """Say how far the training had come; nothing where the checkpoint does not know.
 
-        Returns:
-            `step` (windows), `tokens`, and `training`, which is the same for all checkpoints of one training.
+        That is `step` (windows), `tokens`, and `training`, the same for all checkpoints of one training.
         """
         course = self.training.get("course")
         last = course[-1] if isinstance(course, list) and course else None
@@ -380,10 +328,7 @@ def stored_weights(model: Network, dtype: PackedType) -> dict[str, Tensor]:
 def fingerprint(sizes: Mapping[str, object], vocabulary: Vocabulary, weights: Mapping[str, Tensor]) -> str:
     """Hash everything that decides a score: sizes, words and the bytes of the weights.
 
-    Args:
-        sizes: As they stand in the checkpoint, so that it stays the same when a cell gets a new option.
-        vocabulary: The words.
-        weights: By name, as they stand in the checkpoint.
+    Sizes are those in the checkpoint, so that it stays the same when a cell gets a new option.
     """
     digest = hashlib.sha256()
     words = [list(vocabulary.words), vocabulary.lowercase]
@@ -411,12 +356,9 @@ def save_checkpoint(
     validation_perplexity: float | None,
     dtype: PackedType = "float32",
 ) -> None:
-    """Write a checkpoint; the suffix of `path` decides between `.pt` and `.safetensors`.
+    """Write a checkpoint, whole or not at all; the suffix decides between `.pt` and `.safetensors`.
 
-    The file appears whole or not at all. The fingerprint is that of the weights as they come back from it.
-
-    Raises:
-        OSError: If the file cannot be written.
+    The fingerprint is that of the weights as they come back from it.
     """
     weights = stored_weights(model, "float32" if dtype == "int8" else dtype)
     sizes = model.sizes.to_mapping()
@@ -515,7 +457,9 @@ def _assemble(header: Mapping[str, object], weights: dict[str, Tensor]) -> Check
         vocabulary=vocabulary,
         fingerprint=actual,
         training=training if isinstance(training, dict) else {},
-        validation_perplexity=_finite(perplexity),
+        validation_perplexity=(
+            perplexity if isinstance(perplexity, float) and math.isfinite(perplexity) else None
+        ),
     )
 
 
@@ -525,13 +469,7 @@ def make_network(sizes: Sizes) -> Network:
 
 
 def fit_model(sizes: Sizes, vocabulary: Vocabulary, weights: Mapping[str, Tensor]) -> Network:
-    """Put weights into a model, float32, in evaluation mode.
-
-    Args:
-        sizes: Of the model.
-        vocabulary: Its words.
-        weights: By name; of a tied model, without `output.weight`.
-    """
+    """Put weights, of a tied model without `output.weight`, into a model in evaluation mode, float32."""
     if len(vocabulary) != sizes.vocabulary:
         raise ModelError(
             f"the vocabulary has {len(vocabulary)} words but the weights are for {sizes.vocabulary}: "
@@ -544,10 +482,6 @@ def fit_model(sizes: Sizes, vocabulary: Vocabulary, weights: Mapping[str, Tensor
         weights = {**weights, "output.weight": weights["embedding.weight"]}
     model.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
     return model.eval()
-
-
-def _finite(value: object) -> float | None:
-    return value if isinstance(value, float) and math.isfinite(value) else None
 
 
 def _check_weights(sizes: Sizes, weights: Mapping[str, Tensor]) -> None:

@@ -24,16 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A choice between two classes.
+    """A choice between two classes."""
 
-    Attributes:
-        labels: Words that stand for the classes, in the order of the classifier's outputs. They end a
-            sentence, after the words that the classifier reads.
-        methods: Methods `SUITE:METHOD` that make such sentences of a suite, the usual one first.
-    """
-
+    # Words for the classes, in the order of the outputs. They end a sentence, behind the words that are read.
     labels: tuple[str, str]
-    methods: tuple[str, ...]
+    methods: tuple[str, ...]  # `SUITE:METHOD` that make such sentences of a suite, the usual one first
 
 
 TASKS = {
@@ -50,16 +45,11 @@ class Sizes:
 
     Attributes:
         arch: Name of a cell in `tseval.models.cells.CELLS`.
-        vocabulary: Number of words.
-        embedding: Width of a word vector.
-        hidden: Width of a recurrent layer.
-        layers: Number of recurrent layers.
         dropout: Share of units dropped from word vectors, between layers and before the output, in training.
         tied: Whether the output layer shares its matrix with the embedding; needs embedding == hidden.
         options: What can be chosen about the cell (the keyword-only arguments of its constructor). The
             defaults are filled in, so that a checkpoint does not depend on them.
-        task: What a classifier was trained for, a name in `tseval.models.network.TASKS`; None for a language
-            model.
+        task: What a classifier was trained for, a name in `TASKS`; None for a language model.
         widths: Of each layer, where they differ, as in AWD-LSTM; `hidden` is then the largest.
     """
 
@@ -161,11 +151,9 @@ class Sizes:
 class Network(nn.Module):
     """Embedding, recurrent layers with dropout between them, output layer.
 
-    Source: the word language model of Gulordava et al. 2018 and Marvin & Linzen 2018.
+    Word vectors start uniform within ± `initial_range`.
 
-    Args:
-        sizes: Architecture and shapes.
-        initial_range: Word vectors start uniform within ± this.
+    Source: the word language model of Gulordava et al. 2018 and Marvin & Linzen 2018.
     """
 
     def __init__(self, sizes: Sizes, initial_range: float = 0.1) -> None:
@@ -193,11 +181,7 @@ class Network(nn.Module):
         return tuple(tensor for cell in self.cells for tensor in cell.initial_state(batch))
 
     def forward(self, words: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read a window of words.
-
-        Args:
-            words: Word ids, (time, batch).
-            state: State before the window.
+        """Read a window of word ids, (time, batch), after a state.
 
         Returns:
             Outputs of the last layer, (time, batch, hidden), and the state after the window.
@@ -236,10 +220,7 @@ class Network(nn.Module):
 
         Args:
             projected: What `project` gave for each row's word, (rows, gates * hidden).
-            state: Previous state of all layers, each (rows, hidden).
-
-        Returns:
-            Next state of all layers, each (rows, hidden).
+            state: Previous state of all layers, each (rows, hidden), as is the next.
         """
         after: State = ()
         for depth, cell in enumerate(self.cells):
@@ -275,10 +256,7 @@ def count_parameters(model: nn.Module) -> int:
 
 def all_finite(weights: Mapping[str, Tensor]) -> str | None:
     """Give the name of the first tensor with a NaN or an infinity, or None."""
-    for name, tensor in weights.items():
-        if not torch.isfinite(tensor).all():
-            return name
-    return None
+    return next((name for name, tensor in weights.items() if not torch.isfinite(tensor).all()), None)
 
 
 class Classifier(Network):
@@ -287,10 +265,6 @@ class Classifier(Network):
     There is no start symbol: the first word meets the fresh state.
 
     Source: Linzen et al. 2016; Bhatt et al. 2020, section 6.
-
-    Args:
-        sizes: Architecture, shapes and task.
-        initial_range: Word vectors start uniform within ± this.
     """
 
     def __init__(self, sizes: Sizes, initial_range: float = 0.1) -> None:
@@ -299,7 +273,7 @@ class Classifier(Network):
         self.task: Task = TASKS[sizes.task]
 
     def classify(self, words: Tensor, lengths: Tensor) -> Tensor:
-        """Score the classes of a batch of word sequences.
+        """Score the classes of a batch of word sequences: logits, (batch, classes).
 
         What stands behind the last word of a sequence does not reach its state, so that sequences may be
         padded with any word.
@@ -307,9 +281,6 @@ class Classifier(Network):
         Args:
             words: Word ids, (time, batch).
             lengths: Words of each sequence, from 1 to time, (batch,).
-
-        Returns:
-            Logits, (batch, classes).
         """
         outputs, _ = self(words, self.initial_state(words.shape[1]))
         last = outputs[lengths - 1, torch.arange(len(lengths), device=lengths.device)]

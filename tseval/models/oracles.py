@@ -1,22 +1,17 @@
 """Networks whose weights are set by a published construction, not learnt: they know a language exactly.
 
-The deterministic automaton of Dyck-(k,m): a state for each stack, and the true probabilities of symbols.
-
-What it costs is what the constructions of Hewitt et al. 2020 save: a second-order RNN that runs an automaton
-has a unit for each of its states (Omlin & Giles 1996), and there are 1 + k + k² + ... + kᵐ stacks.
-
-How a slot of a stack held in recurrent units spells the type of bracket in it.
-
-Source: Hewitt et al. 2020: one unit a type, or binary digits.
-
-Dyck-(k,m) without training: a simple RNN and an LSTM that keep the stack of open brackets in their units.
-
-Symbols that may follow a prefix get equal probabilities, all others none: closing a bracket iff one of its
-type is on top of the stack, opening any bracket iff fewer than m are open, `<eos>` iff none is.
+Dyck-(k,m) without training: a simple RNN and an LSTM that keep the stack of open brackets in their units, a
+slot for each, in which the type of bracket is spelt by one unit a type, or by binary digits. Symbols that may
+follow a prefix get equal probabilities, all others none: closing a bracket iff one of its type is on top of
+the stack, opening any bracket iff fewer than m are open, `<eos>` iff none is.
 
 Source: the constructions of Hewitt, Hahn, Ganguli, Liang & Manning 2020. Departures: our simple RNN has tanh
 units h, not sigmoids s, and s = (h + 1) / 2 turns one into the other; our models read `<eos>` before a
 string, and it empties the stack, from the zero state as from any other; `<unk>` does the same.
+
+Beside them the deterministic automaton, a state for each stack, with the true probabilities of symbols. It
+shows what the constructions save: a second-order RNN that runs an automaton has a unit for each of its states
+(Omlin & Giles 1996), and there are 1 + k + k² + ... + kᵐ stacks.
 """
 
 from __future__ import annotations
@@ -50,20 +45,14 @@ IMPOSSIBLE = -100.0  # nats; a log-probability has to be a number
 
 @dataclass(frozen=True, slots=True)
 class Automaton:
-    """Tables of transitions and probabilities.
+    """Tables of transitions and probabilities."""
 
-    Attributes:
-        name: For files and tables.
-        vocabulary: `<eos>`, `<unk>` and the brackets.
-        after: The next state, (states, words) int32. State 0 is the empty stack. The last one is for what is
-            no beginning of a string; nothing but `<eos>` leads out of it.
-        logprobs: Of each next word, in nats, (states, words) float32.
-    """
-
-    name: str
-    vocabulary: Vocabulary
+    name: str  # for files and tables
+    vocabulary: Vocabulary  # `<eos>`, `<unk>` and the brackets
+    # The next state, (states, words). State 0 is the empty stack. The last one is for what is no beginning of
+    # a string; nothing but `<eos>` leads out of it.
     after: NDArray[np.int32]
-    logprobs: NDArray[np.float32]
+    logprobs: NDArray[np.float32]  # of each next word, in nats, (states, words)
 
     @property
     def n_stacks(self) -> int:
@@ -103,10 +92,7 @@ def refuse_sizes(k: int, m: int) -> None:
 def build_automaton(k: int, m: int, alphabet: Sequence[str]) -> Automaton:
     """Build the automaton of Dyck-(k,m), with the probabilities that its strings are drawn with.
 
-    Args:
-        k: Types of bracket.
-        m: Most brackets that are open at once.
-        alphabet: The k opening brackets, then the k closing ones in the same order.
+    The alphabet is the k opening brackets, then the k closing ones in the same order; m are open at most.
     """
     refuse_sizes(k, m)
     n_words = SPECIAL_WORDS + 2 * k
@@ -137,18 +123,12 @@ def build_automaton(k: int, m: int, alphabet: Sequence[str]) -> Automaton:
 
 @dataclass(frozen=True, slots=True)
 class BracketCode:
-    """A code of k types in units that are 0 or 1; an empty slot has all of them at 0.
+    """A code of k types in units that are 0 or 1; an empty slot has all of them at 0."""
 
-    Attributes:
-        units: The units of each type, (k, width).
-        readout: Weights that give 1 for a type's own units, and 0 or less for those of any other type and for
-            an empty slot, (k, width).
-        occupied: Weights that give 1 for the units of any type and 0 for an empty slot, (width,).
-    """
-
-    units: Tensor
+    units: Tensor  # the units of each type, (k, width)
+    # 1 for a type's own units, and 0 or less for those of any other type and for an empty slot, (k, width)
     readout: Tensor
-    occupied: Tensor
+    occupied: Tensor  # 1 for the units of any type and 0 for an empty slot, (width,)
 
     @property
     def width(self) -> int:
@@ -195,19 +175,12 @@ CERTAINTY = 30.0  # nats between symbols that may follow and those that may not:
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """Which construction.
+    """Which construction."""
 
-    Attributes:
-        kind: `dyck-srn` or `dyck-lstm`.
-        k: Types of bracket.
-        m: Most brackets that are open at once.
-        code: `one-hot` or `log`.
-    """
-
-    kind: str
-    k: int
-    m: int
-    code: str = "log"
+    kind: str  # `dyck-srn` or `dyck-lstm`
+    k: int  # types of bracket
+    m: int  # most that are open at once
+    code: str = "log"  # `one-hot` or `log`
 
     def __post_init__(self) -> None:
         if self.kind not in ORACLES:
@@ -241,14 +214,9 @@ class Oracle:
 
 
 def build_oracle(oracle: Oracle, alphabet: Sequence[str]) -> Checkpoint:
-    """Set the weights of a construction.
+    """Set the weights of a construction: a checkpoint like any other, whose vocabulary holds the alphabet.
 
-    Args:
-        oracle: Which.
-        alphabet: The k opening brackets, then the k closing ones in the same order.
-
-    Returns:
-        A checkpoint like any other; its vocabulary holds the alphabet.
+    That is the k opening brackets, then the k closing ones in the same order.
     """
     assert len(alphabet) == 2 * oracle.k
     code = CODES[oracle.code](oracle.k)
@@ -358,7 +326,6 @@ def _readout(code: BracketCode, top: Tensor, full: Tensor) -> tuple[Tensor, Tens
     """Give weights and biases that turn the stack into logits: 0 where allowed, else -CERTAINTY or less.
 
     Args:
-        code: Of the slots.
         top: 1 for the slots that the top of the stack can be seen in, (m,).
         full: 1 for the slot that is occupied iff m brackets are open, (m,).
 
@@ -380,19 +347,13 @@ POSSIBLE = 1e-6  # probability above which a symbol counts as allowed
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What an oracle holds after a symbol.
+    """What an oracle holds after a symbol."""
 
-    Attributes:
-        symbol: The symbol read; `<eos>` at the start.
-        stack: The open brackets, the first that was opened first, as read from the units.
-        units: What moved them, by name: the gates of each slot, or the copy that holds the stack.
-        follows: Probability of each symbol that may follow.
-    """
-
-    symbol: str
-    stack: tuple[str, ...]
+    symbol: str  # `<eos>` at the start
+    stack: tuple[str, ...]  # the open brackets, the first that was opened first, as read from the units
+    # what moved them, by name: the gates of each slot, or the copy that holds the stack
     units: dict[str, str]
-    follows: dict[str, float]
+    follows: dict[str, float]  # probability of each symbol that may follow
 
 
 @torch.inference_mode()

@@ -1,6 +1,4 @@
-"""Pickles as inert data: nothing in them is executed.
-
-Pickles as data: their instructions are carried out on inert records; nothing is imported or called.
+"""Pickles as inert data: their instructions are carried out on records; nothing is imported or called.
 
 `pickletools` decodes the instructions and runs none. Of those, only what `torch.save` writes for a module is
 carried out here, with bounds on memory and time.
@@ -50,30 +48,19 @@ class Name:
 
 @dataclass(slots=True, eq=False)
 class Pickled:
-    """What unpickling would have made.
+    """What unpickling would have made."""
 
-    Attributes:
-        called: The class or function that would have been called, as `module.name`.
-        arguments: What it would have been given.
-        state: What the new object would have been told to become, or None.
-    """
-
-    called: str
-    arguments: tuple[object, ...]
-    state: object = None
+    called: str  # the class or function that would have been called, as `module.name`
+    arguments: tuple[object, ...]  # what it would have been given
+    state: object = None  # what the new object would have been told to become, or None
 
 
 @dataclass(frozen=True, slots=True)
 class Inert:
-    """A pickle that was read.
+    """A pickle that was read."""
 
-    Attributes:
-        value: Numbers, text, lists, dictionaries and records.
-        names: Every name in it besides those that were allowed to be called.
-    """
-
-    value: object
-    names: frozenset[str]
+    value: object  # numbers, text, lists, dictionaries and records
+    names: frozenset[str]  # every name in it besides those that were allowed to be called
 
 
 def read_pickle(
@@ -88,7 +75,6 @@ def read_pickle(
         stream: In memory, so that a pickle can ask for no more than there is.
         callable_names: What the pickle may call; the calls become records.
         persistent: Makes an object of a persistent id, which is always a tuple.
-        max_instructions: How many it may have.
     """
     machine = _Machine(callable_names, persistent, max_instructions)
     try:
@@ -96,8 +82,7 @@ def read_pickle(
             warnings.simplefilter("ignore")  # Python wonders at escapes in damaged text
             value = machine.run(stream)
     except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
-        reason = first_line(error)
-        raise ModelError(f"truncated or damaged pickle ({reason[:100]})") from None
+        raise ModelError(f"truncated or damaged pickle ({first_line(error)[:100]})") from None
     return Inert(value, frozenset(machine.names - callable_names))
 
 
@@ -107,11 +92,7 @@ def quoted(value: object) -> str:
 
 
 class _Machine:
-    """The stack and the memo of a pickle.
-
-    Attributes:
-        names: Every name that the pickle mentions.
-    """
+    """The stack and the memo of a pickle."""
 
     def __init__(
         self,
@@ -119,7 +100,7 @@ class _Machine:
         persistent: Callable[[tuple[object, ...]], object] | None,
         max_instructions: int,
     ) -> None:
-        self.names: set[str] = set()
+        self.names: set[str] = set()  # that the pickle mentions
         self._callable, self._persistent, self._most = callable_names, persistent, max_instructions
         self._stack: list[object] = []
         self._below: list[list[object]] = []  # the stack under each mark
@@ -165,12 +146,12 @@ class _Machine:
         self._below.append(self._stack)
         self._stack = []
 
-    def pop(self) -> None:
-        self._stack.pop()
-
     def put(self, place: object) -> None:
         """Remember the top of the stack; a place that is not said is the next."""
         self._memo[len(self._memo) if place is None else place] = self._stack[-1]
+
+    def pop(self) -> None:
+        self._stack.pop()
 
     def get(self, place: object) -> None:
         self.push(self._memo[place])
@@ -184,7 +165,8 @@ class _Machine:
     def set_items(self, values: list[object]) -> None:
         target = self._stack[-1]
         if isinstance(target, Pickled):  # a dictionary of a class of its own
-            target = _entries(target)
+            target.state = {} if target.state is None else target.state
+            target = target.state
         if not isinstance(target, dict):
             raise TypeError("only dictionaries can be filled")
         _fill(target, zip(values[::2], values[1::2], strict=True))
@@ -253,17 +235,11 @@ _ACTIONS: dict[str, Callable[[_Machine, object], None]] = {
     "LIST": lambda machine, _: machine.push(machine.since_mark()),
     "DICT": lambda machine, _: machine.dictionary(),
     "APPEND": lambda machine, _: machine.extend(machine.take(1)),
-    "APPENDS": lambda machine, _: machine.extend(machine.since_mark()),
-    "ADDITEMS": lambda machine, _: machine.extend(machine.since_mark()),
+    **dict.fromkeys(("APPENDS", "ADDITEMS"), lambda machine, _: machine.extend(machine.since_mark())),
     "SETITEM": lambda machine, _: machine.set_items(machine.take(2)),
     "SETITEMS": lambda machine, _: machine.set_items(machine.since_mark()),
-    "PUT": lambda machine, place: machine.put(place),
-    "BINPUT": lambda machine, place: machine.put(place),
-    "LONG_BINPUT": lambda machine, place: machine.put(place),
-    "MEMOIZE": lambda machine, place: machine.put(place),
-    "GET": lambda machine, place: machine.get(place),
-    "BINGET": lambda machine, place: machine.get(place),
-    "LONG_BINGET": lambda machine, place: machine.get(place),
+    **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"), _Machine.put),
+    **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), _Machine.get),
     "GLOBAL": lambda machine, name: machine.name(*str(name).split(" ", 1)),
     "STACK_GLOBAL": lambda machine, _: machine.name(*machine.take(2)),
     "REDUCE": lambda machine, _: machine.call(),
@@ -271,13 +247,6 @@ _ACTIONS: dict[str, Callable[[_Machine, object], None]] = {
     "BUILD": lambda machine, _: machine.build(),
     "BINPERSID": lambda machine, _: machine.resolve(),
 }
-
-
-def _entries(record: Pickled) -> object:
-    """Give what the entries of a record go into."""
-    if record.state is None:
-        record.state = {}
-    return record.state
 
 
 def _fill(target: dict[object, object], pairs: Iterable[Iterable[object]]) -> None:

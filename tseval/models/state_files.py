@@ -8,26 +8,25 @@ from __future__ import annotations
 
 import io
 import re
-import zipfile
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from safetensors import SafetensorError, safe_open
 
-from tseval.errors import ModelError, first_line, shortened, suggest
+from tseval.errors import ModelError, shortened, suggest
 from tseval.models.pickles import Pickled, quoted, read_pickle
 from tseval.models.torch_files import (
     MAGIC,
     OWN_LIMITS,
-    ZIP_ERRORS,
     StoredTensor,
     find_tensor,
-    holds_checkpoint,
-    pickle_part,
+    form_of,
     read_object,
+    read_safetensors,
+    start_of_pickle,
 )
 
 if TYPE_CHECKING:
@@ -80,21 +79,14 @@ DATA_CLASSES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The tensors of a model in a file, by the names that its state_dict has.
+    """The tensors of a model in a file, by the names that its state_dict has."""
 
-    Attributes:
-        place: Where in the file; empty for the whole.
-        tensors: By name, without what wrappers put before it.
-        modes: Kinds of recurrent layers that the modules or settings around them name, as torch does.
-        dropout: That the module says.
-        class_name: Of the module; `state_dict` where there is none.
-    """
-
-    place: str
-    tensors: dict[str, StoredTensor]
+    place: str  # where in the file; empty for the whole
+    tensors: dict[str, StoredTensor]  # by name, without what wrappers put before it
+    # of recurrent layers, as the modules or settings around them name them
     modes: frozenset[str] = frozenset()
-    dropout: float = 0.0
-    class_name: str = "state_dict"
+    dropout: float = 0.0  # that the module says
+    class_name: str = "state_dict"  # of the module; `state_dict` where there is none
 
     @property
     def has_layers(self) -> bool:
@@ -112,31 +104,28 @@ class StateFile:
     read: Callable[[StoredTensor], Tensor]
 
 
-def is_foreign(path: Path) -> bool:
-    """Tell what torch or safetensors wrote, but not tseval, by its first bytes."""
+def kind_of(path: Path) -> Literal["tseval", "nanogpt", "other"]:
+    """Tell whose checkpoint a file is; what neither torch nor safetensors wrote is left to our own reader."""
     if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        start = file.read(64)
-    if start.startswith(b"PK"):
-        return not holds_checkpoint(path)
+        return "tseval"
+    form = form_of(path)
+    if form == "zip":
+        if b"tseval-checkpoint" in start_of_pickle(path, 128):
+            return "tseval"
+        return "nanogpt" if GPT.encode() in start_of_pickle(path, OWN_LIMITS.pickle) else "other"
     try:
-        if start[8:9] == b"{":
+        if form == "safetensors":
             with safe_open(path, framework="pt") as tensors:
-                return "tseval" not in (tensors.metadata() or {})
-        return read_pickle(io.BytesIO(start)).value == MAGIC
+                return "tseval" if "tseval" in (tensors.metadata() or {}) else "other"
+        with path.open("rb") as file:
+            return "other" if read_pickle(io.BytesIO(file.read(64))).value == MAGIC else "tseval"
     except (ModelError, SafetensorError, ValueError):
-        return False
+        return "tseval"
 
 
-def holds_gpt(path: Path) -> bool:
-    """Tell a checkpoint of nanoGPT, a file of torch that names such a tensor."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            name = pickle_part(archive)
-            return name is not None and GPT.encode() in archive.open(name).read(OWN_LIMITS.pickle)
-    except ZIP_ERRORS:
-        return False
+def is_foreign(path: Path) -> bool:
+    """Tell what torch or safetensors wrote, but not tseval."""
+    return kind_of(path) != "tseval"
 
 
 @contextmanager
@@ -153,10 +142,9 @@ def naming(path: Path, arguments: Mapping[str, str]) -> Iterator[None]:
 
 def read_state_file(path: Path) -> StateFile:
     """Read what a file holds; of the numbers only the places are noted."""
-    with path.open("rb") as opened:
-        start = opened.read(16)
-    if start[8:9] == b"{":
-        return _read_safetensors(path)
+    if form_of(path) == "safetensors":
+        read: Any = lambda tensor: tensor  # noqa: E731  these tensors are read already
+        return StateFile(read_safetensors(path)[1], "safetensors", lambda _: None, read)
     file = read_object(path, _CALLED, OWN_LIMITS)
     own = {module.called for module in _modules(file.value)}
     foreign = sorted(name for name in file.names - own if not DATA_CLASSES.fullmatch(name))
@@ -169,23 +157,8 @@ def read_state_file(path: Path) -> StateFile:
     return StateFile(file.value, file.form, file.check, file.read)
 
 
-def _read_safetensors(path: Path) -> StateFile:
-    try:
-        with safe_open(path, framework="pt") as file:
-            tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-    except (SafetensorError, ValueError) as error:
-        raise ModelError(f"damaged safetensors file ({first_line(error)[:200]})") from None
-    read: Any = lambda tensor: tensor  # noqa: E731  these tensors are read already
-    return StateFile(tensors, "safetensors", lambda _: None, read)
-
-
 def choose_state(value: object, place: str | None) -> State:
-    """Find the one model in what was saved.
-
-    Args:
-        value: What is in the file.
-        place: Which of several it is, as a message named it.
-    """
+    """Find the one model in what was saved; of several the one at a place, as a message named it."""
     found = list(find_states(value))
     if place is not None:
         names = [state.place for state in found]
@@ -285,7 +258,7 @@ def _flat(module: Pickled, place: str) -> State:
     """Write a module as its state_dict, and note what its parts say of themselves."""
     tensors: dict[str, StoredTensor] = {}
     modes: set[str] = set()
-    dropout, name_of = 0.0, module.called
+    dropout, class_name = 0.0, module.called
 
     def visit(part: Pickled, before: str) -> None:
         nonlocal dropout
@@ -315,5 +288,5 @@ def _flat(module: Pickled, place: str) -> State:
 
     visit(module, "")
     if module.called.startswith("torch.nn.parallel."):
-        name_of = next((inner.called for inner in _modules(module) if inner is not module), module.called)
-    return State(place, without_wrappers(tensors), frozenset(modes), dropout, name_of)
+        class_name = next((inner.called for inner in _modules(module) if inner is not module), module.called)
+    return State(place, without_wrappers(tensors), frozenset(modes), dropout, class_name)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise, permutations
+from itertools import pairwise, permutations, product
 from typing import TYPE_CHECKING
 
 import torch
@@ -26,8 +26,6 @@ from tseval.models.vocabularies import VocabularyOptions, find_vocabulary
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-    from torch import Tensor
 
     from tseval.models.cells.cell import Option
     from tseval.models.state_files import State, StateFile
@@ -54,17 +52,9 @@ OUTPUT_NAMES = re.compile(
 
 
 def open_state(path: Path, arguments: Mapping[str, str]) -> Checkpoint:
-    """Read a recurrent language model that tseval did not write.
+    """Read a recurrent language model that tseval did not write, old, zip or safetensors, in float32.
 
-    Args:
-        path: A file of torch, old or zip, or safetensors.
-        arguments: Of `ARGUMENTS`; what the file does not say.
-
-    Returns:
-        The model in float32; under `training`, what the file was.
-
-    Raises:
-        ModelError: Names the tensors that fit no reading, or the argument that decides between two.
+    `arguments` say what the file does not; `training` of what comes says what the file was.
     """
     with naming(path, arguments):
         if unknown := [name for name in arguments if name not in ARGUMENTS]:
@@ -220,15 +210,13 @@ def _tied_alone(inputs: list[str], matrices: Mapping[str, StoredTensor], rest: M
     if len(matrices) == 1 and width == outputs and (bias or arguments.get("tied") == "true"):
         return Ends(embedding, embedding, bias)
     others = {name: tensor for name, tensor in matrices.items() if name != embedding}
-    hint = (
-        "\n  If it shares the word vectors, add --model-args tied=true."
-        if width == outputs and not others
-        else ""
-    )
+    hint = ANY_OTHER
+    if width == outputs and not others:
+        hint = "  If it shares the word vectors, add --model-args tied=true."
     found = f"; there is {_listed(others)}" if others else ""
     raise ModelError(
         f"it has no output matrix of shape {(rows, outputs)}, for the {rows:,} words of {embedding}{found}."
-        f"{hint or chr(10) + ANY_OTHER}"
+        f"\n{hint}"
     )
 
 
@@ -261,12 +249,9 @@ def _same_numbers(matrices: Mapping[str, StoredTensor], file: StateFile) -> dict
 
 def _listed(tensors: Mapping[str, StoredTensor]) -> str:
     """Name tensors with their shapes, as far as a message has room."""
-    some = ", ".join(
-        f"{shortened(name, 60)} {tuple(tensor.shape)}" for name, tensor in list(tensors.items())[:4]
-    )
-    return (
-        some + (f" and {len(tensors) - 4:,} more" if len(tensors) > 4 else "") if tensors else "nothing else"
-    )
+    some = [f"{shortened(name, 60)} {tuple(tensor.shape)}" for name, tensor in list(tensors.items())[:4]]
+    more = f" and {len(tensors) - 4:,} more" if len(tensors) > 4 else ""
+    return ", ".join(some) + more or "nothing else"
 
 
 def _assemble(path: Path, file: StateFile, state: State, arguments: Mapping[str, str]) -> Checkpoint:
@@ -310,7 +295,12 @@ def _assemble(path: Path, file: StateFile, state: State, arguments: Mapping[str,
         options=options,
         widths=tuple(layer.hidden for layer in layers) if len(hidden) > 1 else (),
     )
-    weights = _with_biases(read, layers)
+    weights = dict(read)
+    # Zeros where there is no bias: they change nothing.
+    weights.setdefault("output.bias", torch.zeros(sizes.vocabulary))
+    for i, part in product(range(len(layers)), ("bias_ih", "bias_hh")):
+        rows = len(read[f"layers.{i}.layer.weight_ih_l0"])
+        weights.setdefault(f"layers.{i}.layer.{part}_l0", torch.zeros(rows))
     if tied:
         del weights["output.weight"]
     try:
@@ -375,24 +365,11 @@ def _modes(state: State, value: object) -> frozenset[str]:
     return frozenset(found)
 
 
-def _with_biases(weights: Mapping[str, Tensor], layers: Sequence[Layer]) -> dict[str, Tensor]:
-    """Put zeros where a layer has no bias: they change nothing."""
-    complete = dict(weights)
-    complete.setdefault("output.bias", torch.zeros(len(weights["output.weight"])))
-    for i in range(len(layers)):
-        for part in ("bias_ih", "bias_hh"):
-            rows = len(weights[f"layers.{i}.layer.weight_ih_l0"])
-            complete.setdefault(f"layers.{i}.layer.{part}_l0", torch.zeros(rows))
-    return complete
-
-
 def _reading(sizes: Sizes, options: Mapping[str, Option], words: Words) -> str:
     """Say in one line how a file was read."""
-    kind = (
-        "ReLU RNN"
-        if options.get("activation") == "relu"
-        else {"srn": "tanh RNN"}.get(sizes.arch, sizes.arch.upper())
-    )
+    kind = {"srn": "tanh RNN"}.get(sizes.arch, sizes.arch.upper())
+    if options.get("activation") == "relu":
+        kind = "ReLU RNN"
     of_layers = " and ".join(map(str, sizes.widths)) if sizes.widths else str(sizes.hidden)
     tied = ", tied" if sizes.tied else ""
     return f"{kind} of {sizes.layers} layers of {of_layers}{tied}; {words.reading}"

@@ -1,19 +1,12 @@
-"""Files of torch, old and new, read as tensors without running what is in them.
+"""Files of torch, old and new, and of safetensors, read without running what is in them.
 
-Tensors as the pickles of torch describe them, before any of their numbers are read.
-
-Source: `torch/_utils.py`, `torch/serialization.py`.
-
-What `torch.save` wrote, in its old format or as a zip file: the pickle as records, tensors on demand.
+A pickle is read as records, of tensors only the places are noted; numbers are read on demand. torch does not
+verify the checksums in its zip files, so they are verified here, once from end to end.
 
 The old format is four pickles (a magic number, a version, facts about the machine, the object), a fifth with
 the keys of the storages, and for each storage its length (int64) and its numbers.
 
-Source: `torch/serialization.py`.
-
-The zip files that torch.save writes: checked once from end to end, then read part by part.
-
-torch does not verify the checksums in its zip files, so they are verified here.
+Source: `torch/_utils.py`, `torch/serialization.py`.
 """
 
 from __future__ import annotations
@@ -28,6 +21,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import torch
+from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from tseval.errors import ModelError, first_line
@@ -37,23 +31,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
-    from torch import Tensor
-
 
 MAX_PICKLE = 2**22  # bytes; the numbers lie outside the pickle
 MAX_RANK = 8  # of a tensor
 TIMES_THE_FILE = 2  # a tied matrix stands in a file once and is read for two layers
 
 
-_FLOATS = {"Half": torch.float16, "BFloat16": torch.bfloat16, "Float": torch.float32, "Double": torch.float64}
-_OTHERS = {
-    "Byte": torch.uint8,
-    "Char": torch.int8,
-    "Short": torch.int16,
-    "Int": torch.int32,
-    "Long": torch.int64,
+_TYPES = {
+    "Half": torch.float16, "BFloat16": torch.bfloat16, "Float": torch.float32, "Double": torch.float64,
+    "Byte": torch.uint8, "Char": torch.int8, "Short": torch.int16, "Int": torch.int32, "Long": torch.int64,
     "Bool": torch.bool,
-}
+}  # fmt: skip
+# Types of numbers, by the names that pickles give them.
+_STORAGES = {f"{room}.{name}Storage": _TYPES[name] for room in ("torch", "torch.cuda") for name in _TYPES}
 _PARAMETERS = frozenset({"torch.nn.parameter.Parameter", "torch._utils._rebuild_parameter"})
 _TENSORS = frozenset({"torch._utils._rebuild_tensor", "torch._utils._rebuild_tensor_v2"})
 _CONTAINERS = frozenset({
@@ -61,35 +51,21 @@ _CONTAINERS = frozenset({
     *("builtins.set", "builtins.object", "copyreg._reconstructor"),
     *("__builtin__.set", "__builtin__.object", "copy_reg._reconstructor"),  # as Python 2 calls them
 })  # fmt: skip
-
-
-def _storages(types: dict[str, torch.dtype]) -> dict[str, torch.dtype]:
-    return {f"{room}.{name}Storage": types[name] for room in ("torch", "torch.cuda") for name in types}
+# What a pickle may name and call to make tensors.
+_MAKERS = frozenset(_STORAGES) | _PARAMETERS | _TENSORS | _CONTAINERS
 
 
 @dataclass(frozen=True, slots=True)
 class PickleLimits:
-    """What a file may hold.
+    """What a file may hold."""
 
-    Attributes:
-        pickle: Bytes of its pickle.
-        instructions: Of the pickle.
-        storages: Types of its numbers, by the names that pickles give them.
-    """
-
-    pickle: int
-    instructions: int
-    storages: dict[str, torch.dtype]
-
-    @property
-    def names(self) -> frozenset[str]:
-        """What the pickle may name and call to make tensors."""
-        return frozenset(self.storages) | _PARAMETERS | _TENSORS | _CONTAINERS
+    pickle: int  # bytes of its pickle
+    instructions: int  # of the pickle
 
 
-STATE_LIMITS = PickleLimits(MAX_PICKLE, MAX_INSTRUCTIONS, _storages(_FLOATS | _OTHERS))
+STATE_LIMITS = PickleLimits(MAX_PICKLE, MAX_INSTRUCTIONS)
 # Words and learning curves stand in the pickle: two instructions for each word, two dozen for each point.
-OWN_LIMITS = PickleLimits(2**26, 2**22, _storages(_FLOATS | _OTHERS))
+OWN_LIMITS = PickleLimits(2**26, 2**22)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,21 +98,13 @@ class StoredTensor:
 
 @dataclass(frozen=True, slots=True)
 class TorchFile:
-    """An object in a file.
+    """An object in a file."""
 
-    Attributes:
-        form: `old` or `zip`.
-        value: What was saved; whatever unpickling would have made by a call is a record.
-        names: Classes and functions it mentions besides those that it may call.
-        numbers: Gives all numbers of a storage, one-dimensional.
-        size: Of the file, in bytes.
-    """
-
-    form: str
-    value: object
-    names: frozenset[str]
-    numbers: Callable[[Storage], Tensor]
-    size: int
+    form: str  # `old` or `zip`
+    value: object  # what was saved; whatever unpickling would have made by a call is a record
+    names: frozenset[str]  # classes and functions it mentions besides those that it may call
+    numbers: Callable[[Storage], Tensor]  # gives all numbers of a storage, one-dimensional
+    size: int  # of the file, in bytes
 
     def check(self, tensors: Collection[StoredTensor]) -> None:
         """Hold tensors to the numbers in the file before any is read."""
@@ -186,25 +154,20 @@ def _fit(offset: int, shape: tuple[object, ...], stride: tuple[object, ...]) -> 
 
 
 class Views:
-    """The numbers that a pickle refers to.
+    """The numbers that a pickle refers to."""
 
-    Attributes:
-        storages: All that it named, by their keys.
-    """
-
-    def __init__(self, limits: PickleLimits) -> None:
-        self.storages: dict[str, Storage] = {}
-        self._types = limits.storages
+    def __init__(self) -> None:
+        self.storages: dict[str, Storage] = {}  # all that it named, by their keys
 
     def find(self, saved: tuple[object, ...]) -> object:
         """Give what a persistent id stands for: a class, saved with its source, or numbers in the file."""
         match saved:
             case ("module", Name() as cls, *_):
                 return cls
-            case ("storage", Name(kind), str(), *_) if kind not in self._types:
+            case ("storage", Name(kind), str(), *_) if kind not in _STORAGES:
                 raise ModelError(f"its numbers are of a type that weights do not have, {quoted(kind)}")
             case ("storage", Name(kind), str(key), _, int(numel), *rest):
-                storage = self._storage(Storage(key, self._types[kind], numel))
+                storage = self._storage(Storage(key, _STORAGES[kind], numel))
                 match rest:
                     case [] | [None]:
                         return StorageView(storage, 0, numel)
@@ -255,10 +218,14 @@ def zip_parts(path: Path) -> dict[str, ZipPart]:
     }
 
 
-def pickle_part(archive: zipfile.ZipFile) -> str | None:
-    """Name the one pickle in an archive of torch, or None where there is another number of them."""
-    names = [name for name in archive.namelist() if name.endswith(PICKLE)]
-    return names[0] if len(names) == 1 else None
+def start_of_pickle(path: Path, size: int) -> bytes:
+    """Give the first bytes of the one pickle in a zip file of torch; none where that cannot be read."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if name.endswith(PICKLE)]
+            return archive.open(names[0]).read(size) if len(names) == 1 else b""
+    except ZIP_ERRORS:
+        return b""
 
 
 def read_zip_part(path: Path, part: ZipPart) -> bytearray:
@@ -291,30 +258,29 @@ MAGIC = 0x1950A86A20F9469CFC6C  # opens a file in the old format
 LEGACY_VERSION = 1001
 
 
-def holds_checkpoint(path: Path) -> bool:
-    """Tell a zip file whose pickle begins as that of a checkpoint of tseval's own."""
+def form_of(path: Path) -> str:
+    """Tell the form of a file by its first bytes: `zip`, `safetensors`, or `other`."""
+    with path.open("rb") as file:
+        start = file.read(16)
+    return "zip" if start.startswith(b"PK") else "safetensors" if start[8:9] == b"{" else "other"
+
+
+def read_safetensors(path: Path) -> tuple[Mapping[str, str], dict[str, Tensor]]:
+    """Read the texts in the header of a file of safetensors, and its tensors by name."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            name = pickle_part(archive)
-            if name is None or archive.getinfo(name).compress_type != zipfile.ZIP_STORED:
-                return False
-            with archive.open(name) as pickled:
-                return b"tseval-checkpoint" in pickled.read(128)
-    except ZIP_ERRORS:
-        return False
+        with safe_open(path, framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
+            return file.metadata() or {}, tensors
+    except (SafetensorError, ValueError) as error:
+        raise ModelError(f"damaged safetensors file ({first_line(error)[:200]})") from None
 
 
 def read_object(path: Path, callable_names: frozenset[str], limits: PickleLimits) -> TorchFile:
-    """Read the pickle in a file; of the numbers only the places are noted.
+    """Read the pickle in a file of torch, zip or old; of the numbers only the places are noted.
 
-    Args:
-        path: A file of torch, zip or in its old format.
-        callable_names: What the pickle may call besides what makes tensors; such calls become records.
-        limits: What the file may hold.
+    What the pickle may call besides what makes tensors becomes records.
     """
-    with path.open("rb") as file:
-        is_zip = file.read(2) == b"PK"
-    if is_zip:
+    if form_of(path) == "zip":
         return read_zip(path, zip_parts(path), callable_names, limits)
     return _read_old(path, callable_names, limits)
 
@@ -322,14 +288,7 @@ def read_object(path: Path, callable_names: frozenset[str], limits: PickleLimits
 def read_zip(
     path: Path, parts: Mapping[str, ZipPart], callable_names: frozenset[str], limits: PickleLimits
 ) -> TorchFile:
-    """Read the pickle in a zip file.
-
-    Args:
-        path: The file.
-        parts: What is in it.
-        callable_names: As of `read_object`.
-        limits: What the file may hold.
-    """
+    """Read the pickle in a zip file of these parts; see `read_object`."""
     pickles = [name for name in parts if name.endswith(PICKLE)]
     if len(pickles) != 1:
         raise ModelError(f"no file of torch: it has {len(pickles)} parts called {PICKLE[1:]}")
@@ -337,8 +296,8 @@ def read_zip(
     if parts[pickles[0]].length > limits.pickle:
         raise ModelError(f"refused: its pickle has more than {limits.pickle:,} bytes")
     pickled = io.BytesIO(read_zip_part(path, parts[pickles[0]]))
-    views = Views(limits)
-    inert = read_pickle(pickled, callable_names | limits.names, views.find, limits.instructions)
+    views = Views()
+    inert = read_pickle(pickled, callable_names | _MAKERS, views.find, limits.instructions)
     order = parts.get(f"{folder}/byteorder")
     _check_order(order is None or (order.length == 6 and read_zip_part(path, order) == b"little"))
 
@@ -347,8 +306,6 @@ def read_zip(
         name = f"{folder}/data/{storage.key}"
         if name not in parts:
             raise ModelError(f"damaged: {quoted(name)} is not in the file")
-        if storage.numel * storage.dtype.itemsize != parts[name].length:
-            raise ModelError("truncated or damaged: a storage has another length than its tensors expect")
         return _numbers(read_zip_part(path, parts[name]), storage)
 
     return TorchFile("zip", inert.value, inert.names, numbers, path.stat().st_size)
@@ -361,8 +318,8 @@ def _read_old(path: Path, callable_names: frozenset[str], limits: PickleLimits) 
     if version != LEGACY_VERSION or not isinstance(machine, dict):
         raise ModelError("damaged: it begins like a file of torch but does not go on like one")
     _check_order(machine.get("little_endian") is True)
-    views = Views(limits)
-    inert = read_pickle(start, callable_names | limits.names, views.find, limits.instructions)
+    views = Views()
+    inert = read_pickle(start, callable_names | _MAKERS, views.find, limits.instructions)
     places = _places(path, start, views.storages)
 
     @cache

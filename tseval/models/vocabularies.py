@@ -43,21 +43,14 @@ _CALLED = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class VocabularyOptions:
-    """What `--model-args` say of the words.
+    """What `--model-args` say of the words."""
 
-    Attributes:
-        vocab: A file of words, or the place of one of several vocabularies in the checkpoint.
-        vocab_from: Texts, separated by commas: words in the order of first sight, `<eos>` at each line's end.
-        bos: The word that stands before every sentence.
-        unk: The word for all unknown ones, or `none`.
-        lowercase: `true` or `false`.
-    """
-
-    vocab: str | None = None
+    vocab: str | None = None  # a file of words, or the place of one of several vocabularies in the checkpoint
+    # texts, separated by commas: words in the order of first sight, `<eos>` at each line's end
     vocab_from: str | None = None
-    bos: str | None = None
-    unk: str | None = None
-    lowercase: str | None = None
+    bos: str | None = None  # the word that stands before every sentence
+    unk: str | None = None  # the word for all unknown ones, or `none`
+    lowercase: str | None = None  # `true` or `false`
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +63,7 @@ class Words:
 
 
 def find_vocabulary(path: Path, value: object, size: int, options: VocabularyOptions) -> Words:
-    """Find the words of a model.
-
-    Args:
-        path: The checkpoint; words may lie beside it.
-        value: What is in it.
-        size: Number of words that its matrices have.
-        options: What the user says.
-
-    Raises:
-        ModelError: There are none, several, or of another number; or no word starts a sentence.
-    """
+    """Find the words of a model: in what its file holds, beside it, or where the user says."""
     words, source = _words(path, value, size, options)
     if len(words) != size:
         raise ModelError(
@@ -189,16 +172,19 @@ def as_words(value: object) -> list[str] | None:
 def read_words(path: Path) -> list[str]:
     """Read words in the order of their ids.
 
-    Args:
-        path: Text, one word a line (any white space parts two words, as in the code published with the
-            models of Gulordava et al. 2018); JSON, a list or a map of words and ids; or a pickle of such, or
-            of an object that has one, read without running it.
+    They are text, one word a line (any white space parts two words, as in the code published with the models
+    of Gulordava et al. 2018); JSON, a list or a map of words and ids; or a pickle of such, or of an object
+    that has one, of torch or of Python alone, read without running it.
     """
     try:
         with path.open("rb") if path.is_file() else io.BytesIO() as file:
             start = file.read(2)
-        if start == b"PK" or start[:1] == b"\x80":
-            return _pickled_words(path, start == b"PK")
+        if start == b"PK":
+            return _only(path, _named_words(read_object(path, _CALLED, OWN_LIMITS).value))
+        if start[:1] == b"\x80":
+            content = io.BytesIO(read_bytes(path, "document_bytes"))
+            pickled = read_pickle(content, _CALLED, max_instructions=OWN_LIMITS.instructions)
+            return _only(path, _named_words(pickled.value))
         text = read_bytes(path, "document_bytes").decode()
     except UnicodeDecodeError:
         raise ModelError(f"{path}: not a vocabulary: give UTF-8 text, one word a line") from None
@@ -215,14 +201,9 @@ def read_words(path: Path) -> list[str]:
     return _only(path, found)
 
 
-def _pickled_words(path: Path, is_zip: bool) -> list[str]:
-    """Read a pickled vocabulary, of torch or of Python alone; nothing in it is executed."""
-    if is_zip:
-        value = read_object(path, _CALLED, OWN_LIMITS).value
-    else:
-        content = io.BytesIO(read_bytes(path, "document_bytes"))
-        value = read_pickle(content, _CALLED, max_instructions=OWN_LIMITS.instructions).value
-    return _only(path, [words for place, words in find_words(value) if not place or _is_named(place)])
+def _named_words(value: object) -> list[list[str]]:
+    """Give what may be a vocabulary in a pickle, at a place that is called like one."""
+    return [words for place, words in find_words(value) if not place or _is_named(place)]
 
 
 def _only(path: Path, found: list[list[str]]) -> list[str]:

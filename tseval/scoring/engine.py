@@ -1,6 +1,4 @@
-"""Score sentences in shards, saved as they are done; sentences longer than a model reads.
-
-Score sentences shard by shard, taking what is saved and saving what is new.
+"""Score sentences shard by shard, taking what is saved and saving what is new; count their tokens.
 
 The same log-probabilities as sentence-by-sentence scoring, up to float32 rounding: what is shared
 between two sentences is exactly the computation that both would have done.
@@ -43,17 +41,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """All sentences, scored.
+    """All sentences, scored."""
 
-    Attributes:
-        table: One row per sentence, in order, as `Scorer.score` or `Scorer.answer` gives it.
-        n_contexts: Contexts computed for them, in earlier sessions too.
-        n_resumed: Sentences that had been saved before.
-    """
-
-    table: pa.Table
-    n_contexts: int
-    n_resumed: int
+    table: pa.Table  # one row per sentence, in order, as `Scorer.score` or `Scorer.answer` gives it
+    n_contexts: int  # computed for them, in earlier sessions too
+    n_resumed: int  # sentences that had been saved before
 
 
 class Saved(Protocol):
@@ -61,11 +53,9 @@ class Saved(Protocol):
 
     def load_part(self, i: int) -> Part | None:
         """Give a saved part, or None where there is none."""
-        ...
 
     def save_part(self, i: int, part: Part) -> None:
         """Save a part."""
-        ...
 
 
 def shards(sentences: pa.StringArray, size: int | None = None) -> list[pa.StringArray]:
@@ -81,14 +71,9 @@ def score_all(
     saved: Saved | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Scored:
-    """Score distinct, sorted sentences.
+    """Score distinct, sorted sentences, and what is `asked` inside them, if anything.
 
-    Args:
-        scorer: Of the model.
-        sentences: What the model is given.
-        asked: What is asked inside them, if anything.
-        saved: Where parts are kept; None keeps none.
-        progress: Called with the numbers of sentences done and of all.
+    `progress` is called with the numbers of sentences done and of all.
     """
     parts: list[Part] = []
     n_done, n_resumed = 0, 0
@@ -130,11 +115,6 @@ _SHOWN = 5
 
 def lengths_of(scorer: Scorer, sentences: pa.StringArray, normalised: Normalised) -> pa.Table:
     """Count the tokens of sentences that have a log-probability.
-
-    Args:
-        scorer: Of the model.
-        sentences: What it reads.
-        normalised: What is needed; unigrams for `slor`.
 
     Returns:
         One row per sentence: `n_tokens`, at least 1, and, where there are unigrams, `unigram_logprob`, the

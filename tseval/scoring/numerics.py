@@ -1,21 +1,17 @@
 """Numerics that models and adapters share: devices, matrix products, output layers.
 
-Products of operands rounded to bfloat16, with sums and results in float32.
+Products of operands rounded to bfloat16 have sums and results in float32. PyTorch's own give their results in
+the type of the operands. Of a logit that leaves eight binary digits, three or four of them behind the point:
+probable words would tie, and log-probabilities be off by hundredths. The kernel that these products and
+PyTorch's attention are made of has float32 results. It belongs to PyTorch's C++ interface
+(`at::native::cpublas::brgemm` in ATen/native/CPUBlas.h) and has no name in Python. It multiplies blocks:
+which ones, and in how many threads, is left to the caller. Where the processor has no such instructions, the
+rounded operands are multiplied in float32, which holds products of two bfloat16 numbers exactly: the same
+results but for the order of sums, and no faster.
 
-PyTorch's own products give their results in the type of the operands. Of a logit that leaves eight binary
-digits, three or four of them behind the point: probable words would tie, and log-probabilities be off by
-hundredths. The kernel that these products and PyTorch's attention are made of has float32 results. It belongs
-to PyTorch's C++ interface (`at::native::cpublas::brgemm` in ATen/native/CPUBlas.h) and has no name in Python.
-It multiplies blocks: which ones, and in how many threads, is left to the caller.
-
-Where the processor has no such instructions, the rounded operands are multiplied in float32, which holds
-products of two bfloat16 numbers exactly: the same results but for the order of sums, and no faster.
-
-Matrix products of inference on a CPU, by the quicker of the two libraries that PyTorch comes with.
-
-PyTorch gives float32 products to MKL. With hundreds of rows and a large matrix, oneDNN, which it uses for
-the narrower types, was up to one and a half times as fast on an AMD processor, with two threads or one;
-`benchmarks/products.py` measures both. The numbers differ by rounding alone.
+Products of inference in float32 are given by PyTorch to MKL. With hundreds of rows and a large matrix,
+oneDNN, which it uses for the narrower types, was up to one and a half times as fast on an AMD processor, with
+two threads or one; `benchmarks/products.py` measures both. The numbers differ by rounding alone.
 """
 
 from __future__ import annotations
@@ -63,16 +59,7 @@ def multiplies_bfloat16() -> bool:
 
 
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Give x Wᵀ + b, as `torch.nn.functional.linear` does.
-
-    Args:
-        inputs: (..., columns).
-        weight: (outputs, columns).
-        bias: (outputs,), or None.
-
-    Returns:
-        (..., outputs).
-    """
+    """Give x Wᵀ + b, (..., outputs), as `torch.nn.functional.linear` does."""
     if not _suits(inputs, weight):
         return F.linear(inputs, weight, bias)
     # Its operator has no public name; torch's own compiler calls it as well.
@@ -97,11 +84,7 @@ def _suits(inputs: Tensor, weight: Tensor) -> bool:
 
 
 class Rerouted(TorchFunctionMode):
-    """Sends products that a model asks PyTorch for through another function.
-
-    Args:
-        multiply: As `linear`.
-    """
+    """Sends products that a model asks PyTorch for through another function, called as `linear` is."""
 
     def __init__(self, multiply: Callable[..., Tensor]) -> None:
         super().__init__()
@@ -125,11 +108,7 @@ class Rerouted(TorchFunctionMode):
 
 
 def fast_products(device: torch.device) -> AbstractContextManager[object]:
-    """Let all products of a model be made by `linear`, whatever modules it consists of.
-
-    Args:
-        device: Of the model; nothing changes but on a CPU.
-    """
+    """Let all products of a model on a CPU be made by `linear`, whatever modules it consists of."""
     return Rerouted(linear) if HAS_ONEDNN and device.type == "cpu" else nullcontext()
 
 
@@ -174,21 +153,18 @@ def has_fast_products(device: torch.device) -> bool:
 
 
 class NarrowMatrix:
-    """A matrix of numbers of 16 bits that rows are multiplied with, sums and results in float32.
+    """A matrix, (outputs, columns), of numbers of 16 bits; products have sums and results in float32.
 
-    Args:
-        weight: (outputs, columns), of any type of float. It is rounded to bfloat16; float16 stays as it is on
-            a GPU, and matrices there that are narrow already are not copied.
-
-    Attributes:
-        dtype: What operands are rounded to.
-        is_blocked: Whether the kernel of the CPU multiplies.
+    It is rounded to bfloat16; float16 stays as it is on a GPU, and matrices there that are narrow already are
+    not copied.
     """
 
     def __init__(self, weight: Tensor) -> None:
         self.shape = weight.shape
         fast, on_gpu = has_fast_products(weight.device), weight.device.type == "cuda"
+        # Whether the kernel of the CPU multiplies, or a GPU with float32 results.
         self.is_blocked, self._is_wide = fast and not on_gpu, fast and on_gpu
+        # What operands are rounded to.
         self.dtype = weight.dtype if self._is_wide and weight.dtype == torch.float16 else torch.bfloat16
         self._held = _blocks(weight) if self.is_blocked else weight.to(self.dtype)
 
@@ -198,16 +174,13 @@ class NarrowMatrix:
     def product(
         self, inputs: Tensor, bias: Tensor | None = None, first: int = 0, stop: int | None = None
     ) -> Tensor:
-        """Give x Wᵀ + b for outputs [first, stop) of W.
+        """Give x Wᵀ + b for outputs [first, stop) of W, (rows, stop - first) float32.
 
         Args:
             inputs: (rows, columns), narrow, or float32 to be rounded.
             bias: (stop - first,), float32, or None.
             first: A multiple of `BLOCK`.
             stop: None for all that follow.
-
-        Returns:
-            (rows, stop - first), float32.
         """
         stop = len(self) if stop is None else min(stop, len(self))
         inputs = inputs.to(self.dtype)
@@ -281,11 +254,10 @@ def _spans(rows: int) -> Iterator[tuple[int, int]]:
 
 
 class Bfloat16Products:
-    """Products of a model in bfloat16, for `rerouted`.
+    """Products of a model in bfloat16, for `Rerouted`.
 
-    Args:
-        weights: Matrices that stay as they are as long as the model; each is rounded once, when it is first
-            used. All others are rounded for each product.
+    Matrices among `weights` stay as they are as long as the model; each is rounded once, when it is first
+    used. All others are rounded for each product.
     """
 
     def __init__(self, weights: Iterable[Tensor]) -> None:
@@ -321,9 +293,7 @@ MOST_STEPS = 128
 def noise_limits(noise: np.ndarray, dtype: torch.dtype) -> np.ndarray:
     """Give the most that `LEVELS` of honest differences may be, in nats a token.
 
-    Args:
-        noise: Differences of two computations that are beyond doubt, (tokens,).
-        dtype: That products are rounded to.
+    `noise` is the difference of two computations that are beyond doubt, (tokens,), with products of `dtype`.
     """
     step = torch.finfo(dtype).eps
     measured = np.quantile(np.abs(noise), LEVELS).clip(max=MOST_STEPS * step)
@@ -381,7 +351,7 @@ def log_normaliser(hidden: Tensor, weight: Tensor | NarrowMatrix, bias: Tensor |
         hidden: Outputs of the last layer, (rows, hidden).
         weight: Output matrix, (vocabulary, hidden); each tile is brought to the type of `hidden`. With one in
             bfloat16 the operands are rounded, and nothing else.
-        bias: Output bias, (vocabulary,), or None.
+        bias: (vocabulary,), or None.
 
     Returns:
         (rows,), in the type of `hidden`.
@@ -394,13 +364,8 @@ def log_sums(
 ) -> tuple[Tensor, Tensor]:
     """Give the same logarithm, and that of the sum over parts of the vocabulary only.
 
-    A part costs one more product with exponentials that are there already.
-
-    Args:
-        hidden: As for `log_normaliser`.
-        weight: Likewise.
-        bias: Likewise.
-        parts: 1 where a word belongs to a part, else 0, (parts, vocabulary), in the type of `hidden`.
+    A part costs one more product with exponentials that are there already: `parts` is 1 where a word belongs
+    to it, else 0, (parts, vocabulary), in the type of `hidden`.
 
     Returns:
         (rows,), the same to the bit whatever the parts, and (rows, parts); in the type of `hidden`.

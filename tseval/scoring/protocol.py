@@ -1,19 +1,12 @@
 """What a model must offer, and what it gives, made sure of: finite numbers, as many as there should be.
 
-What a model gives, made sure of: numbers, as many as there should be, none of them above zero.
-
 Adapters are written by others. Whatever comes instead of log-probabilities ends in one message that names the
 model and the sentence, before anything is saved.
 """
 
 from __future__ import annotations
 
-from collections.abc import (
-    Iterable,
-    Mapping,
-    Set,
-    Sized,
-)
+from collections.abc import Iterable, Mapping, Set, Sized
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
@@ -112,15 +105,10 @@ class SentenceModel(Protocol):
     card: ModelCard
 
     def word_logprobs(self, sentences: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Score sentences.
+        """Give the natural-log probability of each word of every sentence given the words before it.
 
-        Args:
-            sentences: Tokenised text, words separated by single spaces, the final period included.
-
-        Returns:
-            For every sentence, the natural-log probability of each word given the words before it.
+        Sentences are tokenised text, words separated by single spaces, the final period included.
         """
-        ...
 
 
 @runtime_checkable
@@ -132,7 +120,6 @@ class ReportingModel(SentenceModel, Protocol):
 
         Two sentences of a contrast that look the same make it undecidable.
         """
-        ...
 
 
 @runtime_checkable
@@ -148,24 +135,15 @@ class RecurrentModel(Protocol):
     @property
     def row_bytes(self) -> int:
         """Memory that one row of a state takes."""
-        ...
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Bring sentences to the model's vocabulary."""
-        ...
 
     def start(self) -> PrefixState:
         """Give the state after the start symbol, one row."""
-        ...
 
     def advance(self, state: PrefixState, tokens: np.ndarray) -> PrefixState:
-        """Read one more word in every row.
-
-        Args:
-            state: One row for each prefix.
-            tokens: Word id for each row, (rows,) int64.
-        """
-        ...
+        """Read one more word in every row: `tokens`, (rows,) int64."""
 
     def logprobs(self, state: PrefixState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray | Tensor:
         """Give log-probabilities of next words, in nats; on a GPU a tensor may stay where it is.
@@ -176,9 +154,8 @@ class RecurrentModel(Protocol):
             tokens: Word ids, (words,) int64.
 
         Returns:
-            Natural-log probabilities, (words,) float32.
+            (words,) float32.
         """
-        ...
 
 
 @runtime_checkable
@@ -191,7 +168,6 @@ class ParticularModel(Protocol):
         Raises:
             ModelError: Names one of them, and what to give the model instead.
         """
-        ...
 
 
 @runtime_checkable
@@ -200,7 +176,6 @@ class BoundedModel(Protocol):
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
         """Tell which sentences are longer than the model reads, (sentences,) bool."""
-        ...
 
 
 @runtime_checkable
@@ -220,7 +195,6 @@ class WritingModel(Protocol):
 
         Words stay those of the tokens, and pieces belong to them; the card's protocol says `text: natural`.
         """
-        ...
 
 
 @runtime_checkable
@@ -238,23 +212,19 @@ class TokenModel(Protocol):
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Bring sentences to the model's vocabulary, with the number of pieces of each word."""
-        ...
 
     def token_texts(self, tokens: np.ndarray) -> list[str]:
         """Spell tokens for people to read, each by itself."""
-        ...
 
     def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
         """Score every token.
 
         Args:
-            encoded: As `encode` gives it.
             batch_tokens: Tokens to read at once, as far as one sentence allows.
 
         Returns:
             Natural-log probabilities, (tokens,) float32, and the number of contexts computed for them.
         """
-        ...
 
 
 @runtime_checkable
@@ -270,7 +240,6 @@ class CorrectingModel(TokenModel, Protocol):
             What `token_logprobs` gives, and between the two what is added to the sum over the tokens of each
             word, in nats, (words,); None where nothing is.
         """
-        ...
 
 
 @runtime_checkable
@@ -285,7 +254,6 @@ class TotalModel(Protocol):
 
     def sentence_logprobs(self, sentences: Sequence[str]) -> Sequence[float]:
         """Give the natural-log probability of each sentence, the sum over its words."""
-        ...
 
 
 # Models that score single words, and all models.
@@ -302,15 +270,7 @@ PROTOCOL_PARTS = {
 
 
 def refuse_no_model(candidate: object, what: str) -> None:
-    """Refuse an object that satisfies no protocol.
-
-    Args:
-        candidate: The object.
-        what: What to call it in the message.
-
-    Raises:
-        ModelError: Says what it lacks to be the model that it resembles most.
-    """
+    """Refuse an object of no protocol: say what it lacks to be the model that it resembles most."""
     if isinstance(candidate, type):
         raise ModelError(f"{what} is the class {candidate.__name__}, not a model: call it to make one")
     if isinstance(candidate, tuple(PROTOCOL_PARTS)):
@@ -334,16 +294,7 @@ USUAL = frozenset({float, int, np.float32, np.float64})
 
 
 def check_list(given: object, who: str, what: str) -> list[object]:
-    """Make a list of what should be one: a list, a tuple, an array of one dimension or more.
-
-    Args:
-        given: What the model gave.
-        who: The model's name.
-        what: What it was asked for, and of which sentence.
-
-    Raises:
-        ModelError: It is something else.
-    """
+    """Make a list of what should be one: a list, a tuple, an array of one dimension or more."""
     # A tensor may lie on a device or hang on a graph: whoever has one makes a list of it.
     is_tensor = type(given).__module__.partition(".")[0] == "torch"
     is_list = isinstance(given, Sized) and isinstance(given, Iterable) and not isinstance(given, NO_LISTS)
@@ -354,16 +305,7 @@ def check_list(given: object, who: str, what: str) -> list[object]:
 
 
 def as_numbers(given: object, who: str, what: str) -> np.ndarray:
-    """Make an array of what should be a list of numbers of any numeric type, (n,) float64.
-
-    Args:
-        given: What the model gave.
-        who: The model's name.
-        what: What it was asked for, and of which sentence.
-
-    Raises:
-        ModelError: It is no list, or something in it is no number.
-    """
+    """Make an array of what should be a list of numbers of any numeric type, (n,) float64."""
     if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind in "iuf":
         return given.astype(np.float64)
     values = check_list(given, who, what)
@@ -378,11 +320,7 @@ def as_numbers(given: object, who: str, what: str) -> np.ndarray:
 
 
 def as_array(given: object, n: int, who: str, what: str) -> np.ndarray:
-    """Make sure of an array of numbers, one for each of n words or tokens.
-
-    Raises:
-        ModelError: It is no such array, or of another length.
-    """
+    """Make sure of an array of numbers, one for each of n words or tokens."""
     if not isinstance(given, np.ndarray):
         raise ModelError(f"{who} gave {_kind(given)} instead of an array of {what}")
     if given.dtype.kind not in "iuf" or given.shape != (n,):
@@ -392,11 +330,7 @@ def as_array(given: object, n: int, who: str, what: str) -> np.ndarray:
 
 
 def refuse_misencoded(encoded: object, sentences: pa.StringArray, who: str) -> None:
-    """Refuse encoded sentences whose parts do not belong to the sentences, or to each other.
-
-    Raises:
-        ModelError: Says which, and names the first sentence.
-    """
+    """Refuse encoded sentences whose parts do not belong to the sentences, or to each other."""
     what = f"{len(sentences)} sentences, the first {quoted_text(sentences[0].as_py())}"
     if not isinstance(encoded, Encoded):
         raise ModelError(f"{who} gave {_kind(encoded)} instead of an Encoded for {what}")
@@ -414,11 +348,7 @@ def refuse_misencoded(encoded: object, sentences: pa.StringArray, who: str) -> N
 
 
 def refuse_above_zero(scored: pa.Table, who: str) -> None:
-    """Refuse scored sentences with a probability above 1.
-
-    Raises:
-        ModelError: Names the sentence.
-    """
+    """Refuse scored sentences with a probability above 1."""
     words: Any = scored["words"].combine_chunks()
     values = words.flatten()
     known = values if values.null_count < len(values) else scored["logprob"]
@@ -433,14 +363,7 @@ def refuse_above_zero(scored: pa.Table, who: str) -> None:
 def refuse_no_logprobs(logprobs: np.ndarray, counts: np.ndarray, sentences: pa.StringArray, who: str) -> None:
     """Refuse log-probabilities of tokens, (tokens,), that are not finite, or above zero.
 
-    Args:
-        logprobs: Of all tokens.
-        counts: Number of tokens of each sentence.
-        sentences: The sentences.
-        who: The model's name.
-
-    Raises:
-        ModelError: Names the sentence.
+    `counts` are the numbers of tokens of each sentence.
     """
     wrong = np.flatnonzero(~((logprobs <= ABOVE_ZERO) & np.isfinite(logprobs)))
     if not len(wrong):

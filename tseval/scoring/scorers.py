@@ -47,20 +47,12 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
     from tseval.questions.pairs import Asked, Asks
-    from tseval.scoring.protocol import (
-        Model,
-        ModelCard,
-        TotalModel,
-    )
+    from tseval.scoring.protocol import Model, ModelCard, TotalModel
     from tseval.scoring.trie import Trie
 
 
 def check_lengths(sentences: pa.StringArray) -> None:
-    """Refuse sentences that are whole texts: to score one would take minutes.
-
-    Raises:
-        LimitError: Names one of them by its beginning.
-    """
+    """Refuse sentences that are whole texts: to score one would take minutes."""
     lengths = pc.utf8_length(sentences)
     place = pc.index(pc.greater(lengths, pa.scalar(limits().sentence_chars)), pa.scalar(True)).as_py()
     if place >= 0:
@@ -71,10 +63,6 @@ def check_lengths(sentences: pa.StringArray) -> None:
 
 class Scorer(ABC):
     """Scores shards of sentences with one model; remembers how much fitted into memory.
-
-    Args:
-        model: What is scored with.
-        memory: How much is scored at once.
 
     Attributes:
         gives_words: Whether the log-probabilities of single words are known.
@@ -102,12 +90,7 @@ class Scorer(ABC):
         return [*self._noted, *self._memory.shortages]
 
     def check_sentences(self, sentences: pa.StringArray) -> None:
-        """Refuse sentences that are too long, or that the model does not read, before anything is scored.
-
-        Raises:
-            LimitError: One of them has more characters than are scored.
-            ModelError: Names one of them, and what to give the model instead.
-        """
+        """Refuse sentences that are too long, or that the model does not read, before anything is scored."""
         check_lengths(sentences)
         if self._particular is not None:
             self._particular.check_sentences(sentences)
@@ -147,9 +130,7 @@ class Scorer(ABC):
     def score_words(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray, np.ndarray | None]:
         """Score every token, as `score_tokens` does, and say what is missing to the words' log-probabilities.
 
-        Returns:
-            What `score_tokens` gives, and what is added to the sum over the tokens of each word, in nats,
-            (words,); None where nothing is.
+        That is added to the sum over the tokens of each word, in nats, (words,); None where nothing is.
         """
         return *self.score_tokens(sentences), None
 
@@ -178,13 +159,13 @@ class Scorer(ABC):
             "  Normalise by words: --normalise words."
         )
 
-    def token_keys(self, encoded: Encoded) -> list[str]:
-        """Name the tokens of encoded sentences as unigrams do: words as the model sees them, (tokens,)."""
+    def token_texts(self, encoded: Encoded) -> list[str]:
+        """Spell the tokens of encoded sentences for people to read, (tokens,): words as they are seen."""
         return [word for sentence in encoded.seen.to_pylist() for word in str(sentence).split(" ")]
 
-    def token_texts(self, encoded: Encoded) -> list[str]:
-        """Spell the tokens of encoded sentences for people to read, (tokens,)."""
-        return [word for sentence in encoded.seen.to_pylist() for word in str(sentence).split(" ")]
+    def token_keys(self, encoded: Encoded) -> list[str]:
+        """Name the tokens of encoded sentences as unigrams do, (tokens,)."""
+        return self.token_texts(encoded)
 
     def answer(self, sentences: pa.StringArray, asked: Asked) -> pa.Table:
         """Score one shard of distinct, sorted sentences, and ask what is asked inside them.
@@ -212,9 +193,6 @@ def ask(
     """Score every node of a trie, and find out what is asked after its contexts.
 
     Args:
-        model: Advanced once for each context.
-        trie: Of the encoded sentences.
-        asks: What can be asked.
         asked: For every node, what is asked after its context, -1 for nothing, (nodes,); never two different
             things after the same context.
 
@@ -240,25 +218,10 @@ def ask(
     return logprobs, right, wrong
 
 
-def refuse_unknown(model: RecurrentModel, symbols: Sequence[str]) -> None:
-    """Refuse to ask a model about symbols that it does not know."""
-    encoded = model.encode(pa.array(symbols, pa.string()))
-    unknown = [symbol for symbol, n in zip(symbols, encoded.n_unknown, strict=True) if n]
-    if unknown:
-        shown = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
-        raise ModelError(
-            f"{model.card.name} does not know the symbols {shown}, so it cannot choose among them.\n"
-            "  Take a model that was trained on strings of this language."
-        )
-
-
 def refuse_infinite(sentences: pa.StringArray, asked: Sequence[np.ndarray], answers: np.ndarray) -> None:
-    """Refuse answers that are not finite: comparing them would decide nothing.
+    """Refuse answers, (words,), that are not finite: comparing them would decide nothing.
 
-    Args:
-        sentences: The sentences.
-        asked: For each sentence, what is asked before each word, -1 for nothing, (words,).
-        answers: A number for every word of every sentence, (words,).
+    `asked` holds for each sentence what is asked before each word, -1 for nothing, (words,).
     """
     wrong = np.flatnonzero((np.concatenate(asked) >= 0) & ~np.isfinite(answers))
     if len(wrong):
@@ -267,6 +230,12 @@ def refuse_infinite(sentences: pa.StringArray, asked: Sequence[np.ndarray], answ
         raise ModelError(
             f"the model gives {answers[wrong[0]]} to what it should choose within {sentence!r}: not finite"
         )
+
+
+def _encoded_by(model: RecurrentModel | TokenModel, sentences: pa.StringArray) -> Encoded:
+    encoded = model.encode(sentences)
+    refuse_misencoded(encoded, sentences, model.card.name)
+    return encoded
 
 
 # Memory for the states of two neighbouring levels of a trie.
@@ -293,7 +262,14 @@ class RecurrentScorer(Scorer):
 
     def check_symbols(self, asks: Asks) -> None:
         """Refuse symbols that the model does not know."""
-        refuse_unknown(self._model, asks.symbols)
+        encoded = self._model.encode(pa.array(asks.symbols, pa.string()))
+        unknown = [symbol for symbol, n in zip(asks.symbols, encoded.n_unknown, strict=True) if n]
+        if unknown:
+            listed = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+            raise ModelError(
+                f"{self.card.name} does not know the symbols {listed}, so it cannot choose among them.\n"
+                "  Take a model that was trained on strings of this language."
+            )
 
     @torch.inference_mode()
     def answer(self, sentences: pa.StringArray, asked: Asked) -> pa.Table:
@@ -317,16 +293,12 @@ class RecurrentScorer(Scorer):
         return table
 
     def _encode(self, sentences: pa.StringArray) -> Encoded:
-        encoded = self._model.encode(sentences)
-        refuse_misencoded(encoded, sentences, self.card.name)
-        return encoded
+        return _encoded_by(self._model, sentences)
 
     def _by_tries(self, encoded: Encoded, score: Callable[[Trie, slice], np.ndarray]) -> np.ndarray:
         """Score the nodes of a trie for each part that fits into memory; give what words get, (words, ...).
 
-        Args:
-            encoded: The sentences.
-            score: Gives a number, or several, for each node of a trie, told which words it is made of.
+        `score` gives a number, or several, for each node of a trie, told which words it is made of.
         """
         starts = np.concatenate(([0], np.cumsum(encoded.lengths)))
 
@@ -355,8 +327,8 @@ class SentenceScorer(Scorer):
     def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
         """Give the model sentences sorted by length; the tokens are words."""
         refuse_empty(sentences)
-        texts = [str(text) for text in sentences.to_pylist()]
-        lengths = np.array([len(text.split()) for text in texts], dtype=np.int64)
+        encoded, texts = self._encode(sentences), [str(text) for text in sentences.to_pylist()]
+        lengths = encoded.lengths
         order = np.argsort(lengths, kind="stable")
 
         def part(start: int, stop: int) -> np.ndarray:
@@ -365,9 +337,7 @@ class SentenceScorer(Scorer):
         by_length = self._memory.in_parts(len(texts), part)
         self.n_contexts += len(by_length)
         rows = np.split(by_length, np.cumsum(lengths[order])[:-1])
-        words = np.concatenate([rows[i] for i in np.argsort(order)])
-        seen, n_unknown = self._seen(sentences, texts)
-        return Encoded(seen, np.empty(0), lengths, n_unknown), words
+        return encoded, np.concatenate([rows[i] for i in np.argsort(order)])
 
     def _encode(self, sentences: pa.StringArray) -> Encoded:
         """Give the words; they are the tokens."""
@@ -414,9 +384,7 @@ class SentenceScorer(Scorer):
 class TokenScorer(Scorer):
     """Scores with a model that splits words into pieces and reads batches of tokens.
 
-    Args:
-        model: What is scored with.
-        words: Whether single words matter: then they are corrected, if the model says by how much.
+    Where single `words` matter they are corrected, if the model says by how much.
     """
 
     def __init__(self, model: TokenModel, words: bool) -> None:
@@ -428,16 +396,11 @@ class TokenScorer(Scorer):
     def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
         """Let the model score a shard in batches small enough for memory."""
         encoded = self.encoded(sentences)
-        given: object = self._memory.whole(lambda size: self._model.token_logprobs(encoded, size))
-        match given:
+        found: object = self._memory.whole(lambda size: self._model.token_logprobs(encoded, size))
+        match found:
             case (logprobs, int() | np.integer() as n_contexts):
-                self.n_contexts += int(n_contexts)
-                what = f"log-probabilities of the tokens of {_named(sentences)}"
-                return encoded, as_array(logprobs, len(encoded.tokens), self.card.name, what)
-        raise ModelError(
-            f"{self.card.name} gave no pair of log-probabilities and a number of contexts for "
-            f"{_named(sentences)}"
-        )
+                return encoded, self._checked(logprobs, encoded, int(n_contexts), sentences)
+        raise self._gave_no("pair of log-probabilities and a number of contexts", sentences)
 
     @torch.inference_mode()
     def score_words(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray, np.ndarray | None]:
@@ -446,28 +409,29 @@ class TokenScorer(Scorer):
         if model is None:
             return super().score_words(sentences)
         encoded = self.encoded(sentences)
-        given: object = self._memory.whole(lambda size: model.corrected_logprobs(encoded, size))
-        match given:
+        found: object = self._memory.whole(lambda size: model.corrected_logprobs(encoded, size))
+        match found:
             case (logprobs, corrections, int() | np.integer() as n_contexts):
-                self.n_contexts += int(n_contexts)
-                what, who = f"log-probabilities of the tokens of {_named(sentences)}", self.card.name
-                tokens = as_array(logprobs, len(encoded.tokens), who, what)
+                tokens = self._checked(logprobs, encoded, int(n_contexts), sentences)
                 if corrections is not None:
-                    n_words = int(encoded.lengths.sum())
-                    corrections = as_array(
-                        corrections, n_words, who, f"corrections of the words of {_named(sentences)}"
-                    )
+                    what = f"corrections of the words of {_named(sentences)}"
+                    corrections = as_array(corrections, int(encoded.lengths.sum()), self.card.name, what)
                 return encoded, tokens, corrections
-        raise ModelError(
-            f"{self.card.name} gave no log-probabilities, corrections and number of contexts for "
-            f"{_named(sentences)}"
-        )
+        raise self._gave_no("log-probabilities, corrections and number of contexts", sentences)
+
+    def _checked(
+        self, logprobs: object, encoded: Encoded, n_contexts: int, sentences: pa.StringArray
+    ) -> np.ndarray:
+        self.n_contexts += n_contexts
+        what = f"log-probabilities of the tokens of {_named(sentences)}"
+        return as_array(logprobs, len(encoded.tokens), self.card.name, what)
+
+    def _gave_no(self, what: str, sentences: pa.StringArray) -> ModelError:
+        return ModelError(f"{self.card.name} gave no {what} for {_named(sentences)}")
 
     def _encode(self, sentences: pa.StringArray) -> Encoded:
         refuse_empty(sentences)
-        encoded = self._model.encode(sentences)
-        refuse_misencoded(encoded, sentences, self.card.name)
-        return encoded
+        return _encoded_by(self._model, sentences)
 
     def token_keys(self, encoded: Encoded) -> list[str]:
         """Name the pieces by their numbers: what two pieces are spelt like may be the same."""
@@ -514,17 +478,12 @@ class TotalScorer(Scorer):
         raise ModelError(f"{self.card.name} gives one number for a sentence, and nothing of its words")
 
 
-__all__ = ["Scorer", "scorer_for"]
-
-
 def scorer_for(model: object, *, words: bool = False) -> Scorer:
     """Give the scorer of a model, the one of the richest protocol that it offers.
 
-    Args:
-        model: Satisfies a protocol of `tseval.scoring.protocol`.
-        words: Whether single words matter. Where a model splits words into pieces, the numbers of words are
-            then probabilities, at the cost of a little more computing; else they are sums over pieces, which
-            is all that whole sentences need.
+    Where single `words` matter and a model splits them into pieces, the numbers of words are probabilities,
+    at the cost of a little more computing; else they are sums over pieces, which is all that whole sentences
+    need.
     """
     if isinstance(model, RecurrentModel):
         return RecurrentScorer(model)

@@ -19,7 +19,7 @@ from tseval.scoring.scorers import check_lengths, scorer_for
 from tseval.scoring.trie import pieces_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tseval.scoring.protocol import Encoded, Model
     from tseval.scoring.scorers import Scorer
@@ -107,7 +107,7 @@ def _found(
 
 def _tokens(scorer: Scorer, sentences: pa.StringArray) -> Iterator[list[Token]]:
     """Score some sentences, and gather the tokens of each."""
-    yield from _gathered(scorer, sentences, *scorer.score_tokens(sentences))
+    return _gathered(scorer, sentences, *scorer.score_tokens(sentences))
 
 
 def _words(scorer: Scorer, sentences: pa.StringArray) -> Iterator[list[Token]]:
@@ -162,20 +162,28 @@ def bits(nats: float) -> float:
 
 def as_rows(names: Sequence[str | int], sentences: Sequence[Sequence[Token]], form: str) -> str:
     """Write one row per token, as `tsv` with a header or as `jsonl`; unknown surprisal is empty, or null."""
+    rows = (
+        (name, token.word, token.text, token.token, *_nats_and_bits(token.surprisal))
+        for name, tokens in zip(names, sentences, strict=True)
+        for token in tokens
+    )
+    return _written(SURPRISAL_COLUMNS, rows, form)
+
+
+def _nats_and_bits(nats: float | None) -> tuple[float | None, float | None]:
+    return nats, None if nats is None else bits(nats)
+
+
+def _written(columns: Sequence[str], rows: Iterable[Sequence[object]], form: str) -> str:
+    """Write rows as `tsv`, texts in it made plain, or as `jsonl`."""
+    if form == "jsonl":
+        objects = (dict(zip(columns, row, strict=True)) for row in rows)
+        return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in objects)
     out = io.StringIO()
     writer = csv.writer(out, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None)
-    if form == "tsv":
-        writer.writerow(SURPRISAL_COLUMNS)
-    for name, tokens in zip(names, sentences, strict=True):
-        for token in tokens:
-            nats = token.surprisal
-            values = (name, token.word, token.text, token.token, nats, None if nats is None else bits(nats))
-            if form == "jsonl":
-                out.write(
-                    json.dumps(dict(zip(SURPRISAL_COLUMNS, values, strict=True)), ensure_ascii=False) + "\n"
-                )
-            else:
-                writer.writerow(plain(value) if isinstance(value, str) else value for value in values)
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow(plain(value) if isinstance(value, str) else value for value in row)
     return out.getvalue()
 
 
@@ -193,21 +201,14 @@ def as_table(
         sentences: Words of the sentence of each row.
         form: `tsv` or `jsonl`.
     """
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None)
-    if form == "tsv":
-        writer.writerow(TABLE_COLUMNS)
+    written = []
     for (row, what, before, length), words in zip(rows, sentences, strict=True):
         own = words[before : before + length]
         known = [word.surprisal for word in own if word.surprisal is not None]
         nats = float(np.sum(known)) if len(known) == len(own) else None
-        text = " ".join(word.text for word in own)
-        values = (row, plain(what), before + 1, plain(text), nats, None if nats is None else bits(nats))
-        if form == "jsonl":
-            out.write(json.dumps(dict(zip(TABLE_COLUMNS, values, strict=True)), ensure_ascii=False) + "\n")
-        else:
-            writer.writerow(values)
-    return out.getvalue()
+        text = plain(" ".join(word.text for word in own))
+        written.append((row, plain(what), before + 1, text, *_nats_and_bits(nats)))
+    return _written(TABLE_COLUMNS, written, form)
 
 
 def as_picture(sentences: Sequence[Sequence[Token]]) -> str:

@@ -1,6 +1,4 @@
-"""Distinct prefixes, packed for a model; scored sentences as rows.
-
-Lay the contexts of a trie out in rows that a transformer can read at once.
+"""Distinct prefixes as a trie, and packed for a transformer; scored sentences as rows.
 
 A context is a prefix that is continued. In preorder, each followed by all that it begins, the
 contexts below any one of them are a contiguous range of numbers: context k is a beginning of context j
@@ -26,11 +24,7 @@ from torch import Tensor
 
 from tseval.errors import ModelError
 from tseval.scoring.numerics import empty_caches, on_device, out_of_memory
-from tseval.scoring.protocol import (
-    Encoded,
-    as_array,
-    not_finite,
-)
+from tseval.scoring.protocol import Encoded, as_array, not_finite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,25 +66,22 @@ def rows_of_words(
     first one begins, which is no part of its probability. What they were added to stands beside the words, as
     `pieces`.
     """
-    starts = np.concatenate(([0], np.cumsum(encoded.lengths)))[:-1]
-    sums = np.add.reduceat(words.astype(np.float64), starts) if len(words) else np.empty(0)
+    ends = np.cumsum(encoded.lengths)
+    sums = np.add.reduceat(words.astype(np.float64), ends - encoded.lengths) if len(words) else np.empty(0)
     if corrections is None:
         return rows_of_sums(sentences, encoded, pa.array(words, pa.float32()), sums, who)
     corrected = (words + corrections).astype(np.float32)
-    refuse_infinite_words(corrected, encoded.lengths, sentences, who)
-    table = rows_of_sums(sentences, encoded, pa.array(corrected, pa.float32()), sums, who)
-    offsets = pa.array(np.concatenate(([0], np.cumsum(encoded.lengths))), pa.int32())
-    return table.append_column("pieces", pa.ListArray.from_arrays(offsets, pa.array(words, pa.float32())))
-
-
-def refuse_infinite_words(
-    words: np.ndarray, lengths: np.ndarray, sentences: pa.StringArray, who: str
-) -> None:
-    """Refuse corrected words that are not finite."""
-    wrong = np.flatnonzero(~np.isfinite(words))
+    wrong = np.flatnonzero(~np.isfinite(corrected))
     if len(wrong):
-        row = int(np.searchsorted(np.cumsum(lengths), wrong[0], side="right"))
-        raise not_finite(float(words[wrong[0]]), sentences[row].as_py(), who)
+        row = int(np.searchsorted(ends, wrong[0], side="right"))
+        raise not_finite(float(corrected[wrong[0]]), sentences[row].as_py(), who)
+    table = rows_of_sums(sentences, encoded, pa.array(corrected, pa.float32()), sums, who)
+    pieces = pa.ListArray.from_arrays(_offsets(encoded), pa.array(words, pa.float32()))
+    return table.append_column("pieces", pieces)
+
+
+def _offsets(encoded: Encoded) -> pa.Int32Array:
+    return pa.array(np.concatenate(([0], np.cumsum(encoded.lengths))), pa.int32())
 
 
 def rows_of_sums(
@@ -100,13 +91,12 @@ def rows_of_sums(
     if not np.isfinite(sums).all():
         row = int(np.flatnonzero(~np.isfinite(sums))[0])
         raise not_finite(float(sums[row]), sentences[row].as_py(), who)
-    offsets = np.concatenate(([0], np.cumsum(encoded.lengths)))
     return pa.table(
         {
             "sentence": sentences,
             "seen": encoded.seen,
             "logprob": pa.array(sums, pa.float64()),
-            "words": pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), words),
+            "words": pa.ListArray.from_arrays(_offsets(encoded), words),
             "n_unknown": pa.array(encoded.n_unknown, pa.int32()),
         }
     )
@@ -122,19 +112,11 @@ T = TypeVar("T")
 
 
 class Memory:
-    """Remembers the size of batch that fitted.
-
-    Args:
-        at_once: What to begin with.
-        unit: What is counted, for the warnings: `sentences` or `tokens`.
-
-    Attributes:
-        shortages: A line for each time that memory did not suffice.
-    """
+    """Remembers the size of batch that fitted; `unit` is what is counted, for the warnings."""
 
     def __init__(self, at_once: int, unit: str) -> None:
         self.at_once, self.unit = at_once, unit
-        self.shortages: list[str] = []
+        self.shortages: list[str] = []  # a line for each time that memory did not suffice
 
     def whole(self, score: Callable[[int], T]) -> T:
         """Call a function with the size of its batches, until they are small enough."""
@@ -171,32 +153,22 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """All distinct prefixes of one length.
+    """All distinct prefixes of one length."""
 
-    Attributes:
-        tokens: Last word of each prefix, (nodes,) int64.
-        parents: Position of the prefix without its last word in the level before, ascending, (nodes,) int64.
-        inner: Positions of the prefixes that go on, ascending, (inner,) int64. Only these are contexts:
-            the model never reads the last word of a sentence that no other sentence continues.
-    """
-
-    tokens: np.ndarray
+    tokens: np.ndarray  # last word of each prefix, (nodes,) int64
+    # position of the prefix without its last word in the level before, ascending, (nodes,) int64
     parents: np.ndarray
+    # Positions of the prefixes that go on, ascending, (inner,) int64. Only these are contexts: the model
+    # never reads the last word of a sentence that no other sentence continues.
     inner: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
 class Trie:
-    """Distinct prefixes of encoded sentences.
+    """Distinct prefixes of encoded sentences."""
 
-    Attributes:
-        levels: Prefixes of length 1, 2, ... up to the longest sentence.
-        paths: Node of every word of every sentence, counted through all levels, sentences one after
-            the other, (words,) int64.
-    """
-
-    levels: tuple[Level, ...]
-    paths: np.ndarray
+    levels: tuple[Level, ...]  # prefixes of length 1, 2, ... up to the longest sentence
+    paths: np.ndarray  # node of every word of every sentence, counted through all levels, (words,) int64
 
     @property
     def n_contexts(self) -> int:
@@ -240,28 +212,19 @@ CONTEXTS_AT_ONCE, CONTEXTS_ON_ACCELERATOR = 1_000, 16_384
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Some contexts of one length, and the words that follow them.
+    """Some contexts of one length, and the words that follow them."""
 
-    Attributes:
-        state: The model's state after each context, one row a context.
-        rows: Which context each following word belongs to, ascending; every context has one, (words,).
-        nodes: Nodes of the trie that the words are, counted through all levels.
-        tokens: The words' ids, (words,).
-    """
-
-    state: PrefixState
+    state: PrefixState  # the model's state after each context, one row a context
+    # which context each following word belongs to, ascending; every context has one, (words,)
     rows: np.ndarray
-    nodes: slice
-    tokens: np.ndarray
+    nodes: slice  # nodes of the trie that the words are, counted through all levels
+    tokens: np.ndarray  # ids of the words, (words,)
 
 
 def visit(model: RecurrentModel, trie: Trie, block: int | None = None) -> Iterator[Visit]:
     """Go through all contexts, the empty one first, then level by level.
 
-    Args:
-        model: Advanced once for each context.
-        trie: Of the encoded sentences.
-        block: Contexts at a time; None for what suits the device of the states.
+    So many are advanced at a time as `block` says, or as suit the device of the states.
     """
     state = model.start()
     at_once = CONTEXTS_AT_ONCE if state[0].device.type == "cpu" else CONTEXTS_ON_ACCELERATOR
@@ -335,31 +298,18 @@ PADDING = -1
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """The contexts of a trie in preorder, and the tokens that follow them.
+    """The contexts of a trie in preorder, and the tokens that follow them."""
 
-    Attributes:
-        tokens: Last token of each context, (contexts,) int64.
-        parents: Number of the context without its last token, -1 for a first one, (contexts,) int64.
-        depths: Tokens before the last one: its position, (contexts,) int64.
-        ends: Number after the last context that it begins, (contexts,) int64.
-        followed: Context that each target follows, ascending, (targets,) int64.
-        targets: Token that follows, (targets,) int64.
-        nodes: Node of the trie that the target is, (targets,) int64.
-    """
-
-    tokens: np.ndarray
-    parents: np.ndarray
-    depths: np.ndarray
-    ends: np.ndarray
-    followed: np.ndarray
-    targets: np.ndarray
-    nodes: np.ndarray
+    tokens: np.ndarray  # last token of each context, (contexts,) int64
+    parents: np.ndarray  # number of the context without its last token, -1 for a first one, (contexts,) int64
+    depths: np.ndarray  # tokens before the last one: its position, (contexts,) int64
+    ends: np.ndarray  # number after the last context that it begins, (contexts,) int64
+    followed: np.ndarray  # context that each target follows, ascending, (targets,) int64
+    targets: np.ndarray  # token that follows, (targets,) int64
+    nodes: np.ndarray  # node of the trie that the target is, (targets,) int64
 
     def targets_of(self, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Find what follows some contexts.
-
-        Args:
-            contexts: Numbers of contexts, each once, (some,) int64.
+        """Find what follows some contexts, each once.
 
         Returns:
             For each target its position in `contexts`, ascending, and its position in `targets`.
@@ -372,24 +322,17 @@ class Contexts:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows to be read at once.
+    """Rows to be read at once."""
 
-    Attributes:
-        contexts: Number of the context at each place, `PADDING` for none, (rows, width) int64.
-        asked: Where the output is needed: every context is asked for once, (rows, width) bool.
-    """
-
-    contexts: np.ndarray
-    asked: np.ndarray
+    contexts: np.ndarray  # number of the context at each place, `PADDING` for none, (rows, width) int64
+    asked: np.ndarray  # where the output is needed: every context is asked for once, (rows, width) bool
 
 
 def contexts_of(trie: Trie, start: int | None) -> Contexts:
     """Bring the contexts of a trie into preorder.
 
-    Args:
-        trie: Distinct prefixes.
-        start: Token that stands before every sentence and is the first context; None for none. Then
-            first tokens follow nothing, and are no targets.
+    A `start` that stands before every sentence is the first context; without one first tokens follow nothing,
+    and are no targets.
     """
     levels, base = trie.levels, 0 if start is None else 1
     # Position of each inner node's parent among the inner nodes of the level before.
@@ -417,11 +360,7 @@ def contexts_of(trie: Trie, start: int | None) -> Contexts:
 
 
 def _preorder(above: list[np.ndarray], base: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Give nodes their numbers in preorder, from the positions of their parents (ascending).
-
-    Returns:
-        For each level, the numbers of its nodes, and those after their last descendants.
-    """
+    """Give the numbers of each level's nodes in preorder, and those after their last descendants."""
     sizes = [np.ones(len(parents), dtype=np.int64) for parents in above]
     for depth in range(len(above) - 1, 0, -1):
         np.add.at(sizes[depth - 1], above[depth], sizes[depth])
@@ -439,12 +378,8 @@ def _preorder(above: list[np.ndarray], base: int) -> tuple[list[np.ndarray], lis
 def packed_batches(contexts: Contexts, width: int, batch_tokens: int) -> Iterator[Batch]:
     """Cut the preorder into rows, each begun by the path to its first context.
 
-    Everything a context may attend to, its beginnings, then stands in its row: on the path or behind it.
-
-    Args:
-        contexts: What to read.
-        width: Contexts in a row; at least twice the longest path is used.
-        batch_tokens: Contexts in a batch; at least one row is used.
+    Everything a context may attend to, its beginnings, then stands in its row: on the path or behind it. A
+    row is `width` contexts, at least twice the longest path; a batch `batch_tokens`, at least one row.
     """
     if not len(contexts.tokens):
         return
@@ -474,8 +409,7 @@ def packed_batches(contexts: Contexts, width: int, batch_tokens: int) -> Iterato
 def attends(contexts: Contexts, batch: Batch, device: torch.device) -> Tensor:
     """Tell which places each place of a row may attend to: its beginnings and itself.
 
-    Returns:
-        (rows, width, width) bool, on the device: row, from, to. Padding attends to itself alone.
+    (rows, width, width) bool, on the device: row, from, to. Padding attends to itself alone.
     """
     numbers = on_device(batch.contexts, device)
     ends = on_device(np.where(batch.contexts == PADDING, PADDING, contexts.ends[batch.contexts]), device)
@@ -487,9 +421,7 @@ def attends(contexts: Contexts, batch: Batch, device: torch.device) -> Tensor:
 def path_batches(contexts: Contexts, batch_tokens: int) -> Iterator[Batch]:
     """Give the path to every last context as a row; a batch holds rows of one length, and no padding.
 
-    Args:
-        contexts: What to read.
-        batch_tokens: Contexts in a batch; at least one row is used.
+    It is `batch_tokens` contexts, at least one row.
     """
     last = np.flatnonzero(contexts.ends == np.arange(len(contexts.ends)) + 1)
     # A context is asked for in the first path that holds it.

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tseval.errors import ModelError, suggest
-from tseval.models.cells.window import read_window
+from tseval.models.cells.window import Gradients, read_window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,23 +31,17 @@ class Cell(nn.Module):
     vocabulary item), `step` combines that contribution with the previous state.
 
     What can be chosen about a cell besides its sizes are the keyword-only arguments of its constructor.
-
-    Attributes:
-        name: What `--arch` calls it; a class without a name of its own is a base of others.
-        n_states: Number of tensors that make up the state; the first is the output.
-        costly_projection: Whether `project` costs so much that a language model should project each
-            distinct word of a window only once. Dropout then drops the same of a word wherever it stands
-            in a window.
-        later_options: Options that the cell got when there were checkpoints of it. At their default they
-            leave no trace in a model's sizes, so that fingerprints and resume files stay what they were.
-        kernels: What a training on a GPU advances by, word by word; None for plain operations.
     """
 
-    name: ClassVar[str]
-    n_states: ClassVar[int] = 1
+    name: ClassVar[str]  # what `--arch` calls it; a class without a name of its own is a base of others
+    n_states: ClassVar[int] = 1  # tensors that make up the state; the first is the output
+    # Whether `project` costs so much that a language model should project each distinct word of a window only
+    # once. Dropout then drops the same of a word wherever it stands in a window.
     costly_projection: ClassVar[bool] = False
+    # Options that the cell got when there were checkpoints of it. At their default they leave no trace in a
+    # model's sizes, so that fingerprints and resume files stay what they were.
     later_options: ClassVar[tuple[str, ...]] = ()
-    kernels: Kernels | None = None
+    kernels: Kernels | None = None  # what a training on a GPU advances by, if not by plain operations
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -59,13 +53,9 @@ class Cell(nn.Module):
         return {}
 
     def watched_words(self, projected: Tensor) -> Mapping[str, Tensor]:
-        """Give what is like `watched` but depends on the words of a window: a value for each of them.
+        """Give what is like `watched` but depends on the words of a window: by name, (time, batch, 1).
 
-        Args:
-            projected: What `project` gave for the window, (time, batch, ...).
-
-        Returns:
-            By name, (time, batch, 1) each.
+        `projected` is what `project` gave for the window, (time, batch, ...).
         """
         return {}
 
@@ -88,10 +78,7 @@ class Cell(nn.Module):
 
         Args:
             projected: What `project` gave for the word, (batch, gates * hidden).
-            state: Previous state, each (batch, hidden).
-
-        Returns:
-            Next state, each (batch, hidden).
+            state: The previous one, each tensor (batch, hidden), as of the next.
         """
         raise NotImplementedError
 
@@ -100,7 +87,7 @@ class Cell(nn.Module):
 
         Args:
             projected: What `project` gave for the window, (time, batch, gates * hidden).
-            state: State before the window, each (batch, hidden).
+            state: Before the window, each tensor (batch, hidden).
 
         Returns:
             Outputs, (time, batch, hidden), and the state after the window.
@@ -117,7 +104,6 @@ class Cell(nn.Module):
         Args:
             projected: What `project` gave for each distinct word, (distinct, ...).
             which: The distinct word at each place of the window, (time, batch).
-            state: State before the window, each (batch, hidden).
         """
         outputs = []
         table = projected.flatten(1)
@@ -134,12 +120,8 @@ class Cell(nn.Module):
 class AdditiveCell(Cell):
     """A cell that sees word and state only as a sum, the drive: W h_{t-1} + U x_t + b.
 
-    A subclass gives W and what becomes of the drive; the input weights U and the bias b are here.
-
-    Args:
-        input_size: Width of a word vector.
-        hidden_size: Width of the state.
-        drive_size: Width of the drive, `hidden_size` for each gate.
+    A subclass gives W and what becomes of the drive; the input weights U and the bias b are here. The drive
+    is `hidden_size` wide for each gate.
     """
 
     def __init__(self, input_size: int, hidden_size: int, drive_size: int) -> None:
@@ -164,9 +146,7 @@ class AdditiveCell(Cell):
         """Parameters that `update` may read; see `Recurrence`. A cell that reads fewer had better say so."""
         return [parameter for name, parameter in self.named_parameters() if not name.startswith("input.")]
 
-    def update_backward(
-        self, drive: Tensor, before: State, _: State, slopes: State, /
-    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+    def update_backward(self, drive: Tensor, before: State, _: State, slopes: State, /) -> Gradients:
         """Carry the gradient back through one `update`; see `Recurrence`.
 
         Here autograd does it, which computes the update once more: a cell that draws at random must give its
@@ -241,9 +221,7 @@ class FusedCell(Cell):
         """Turn the drive into the next state; see `Recurrence`."""
         raise NotImplementedError
 
-    def update_backward(
-        self, drive: Tensor, before: State, after: State, slopes: State, /
-    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+    def update_backward(self, drive: Tensor, before: State, after: State, slopes: State, /) -> Gradients:
         """Carry the gradient back through one `update`; see `Recurrence`."""
         raise NotImplementedError
 

@@ -13,12 +13,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tseval.models.cells.cell import AdditiveCell, State, recurrent_matrix, require
-from tseval.models.cells.window import aten, tanh_
+from tseval.models.cells.window import Gradients, aten, tanh_
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    from torch import Tensor
 
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
@@ -44,8 +42,6 @@ class DecayCell(AdditiveCell):
     h_t = f(α h_{t-1} + (1 - α) c_t)
 
     Args:
-        input_size: Width of a word vector.
-        hidden_size: Width of the state.
         initial_alpha: α before training.
         alpha_bound: `sigmoid`: α = σ(a) with a learned; `none`: α itself is learned, without bounds.
         activation: f, `tanh` for language models, `relu` for classifiers.
@@ -54,6 +50,8 @@ class DecayCell(AdditiveCell):
     α = σ(0.8) = 0.69 and their number-prediction programs learn α without a sigmoid; both are options,
     the default is what the paper says.
     """
+
+    has_recurrent = True
 
     def __init__(
         self,
@@ -75,10 +73,12 @@ class DecayCell(AdditiveCell):
         else:
             require("initial_alpha", initial_alpha, math.isfinite(initial_alpha), "finite")
         self.decay = nn.Parameter(torch.tensor(logit(initial_alpha) if self.bounded else initial_alpha))
-        self.add_recurrent()
+        if self.has_recurrent:
+            self.recurrent = recurrent_matrix(hidden_size, hidden_size)
 
-    def add_recurrent(self) -> None:
-        """Add the recurrent weights, if the variant has any; the constructor calls this once."""
+    def recurrent_weight(self) -> Tensor | None:
+        """W, (hidden, hidden)."""
+        return self.recurrent
 
     @property
     def alpha(self) -> Tensor:
@@ -109,9 +109,7 @@ class DecayCell(AdditiveCell):
         """What α comes from."""
         return (self.decay,)
 
-    def update_backward(
-        self, drive: Tensor, before: State, after: State, slopes: State, /
-    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+    def update_backward(self, drive: Tensor, before: State, after: State, slopes: State, /) -> Gradients:
         """Carry the gradient back through one `update`; see `Recurrence`."""
         alpha = self.alpha
         slope = self.activation_backward(slopes[0], after[0])
@@ -172,15 +170,7 @@ class DecayRNN(DecayCell):
     c_t = (ReLU(W) D) h_{t-1} + U x_t + b
     h_t = f(α h_{t-1} + (1 - α) c_t)
 
-    Source: Bhatt et al. 2020, section 4.
-
-    Args:
-        input_size: Width of a word vector.
-        hidden_size: Width of the state.
-        initial_alpha: See `DecayCell`.
-        alpha_bound: See `DecayCell`.
-        activation: See `DecayCell`.
-        inhibitory: Which units inhibit; see `dale_signs`.
+    Source: Bhatt et al. 2020, section 4. See `DecayCell` for α and f, `dale_signs` for which units inhibit.
     """
 
     name = "drnn"
@@ -207,10 +197,6 @@ class DecayRNN(DecayCell):
         # Derived from the options and the size, so it is no part of a checkpoint.
         self.register_buffer("signs", dale_signs(hidden_size, inhibitory), persistent=False)
 
-    def add_recurrent(self) -> None:
-        """Add W."""
-        self.recurrent = recurrent_matrix(self.hidden_size, self.hidden_size)
-
     def recurrent_weight(self) -> Tensor:
         """ReLU(W) D, (hidden, hidden)."""
         return self.recurrent.relu() * self.signs
@@ -227,14 +213,6 @@ class SlackedDecayRNN(DecayCell):
 
     name = "sdrnn"
 
-    def add_recurrent(self) -> None:
-        """Add W."""
-        self.recurrent = recurrent_matrix(self.hidden_size, self.hidden_size)
-
-    def recurrent_weight(self) -> Tensor:
-        """W, (hidden, hidden)."""
-        return self.recurrent
-
 
 class AblatedDecayRNN(DecayCell):
     """Decay RNN whose only memory is the decay: units do not see each other.
@@ -245,6 +223,7 @@ class AblatedDecayRNN(DecayCell):
     """
 
     name = "abdrnn"
+    has_recurrent = False
 
     def recurrent_weight(self) -> None:
         """There is none."""
@@ -264,8 +243,6 @@ class EIRNN(AdditiveCell):
     Departure: the published program of Bansal et al. has β = 0.005 and no noise.
 
     Args:
-        input_size: Width of a word vector.
-        hidden_size: Number of units.
         beta: β, the share of the state that is renewed at every word.
         sigma: σ, strength of the noise in training; 0 for none.
         self_connections: Whether a unit may drive itself.
@@ -314,11 +291,9 @@ class EIRNN(AdditiveCell):
             s = s + math.sqrt(2 * self.beta) * self.sigma * torch.randn_like(s)
         return s.relu(), s
 
-    def update_backward(
-        self, _: Tensor, __: State, after: State, slopes: State, /
-    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+    def update_backward(self, _: Tensor, __: State, after: State, slopes: State, /) -> Gradients:
         """Carry the gradient back through one `update`; see `Recurrence`. The noise adds nothing to it."""
-        slope = torch.ops.aten.threshold_backward(slopes[0], after[0], 0) + slopes[1]
+        slope = aten.threshold_backward(slopes[0], after[0], 0) + slopes[1]
         return slope * self.beta, (torch.zeros_like(slope), slope * (1 - self.beta)), ()
 
 
@@ -340,8 +315,6 @@ class ConvolutionalDecayRNN(AdditiveCell):
     Source: Bansal et al. 2020, section 6.2 and Figure 4.
 
     Args:
-        input_size: Width of a word vector.
-        hidden_size: Width of h.
         window: n, words that the decay rate depends on, at most 1,000.
         activation: f, `tanh` for language models, `relu` for classifiers.
         inhibitory: Which units inhibit; see `dale_signs`.
@@ -403,9 +376,7 @@ class ConvolutionalDecayRNN(AdditiveCell):
         alpha = (sums[:, :1] + self.decay).sigmoid()
         return self.activation(torch.lerp(c, h, alpha)), sums[:, 1:]
 
-    def update_backward(
-        self, drive: Tensor, before: State, after: State, slopes: State, /
-    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+    def update_backward(self, drive: Tensor, before: State, after: State, slopes: State, /) -> Gradients:
         """Carry the gradient back through one `update`; see `Recurrence`."""
         c, taps = drive[:, : self.hidden_size], drive[:, self.hidden_size :]
         h, pending = before

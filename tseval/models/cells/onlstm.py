@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from tseval.models.cells.cell import AdditiveCell, State, recurrent_matrix, require
-from tseval.models.cells.window import aten, tanh_
+from tseval.models.cells.window import Gradients, aten, tanh_
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,8 +35,6 @@ class ONLSTM(AdditiveCell):
     Source: Shen, Tan, Sordoni & Courville 2019, section 4.2, equations (9) to (14).
 
     Args:
-        input_size: Width of a word vector.
-        hidden_size: Number of units.
         chunk: Units per master gate, a divisor of `hidden_size`; 0: the largest up to 10, which is what the
             paper has, that leaves two gates. A single gate would be 1 for ever and admit nothing.
         weight_drop: Share of the recurrent weights dropped in training, the same for a whole window
@@ -79,9 +77,7 @@ class ONLSTM(AdditiveCell):
         c = f * state[1] + i * g.tanh()
         return o.sigmoid() * c.tanh(), c
 
-    def update_backward(
-        self, drive: Tensor, before: State, after: State, slopes: State, /
-    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+    def update_backward(self, drive: Tensor, before: State, after: State, slopes: State, /) -> Gradients:
         """Carry the gradient back through one `update`; see `Recurrence`."""
         forget, admit, gates = drive.tensor_split((self.master, 2 * self.master), dim=1)
         i, f, o, g = gates.chunk(4, dim=1)

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from tseval.models.cells.cell import AdditiveCell, FusedCell, State, recurrent_matrix, require
 from tseval.models.cells.decay import ACTIVATIONS, DERIVATIVES, IN_PLACE
-from tseval.models.cells.window import aten, tanh_
+from tseval.models.cells.window import Gradients, aten, tanh_
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,12 +21,9 @@ class SRN(FusedCell):
 
     h_t = f(W h_{t-1} + U x_t + b)
 
-    Source: Elman 1990, "Finding structure in time". The bias is torch's pair, which acts as one.
+    f is `activation`: `tanh` for language models, `relu` for classifiers.
 
-    Args:
-        input_size: Width of a word vector.
-        hidden_size: Width of the state.
-        activation: f, `tanh` for language models, `relu` for classifiers.
+    Source: Elman 1990, "Finding structure in time". The bias is torch's pair, which acts as one.
     """
 
     name = "srn"
@@ -51,9 +48,7 @@ class SRN(FusedCell):
         """Turn the drive W h_{t-1} + U x_t + b into the next state."""
         return (self.activation(drive),)
 
-    def update_backward(
-        self, _: Tensor, __: State, after: State, slopes: State, /
-    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+    def update_backward(self, _: Tensor, __: State, after: State, slopes: State, /) -> Gradients:
         """Carry the gradient back through one `update`; see `Recurrence`."""
         return self.activation_backward(slopes[0], after[0]), (torch.zeros_like(after[0]),), ()
 
@@ -70,8 +65,6 @@ class GRU(FusedCell):
     so that the recurrent bias b' stays apart from the input bias.
 
     Args:
-        input_size: Width of a word vector.
-        hidden_size: Width of the state.
         activation: f, `tanh`, or `relu` as in the number-prediction program of Bhatt et al. 2020.
     """
 
@@ -113,9 +106,7 @@ class GRU(FusedCell):
         n = self.activation(x_n + r.sigmoid() * h_n)
         return (n + z.sigmoid() * (state[0] - n),)
 
-    def update_backward(
-        self, drive: Tensor, before: State, _: State, slopes: State, /
-    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+    def update_backward(self, drive: Tensor, before: State, _: State, slopes: State, /) -> Gradients:
         """Carry the gradient back through one `update`; see `Recurrence`."""
         h_n, r, z, x_n = drive.chunk(4, dim=1)
         drive[:, self.hidden_size : 3 * self.hidden_size].sigmoid_()
@@ -141,8 +132,6 @@ class LSTM(FusedCell):
     gates are stored in torch's order i, f, g, o, and the bias is torch's pair, which acts as one.
 
     Args:
-        input_size: Width of a word vector.
-        hidden_size: Width of h and of c.
         activation: f, `tanh`, or `relu` as in the number-prediction program of Bhatt et al. 2020, whose g has
             tanh too.
         projection: Width to which h is projected; 0 for none.
@@ -184,9 +173,7 @@ class LSTM(FusedCell):
         c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
         return o.sigmoid() * self.activation(c), c
 
-    def update_backward(
-        self, drive: Tensor, before: State, after: State, slopes: State, /
-    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+    def update_backward(self, drive: Tensor, before: State, after: State, slopes: State, /) -> Gradients:
         """Carry the gradient back through one `update`; see `Recurrence`."""
         i, f, g, o = drive.chunk(4, dim=1)
         drive[:, : 2 * self.hidden_size].sigmoid_()
@@ -238,9 +225,7 @@ class AblatedLSTM(AdditiveCell):
         c = self.forget.sigmoid() * state[1] + self.admit.sigmoid() * candidate.tanh()
         return o.sigmoid() * c.tanh(), c
 
-    def update_backward(
-        self, drive: Tensor, before: State, after: State, slopes: State, /
-    ) -> tuple[Tensor, State, Sequence[Tensor]]:
+    def update_backward(self, drive: Tensor, before: State, after: State, slopes: State, /) -> Gradients:
         """Carry the gradient back through one `update`; see `Recurrence`."""
         o, candidate = drive.chunk(2, dim=1)
         o.sigmoid_()

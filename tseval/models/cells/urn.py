@@ -20,17 +20,14 @@ class URN(Cell):
 
     S(x) is skew-symmetric: x fills its strict upper triangle row by row, the lower triangle is the
     negative. So exp(S(x)) is a rotation, and the state keeps its length 1, but for rounding: in float32 to
-    about 1e-3 over 10,000 words whose angles are of size 1. h_0 is the first unit vector.
+    about 1e-3 over 10,000 words whose angles are of size 1. h_0 is the first unit vector. n is
+    at least 2.
 
     Source: Bernardy & Lappin 2022. Departure: they give every word the n(n-1)/2 numbers of its rotation as
     its vector, and so does this cell where the input has that width; from any other width, a learned linear
     map leads there, so that large vocabularies and further layers are possible. A language model computes the
     exponential once for each distinct word of a window, in training too: dropout, which acts on x_t, then
     drops the same of a word wherever it stands in the window.
-
-    Args:
-        input_size: Width of a word vector.
-        hidden_size: n, width of the state, at least 2.
     """
 
     name = "urn"

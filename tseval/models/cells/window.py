@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 aten = torch.ops.aten  # torch's operations by name, those of gradients among them
 Tensors = tuple[Tensor, ...]  # a state, or the derivatives by one
+# Derivatives by the drive, by the state before (but for what goes through the drive), and by each parameter.
+Gradients = tuple[Tensor, Tensors, "Sequence[Tensor]"]
 
 
 class Recurrence(Protocol):
@@ -52,43 +54,31 @@ class Recurrence(Protocol):
     @property
     def n_states(self) -> int:
         """Tensors that make up the state."""
-        ...
 
     @property
     def drive_size(self) -> int:
         """Width of the drive."""
-        ...
 
     @property
     def kernels(self) -> Kernels | None:
         """What the loop advances by; None for plain operations."""
-        ...
 
     @property
     def update_parameters(self) -> Sequence[Tensor]:
         """Parameters that `update` reads besides the drive, such as a decay rate."""
-        ...
 
     def update(self, drive: Tensor, state: Tensors) -> Tensors:
         """Turn the drive and the previous state into the next state."""
-        ...
 
     def update_backward(
         self, drive: Tensor, before: Tensors, after: Tensors, slopes: Tensors, /
-    ) -> tuple[Tensor, Tensors, Sequence[Tensor]]:
+    ) -> Gradients:
         """Carry the gradient back through one `update`.
 
         Args:
             drive: What `update` was given; may be overwritten.
-            before: The state it was given.
-            after: The state it gave.
             slopes: Derivatives of the loss by `after`.
-
-        Returns:
-            Derivatives by the drive, by `before` (but for what goes through the drive), and by each of
-            `update_parameters`.
         """
-        ...
 
 
 def read_window(
@@ -103,10 +93,10 @@ def read_window(
         weight: W, (rows, hidden), whose product with the state's first tensor makes the first columns of the
             drive; None if the state has no part in it.
         bias: Added to that product, (rows,), or None.
-        state: State before the window, float32.
+        state: Before the window, float32, as is the state after it.
 
     Returns:
-        Outputs, (time, batch, hidden), and the state after the window, float32.
+        Outputs, (time, batch, hidden), and the state after the window.
     """
     way = _Window if cell.kernels is None else _FusedWindow
     outputs, *after = way.apply(cell, projected, weight, bias, *state, *cell.update_parameters)  # type: ignore[no-untyped-call]
@@ -169,11 +159,7 @@ class _Window(torch.autograd.Function):
 
 
 class Kernels:
-    """The element-wise part of a cell's loop, compiled: a word is then one product and a kernel or a few.
-
-    Args:
-        cell: Whose loop it is.
-    """
+    """The element-wise part of a cell's loop, compiled: a word is then one product and a kernel or a few."""
 
     def __init__(self, cell: Recurrence) -> None:
         def advance(word: Tensor, product: Tensor | None, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
