@@ -1,9 +1,7 @@
 """Accuracy: counts, estimates, means over rows, ranks; which items are asked about. DataFrame in and out.
 
-Ranks of models over the rows of a table, in exact arithmetic.
-
-The digits printed under a table are cut, so a mean must not be off by a rounding error: accuracies
-and means are fractions of whole numbers throughout.
+The digits printed under a table are cut, so a mean must not be off by a rounding error: accuracies and means
+are fractions of whole numbers throughout.
 """
 
 from __future__ import annotations
@@ -32,13 +30,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Correctness:
-    """What one model got right.
+    """What one model got right, item by item; what is undecidable is not correct.
 
-    Attributes:
-        rows: (items,), the row of the table that each item stands in, counted from 0.
-        factors: The lexicon entries of each item.
-        correct: (items,); what is undecidable is not correct.
-        decidable: (items,).
+    `rows` is the row of the table that each item stands in, counted from 0, (items,), as the others are.
     """
 
     rows: NDArray[np.int64]
@@ -57,13 +51,9 @@ class Correctness:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The ranks that models may have, where all were asked the same; undecidable items count as wrong.
+    """The ranks that models may have, in each row and by the mean over rows; undecidable items are wrong.
 
-    Attributes:
-        of_rows: For each row.
-        overall: By the mean over all rows, each counted once.
-        low: (models,), lower ends of the intervals of their mean arithmetic ranks.
-        high: Upper ends.
+    `low` and `high` are the ends of the intervals of their mean arithmetic ranks, (models,).
     """
 
     of_rows: tuple[RankSets, ...]
@@ -83,14 +73,10 @@ def estimate_rows(answers: Correctness) -> list[Estimate | None]:
 def estimate_means(
     models: Sequence[Correctness], sets: Sequence[Sequence[int]]
 ) -> list[tuple[Estimate | None, ...]]:
-    """Estimate the mean accuracy of every model over sets of rows, each row counted once.
+    """Estimate the mean accuracy of every model over sets of rows, given by their places; a row counts once.
 
-    Args:
-        models: Those that share rows and entries are grouped once (`Answers.sharing`).
-        sets: The places of the rows.
-
-    Returns:
-        For each set an estimate for each model. A row in which nothing is decidable is left out.
+    Models that share rows and entries are grouped once (`Correctness.sharing`). A row in which nothing is
+    decidable is left out.
     """
     found = []
     for rows in sets:
@@ -109,9 +95,7 @@ def estimate_means(
 def rank_models(models: Sequence[Correctness]) -> Ranking:
     """Find the ranks that models may have in every row and over all, and intervals of their mean ranks.
 
-    Args:
-        models: They were asked the same items, in the same order. Items are clustered by every factor that
-            one of them knows.
+    All were asked the same items, in the same order, clustered by every factor that one of them knows.
     """
     rows, factors = models[0].rows, factors_of_any(models)
     correct = np.stack([one.correct & one.decidable for one in models], axis=1)
@@ -160,10 +144,6 @@ def as_names(by: str | Sequence[str]) -> tuple[str, ...]:
 
 def count(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFrame:
     """Count verdicts per construction, and per value of a feature or several.
-
-    Args:
-        verdicts: One row per item and contrast, as `tseval.verdicts.judge` gives them.
-        by: Feature or features to break the rows down by.
 
     Returns:
         One row per dependency, phenomenon, construction, contrast and feature value, in table order,
@@ -297,9 +277,6 @@ def rank_rows(accuracy: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         accuracy: One row per table row, one column per model, `Fraction` or None.
-
-    Returns:
-        A frame of the same shape, whole numbers as `Fraction`.
     """
     ranks = [_rank(list(row)) for row in accuracy.itertuples(index=False, name=None)]
     return pd.DataFrame(ranks, index=accuracy.index, columns=accuracy.columns, dtype=object)
@@ -332,14 +309,9 @@ SECTIONS = {"short": "Short-range dependency", "long": "Long-range dependency"}
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The unweighted mean accuracy and rank of every model over a set of rows.
+    """The unweighted mean accuracy and rank of every model over a set of rows, given by their places.
 
-    Attributes:
-        over: `Short-range dependency`, `Reflexive anaphora`, ..., or `All rows`.
-        rows: The places of the rows that are averaged.
-        accuracy: One value per model, None for a model that lacks one of them.
-        rank: Mean arithmetic rank, likewise.
-        estimates: How sure the mean accuracies are; None where that is not known.
+    None for a model that lacks one of them; `estimates` say how sure mean accuracies are.
     """
 
     over: str
@@ -362,7 +334,6 @@ def means(rows: pd.DataFrame, accuracy: pd.DataFrame, ranked: pd.DataFrame | Non
     its mean is the mean over all rows; the last mean is over all rows.
 
     Args:
-        rows: The table's rows, with `dependency` and `phenomenon`.
         accuracy: One row per table row, one column per model, `Fraction` or None.
         ranked: What models are ranked by, likewise; None where that is accuracy.
     """
@@ -374,11 +345,7 @@ def means(rows: pd.DataFrame, accuracy: pd.DataFrame, ranked: pd.DataFrame | Non
 
 
 def row_sets(rows: pd.DataFrame) -> Iterator[tuple[str, list[int]]]:
-    """Give the sets of rows that a table has means over, each with its name and the places of its rows.
-
-    Args:
-        rows: The table's rows, with `dependency` and `phenomenon`.
-    """
+    """Give the sets of rows that a table has means over, each with its name and the places of its rows."""
     for name, title in (("dependency", SECTIONS), ("phenomenon", {})):
         values = list(rows[name].dropna().unique())
         if len(values) > 1:
@@ -405,7 +372,6 @@ def select(verdicts: pd.DataFrame, where: Sequence[tuple[str, str]]) -> pd.DataF
     """Keep the verdicts that have the given values.
 
     Args:
-        verdicts: One row per item and contrast.
         where: Pairs of a feature, or `case`, and a value of it as it is printed; all must hold, and of one
             feature that is named several times one of its values.
     """

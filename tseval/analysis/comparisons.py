@@ -1,7 +1,5 @@
 """Models against each other, means over seeds, a model along its training: by row, and over rows.
 
-Models against each other, item by item: what only one of two gets right, and how sure the difference is.
-
 Source: Bansal et al. 2020, tables 4 to 19. McNemar's test (1947), in its exact form, regards items as
 independent; the test beside it knows which of them share words. Over the pairs of a table both are corrected
 by Holm (1979).
@@ -45,16 +43,10 @@ _ESTIMATED = ("accuracy", "low", "high", "se", "df", "n_eff", "clusters", "fixed
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """How accurate a model was at each moment of its training.
+    """How accurate a model was at each moment of its training: on each row, and over sets of rows.
 
-    Attributes:
-        rows: The rows of the table: `dependency`, `phenomenon`, `construction`, `contrast`, features.
-        of_rows: For each moment a frame with a line for each row: `n_items`, `n_correct`, `n_tied`,
-            `n_undecidable`, `accuracy`, its interval (`low`, `high`), standard error, degrees of freedom,
-            `n_eff`, and the lexical factors; as `tseval.analysis.count` gives them.
-        means: The sets of rows that means are over: `over` and `n_rows`.
-        of_means: For each moment a frame with a line for each of these sets, without counts, each row counted
-            once. A set is missing where one of its rows is.
+    For each moment a frame has a line for each row: `COUNTS`, and the columns of `ESTIMATED`; and one for
+    each set, without counts, each row counted once. A set is missing where one of its rows is.
     """
 
     rows: pd.DataFrame
@@ -67,14 +59,10 @@ class Trajectory:
 class Emergence:
     """When accuracy rises above chance, among the moments at which it was measured.
 
-    Attributes:
-        p: At each moment, the probability of an accuracy at least as far from chance on either side if it
-            were chance; None where nothing is decidable.
-        p_holm: The same, corrected for the number of moments.
-        above: Whether it is surely above chance then: by the corrected p, at an error rate of 5% for all
-            moments together.
-        first: The first moment at which it is; None for never.
-        settled: The first from which on it is at every later one too; None where it is not at the last.
+    At each, `p` is the probability of an accuracy at least as far from chance on either side if it were
+    chance, None where nothing is decidable; `p_holm` corrects it for the number of moments, and by it
+    accuracy is surely above, at an error rate of 5% for all together. `first` is the first moment at which it
+    is; `settled` the first from which on it is at every later one too.
     """
 
     p: tuple[float | None, ...]
@@ -85,12 +73,7 @@ class Emergence:
 
 
 def trajectory(verdicts: Mapping[int, pd.DataFrame], by: str | Sequence[str] = ()) -> Trajectory:
-    """Follow the rows of a table along a training.
-
-    Args:
-        verdicts: Moment, ascending, to the verdicts of the model then; the same items in the same order.
-        by: Features that rows are broken down by.
-    """
+    """Follow the rows of a table along a training: moments ascend, with the same items in the same order."""
     keys = [*ROW, *as_names(by)]
     rows, heads = pd.DataFrame(), pd.DataFrame()
     of_rows, of_means = {}, {}
@@ -123,10 +106,6 @@ def emergence(moments: Mapping[int, pd.Series], chance: float) -> Emergence:
 
     It is looked at as often as there are moments, and by chance one of many would lie above. So its tests are
     corrected by Holm's method over all moments.
-
-    Args:
-        moments: Moment, ascending, to a line of `Trajectory`: `accuracy`, `n_eff` and `df`.
-        chance: The accuracy of who guesses.
 
     Source: Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
     Statistics.
@@ -171,9 +150,6 @@ def share_entries(verdicts: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFram
 
     They are over the same items, so what one says of them holds for all: for a run that was made before
     factors were kept, and for one in which `--cluster` named others.
-
-    Args:
-        verdicts: Name of a model to its verdicts; the same items in the same order for all.
     """
     known: dict[str, pd.Series] = {}
     for frame in verdicts.values():
@@ -202,15 +178,9 @@ def marks_of_seeds(seeds: Sequence[pd.DataFrame]) -> tuple[NDArray[np.bool_], ND
 def count_clustered(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Count the verdicts of each group, with intervals that know which items share words.
 
-    Args:
-        verdicts: One row per item and contrast; its columns `NAME.entry` are the lexical factors. Without
-            them items are independent, and the interval is Wilson's.
-        by: What makes a group.
-
     Returns:
-        A row for each group in order of first appearance, as `tseval.analysis.count_groups` gives
-        them, and the columns of `ESTIMATED`. They are missing where no item is decidable; `df` is missing
-        where items are independent.
+        A row for each group in order of first appearance, in the columns of `COUNTS` and of `ESTIMATED`. The
+        latter are missing where no item is decidable; `df` is missing where items are independent.
     """
     factors, (correct, decidable) = Factors.of_verdicts(verdicts), marks(verdicts)
     counts = count_groups(verdicts, by)
@@ -238,13 +208,7 @@ def paired_differences(
 ) -> list[Difference | None]:
     """Set pairs of models or means over seeds against each other, each on what is decidable for both of it.
 
-    Args:
-        marked: Name of each model to its `marks`, or of each architecture to its `marks_of_seeds`.
-        pairs: Whom to compare; the first of a pair comes first among the models too.
-        design: Rows and entries of the items.
-
-    Returns:
-        One for each pair; None where no item is decidable for both.
+    The first of a pair comes first among the models too. None where no item is decidable for both.
     """
     # Most models can decide the same items; what these share is worked out once.
     alike: dict[bytes, list[tuple[str, str]]] = {}
@@ -270,10 +234,8 @@ def differences(
     """Set pairs of models, or of means over seeds, against each other on rows and on means over rows.
 
     Args:
-        models: Name of each model to its `marks`, or of each architecture to its `marks_of_seeds`.
         rows: Lexical factors of the items; the row of each, (items,); and the sets of rows to compare on,
             single rows first and in order. Rows of a set count once each.
-        pairs: Whom to compare; the first of a pair comes first among the models too.
 
     Returns:
         For each pair one for each set; None where no item of a row in it is decidable for both.
@@ -306,12 +268,7 @@ PAIR_COLUMNS = ("first", "second", "n_items", *COMPARED, *_COUNTED, "p_mcnemar",
 def pairwise(
     verdicts: Mapping[str, pd.DataFrame], by: str | None = None, margin: float = DEFAULT_MARGIN
 ) -> pd.DataFrame:
-    """Compare all pairs of models on the same items.
-
-    Args:
-        verdicts: Name of a model to its verdicts; the same items in the same order for all.
-        by: A feature; there is a table for each of its values, after the one over all items.
-        margin: The smallest difference of accuracies that matters, between 0 and 1.
+    """Compare all pairs of models on the same items: a table over all, then one for each value of a feature.
 
     Returns:
         One row per table and pair of models: the value of `by` (missing over all items), the two models,
@@ -351,10 +308,6 @@ def _table(verdicts: Mapping[str, pd.DataFrame], margin: float) -> pd.DataFrame:
 
 def compared(found: Sequence[Difference | None], margin: float) -> pd.DataFrame:
     """Say what is known of each pair of a table, at an error rate of 5% for all of them together.
-
-    Args:
-        found: The differences of the pairs; None where no item is decidable for both models.
-        margin: The smallest difference of accuracies that matters, between 0 and 1.
 
     Returns:
         A row for each pair, in the columns of `COMPARED`: `difference`, what the first gets right more than
@@ -402,17 +355,10 @@ def mcnemar(only_first: int, only_second: int) -> float:
 class Against:
     """How models, or the means over seeds of architectures, differ from one of them.
 
-    Attributes:
-        reference: The model or architecture that all others are compared with.
-        rows: The rows of the table: `dependency`, `phenomenon`, `construction`, `contrast`, features, and of
-            the reference `accuracy`, of all that its seeds can decide, and `spread`, the standard deviation
-            between seeds; missing where nothing is decidable, the spread also where there is one seed.
-        of_rows: For each other model a frame with a line for each row: `n_items`, decidable for all seeds of
-            both, and the columns of `tseval.analysis.comparisons.COMPARED`.
-        means: The sets of rows that means are over: `over`, `n_rows`, `accuracy` and `spread` of means that
-            count each row once.
-        of_means: For each other model a frame with a line for each of these sets, as in `of_rows`. A set has
-            no difference where one of its rows has none.
+    `rows` and `means` have its `accuracy`, of all that its seeds can decide, and `spread`, the standard
+    deviation between seeds; missing where nothing is decidable. `of_rows` and `of_means` have for each other
+    model `n_items`, decidable for all seeds of both, and the columns of `COMPARED`. A set has no difference
+    where one of its rows has none.
     """
 
     reference: str
@@ -428,13 +374,6 @@ def against(
     """Compare models, or architectures by their means over seeds, on the items that are decidable for both.
 
     Tests are corrected by Holm over all models and rows, and likewise over all models and means.
-
-    Args:
-        groups: Name of a model to its verdicts alone, or of an architecture to those of each of its seeds;
-            two names or more, the same items in the same order for all.
-        reference: One of the names.
-        by: Features that rows are broken down by.
-        margin: The smallest difference of accuracies that matters, between 0 and 1.
     """
     first = groups[reference][0]
     keys, row_of = row_places(first, by)
@@ -492,18 +431,11 @@ _NUMBERS = ("accuracy", "spread", "low", "high", "se", "df")
 class SeedTable:
     """Architectures side by side, each the mean over its seeds.
 
-    Attributes:
-        rows: The rows of the table: `dependency`, `phenomenon`, `construction`, `contrast`, features.
-        of_rows: For each architecture a frame with a line for each row, in the columns of `SEED_COLUMNS`:
-            `n_items`, decidable for all its seeds; `accuracy`, the mean over seeds; `spread`, the standard
-            deviation between them; the 95% interval of the mean for other seeds and other words, its standard
-            error and degrees of freedom; the factors. All is missing where nothing is decidable; with one
-            seed there is no spread, and the interval is for other words alone.
-        means: The sets of rows that means are over: `over` and `n_rows`.
-        of_means: For each architecture a frame with a line for each of these sets, each row counted once. It
-            is missing where one of its rows is.
-        ranks: The ranks that they may have by the mean of all rows, undecidable items wrong, in their order;
-            None of a single one.
+    A frame has a line for each row, in the columns of `SEED_COLUMNS`: `n_items`, decidable for all its seeds;
+    `accuracy`, the mean over seeds; `spread`, the standard deviation between them; the 95% interval of the
+    mean for other seeds and other words. All is missing where nothing is decidable; with one seed there is no
+    spread, and the interval is for other words alone. A mean over rows is missing where one of its rows is.
+    Ranks are by the mean of all rows, undecidable items wrong; None of a single one.
     """
 
     rows: pd.DataFrame
@@ -514,13 +446,7 @@ class SeedTable:
 
 
 def seed_means(groups: Mapping[str, Sequence[pd.DataFrame]], by: Sequence[str] = ()) -> SeedTable:
-    """Average over seeds.
-
-    Args:
-        groups: Name of an architecture to the verdicts of each of its seeds; the same items in the same order
-            for all.
-        by: Features that rows are broken down by.
-    """
+    """Average over seeds, which have the same items in the same order."""
     first = next(iter(groups.values()))[0]
     rows, row_of = row_places(first, by)
     sets = list(row_sets(rows))

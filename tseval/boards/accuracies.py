@@ -38,11 +38,7 @@ def in_groups(definition: Definition, entries: Iterable[str]) -> dict[str, list[
 
 
 def means_over_seeds(definition: Definition, runs: Sequence[Run]) -> Document | None:
-    """Tabulate a board's entries as means over seeds, with intervals and the ranks that they may have.
-
-    Returns:
-        The table; None where no two entries are seeds of one architecture.
-    """
+    """Tabulate a board's entries as means over seeds, if two are of one architecture."""
     of_name = {run.name: run for run in runs}
     groups = in_groups(definition, of_name)
     if len(groups) == len(runs):
@@ -53,13 +49,7 @@ def means_over_seeds(definition: Definition, runs: Sequence[Run]) -> Document | 
 
 
 def accuracies(name: str, definition: Definition, groups: Mapping[str, Sequence[Column]]) -> Board:
-    """Make the board of runs, with accuracies cut to its decimals.
-
-    Args:
-        name: The board's short name.
-        definition: What it is over.
-        groups: Heading to the columns of its runs; of several, the mean is taken.
-    """
+    """Make the board of runs, with accuracies cut to its decimals; of several the mean is taken."""
     flat = [column for several in groups.values() for column in several]
     refuse_unlike(flat)
     exact = {heading: [column.exact(()) for column in several] for heading, several in groups.items()}

@@ -65,16 +65,7 @@ def verify_entry(
     draw: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Verification:
-    """Verify an entry; its board stands two folders above.
-
-    Args:
-        folder: Of the entry.
-        suite: That of the board, expanded again; None expands it.
-        model: To be asked again; None asks none.
-        share: Of the sentences that the model is asked about; 1 for all.
-        draw: What decides which, as a report names it; None draws anew, so that nobody knew it before.
-        progress: Called with the numbers of sentences done and of all, while the model is asked.
-    """
+    """Verify an entry, which stands two folders below its board, as `verify_run` verifies a run."""
     if suite is None:
         board = folder.resolve().parents[1]
         definition = read_definition(board)
@@ -184,12 +175,7 @@ _OWN = {DEFINITION, ACCURACIES, BOARD_PAGE, ENTRY_FOLDERS, BOARD_LOCK}
 
 
 def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
-    """Name everything that is wrong with a board, or with some of its entries.
-
-    Args:
-        board: Its folder.
-        names: Entries to look at; all, and the written files, where empty.
-    """
+    """Name everything that is wrong with a board; or with some of its entries, if any are named."""
     definition = read_definition(board)
     suite = None if definition.published else board_suite(board)
     folders = entry_folders(board, definition.order)

@@ -89,13 +89,7 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def pages(board: Path, definition: Definition, runs: Sequence[Run]) -> dict[str, str]:
-    """Give the texts of the files that follow from definition and entries, by name.
-
-    Args:
-        board: Its folder.
-        definition: What it is over.
-        runs: Its entries; none of a board of published accuracies.
-    """
+    """Give the texts of the files that follow from definition and entries, by name."""
     runs = [one.for_table() for one in cache_runs(runs)]  # several tables read them
     columns = {run.name: column_of(run) for run in runs}
     numbers = _numbers(board, definition, columns)
@@ -247,10 +241,7 @@ def new_board(
     """Begin a board over a whole suite.
 
     Args:
-        board: Its folder, empty or not there yet.
         suite: As for `tseval run`; a path is best given as seen from the board's folder.
-        title: As a reader would cite it; None for that of the suite.
-        score: What sentences are compared by; None for what the suite was published with.
         columns: What the columns of the suite's tables are, as `load_suite` takes it.
     """
     if board.exists() and (not board.is_dir() or any(board.iterdir())):
@@ -288,15 +279,9 @@ def add_entries(
     """Add runs to a board, if all of them hold as far as they can be verified without their models.
 
     Args:
-        board: Its folder.
-        paths: The runs' directories.
-        about: What the submitter says of the models.
         name: What the board calls the model of a single run; None for the name that the run states.
         url: Where the evidence of a single run will lie, instead of in the folder; it is kept in the cache
             meanwhile.
-
-    Returns:
-        The folders of the entries.
     """
     definition = read_definition(board)
     if definition.published:
@@ -338,12 +323,6 @@ def entry_files(
     definition: Definition, suite: str, path: Path, name: str | None = None
 ) -> tuple[Entry, dict[str, bytes]]:
     """Make the entry of a run, if it holds as far as it can be verified without its model.
-
-    Args:
-        definition: What the board is over.
-        suite: Name or path of its suite.
-        path: The run's directory.
-        name: What the board calls the model; None for the name that the run states.
 
     Returns:
         The entry, of which nothing is said yet, and its files but for `entry.yaml`, by name.
@@ -398,11 +377,7 @@ def _is_taken(folder: Path, others: Iterable[Path]) -> bool:
 
 
 def write_beside(folder: Path, files: Mapping[str, bytes]) -> Path:
-    """Write the files of an entry into a folder beside its place, from which it is then moved there.
-
-    Raises:
-        OSError: One cannot be written.
-    """
+    """Write the files of an entry into a folder beside its place, from which it is then moved there."""
     partial = folder.with_name(f"{folder.name}{PARTIAL}")
     if partial.exists():  # a kill left it
         shutil.rmtree(partial)
@@ -460,17 +435,8 @@ def new_repository(
 ) -> Path:
     """Begin a board in a folder that others can clone, with what a public one needs around it.
 
-    What else lies in the folder stays as it is: a suite, a licence, what git keeps.
-
-    Args:
-        folder: Of the repository, there or not.
-        suite: As for `new_board`, seen from the board's folder: `../pairs.jsonl` lies in the repository.
-        title: As a reader would cite the board; None for that of the suite.
-        score: What sentences are compared by; None for what the suite was published with.
-        columns: As for `new_board`.
-
-    Returns:
-        The board's folder.
+    What else lies in the folder stays as it is: a suite, a licence, what git keeps. The suite is named as it
+    is seen from the board's folder: `../pairs.jsonl` lies in the repository.
     """
     # git would write other ends of lines on Windows, and other bytes have other digests.
     others = {".gitattributes": "* -text\n", "requirements.txt": f"{_this_version()}\n"}

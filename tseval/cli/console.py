@@ -69,12 +69,7 @@ def _spelt(code: int) -> str:
 
 
 class Stream(io.TextIOWrapper):
-    """Standard output or error, for any text: the nearest letters where it lacks those that are written.
-
-    Args:
-        beneath: The stream as Python opened it, whose bytes stay its own.
-        spells: Whether control characters are spelt out on a terminal.
-    """
+    """Standard output or error, for any text: the nearest letters where it lacks those that are written."""
 
     def __init__(self, beneath: io.TextIOWrapper, spells: bool = True) -> None:
         beneath.flush()
@@ -250,12 +245,7 @@ MOST_ROWS = 20
 
 @contextmanager
 def watching(quiet: bool, say: Callable[[UnitState], str]) -> Iterator[Watcher]:
-    """Show how far each unit is: a table that changes on a terminal, a line for each change elsewhere.
-
-    Args:
-        quiet: Show nothing.
-        say: Gives what a unit says of itself, besides its stage.
-    """
+    """Show how far each unit is: a table that changes on a terminal, a line for each change elsewhere."""
     if quiet:
         yield lambda _: None
     elif sys.stderr.isatty():

@@ -372,14 +372,7 @@ def sweep_command(
 
 
 def sweep_and_tell(units: Sequence[SweepUnit], folder: Path, force: Workforce, quiet: bool = False) -> None:
-    """Sweep, show how it goes, and name all that failed, with its log.
-
-    Args:
-        units: To do.
-        folder: Of the sweep; what is known of the units stands below it.
-        force: Who does them.
-        quiet: Say nothing but what failed.
-    """
+    """Sweep, show how it goes, and name all that failed, with its log."""
     from tseval.cli.console import counts_of, ended_in_order, say_progress, watching
     from tseval.sweeps import STATE, sweep
     from tseval.sweeps.units import ENDED, Records

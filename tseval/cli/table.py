@@ -153,12 +153,7 @@ class Chosen:
     figures: tuple[Path, ...] = ()
 
     def open(self, *, rated: bool = False, **fixed: int | None) -> RunSet:
-        """Open the runs, with the items that `--case`, `--where` and the options of one analysis choose.
-
-        Args:
-            rated: Whether the analysis is about ratings of sentences.
-            fixed: Features that must have a value.
-        """
+        """Open the runs, with the items that `--case`, `--where` and the options of one analysis choose."""
         from tseval.boards.sources import open_runs
         from tseval.report.figures import check_figure_names
 
@@ -173,12 +168,7 @@ class Chosen:
         return open_runs(self.runs, chosen, rated=rated)
 
     def draw(self, panels: Callable[[], Sequence[Panel]], look: str) -> None:
-        """Draw panels into the files of `--figure`, if there are any.
-
-        Args:
-            panels: Makes them.
-            look: Name of their look in `tseval.report.figures`.
-        """
+        """Draw panels into the files of `--figure`, in a look of `tseval.report.figures`."""
         if not self.figures:
             return
         from tseval.report import figures

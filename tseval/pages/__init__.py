@@ -65,14 +65,9 @@ def _is_ours(page: Path) -> bool:
 
 
 def build_board(board: str, site: Path) -> Path:
-    """Write the page of a board, and one for each entry that has evidence.
+    """Write the page of a board, and one for each entry that has evidence; give the page.
 
-    Args:
-        board: A board's folder, or the name of one that comes with tseval.
-        site: A folder: new, empty, or that of an earlier page, which is replaced.
-
-    Returns:
-        The page.
+    The folder is new, empty, or that of an earlier page, which is replaced.
     """
     folder = _folder(board)
     definition = read_definition(folder) if (folder / DEFINITION).is_file() else None
@@ -148,13 +143,7 @@ def write_report(
     """Write the page of runs, and of boards beside them.
 
     Args:
-        names: As `tseval.report.open_sources` takes them.
-        output: The file.
         spec: Where the suite of the runs is, for their items; None for the name that they state.
-        title: Of the page; None for what it is over.
-
-    Returns:
-        Why runs have no items on the page; None where they have.
     """
     kept, table = tabulate_once(open_sources(names))
     what = f"{counted(len(table.columns), 'model')} on {table.columns[0].suite}"

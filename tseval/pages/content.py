@@ -83,11 +83,8 @@ class PageCell:
     """What stands in a cell.
 
     Attributes:
-        text: As tables print it.
         shade: Of the heat map, 0 to `N_SHADES` - 1; None where the value is no accuracy.
-        interval: The 95% interval, for readers.
         rank: The rank of the model in the row with those that it may have, likewise.
-        items: How many items the row has, and how many independent ones they are worth.
         value: What is sorted by.
     """
 
@@ -104,11 +101,8 @@ class PageLine:
     """A line of the table on a page.
 
     Attributes:
-        kind: `section`, `group` or `row`.
         part: `body` for rows, `means`, `ranks` or `facts`; `seeds` of the table of means over seeds.
-        label: At its head.
         group: What the line stands under: phenomenon in the body.
-        row: The row of the table, in the body.
         cells: One for each model, and for people behind them, of a `row`.
     """
 
@@ -242,17 +236,7 @@ def shade(accuracy: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PageTopic:
-    """What a page is over, as others wrote it.
-
-    Attributes:
-        name: Short name, for commands and files.
-        title: As a reader would cite it.
-        command: What prints the table.
-        text: What a reader should know.
-        source: Reference, or None.
-        rules: What submitters promise.
-        verify: What works every number out again; None where nothing can be.
-    """
+    """What a page is over, as others wrote it; `verify` works every number out again."""
 
     name: str
     title: str
@@ -274,10 +258,6 @@ def index_page(
     """Give the page of a table.
 
     Args:
-        about: What it is over.
-        table: Without a breakdown.
-        models: What is known of each column.
-        means: Those over seeds, where models are seeds of one architecture.
         sections: Of some columns the rows from near by, to stand on the same page.
         lacking: Why there are no items.
     """

@@ -36,17 +36,10 @@ N_DRAWN, N_CLOSEST, N_WORST = 4, 2, 3
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What one model answered, item by item, in the order of the suite.
+    """What one model answered, item by item, in the order of the suite, (verdicts,).
 
-    Attributes:
-        case: Name of the case of each item, (verdicts,).
-        item: Its place in the case.
-        contrast: What counts: `grammatical > ungrammatical`.
-        margin: Score of what should be better less that of what should be worse, in nats; not a number where
-            nothing was compared.
-        correct: (verdicts,).
-        tie: (verdicts,).
-        undecidable: (verdicts,).
+    The margin is the score of what should be better less that of what should be worse, in nats; not a number
+    where nothing was compared.
     """
 
     case: pa.StringArray
@@ -100,10 +93,8 @@ class ShownItem:
     Attributes:
         name: `simple_agrmt[12]`, as messages name it.
         why: `drawn`, `close call` and `far off`: why it is shown.
-        outcome: `right`, `wrong`, `tie` or `undecidable`.
         margin: In nats; None where nothing was compared.
         sentences: The better one first.
-        others: What the other models of the page make of it, in words.
     """
 
     name: str
@@ -115,16 +106,7 @@ class ShownItem:
 
 
 def draw_items(suite_digest: str, verdicts: Verdicts, rows: NDArray[np.int64]) -> list[list[int]]:
-    """Draw a few items of each row by hash, the same for every model: nobody chooses which are shown.
-
-    Args:
-        suite_digest: Of the suite.
-        verdicts: Of any model.
-        rows: The row of each verdict, from 0.
-
-    Returns:
-        Places of verdicts, row by row: those with the smallest SHA-256 of digest, case, item and contrast.
-    """
+    """Draw a few items of each row by hash, the same for every model: nobody chooses which are shown."""
     named = zip(verdicts.case.to_pylist(), verdicts.item.tolist(), verdicts.contrast.to_pylist(), strict=True)
     drawn = [sha256(f"{suite_digest} {case} {item} {contrast}".encode()).digest()[:8]
              for case, item, contrast in named]  # fmt: skip
@@ -137,8 +119,7 @@ def choose_items(
 ) -> list[dict[int, tuple[str, ...]]]:
     """Choose the items of each row that are shown of one model: drawn ones, close calls, and far-off ones.
 
-    Returns:
-        For each row the places of verdicts, with why.
+    For each row the places of verdicts, with why.
     """
     chosen = []
     for by_hash, own in zip(drawn, _by_row(rows), strict=True):
@@ -169,14 +150,7 @@ def _smallest(values: NDArray[np.float64], n: int) -> NDArray[np.int64]:
 def show_items(
     suite: Suite, scored: pa.Table, verdicts: Verdicts, chosen: Iterable[Mapping[int, tuple[str, ...]]]
 ) -> list[list[ShownItem]]:
-    """Look up the sentences of items, and what the model gives them.
-
-    Args:
-        suite: That they are of.
-        scored: The model's scored sentences.
-        verdicts: Of the model.
-        chosen: Row by row, places of verdicts with why they are shown.
-    """
+    """Look up the sentences of items, and what the model gives them."""
     cases = {case.name: case for case in suite.cases}
     found: list[list[tuple[int, tuple[str, ...], list[tuple[str, str]]]]] = []
     for of_row in chosen:
@@ -275,15 +249,7 @@ class Breakdown:
 
 
 def break_down(verdicts: pa.Table, models: Sequence[Correctness]) -> list[list[Breakdown]]:
-    """Break every row down by each feature that splits it into a few parts.
-
-    Args:
-        verdicts: Of any of the models, for the features.
-        models: What they got right, over the rows of one table.
-
-    Returns:
-        For each row its breakdowns. Features of one value, or of more than `MOST_VALUES`, are left out.
-    """
+    """Break every row down by each feature that splits it into a few parts."""
     names = [name for name in verdicts.column_names
              if name not in RESERVED_NAMES and not name.endswith(ENTRY)]  # fmt: skip
     features = verdicts.select(names).to_pandas()
@@ -328,18 +294,7 @@ class PartOfRow:
 
 @dataclass(frozen=True, slots=True)
 class RowPage:
-    """A row of the table of one model, from near by.
-
-    Attributes:
-        row: Its place.
-        group: Its dependency and phenomenon.
-        label: Its name.
-        accuracy: As the table prints it.
-        n_items: Of all its items.
-        n_wrong: How many are wrong.
-        parts: Features and what the row is by each.
-        items: Some of its items.
-    """
+    """A row of the table of one model, from near by."""
 
     row: int
     group: str
@@ -352,13 +307,7 @@ class RowPage:
 
 
 class ItemPages:
-    """The rows of the models of a table from near by.
-
-    Args:
-        table: Whose columns these are.
-        suite: That they are over.
-        kept: For each column its run, None for published ones.
-    """
+    """The rows of the models of a table from near by."""
 
     def __init__(self, table: Table, suite: Suite, kept: Sequence[CachedRun | None]) -> None:
         self._table, self._suite, self._kept = table, suite, kept

@@ -48,11 +48,7 @@ class ModelFacts:
     """A model of a page.
 
     Attributes:
-        heading: Its name.
         badge: How far its numbers were checked; None on a page of one's own runs.
-        checked: Who checked them and when.
-        facts: Label to text, what is known of it.
-        signature: Of its run; None of a published one.
         where: What names it in commands; None where nothing names it alone.
         items: Where its items are shown: a file and what names in it begin with; None where there are none.
     """
@@ -71,14 +67,7 @@ class ModelFacts:
 
 
 def facts_of(column: Column, entry: Entry | None, where: str | None, *, on_a_board: bool) -> ModelFacts:
-    """Gather what is known of a model.
-
-    Args:
-        column: Of the table.
-        entry: Of a board, where there is one.
-        where: What names it in commands.
-        on_a_board: Whether badges are shown.
-    """
+    """Gather what is known of a model, and on a board how far its numbers were checked."""
     facts = {"Parameters": column.parameters, "Validation perplexity": column.perplexity}
     checked = None
     if entry is not None:
@@ -135,10 +124,6 @@ def render_page(template: str, context: Mapping[str, object]) -> str:
 
     All texts are escaped; data stand in a block that is no script, in which `<` is escaped as well. The
     policy allows the style and the script of this package, by their hashes, and no request.
-
-    Args:
-        template: `index.html` or `entry.html`.
-        context: What it shows.
     """
     from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
 
@@ -201,11 +186,7 @@ def _hash(text: str) -> str:
 
 
 def tabulate_once(sources: Sequence[Run | Board]) -> tuple[list[CachedRun | None], Table]:
-    """Make the table of runs and boards.
-
-    Returns:
-        For each column its run, None for a published one; and the table.
-    """
+    """Make the table of runs and boards."""
     runs = iter(cache_runs([source for source in sources if not isinstance(source, Board)]))
     kept: list[CachedRun | None] = []
     read: list[Run | Board] = []

@@ -132,12 +132,7 @@ def _lines(rows: pd.DataFrame, x: str) -> list[Series]:
 
 
 def profiles(opened: RunSet, words: int | None = None) -> Document:
-    """Tabulate confidence in the correct answer after each word.
-
-    Args:
-        opened: The runs.
-        words: Only items with so many words before the verb; None for all.
-    """
+    """Tabulate confidence in the correct answer after each word, of all items or of those of one length."""
     if words is not None:
         chosen = {name: with_words(frame, words) for name, frame in opened.verdicts.items()}
         note = f"Items with {words} words before the verb."
@@ -267,12 +262,7 @@ def formal(opened: RunSet) -> Document:
 
 
 def formal_of_seeds(opened: RunSet, groups: Mapping[str, Sequence[str]]) -> Document:
-    """Tabulate the same as means over seeds, with the spread between them.
-
-    Args:
-        opened: The runs.
-        groups: Name of each architecture to the names of its models among them.
-    """
+    """Tabulate the same as means over the seeds of each architecture, with the spread between them."""
     measure = measure_of(opened.suite)
     frames, last = {}, {}
     for name, names in _named(groups).items():
@@ -360,12 +350,7 @@ N_SENTENCES = Field("Sentences", ("n_items",), format_count)
 
 
 def ratings(opened: RunSet, by: str | Sequence[str] = ()) -> Document:
-    """Tabulate how far the scores of models go with ratings.
-
-    Args:
-        opened: Runs over rated sentences.
-        by: Feature or features to break the rows down by.
-    """
+    """Tabulate how far the scores of models go with ratings."""
     found = {name: correlate(frame, by) for name, frame in opened.verdicts.items()}
     rows = stacked(found)
     grid = _side_by_side(found, opened.suite, by) if len(found) > 1 else _alone(found, opened.suite, by)
@@ -450,12 +435,7 @@ _NOTE = "An attractor is an intervening noun of the other number than the subjec
 
 
 def noun_counts(tables: Mapping[str, pa.Table], splits: Sequence[str] = ()) -> Document:
-    """Count the examples of tables by intervening nouns, and by attractors among these.
-
-    Args:
-        tables: Name of each table to its examples.
-        splits: Only these; all where empty.
-    """
+    """Count the examples of tables by intervening nouns, and by attractors among these."""
     counts = []
     for name, table in tables.items():
         if missing := [column for column in (_NOUNS, _ATTRACTORS) if column not in table.column_names]:
@@ -534,13 +514,7 @@ _EXAMPLE_NOTES = (
 
 
 def found_examples(rows: pd.DataFrame, gold: str, parsed: str) -> Document:
-    """Tabulate how good the examples of a parse are.
-
-    Args:
-        rows: As `tseval.analysis.breakdowns.compare_examples` gives them.
-        gold: Name of the gold table.
-        parsed: Name of the table from the parse.
-    """
+    """Tabulate how good the examples of a parse are (`tseval.analysis.breakdowns.compare_examples`)."""
     number = Field("Same number", ("n_same_number", "n_found"), lambda pair: f"{pair[0]:,} of {pair[1]:,}")
     grids = [
         _example_grid(rows, f"Verbs of {parsed} against {gold}", [*_COUNTS, *_measures("verb"), number]),

@@ -41,13 +41,7 @@ class PrintedRow:
 
 @dataclass(frozen=True, slots=True)
 class Human:
-    """What people get right. It stands beside models and takes no rank from them.
-
-    Attributes:
-        name: Heading of their column.
-        source: Who asked whom, with reference.
-        rows: Their accuracies, printed with as many decimals as are known; a row without one is absent.
-    """
+    """What people get right, as printed. It stands beside models and takes no rank from them."""
 
     name: str
     source: str
@@ -58,12 +52,6 @@ def check_printed_rows(
     rows: Sequence[PrintedRow], known: Collection[RowKey], decimals: int, where: str = "rows"
 ) -> None:
     """Hold printed accuracies to the rows of their board.
-
-    Args:
-        rows: The accuracies.
-        known: The rows of the board.
-        decimals: Most that may be printed.
-        where: Path of the field.
 
     Raises:
         ContentError: One is no fraction, stands twice or in no row of the board, or there is none.
@@ -81,11 +69,7 @@ def check_printed_rows(
 
 
 def check_printed(printed: str, decimals: int, where: str) -> None:
-    """Refuse what is no fraction from 0 to 1 of so many decimals at most.
-
-    Raises:
-        ContentError: Names the field.
-    """
+    """Refuse what is no fraction from 0 to 1 of so many decimals at most."""
     match = PRINTED.fullmatch(printed)
     if match is None or len(match[1] or match[2] or "") > decimals:
         raise ContentError(
@@ -94,11 +78,7 @@ def check_printed(printed: str, decimals: int, where: str) -> None:
 
 
 def check_decimals(decimals: int) -> None:
-    """Refuse decimals that no table can have.
-
-    Raises:
-        ContentError: Names the field.
-    """
+    """Refuse decimals that no table can have."""
     if decimals < 1:
         raise ContentError(f"should be at least 1, not {decimals}", "decimals")
     if decimals > MOST_DECIMALS:
@@ -127,18 +107,7 @@ class BoardModel:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One row of the published table.
-
-    Attributes:
-        dependency: `short`, `long` or None.
-        phenomenon: As the suite names it.
-        construction: As the suite names it.
-        contrast: `grammatical > intrusive`, for example.
-        n_items: Number of items behind the row.
-        accuracy: Model name to the fraction as printed; a model without a value is absent.
-        spread: Name of each model whose accuracy is a mean over seeds to the standard deviation between them,
-            as printed.
-    """
+    """One row of the published table; accuracies and the spread between seeds as printed, by model."""
 
     dependency: str | None
     phenomenon: str
@@ -156,20 +125,7 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A published table.
-
-    Attributes:
-        name: Short name, the folder's.
-        title: As a reader would cite it.
-        source: Full reference.
-        suite: Name of the suite the models were scored on.
-        score: How sentences were scored: `sentence`, `critical`, `ending` or `mean`.
-        decimals: Decimals the accuracies are cut to (not rounded).
-        models: In the order of the columns.
-        rows: In the order of the table.
-        notes: What a reader must know about the printed values.
-        human: What people get right, where it is known.
-    """
+    """A published table; accuracies are cut to `decimals`, not rounded."""
 
     name: str
     title: str

@@ -40,24 +40,12 @@ class Column:
     """A model in a table.
 
     Attributes:
-        heading: Name of the model, plain text, made distinct where two models share it.
-        origin: Name of the run's directory or of the board, plain text.
-        suite: Name of the suite.
-        score: `sentence`, `critical`, `ending` or `mean`.
         rows: One row per row of the table: `dependency`, `phenomenon`, `construction`, `contrast`,
             features, `n_items`; for a run all that `tseval.analysis.count` gives; for a published
             model `printed`, and the `spread` between seeds where it is a mean over several.
         decimals: Decimals a published accuracy is cut to; None for a run.
         digest: The suite's digest; None for a published model.
-        complete: Whether the whole suite was scored.
-        signature: The run's signature; None for a published model.
-        perplexity: Validation perplexity as printed, None where it is not known.
-        parameters: Number of parameters as printed, None where it is not known.
-        notes: What a reader must know about this column.
-        too_long: Contrasts that are undecidable because the model does not read sentences of such length.
-        warnings: What a run says of how its numbers came about.
         answers: What a run got right, item by item, over `rows`; None for a published model.
-        sample: How the items of a part were drawn, where they were.
         spread: Of a published mean over seeds, a set of rows to the spread between seeds of its mean.
     """
 
@@ -303,17 +291,7 @@ _FRACTION = re.compile(r"\d{1,20}(\.\d{0,100})?|\.\d{1,100}")
 
 
 def read_humans(path: Path, run: Run) -> Column:
-    """Read the accuracies of people, case by case, as a column beside a run.
-
-    Args:
-        path: A table, `.csv` or `.tsv`, with the columns `case`, `accuracy` (a fraction from 0 to 1) and, if
-            they are known, `n`, of how many answers; `contrast`, where a case has several.
-        run: Over the same suite.
-
-    Returns:
-        A column of the rows of the run. A row of several cases has their mean, weighted by `n` where every
-        case has it, else each once.
-    """
+    """Read the accuracies of people, case by case, as a column beside a run."""
     places = _places(run)
     found: dict[tuple[str, str], tuple[Fraction, int | None]] = {}
     for place, row in read_table(path):

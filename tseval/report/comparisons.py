@@ -55,9 +55,6 @@ def seeds_of(opened: RunSet) -> dict[str, list[str]]:
 
     Models are taken for seeds of one architecture where their runs tell the same of them (architecture,
     sizes, vocabulary, protocol) but the weights are others.
-
-    Returns:
-        Name of each architecture to the names of its models, in the order of the runs.
     """
     groups: dict[str, list[str]] = {}
     cards = {name: manifest.model for name, manifest in opened.manifests.items()}
@@ -84,13 +81,7 @@ def seeds_of(opened: RunSet) -> dict[str, list[str]]:
 
 
 def seeds_table(opened: RunSet, groups: Mapping[str, Sequence[str]], by: Sequence[str] = ()) -> Document:
-    """Tabulate the means of architectures over their seeds, with spread and interval.
-
-    Args:
-        opened: The runs.
-        groups: Name of each architecture to the names of its models among them.
-        by: Features that rows are broken down by.
-    """
+    """Tabulate the means of architectures over their seeds, with spread and interval."""
     require_features(next(iter(opened.verdicts.values())), by)
     found = seed_means({name: [opened.verdicts[one] for one in names] for name, names in groups.items()}, by)
     frames = [*found.of_rows.values(), *found.of_means.values()]
@@ -230,11 +221,7 @@ _MCNEMAR = (
 def pairs(opened: RunSet, by: str | None, margin: float = DEFAULT_MARGIN) -> Document:
     """Tabulate how pairs of models differ, and what only one of two gets right.
 
-    Args:
-        opened: Two runs or more.
-        by: A feature, with a table for each of its values; None for intervening nouns, where a suite has
-            them.
-        margin: The smallest difference of accuracies that matters, between 0 and 1.
+    Without a feature to part them by, it is by intervening nouns, where a suite has them.
     """
     if len(opened.verdicts) < 2:
         raise RunError("pairs need two runs or more.\n  Name another run of the same suite.")
@@ -267,14 +254,7 @@ _OF_MCNEMAR = (
 
 
 def comparison_notes(rows: pd.DataFrame, margin: float, family: str, both: str = "both models") -> list[str]:
-    """Say how to read differences, their intervals and the words for them.
-
-    Args:
-        rows: In the columns of `tseval.analysis.comparisons.COMPARED`.
-        margin: The smallest difference that matters.
-        family: What tests are corrected over.
-        both: For whom items have to be decidable.
-    """
+    """Say how to read differences, their intervals and the words for them."""
     notes = [
         f"Differences are of accuracies, cut to 3 decimals, on the items that are decidable for {both}.",
         interval_note(rows),
@@ -322,13 +302,8 @@ def differences_table(
 ) -> Document:
     """Tabulate how models differ from one of them, row by row and over the rows of a table.
 
-    Args:
-        opened: The runs.
-        model: Whom all are compared with: a name as tables print it, of a model or, if grouped, of an
-            architecture; None for the first.
-        by: Features that rows are broken down by.
-        margin: The smallest difference of accuracies that matters, between 0 and 1.
-        grouped: Whether to compare architectures by their means over seeds; a model stands for its own.
+    Compared is with a name as tables print it, of a model or, if grouped, of an architecture, for which a
+    model of it stands too; with the first where there is none.
     """
     groups = seeds_of(opened) if grouped else {name: [name] for name in opened.verdicts}
     reference = next(iter(groups)) if model is None else _reference(model, groups)

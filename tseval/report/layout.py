@@ -77,10 +77,6 @@ def recorded(table: Table, place: int) -> pd.DataFrame:
     """List the rows of a column: counts, accuracy, how sure it is, ranks.
 
     A published model has no counts but `n_items`.
-
-    Args:
-        table: The table.
-        place: Which column.
     """
     column = table.columns[place]
     rows = column.rows.astype(object)
@@ -360,11 +356,7 @@ def _body(table: Table, cells_of: CellsOf) -> Iterator[Line]:
 
 
 def headed(lines: Iterable[tuple[Key, Line]]) -> Iterator[Line]:
-    """Put a section above the lines of a dependency, and a group above those of a phenomenon.
-
-    Args:
-        lines: The dependency and the phenomenon of each, and what else tells rows apart, and the line.
-    """
+    """Put a section above the lines of a dependency, and a group above those of a phenomenon."""
     section = group = None
     for (dependency, phenomenon, *_), line in lines:
         if dependency != section and dependency is not None:
@@ -382,15 +374,7 @@ def rows_and_means(
     of_means: Iterable[list[object]],
     heading: Line = MEAN_HEADING,
 ) -> list[Line]:
-    """Lay out rows under their headings, then the means over sets of them.
-
-    Args:
-        rows: `dependency`, `phenomenon`, `construction`, `contrast` and features of each row.
-        cells: The columns beside their labels.
-        means: `over` and `n_rows` of each set of rows.
-        of_means: The same columns for these.
-        heading: The section of the means.
-    """
+    """Lay out rows under their headings, then the means over sets of them."""
     keys = rows.itertuples(index=False, name=None)
     lines = map(Line, zip(row_labels(rows), *cells, strict=True))
     *parts, n_rows = means["n_rows"]

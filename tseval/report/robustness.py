@@ -63,12 +63,7 @@ _NOTES = (
 
 
 def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Document:
-    """Tabulate what limits each row, and what single words do to it.
-
-    Args:
-        opened: Runs.
-        counts: How often each word, in lower case, occurs in a text, to be set against accuracies.
-    """
+    """Tabulate what limits each row, and what single words do to it; perhaps beside their frequencies."""
     found = {name: robustness(verdicts) for name, verdicts in opened.verdicts.items()}
     if all(one.entries.empty for one in found.values()):
         raise RunError(

@@ -49,9 +49,7 @@ class Training:
     """The runs of one training.
 
     Attributes:
-        name: Of the training, made distinct; text from outside.
         runs: Moment, ascending, to the name of a model among those opened.
-        along: What was measured at each.
         chance: The accuracy of who guesses; None where it is not known.
     """
 
@@ -79,11 +77,6 @@ def find_trainings(
     opened: RunSet, over: Clock = "step", by: Sequence[str] = ()
 ) -> tuple[list[Training], list[str]]:
     """Put runs in the order of the trainings that their models are checkpoints of.
-
-    Args:
-        opened: The runs.
-        over: What a training is measured in.
-        by: Features that rows are broken down by.
 
     Returns:
         The trainings, in the order of their first runs, and the runs of which no moment is known.
@@ -145,13 +138,7 @@ _SAID: dict[Clock, str] = {"step": "step", "tokens": "number of tokens", "epoch"
 
 
 def over_steps(opened: RunSet, trainings: Sequence[Training], over: Clock = "step") -> Document:
-    """Tabulate accuracy at each moment, a table for each training.
-
-    Args:
-        opened: The runs.
-        trainings: Of these runs.
-        over: What trainings are measured in.
-    """
+    """Tabulate accuracy at each moment, a table for each training."""
     grids = [_moments(training, opened.suite, over) for training in trainings]
     notes = [f"Columns: {over}. Intervals, and tests against chance, stand in csv and json."]
     return _document(opened, trainings, over, grids, notes)

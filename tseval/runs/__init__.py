@@ -220,9 +220,7 @@ _NEEDED = {*ROW, "case", "item", "better_score", "worse_score", "correct", "tie"
 class CachedRun:
     """A run whose verdicts are read once; features, which are the suite's, are not kept.
 
-    Args:
-        run: What is read.
-        before: Another run; columns that are the same in both are kept once.
+    Columns that are the same as in the run before are kept once.
     """
 
     def __init__(self, run: Run, before: CachedRun | None) -> None:
@@ -278,7 +276,6 @@ def progress_of(card: ModelCard, over: Clock = "step") -> int | None:
     then its name, may say a step.
 
     Args:
-        card: Of the model, as in the manifest of a run.
         over: Optimiser steps (of tseval's own trainings: windows), tokens learnt from, or epochs.
     """
     known = card.details.get(over)

@@ -28,13 +28,7 @@ def new_draw() -> str:
 class Ladder(ABC):
     """What is verified, of which each level uses what the one before found.
 
-    Args:
-        path: Where it is.
-
-    Attributes:
-        what: What it claims to be, once that is read.
-        claim: What it claims, after `whole`.
-        again: The same computed again, after `recomputed`.
+    `whole` says what it claims to be, and gives the claim; `recomputed` gives the same computed again.
     """
 
     claim: Claim
@@ -58,14 +52,7 @@ class Ladder(ABC):
         draw: str | None,
         progress: Callable[[int, int], None] | None,
     ) -> Verification:
-        """Check level by level.
-
-        Args:
-            model: To be asked again; None asks none, so that `plausible` is the highest level.
-            share: Of the sentences that the model is asked about; 1 for all.
-            draw: What decides which, as a report names it; None draws anew.
-            progress: Called with the numbers of sentences done and of all, while the model is asked.
-        """
+        """Check level by level, as for `verify_run`."""
         steps: list[tuple[VerifyLevel, Callable[[], str]]] = [
             ("whole", self.whole),
             ("recomputed", self.recomputed),
@@ -103,7 +90,6 @@ def verify_run(
     """Verify a run.
 
     Args:
-        path: Its directory.
         suite: Where its suite is; None for the name that it states.
         model: To be asked again; None asks none, so that the level `plausible` is the highest.
         share: Of the sentences that the model is asked about; 1 for all.

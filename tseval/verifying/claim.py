@@ -34,22 +34,12 @@ VERIFY_LEVELS: tuple[VerifyLevel, ...] = get_args(VerifyLevel)
 
 
 class CheckFailed(Exception):  # noqa: N818 - not an error of ours: what a check is there to find
-    """Something that is not as it is claimed to be.
-
-    Args:
-        what: What is wrong, and where.
-    """
+    """Something that is not as it is claimed to be."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One level that was checked.
-
-    Attributes:
-        level: Which.
-        ok: Whether it holds.
-        found: What was seen, in a line.
-    """
+    """One level that was checked: whether it holds, and what was seen, in a line."""
 
     level: VerifyLevel
     ok: bool
@@ -61,13 +51,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a verification found; it ends with the first level that is wrong.
-
-    Attributes:
-        name: Of the run or entry.
-        what: What it claims to be: model and suite.
-        checks: In the order of the levels.
-    """
+    """What a verification found of a run or entry; it ends with the first level that is wrong."""
 
     name: str
     what: str
@@ -104,16 +88,7 @@ LAST_BITS = {"float64": 1e-4, "float32": 1e-4, "float16": 0.03, "bfloat16": 0.25
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Numbers, with all that they should follow from.
-
-    Attributes:
-        name: Of the run.
-        manifest: What it says of itself.
-        evidence: The log-probabilities.
-        scored: The sentences that these are said to belong to, with all that is said of them.
-        verdicts: The verdicts that are said to follow.
-        tables: File name to the table that is said to be theirs.
-    """
+    """Numbers, with all that they should follow from, and the sentences that these are said to belong to."""
 
     name: str
     manifest: Manifest

@@ -47,13 +47,7 @@ _DRAW = re.compile(r"([0-9]{1,18}) of each case, seed (-?[0-9]{1,30})")
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """A claim, computed again.
-
-    Attributes:
-        suite: Expanded from its grammar or data, never from a cache.
-        scored: Its sentences with the evidence.
-        verdicts: What follows.
-    """
+    """A claim, computed again; its suite is expanded from its grammar or data, never from a cache."""
 
     suite: Suite
     scored: pa.Table
@@ -63,9 +57,7 @@ class Recomputed:
 def recompute(claim: Claim, spec: str | None) -> Recomputed:
     """Expand the suite, judge the evidence, and compare everything that is claimed.
 
-    Args:
-        claim: What is to follow.
-        spec: Where the suite is; None for the name that the claim states.
+    The suite is at `spec`, or has the name that the claim states.
     """
     if by := split_measure(claim.key.score)[1]:
         raise SuiteError(
@@ -333,10 +325,7 @@ def check_plausible(claim: Claim, again: Recomputed) -> str:
 
 
 def _check_first_tokens(claim: Claim, scored: pa.Table, words: Words) -> None:
-    """Hold the first tokens that have no number to the protocol, and to first words: pieces end with a word.
-
-    Those of two sentences that differ make an item undecidable.
-    """
+    """Hold first tokens that have no number to the protocol, and to first words: pieces end with a word."""
     unscored = claim.key.protocol.get("first_token") == "unscored"
     if unscored != ("unscored" in scored.column_names):
         raise CheckFailed(
@@ -385,10 +374,7 @@ def _check_prefixes(
     words: Words,
     looks: pa.DictionaryArray,  # type: ignore[type-arg]
 ) -> float:
-    """Compare the numbers of each prefix, and sum those of what may follow it; give the largest sum.
-
-    What looks alike to the model is one prefix.
-    """
+    """Compare the numbers of each prefix, and sum those of what may follow it; give the largest sum."""
     scored = again.scored
     look = looks.indices.to_numpy().astype(np.int64)
     last = words.starts + words.lengths - 1

@@ -99,10 +99,7 @@ def rescore(
 
 
 def _allowed(claim: Claim, model: Model) -> tuple[float, str]:
-    """Say how far a number may differ, and why: as the model differs from itself, where that was measured.
-
-    Each of two computations may be as far from the plain forward pass as any token was then.
-    """
+    """Say how far a number may differ, and why: as the model differs from itself, where that was measured."""
     if (noise := getattr(model, "noise", None)) is None:
         return claim.last_bits, ""
     most = float(noise.max())
