@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tseval.analysis.design import Design, Factors, Z, estimate, score_interval
+from tseval.analysis.design import Design, Factors, estimate, in_columns
 from tseval.analysis.ranks import mean_rank_intervals, rank_sets
 from tseval.errors import RunError, SuiteError, suggest
 from tseval.items import ENTRY, RESERVED_NAMES
@@ -60,14 +60,6 @@ class Ranking:
     overall: RankSets
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-
-
-def estimate_rows(answers: Correctness) -> list[Estimate | None]:
-    """Estimate the accuracy of every row, None where no item is decidable."""
-    return [
-        estimate(answers.correct[items], answers.decidable[items], design)
-        for items, design in items_of_rows(answers.rows, answers.factors)
-    ]
 
 
 def estimate_means(
@@ -118,23 +110,26 @@ def factors_of_any(models: Sequence[Correctness]) -> Factors:
     return Factors(tuple(codes), np.stack(list(codes.values()), axis=1))
 
 
+def split_by_row(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Give the places of the items of each row, in order of the rows."""
+    return np.split(np.argsort(rows, kind="stable"), np.cumsum(np.bincount(rows))[:-1])
+
+
 def items_of_rows(rows: NDArray[np.int64], factors: Factors) -> Iterator[tuple[NDArray[np.int64], Design]]:
-    """Give the places of the items of each row, in order of the rows, and their design."""
-    ends = np.cumsum(np.bincount(rows))
-    for items in np.split(np.argsort(rows, kind="stable"), ends[:-1]):
-        yield items, Design.of(factors.take(items))
+    """Give the places of the items of each row, and their design."""
+    return ((items, Design.of(factors.take(items))) for items in split_by_row(rows))
 
 
 # What makes a row of the table. Cases that agree in all four are pooled by item.
 ROW = ("dependency", "phenomenon", "construction", "contrast")
 COUNTS = ("n_items", "n_correct", "n_tied", "n_undecidable")
-# What tables tell of `Estimate`, besides the accuracy itself.
-_ESTIMATED = {
-    **dict.fromkeys(("se", "low", "high"), "float64"),
-    "df": "Float64",
-    "n_eff": "float64",
-    **dict.fromkeys(("clusters", "fixed"), "object"),
-}
+# What tables tell of an estimate, as `Estimate` has it; `value` is called `accuracy`.
+ESTIMATED = ("accuracy", "low", "high", "se", "df", "n_eff", "clusters", "fixed")
+
+
+def estimate_columns(found: Iterable[Estimate | None], index: pd.Index[int] | None = None) -> pd.DataFrame:
+    """Tabulate estimates in the columns of `ESTIMATED`."""
+    return in_columns(found, ("value", *ESTIMATED[1:]), index).rename(columns={"value": "accuracy"})
 
 
 def as_names(by: str | Sequence[str]) -> tuple[str, ...]:
@@ -174,7 +169,14 @@ def tally(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> tuple[pd.Data
         correct=verdicts["correct"].to_numpy(bool),
         decidable=~verdicts["undecidable"].to_numpy(bool),
     )
-    return _with_estimates(with_accuracy(counts), estimate_rows(answers)), answers
+    designs = items_of_rows(answers.rows, answers.factors)
+    estimates = (
+        estimate(answers.correct[items], answers.decidable[items], design) for items, design in designs
+    )
+    found = estimate_columns(estimates, counts.index).astype({"df": "Float64"})
+    for name, nothing in (("clusters", {}), ("fixed", ())):
+        found[name] = [nothing if one is None else one for one in found[name]]
+    return counts.join(found), answers
 
 
 def no_accuracy(name: str) -> RunError:
@@ -185,15 +187,6 @@ def no_accuracy(name: str) -> RunError:
     )
 
 
-def _with_estimates(counts: pd.DataFrame, estimates: Sequence[Estimate | None]) -> pd.DataFrame:
-    nothing: dict[str, object] = {"clusters": {}, "fixed": ()}
-    values = {
-        name: [nothing.get(name) if one is None else getattr(one, name) for one in estimates]
-        for name in _ESTIMATED
-    }
-    return counts.assign(**{name: pd.Series(values[name], dtype=_ESTIMATED[name]) for name in values})
-
-
 def count_groups(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Count the verdicts of each group, in order of first appearance, in the columns of `COUNTS`."""
     return verdicts.groupby([*by], sort=False, dropna=False, observed=True).agg(
@@ -201,17 +194,6 @@ def count_groups(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         n_correct=("correct", "sum"),
         n_tied=("tie", "sum"),
         n_undecidable=("undecidable", "sum"),
-    )
-
-
-def with_accuracy(counts: pd.DataFrame) -> pd.DataFrame:
-    """Add `accuracy`, `low` and `high` to counts; items are regarded as independent."""
-    accuracies = exact_accuracy(counts)
-    intervals = [wilson(int(k), int(n)) for k, n in zip(counts["n_correct"], decidable(counts), strict=True)]
-    return counts.assign(
-        accuracy=pd.Series([None if a is None else float(a) for a in accuracies], dtype="float64"),
-        low=pd.Series([None if ends is None else ends[0] for ends in intervals], dtype="float64"),
-        high=pd.Series([None if ends is None else ends[1] for ends in intervals], dtype="float64"),
     )
 
 
@@ -258,17 +240,6 @@ def exact_accuracy(counts: pd.DataFrame) -> list[Fraction | None]:
     return [Fraction(int(k), int(n)) if n else None for k, n in pairs]
 
 
-def wilson(n_correct: int, n_items: int) -> tuple[float, float] | None:
-    """Give the ends of the Wilson 95% interval, or None without items.
-
-    The interval treats items as independent draws. Items made from one template are not, so it is
-    a lower bound on the uncertainty.
-    """
-    if n_items == 0:
-        return None
-    return score_interval(n_correct / n_items, n_items, Z)
-
-
 def rank_rows(accuracy: pd.DataFrame) -> pd.DataFrame:
     """Rank the models in each row: standard competition ranking, 1 is best.
 
@@ -290,12 +261,13 @@ def _rank(values: list[Fraction | None]) -> list[Fraction | None]:
 def mean(values: pd.DataFrame) -> list[Fraction | None]:
     """Average each column exactly and unweighted, None where a value is missing or there are no rows."""
     columns = (list(values[name]) for name in values.columns)
-    return [
-        None
-        if not column or any(value is None for value in column)
-        else sum(column, Fraction(0)) / len(column)
-        for column in columns
-    ]
+    return [exact_mean(column) for column in columns]
+
+
+def exact_mean(values: Sequence[Fraction | None]) -> Fraction | None:
+    """Average exactly, None where a value is missing or there are none."""
+    known = [value for value in values if value is not None]
+    return sum(known, Fraction(0)) / len(known) if known and len(known) == len(values) else None
 
 
 def cut(value: Fraction, decimals: int) -> Fraction:
@@ -352,6 +324,11 @@ def row_sets(rows: pd.DataFrame) -> Iterator[tuple[str, list[int]]]:
             for value in values:
                 yield title.get(value, str(value)), [*rows.index[rows[name] == value]]
     yield "All rows", [*rows.index]
+
+
+def heads_of(sets: Iterable[tuple[str, Sequence[int]]]) -> pd.DataFrame:
+    """Tabulate sets of rows: what each is over, and how many rows it has."""
+    return pd.DataFrame([(over, len(places)) for over, places in sets], columns=["over", "n_rows"])
 
 
 def row_places(verdicts: pd.DataFrame, by: Sequence[str]) -> tuple[pd.DataFrame, NDArray[np.int64]]:

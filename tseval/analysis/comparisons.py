@@ -10,13 +10,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 from math import inf, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from tseval.analysis import COUNTS, ROW, as_names, count_groups, estimate_means, row_places, row_sets, tally
-from tseval.analysis.design import Design, Factors, estimate, upper_tail
+from tseval.analysis import (
+    COUNTS,
+    ESTIMATED,
+    count_groups,
+    estimate_columns,
+    estimate_means,
+    heads_of,
+    items_of_rows,
+    row_places,
+    row_sets,
+    tally,
+)
+from tseval.analysis.design import Design, Factors, estimate, in_columns, upper_tail
 from tseval.analysis.differences import (
     ERROR_RATE,
     compare,
@@ -33,26 +44,33 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.analysis.design import Estimate
     from tseval.analysis.differences import Difference
     from tseval.analysis.ranks import RankSets
 
 
-_ESTIMATED = ("accuracy", "low", "high", "se", "df", "n_eff", "clusters", "fixed")
+Name = TypeVar("Name", int, str)
 
 
 @dataclass(frozen=True, slots=True)
-class Trajectory:
-    """How accurate a model was at each moment of its training: on each row, and over sets of rows.
+class RowsAndMeans(Generic[Name]):
+    """The rows of a table, the sets of them that means are over, and what is known of several on each.
 
-    For each moment a frame has a line for each row: `COUNTS`, and the columns of `ESTIMATED`; and one for
-    each set, without counts, each row counted once. A set is missing where one of its rows is.
+    Attributes:
+        rows: `dependency`, `phenomenon`, `construction`, `contrast`, features.
+        of_rows: For each model, architecture or moment a frame with a line for each row.
+        means: `over` and `n_rows`; each row counts once.
+        of_means: Likewise a line for each set; it is missing where one of its rows is.
     """
 
     rows: pd.DataFrame
-    of_rows: Mapping[int, pd.DataFrame]
+    of_rows: Mapping[Name, pd.DataFrame]
     means: pd.DataFrame
-    of_means: Mapping[int, pd.DataFrame]
+    of_means: Mapping[Name, pd.DataFrame]
+
+    @property
+    def parts(self) -> tuple[tuple[pd.DataFrame, Mapping[Name, pd.DataFrame]], ...]:
+        """The two parts of a table: the rows, then the means, each with what is known on them."""
+        return (self.rows, self.of_rows), (self.means, self.of_means)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,33 +90,23 @@ class Emergence:
     settled: int | None
 
 
-def trajectory(verdicts: Mapping[int, pd.DataFrame], by: str | Sequence[str] = ()) -> Trajectory:
-    """Follow the rows of a table along a training: moments ascend, with the same items in the same order."""
-    keys = [*ROW, *as_names(by)]
-    rows, heads = pd.DataFrame(), pd.DataFrame()
+def trajectory(verdicts: Mapping[int, pd.DataFrame], by: Sequence[str] = ()) -> RowsAndMeans[int]:
+    """Follow the rows of a table along a training: moments ascend, with the same items in the same order.
+
+    Known of a row are its `COUNTS` and the columns of `ESTIMATED`, of a mean the latter alone.
+    """
+    rows, _ = row_places(next(iter(verdicts.values())), by)
+    sets = list(row_sets(rows))
     of_rows, of_means = {}, {}
     for moment, frame in verdicts.items():
         counts, answers = tally(frame, by)
-        named = counts[keys].astype(object)
-        rows, sets = named.where(named.notna(), None), list(row_sets(counts))
-        heads = pd.DataFrame([(over, len(places)) for over, places in sets], columns=["over", "n_rows"])
-        whole = [counts["accuracy"][places].notna().all() for _, places in sets]
         estimates = estimate_means([answers], [places for _, places in sets])
-        of_rows[moment] = counts[[*COUNTS, *_ESTIMATED]]
-        of_means[moment] = _told(
-            [one if known else None for (one,), known in zip(estimates, whole, strict=True)]
+        of_rows[moment] = counts[[*COUNTS, *ESTIMATED]]
+        of_means[moment] = estimate_columns(
+            one if counts["accuracy"][places].notna().all() else None
+            for (one,), (_, places) in zip(estimates, sets, strict=True)
         )
-    return Trajectory(rows, of_rows, heads, of_means)
-
-
-def _told(means: Sequence[Estimate | None]) -> pd.DataFrame:
-    values = [
-        (None,) * len(_ESTIMATED)
-        if one is None
-        else (one.value, one.low, one.high, one.se, one.df, one.n_eff, one.clusters, one.fixed)
-        for one in means
-    ]
-    return pd.DataFrame(values, columns=[*_ESTIMATED])
+    return RowsAndMeans(rows, of_rows, heads_of(sets), of_means)
 
 
 def emergence(moments: Mapping[int, pd.Series], chance: float) -> Emergence:
@@ -141,8 +149,6 @@ def _p_of(line: pd.Series, chance: float) -> float | None:
 
 # What is right, (items,) or (items, seeds), and what is decidable, (items,).
 Marks = tuple["NDArray[np.bool_]", "NDArray[np.bool_]"]
-# What is told of an estimate, as `Estimate` has it.
-ESTIMATED = ("accuracy", "low", "high", "se", "df", "n_eff", "clusters", "fixed")
 
 
 def share_entries(verdicts: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
@@ -182,23 +188,12 @@ def count_clustered(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         A row for each group in order of first appearance, in the columns of `COUNTS` and of `ESTIMATED`. The
         latter are missing where no item is decidable; `df` is missing where items are independent.
     """
-    factors, (correct, decidable) = Factors.of_verdicts(verdicts), marks(verdicts)
+    correct, decidable = marks(verdicts)
     counts = count_groups(verdicts, by)
     group = verdicts.groupby([*by], sort=False, dropna=False, observed=True).ngroup().to_numpy()
-    rows = []
-    for place in range(len(counts)):
-        own = group == place
-        rows.append(_told_comparisons(estimate(correct[own], decidable[own], Design.of(factors.take(own)))))
-    found = pd.DataFrame(rows, counts.index, [*ESTIMATED])
-    return counts.join(found.astype(dict.fromkeys(ESTIMATED[:-2], "float64")))
-
-
-def _told_comparisons(found: Estimate | None) -> tuple[object, ...]:
-    if found is None:
-        return (None,) * len(ESTIMATED)
-    return (
-        found.value, found.low, found.high, found.se, found.df, found.n_eff, found.clusters, found.fixed,
-    )  # fmt: skip
+    designs = items_of_rows(group, Factors.of_verdicts(verdicts))
+    found = (estimate(correct[items], decidable[items], design) for items, design in designs)
+    return counts.join(estimate_columns(found, counts.index))
 
 
 def paired_differences(
@@ -258,9 +253,6 @@ COMPARED = (
     "difference", "se", "low", "high", "df", "p", "p_holm", "p_beyond", "margin", "outcome",
     "clusters", "fixed",
 )  # fmt: skip
-_TYPES = dict.fromkeys(
-    ("difference", "se", "low", "high", "df", "p", "p_holm", "p_beyond", "margin"), "float64"
-)
 _COUNTED = ("both", "only_first", "only_second", "neither")
 PAIR_COLUMNS = ("first", "second", "n_items", *COMPARED, *_COUNTED, "p_mcnemar", "p_mcnemar_holm")
 
@@ -315,20 +307,15 @@ def compared(found: Sequence[Difference | None], margin: float) -> pd.DataFrame:
         `p_holm`, corrected; `p_beyond`, that of a difference of the `margin` or more, corrected; `outcome`,
         in a word, for the first; `clusters` and `fixed`, the factors. All are missing where a pair has none.
     """
-    words = iter(compare([one for one in found if one is not None], margin))
-    rows: list[tuple[object, ...]] = []
-    for one in found:
-        if one is None:
-            rows.append((None,) * len(COMPARED))
-            continue
-        told = next(words)
-        rows.append(
-            (
-                one.value, one.se, one.low, one.high, one.df, one.p, told.p_holm, told.p_beyond, margin,
-                told.word,                one.clusters, one.fixed,
-            )
-        )  # fmt: skip
-    return pd.DataFrame(rows, columns=[*COMPARED]).astype(_TYPES)
+    told = in_columns(found, ("value", "se", "low", "high", "df", "p", "clusters", "fixed"))
+    known = [place for place, one in enumerate(found) if one is not None]
+    words = compare([one for one in found if one is not None], margin)
+    names = ["p_holm", "p_beyond", "margin", "outcome"]
+    corrected = pd.DataFrame(
+        [(one.p_holm, one.p_beyond, margin, one.word) for one in words], known, names
+    ).astype(dict.fromkeys(names[:3], "float64"))
+    told = told.rename(columns={"value": "difference"}).join(corrected)
+    return told[[*COMPARED]]
 
 
 def _count(first: Marks, second: Marks) -> dict[str, int]:
@@ -352,20 +339,15 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class Against(RowsAndMeans[str]):
     """How models, or the means over seeds of architectures, differ from one of them.
 
     `rows` and `means` have its `accuracy`, of all that its seeds can decide, and `spread`, the standard
-    deviation between seeds; missing where nothing is decidable. `of_rows` and `of_means` have for each other
-    model `n_items`, decidable for all seeds of both, and the columns of `COMPARED`. A set has no difference
-    where one of its rows has none.
+    deviation between seeds; missing where nothing is decidable. Known of each other model are `n_items`,
+    decidable for all seeds of both, and the columns of `COMPARED`.
     """
 
     reference: str
-    rows: pd.DataFrame
-    of_rows: Mapping[str, pd.DataFrame]
-    means: pd.DataFrame
-    of_means: Mapping[str, pd.DataFrame]
 
 
 def against(
@@ -387,14 +369,13 @@ def against(
     found = {name: of_pairs[name, reference] for name in others}
     levels = _accuracies(*marked[reference], row_of)
     of_sets = np.array([[own[rows].mean() for own in levels.T] for _, rows in sets])
-    heads = pd.DataFrame([(over, len(rows)) for over, rows in sets], columns=["over", "n_rows"])
     known = "accuracy", "spread"
     return Against(
-        reference,
         keys.assign(**dict(zip(known, over_seeds(levels), strict=True))),
         _tell({name: own[: len(keys)] for name, own in found.items()}, margin),
-        heads.assign(**dict(zip(known, over_seeds(of_sets), strict=True))),
+        heads_of(sets).assign(**dict(zip(known, over_seeds(of_sets), strict=True))),
         _tell({name: own[len(keys) :] for name, own in found.items()}, margin),
+        reference,
     )
 
 
@@ -428,20 +409,15 @@ _NUMBERS = ("accuracy", "spread", "low", "high", "se", "df")
 
 
 @dataclass(frozen=True, slots=True)
-class SeedTable:
-    """Architectures side by side, each the mean over its seeds.
+class SeedTable(RowsAndMeans[str]):
+    """Architectures side by side, each the mean over its seeds, in the columns of `SEED_COLUMNS`.
 
-    A frame has a line for each row, in the columns of `SEED_COLUMNS`: `n_items`, decidable for all its seeds;
-    `accuracy`, the mean over seeds; `spread`, the standard deviation between them; the 95% interval of the
-    mean for other seeds and other words. All is missing where nothing is decidable; with one seed there is no
-    spread, and the interval is for other words alone. A mean over rows is missing where one of its rows is.
-    Ranks are by the mean of all rows, undecidable items wrong; None of a single one.
+    `n_items` are decidable for all its seeds; `spread` is the standard deviation between them, and the 95%
+    interval for other seeds and other words. All is missing where nothing is decidable; with one seed there
+    is no spread, and the interval is for other words alone. Ranks are by the mean of all rows, undecidable
+    items wrong; None of a single one.
     """
 
-    rows: pd.DataFrame
-    of_rows: Mapping[str, pd.DataFrame]
-    means: pd.DataFrame
-    of_means: Mapping[str, pd.DataFrame]
     ranks: RankSets | None
 
 
@@ -464,9 +440,8 @@ def seed_means(groups: Mapping[str, Sequence[pd.DataFrame]], by: Sequence[str] =
         of_rows[name] = frame[: len(rows)]
         of_means[name] = frame[len(rows) :].reset_index(drop=True)
         of_all.append(correct)
-    heads = pd.DataFrame([(over, len(places)) for over, places in sets], columns=["over", "n_rows"])
     ranks = ranks_of_seeds(of_all, Design.of(factors, row_of)) if len(groups) > 1 else None
-    return SeedTable(rows, of_rows, heads, of_means, ranks)
+    return SeedTable(rows, of_rows, heads_of(sets), of_means, ranks)
 
 
 def _mean(correct: NDArray[np.bool_], design: Design) -> tuple[object, ...]:

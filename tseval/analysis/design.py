@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tseval.items import ENTRY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 # With fewer entries, nothing can be said about those that were not drawn: the factor stays fixed.
@@ -402,6 +402,14 @@ class Estimate:
     n_eff: float
     clusters: dict[str, int]
     fixed: tuple[str, ...]
+
+
+def in_columns(
+    found: Iterable[object | None], names: Sequence[str], index: pd.Index[int] | None = None
+) -> pd.DataFrame:
+    """Tabulate what has these names, the last two `clusters` and `fixed`; missing where there is nothing."""
+    rows = [tuple(None if one is None else getattr(one, name) for name in names) for one in found]
+    return pd.DataFrame(rows, index, [*names]).astype(dict.fromkeys(names[:-2], "float64"))
 
 
 def estimate(correct: NDArray[np.bool_], decidable: NDArray[np.bool_], design: Design) -> Estimate | None:

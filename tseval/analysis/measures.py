@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tseval.analysis import ROW, as_names, in_table_order, items_of_rows, refuse_unknown_features
-from tseval.analysis.design import Design, Factors, quantile
+from tseval.analysis.design import Design, Factors, in_columns, quantile
 from tseval.analysis.differences import average
 from tseval.errors import SuiteError
 from tseval.items import ENTRY, RATING, RATING_SE
@@ -30,7 +30,6 @@ EFFECT = ("effect", "effect_low", "effect_high", "effect_se")
 CONDITION, REGION = "condition", "region"
 # What is told of an average, as `Average` has it.
 AVERAGED = ("value", "low", "high", "se", "df", "n_items", "clusters", "fixed")
-_NONE: tuple[object, ...] = (*[np.nan] * 4, None, 0, {}, ())
 
 
 def effects(verdicts: pd.DataFrame) -> NDArray[np.float64]:
@@ -46,11 +45,9 @@ def effects(verdicts: pd.DataFrame) -> NDArray[np.float64]:
 
 def with_effects(rows: pd.DataFrame, answers: Correctness, bits: NDArray[np.float64]) -> pd.DataFrame:
     """Add the columns of `EFFECT` to the rows of a table: the mean effect in bits, and how sure it is."""
-    found = [average(bits[items], design) for items, design in items_of_rows(answers.rows, answers.factors)]
-    values = [
-        (np.nan,) * len(EFFECT) if one is None else (one.value, one.low, one.high, one.se) for one in found
-    ]
-    return rows.join(pd.DataFrame(values, rows.index, EFFECT, dtype="float64"))
+    found = (average(bits[items], design) for items, design in items_of_rows(answers.rows, answers.factors))
+    averages = in_columns(found, AVERAGED, rows.index)[["value", "low", "high", "se"]]
+    return rows.join(averages.set_axis([*EFFECT], axis=1))
 
 
 def mean_effects(verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -90,15 +87,13 @@ def mean_surprisals(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 def _averages(verdicts: pd.DataFrame, bits: NDArray[np.float64], by: Sequence[str]) -> pd.DataFrame:
     """Average numbers in every group of verdicts."""
-    factors = Factors.of_verdicts(verdicts)
     groups = verdicts.groupby([*by], sort=False, dropna=False)
     keys = list(groups.ngroup().drop_duplicates().index)
-    group, rows = groups.ngroup().to_numpy(), []
-    for place in range(groups.ngroups):
-        own = group == place
-        one = average(bits[own], Design.of(factors.take(own)))
-        rows.append(_NONE if one is None else tuple(getattr(one, name) for name in AVERAGED))
-    told = pd.DataFrame(rows, columns=[*AVERAGED]).astype({"df": "Float64"})
+    designs = items_of_rows(groups.ngroup().to_numpy(), Factors.of_verdicts(verdicts))
+    found = [average(bits[items], design) for items, design in designs]
+    told = in_columns(found, AVERAGED).astype({"df": "Float64"})
+    for name, nothing in (("n_items", 0), ("clusters", {}), ("fixed", ())):
+        told[name] = [nothing if one is None else getattr(one, name) for one in found]
     return pd.concat([verdicts.loc[keys, [*by]].reset_index(drop=True), told], axis=1)
 
 
