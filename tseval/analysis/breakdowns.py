@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from tseval.analysis import COUNTS, require_features
-from tseval.analysis.comparisons import ESTIMATED, count_clustered, marks, seed_means
+from tseval.analysis import COUNTS, ESTIMATED, require_features
+from tseval.analysis.comparisons import count_clustered, marks, seed_means
 from tseval.analysis.design import Design, Factors, estimate
 from tseval.analysis.differences import average
 from tseval.errors import RunError, SuiteError

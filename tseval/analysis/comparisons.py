@@ -190,8 +190,8 @@ def count_clustered(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """
     correct, decidable = marks(verdicts)
     counts = count_groups(verdicts, by)
-    group = verdicts.groupby([*by], sort=False, dropna=False, observed=True).ngroup().to_numpy()
-    designs = items_of_rows(group, Factors.of_verdicts(verdicts))
+    groups = verdicts.groupby([*by], sort=False, dropna=False, observed=True)
+    designs = items_of_rows(np.asarray(groups.ngroup(), np.int64), Factors.of_verdicts(verdicts))
     found = (estimate(correct[items], decidable[items], design) for items, design in designs)
     return counts.join(estimate_columns(found, counts.index))
 

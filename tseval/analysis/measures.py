@@ -89,7 +89,7 @@ def _averages(verdicts: pd.DataFrame, bits: NDArray[np.float64], by: Sequence[st
     """Average numbers in every group of verdicts."""
     groups = verdicts.groupby([*by], sort=False, dropna=False)
     keys = list(groups.ngroup().drop_duplicates().index)
-    designs = items_of_rows(groups.ngroup().to_numpy(), Factors.of_verdicts(verdicts))
+    designs = items_of_rows(np.asarray(groups.ngroup(), np.int64), Factors.of_verdicts(verdicts))
     found = [average(bits[items], design) for items, design in designs]
     told = in_columns(found, AVERAGED).astype({"df": "Float64"})
     for name, nothing in (("n_items", 0), ("clusters", {}), ("fixed", ())):

@@ -29,7 +29,7 @@ from tseval.runs import CLOCKS, progress_of, training_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from tseval.analysis.comparisons import Emergence, Trajectory
+    from tseval.analysis.comparisons import Emergence, RowsAndMeans
     from tseval.report.opened import RunSet
     from tseval.runs import Clock
     from tseval.runs.manifest import Manifest
@@ -55,12 +55,8 @@ class Training:
 
     name: str
     runs: Mapping[int, str]
-    along: Trajectory
+    along: RowsAndMeans[int]
     chance: float | None
-
-    def parts(self) -> tuple[tuple[pd.DataFrame, Mapping[int, pd.DataFrame]], ...]:
-        """Give the two parts of a table: the rows, then the means, each with what was measured."""
-        return (self.along.rows, self.along.of_rows), (self.along.means, self.along.of_means)
 
     def emergences(self, measured: Mapping[int, pd.DataFrame]) -> list[Emergence | None]:
         """Say of each line when it rises above chance; nothing where chance is not known."""
@@ -272,7 +268,7 @@ def _laid_out(
     training: Training, cells_of: Callable[[Mapping[int, pd.DataFrame]], list[list[object]]]
 ) -> list[Line]:
     """Lay out rows under their headings, then means."""
-    (rows, of_rows), (means, of_means) = training.parts()
+    (rows, of_rows), (means, of_means) = training.along.parts
     return rows_and_means(rows, cells_of(of_rows), means, cells_of(of_means))
 
 
@@ -281,7 +277,7 @@ def _document(
 ) -> Document:
     records = _records(trainings, over)
     told = pd.concat(
-        [frame for one in trainings for _, measured in one.parts() for frame in measured.values()]
+        [frame for one in trainings for _, measured in one.along.parts for frame in measured.values()]
     )
     notes = [
         f"Accuracies are cut to {RUN_DECIMALS} decimals, not rounded.",
@@ -322,7 +318,7 @@ def _records(trainings: Sequence[Training], over: Clock) -> pd.DataFrame:
     """List what was measured at each moment of each training, rows first, then means."""
     frames = []
     for training in trainings:
-        for heads, measured in training.parts():
+        for heads, measured in training.along.parts:
             found = training.emergences(measured)
             for place, (moment, frame) in enumerate(measured.items()):
                 rows = heads.join(frame).astype(object)
@@ -337,7 +333,7 @@ def _records(trainings: Sequence[Training], over: Clock) -> pd.DataFrame:
 def _all_rises(trainings: Sequence[Training]) -> pd.DataFrame:
     frames = []
     for training in trainings:
-        for heads, measured in training.parts():
+        for heads, measured in training.along.parts:
             rows = heads.join(_of_rises(training, measured)).astype(object)
             rows.insert(0, "training", training.name)
             frames.append(rows)
