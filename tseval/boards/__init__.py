@@ -27,6 +27,7 @@ from tseval.report.boards import (
     Human,
     PrintedRow,
     RowKey,
+    TableRow,
     check_decimals,
     check_printed_rows,
 )
@@ -55,19 +56,10 @@ LONGEST_PROSE = 20_000  # and of the one that tells of the whole board
 
 
 @dataclass(frozen=True, slots=True)
-class ListedRow:
+class ListedRow(TableRow):
     """A row of a board of published accuracies, and how many items a paper has behind it."""
 
-    dependency: str | None
-    phenomenon: str
-    construction: str
-    contrast: str
     n_items: int
-
-    @property
-    def key(self) -> RowKey:
-        """What tells the row from others."""
-        return self.dependency, self.phenomenon, self.construction, self.contrast
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,13 +267,9 @@ class SplitSuite:
 
 
 @dataclass(frozen=True, slots=True)
-class EntryRow:
+class EntryRow(TableRow):
     """What a model got right in one row of the table; counts, from which accuracies follow."""
 
-    dependency: str | None
-    phenomenon: str
-    construction: str
-    contrast: str
     n_items: int
     n_correct: int
     n_tied: int
@@ -399,9 +387,19 @@ def entry_run(folder: Path, split: SplitSuite) -> Run:
     if manifest.suite.digest != split.suite.digest:
         theirs, ours = (f"{of.name}@{of.digest[:8]}" for of in (manifest.suite, split.suite))
         raise RunError(f"{folder / MANIFEST} is of {theirs}, but the board is over {ours}")
-    load = _Loaded(folder, manifest, split)
+
+    def sentences() -> pa.Table:
+        content = evidence_of(folder, manifest)
+        try:
+            evidence = read_evidence(content)
+            if evidence.suite_digest != split.suite.digest:
+                raise EvidenceError(f"is of another suite, {evidence.suite_digest[:8]}")
+            return scored_again(evidence, split.sentences, split.words)
+        except EvidenceError as error:
+            raise RunError(f"{folder / EVIDENCE} {error}") from None
+
     named = replace(manifest, model=replace(manifest.model, name=folder.name))  # as the board calls it
-    return Run(folder.name, named, load.sentences, load.verdicts)
+    return Run(folder.name, named, sentences, lambda: judge(split.suite, sentences(), manifest.key.score))
 
 
 def entry_folders(board: Path, order: Sequence[str] = ()) -> list[Path]:
@@ -432,33 +430,6 @@ def entry_runs(folders: Sequence[Path]) -> list[Run]:
     board = folders[0].resolve().parents[1]
     split = SplitSuite(suite_of(read_definition(board), board))
     return [entry_run(folder, split) for folder in folders]
-
-
-def judge_entry(split: SplitSuite, manifest: Manifest, scored: pa.Table) -> pa.Table:
-    """Judge the scored sentences of an entry as its run did."""
-    return judge(split.suite, scored, manifest.key.score)
-
-
-@dataclass(frozen=True)
-class _Loaded:
-    """Computes the tables of an entry when they are used."""
-
-    folder: Path
-    manifest: Manifest
-    split: SplitSuite
-
-    def sentences(self) -> pa.Table:
-        content = evidence_of(self.folder, self.manifest)
-        try:
-            evidence = read_evidence(content)
-            if evidence.suite_digest != self.split.suite.digest:
-                raise EvidenceError(f"is of another suite, {evidence.suite_digest[:8]}")
-            return scored_again(evidence, self.split.sentences, self.split.words)
-        except EvidenceError as error:
-            raise RunError(f"{self.folder / EVIDENCE} {error}") from None
-
-    def verdicts(self) -> pa.Table:
-        return judge_entry(self.split, self.manifest, self.sentences())
 
 
 def published_entry(folder: Path, definition: Definition) -> PublishedEntry:

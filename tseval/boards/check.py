@@ -16,7 +16,6 @@ from tseval.boards import (
     entry_folders,
     entry_run,
     evidence_of,
-    judge_entry,
     published_entry,
     read_definition,
     read_entry,
@@ -43,6 +42,7 @@ from tseval.report.curves import read_curves
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import count_sentences, count_verdicts
 from tseval.suites import afresh
+from tseval.verdicts import judge
 from tseval.verifying import Ladder
 from tseval.verifying.claim import Check, CheckFailed, Claim, Verification, check_known_score, hold_files
 from tseval.verifying.levels import Recomputed, hold_sizes, verdicts_of
@@ -129,7 +129,7 @@ class _EntryLadder(Ladder):
         ):
             if stated != follows:
                 raise CheckFailed(f"{self.path.name}/entry.yaml: {field} is not that of {MANIFEST}")
-        verdicts = verdicts_of(partial(judge_entry, self._split, manifest, scored))
+        verdicts = verdicts_of(partial(judge, self._suite, scored, manifest.key.score))
         # Scored and judged once: what is counted below is read from here.
         self._run = replace(self._run, load_sentences=lambda: scored, load_verdicts=lambda: verdicts)
         self.claim = Claim(self._entry.name, manifest, evidence, scored, verdicts, tables={})

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from tseval.boards import Checked, Entry
+    from tseval.boards import Entry
     from tseval.report import Table
     from tseval.report.columns import Column
     from tseval.runs import CachedRun, Run
@@ -80,8 +80,11 @@ def facts_of(column: Column, entry: Entry | None, where: str | None, *, on_a_boa
             "Contact": about.contact,
             "Fingerprint": entry.fingerprint[:16],
         }
-        checked = _furthest(entry.checks)
-    badge = _badge(column, checked)
+        levels = list(_SHOWN)  # of equal checks the last
+        checked = max(reversed(entry.checks), key=lambda one: levels.index(one.level), default=None)
+    badge: Badge = "published" if column.published else "reported"
+    if checked is not None:
+        badge = _SHOWN[checked.level]
     return ModelFacts(
         heading=column.heading,
         badge=badge if on_a_board else None,
@@ -90,18 +93,6 @@ def facts_of(column: Column, entry: Entry | None, where: str | None, *, on_a_boa
         facts={name: plain(str(text)) for name, text in facts.items() if text},
         where=where,
     )
-
-
-def _badge(column: Column, checked: Checked | None) -> Badge:
-    if column.published:
-        return "published"
-    return "reported" if checked is None else _SHOWN[checked.level]
-
-
-def _furthest(checks: tuple[Checked, ...]) -> Checked | None:
-    """Find the check that went furthest; of equal ones the last."""
-    order = list(_SHOWN)
-    return max(reversed(checks), key=lambda check: order.index(check.level), default=None)
 
 
 def bibtex(name: str, title: str, source: str | None, note: str) -> str:

@@ -24,19 +24,25 @@ RowKey = tuple[str | None, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class PrintedRow:
-    """An accuracy as it was printed, and the row of the table that it stands in."""
+class TableRow:
+    """A row of a table."""
 
     dependency: str | None
     phenomenon: str
     construction: str
     contrast: str
-    accuracy: str
 
     @property
     def key(self) -> RowKey:
         """What tells the row from others."""
         return self.dependency, self.phenomenon, self.construction, self.contrast
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedRow(TableRow):
+    """An accuracy as it was printed, and the row that it stands in."""
+
+    accuracy: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,21 +112,12 @@ class BoardModel:
 
 
 @dataclass(frozen=True, slots=True)
-class BoardRow:
+class BoardRow(TableRow):
     """One row of the published table; accuracies and the spread between seeds as printed, by model."""
 
-    dependency: str | None
-    phenomenon: str
-    construction: str
-    contrast: str
     n_items: int
     accuracy: Mapping[str, str]
     spread: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def key(self) -> RowKey:
-        """What tells the row from others."""
-        return self.dependency, self.phenomenon, self.construction, self.contrast
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +150,7 @@ def read_board(path: Path) -> Board:
         if version != BOARD_FORMAT:
             raise ContentError(f"is {version}, but this tseval reads format {BOARD_FORMAT}", "format")
         board = checked(content, Board)
-        _check_texts(board)
-        _check_models(board)
-        _check_rows(board)
+        _check(board)
     except (OSError, ContentError) as error:
         raise BoardError(f"{file}: {reason(error)}.") from None
     return board
@@ -177,26 +172,19 @@ def board_text(board: Board) -> str:
     return json.dumps({"format": BOARD_FORMAT, **content}, indent=1) + "\n"
 
 
-def _check_texts(board: Board) -> None:
-    """Refuse half a character: JSON can write one, and no table can hold it."""
+def _check(board: Board) -> None:
+    """Hold the parts of a board to each other, and refuse half a character, which no table can hold."""
     try:
         json.dumps(asdict(board), ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise ContentError("has half a character in a text", "the file") from None
-
-
-def _check_models(board: Board) -> None:
     check_decimals(board.decimals)
     for i, model in enumerate(board.models):
         for over, printed in model.spread.items():
             check_printed(printed, board.decimals, f"models[{i}].spread.{over}")
-    names = {model.name for model in board.models}
-    if not names or len(names) < len(board.models):
-        raise ContentError("should name each model once, and at least one", "models")
-
-
-def _check_rows(board: Board) -> None:
     models = {model.name for model in board.models}
+    if not models or len(models) < len(board.models):
+        raise ContentError("should name each model once, and at least one", "models")
     seen = set()
     for i, row in enumerate(board.rows):
         for what, values in (("accuracy", row.accuracy), ("spread", row.spread)):

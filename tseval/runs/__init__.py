@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -162,16 +163,11 @@ def runs_below(folder: Path) -> tuple[list[Path], list[Path]]:
     unfinished: list[Path] = []
     if not (folder / NAME).exists():
         for path in sorted(file.parent for depth in ("*", "*/*") for file in folder.glob(f"{depth}/{NAME}")):
-            (unfinished if _is_unfinished(path) else complete).append(path)
+            found = complete
+            with suppress(RunError, LimitError):  # what cannot be read is told by whoever reads it
+                found = complete if isinstance(load_manifest(path), Manifest) else unfinished
+            found.append(path)
     return complete, unfinished
-
-
-def _is_unfinished(path: Path) -> bool:
-    """Tell a run that goes on or was interrupted; what cannot be read is told by whoever reads it."""
-    try:
-        return not isinstance(load_manifest(path), Manifest)
-    except (RunError, LimitError):
-        return False
 
 
 def find_interrupted(root: Path, key: RunKey) -> Path | None:

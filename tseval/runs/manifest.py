@@ -19,19 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import RunError, counted, one_line
-from tseval.formats import (
-    ContentError,
-    Json,
-    checked,
-    read_json,
-)
+from tseval.formats import ContentError, Json, checked, read_json
 from tseval.scoring.protocol import ModelCard  # noqa: TC001 - manifests are read into it
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tseval.formats import Json
     from tseval.items import Suite
     from tseval.scoring.engine import Scored
 
@@ -106,15 +100,13 @@ class RunKey:
     def parts(self) -> dict[str, Json]:
         """Give what decides, by name, the protocol's parts among them."""
         decisive = {part.name for part in fields(self) if part.compare} - {"protocol"}
-        return {name: value for name, value in self.to_mapping().items() if name in decisive} | dict(
-            self.protocol
-        )
+        own = {name: value for name, value in self.to_mapping().items() if name in decisive}
+        return own | dict(self.protocol)
 
     def to_mapping(self) -> dict[str, Json]:
         """Give the key as it stands in a manifest."""
-        own = {part.name: getattr(self, part.name) for part in fields(self)} | {
-            "protocol": dict(self.protocol)
-        }
+        own = {part.name: getattr(self, part.name) for part in fields(self)}
+        own |= {"protocol": dict(self.protocol)}
         if (
             self.exclude is None
         ):  # keys of runs that left nothing out are what they were before there was this

@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from tseval.verifying.levels import Recomputed
 
 
-def new_draw() -> str:
-    """Draw what decides which sentences a model is asked about: nobody knows it before."""
-    return secrets.token_hex(8)
-
-
 class Ladder(ABC):
     """What is verified, of which each level uses what the one before found.
 
@@ -59,7 +54,7 @@ class Ladder(ABC):
             ("plausible", lambda: check_plausible(self.claim, self.again)),
         ]
         if model is not None:
-            asked = partial(self._asked, model, share, draw or new_draw(), progress)
+            asked = partial(self._asked, model, share, draw or secrets.token_hex(8), progress)
             steps.append(("rerun" if share >= 1 else "rescored", asked))
         checks: list[Check] = []
         for level, step in steps:

@@ -71,7 +71,11 @@ def recompute(claim: Claim, spec: str | None) -> Recomputed:
             f"but the claim is of {claim.key.suite_digest[:8]}"
         )
     hold_sizes(claim.manifest.suite, suite)
-    sentences, too_long = _scored_ones(claim, sentences_of(suite))
+    sentences = sentences_of(suite)
+    too_long = sentences[:0]
+    if claim.manifest.counts.too_long:  # which only a model can confirm
+        read = pc.is_in(sentences, value_set=claim.sentences)
+        sentences, too_long = sentences.filter(read), sentences.filter(pc.invert(read))
     if not sentences.equals(claim.sentences):
         raise CheckFailed(
             f"its sentences are not those of the suite: {_first_other(claim.sentences, sentences)}"
@@ -89,11 +93,11 @@ def recompute(claim: Claim, spec: str | None) -> Recomputed:
             f"{left_out:,} contrasts have a sentence that was not scored, but too_long says {stated:,}"
         )
     compare_verdicts(claim.verdicts, verdicts)
-    again = Recomputed(suite, scored, verdicts)
+    run = Run(claim.name, claim.manifest, lambda: scored, lambda: verdicts)
     for name, text in claim.tables.items():
-        if _table_again(claim, again, name) != text:
+        if render(document_of([run]), "csv" if name.endswith("csv") else "md") != text:
             raise CheckFailed(_other_table(claim, name))
-    return again
+    return Recomputed(suite, scored, verdicts)
 
 
 def hold_sizes(stated: SuiteFacts, suite: Suite) -> None:
@@ -111,59 +115,43 @@ def verdicts_of(judged: Callable[[], pa.Table]) -> pa.Table:
         raise CheckFailed(str(error).partition("\n")[0]) from None
 
 
-def _scored_ones(claim: Claim, sentences: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
-    """Part the sentences of a suite from those said to be too long, which only a model can confirm."""
-    if not claim.manifest.counts.too_long:
-        return sentences, sentences[:0]
-    scored = pc.is_in(sentences, value_set=claim.sentences)
-    return sentences.filter(scored), sentences.filter(pc.invert(scored))
-
-
 def _suite_again(claim: Claim, spec: str | None) -> Suite:
     """Load the suite without a cache; of a part, the items that the verdicts name.
 
     A claim names its suite. It does not say where on this machine one is: only whoever verifies does.
     """
+    name, facts = claim.key.suite, claim.manifest.suite
     try:
+        if not spec and (set(name) & {"/", "\\", "\0"} or name in {"", ".", ".."}):
+            raise SuiteError(f"{name!r} is the path of a suite, not its name.")
         with afresh():
             suite = load_suite(
-                spec or refuse_path(claim.key.suite),
-                seed=claim.manifest.suite.seed or 0,
-                columns=claim.manifest.suite.columns,
-                exclude=_left_out(claim),
+                spec or claim.key.suite,
+                seed=facts.seed or 0,
+                columns=facts.columns,
+                # What it lists, unless that is what is known to everyone.
+                exclude=facts.exclude if facts.exclude in {None, KNOWN_ERRORS} else facts.excluded or (),
             )
     except SuiteError as error:
         raise SuiteError(
             f"{first_line(error)}\n  Say where the suite of {claim.name} is, as for tseval run: --suite"
         ) from None
-    facts = claim.manifest.suite
     if (suite.exclude, suite.excluded) != (facts.exclude, facts.excluded):
         raise CheckFailed(f"{MANIFEST}: suite.excluded is not the list {facts.exclude!r}")
-    if (seed := claim.manifest.suite.seed) is not None and suite.seed is None:
-        raise CheckFailed(f"{MANIFEST}: suite.seed is {seed}, but no seed chooses sentences of {suite.name}")
-    if claim.manifest.suite.complete:
+    if facts.seed is not None and suite.seed is None:
+        raise CheckFailed(
+            f"{MANIFEST}: suite.seed is {facts.seed}, but no seed chooses sentences of {suite.name}"
+        )
+    if facts.complete:
         return suite
     if not SELECTED.fullmatch(claim.key.items):
         raise CheckFailed(
             f"{MANIFEST}: key.items is {claim.key.items!r}, which says of no items how many they are"
         )
     cases = tuple(_chosen(suite, claim))
-    if claim.manifest.suite.sample is not None:
-        _refuse_other_draw(suite, cases, claim.manifest.suite.sample)
+    if facts.sample is not None:
+        _refuse_other_draw(suite, cases, facts.sample)
     return replace(suite, cases=cases, digest=suite_digest(suite.terminator, cases), complete=False)
-
-
-def _left_out(claim: Claim) -> str | tuple[tuple[str, str], ...] | None:
-    """Give what a claim left out: what it lists, unless that is what is known to everyone."""
-    facts = claim.manifest.suite
-    return facts.exclude if facts.exclude in {None, KNOWN_ERRORS} else facts.excluded or ()
-
-
-def refuse_path(name: str) -> str:
-    """Give the name of a suite, if it is no path."""
-    if set(name) & {"/", "\\", "\0"} or name in {"", ".", ".."}:
-        raise SuiteError(f"{name!r} is the path of a suite, not its name.")
-    return name
 
 
 def _with_factors(suite: Suite, claim: Claim) -> Suite:
@@ -267,12 +255,6 @@ def _unfolded(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if isinstance(kind, pa.DictionaryType) else kind
 
 
-def _table_again(claim: Claim, again: Recomputed, name: str) -> str:
-    """Print the table of verdicts that were computed again, under the run's own name and signature."""
-    run = Run(claim.name, claim.manifest, lambda: again.scored, lambda: again.verdicts)
-    return render(document_of([run]), "csv" if name.endswith("csv") else "md")
-
-
 def _other_table(claim: Claim, name: str) -> str:
     """Say that a table does not follow, and, where another tseval is said to have written it, that."""
     wrote, here = claim.manifest.versions.get("tseval"), version("tseval")
@@ -351,14 +333,9 @@ def _check_looks(words: Words, looks: pa.DictionaryArray) -> None:  # type: igno
     expected = _of_first(word, look)
     if (other := expected != look).any():
         at = int(other.argmax())
-        name, one, two = (
-            texts.dictionary[word[at]],
-            looks.dictionary[expected[at]],
-            looks.dictionary[look[at]],
-        )
-        raise CheckFailed(
-            f"the model sees {name.as_py()!r} as {one.as_py()!r} here, as {two.as_py()!r} there"
-        )
+        name = texts.dictionary[word[at]].as_py()
+        one, two = (looks.dictionary[place].as_py() for place in (expected[at], look[at]))
+        raise CheckFailed(f"the model sees {name!r} as {one!r} here, as {two!r} there")
 
 
 def _of_first(key: _Rows, values: _Rows) -> _Rows:
