@@ -260,14 +260,8 @@ def _rank(values: list[Fraction | None]) -> list[Fraction | None]:
 
 def mean(values: pd.DataFrame) -> list[Fraction | None]:
     """Average each column exactly and unweighted, None where a value is missing or there are no rows."""
-    columns = (list(values[name]) for name in values.columns)
-    return [exact_mean(column) for column in columns]
-
-
-def exact_mean(values: Sequence[Fraction | None]) -> Fraction | None:
-    """Average exactly, None where a value is missing or there are none."""
-    known = [value for value in values if value is not None]
-    return sum(known, Fraction(0)) / len(known) if known and len(known) == len(values) else None
+    known = [[value for value in values[name] if value is not None] for name in values.columns]
+    return [sum(own, Fraction(0)) / len(own) if own and len(own) == len(values) else None for own in known]
 
 
 def cut(value: Fraction, decimals: int) -> Fraction:

@@ -44,8 +44,17 @@ from tseval.runs.manifest import count_sentences, count_verdicts
 from tseval.suites import afresh
 from tseval.verdicts import judge
 from tseval.verifying import Ladder
-from tseval.verifying.claim import Check, CheckFailed, Claim, Verification, check_known_score, hold_files
-from tseval.verifying.levels import Recomputed, hold_sizes, verdicts_of
+from tseval.verifying.levels import (
+    Check,
+    CheckFailed,
+    Claim,
+    Recomputed,
+    Verification,
+    check_known_score,
+    hold_files,
+    hold_sizes,
+    verdicts_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

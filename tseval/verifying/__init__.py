@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import secrets
 from abc import ABC, abstractmethod
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tseval.errors import counted, shortened
-from tseval.verifying.claim import VERIFY_LEVELS, Check, CheckFailed, Verification, VerifyLevel, claim_of_run
-from tseval.verifying.levels import check_plausible, knows_factors, recompute
+from tseval.verifying.levels import (
+    VERIFY_LEVELS,
+    Check,
+    CheckFailed,
+    Verification,
+    VerifyLevel,
+    check_plausible,
+    claim_of_run,
+    knows_factors,
+    recompute,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tseval.scoring.protocol import Model
-    from tseval.verifying.claim import Claim
-    from tseval.verifying.levels import Recomputed
+    from tseval.verifying.levels import Claim, Recomputed
 
 
 class Ladder(ABC):
@@ -54,8 +61,11 @@ class Ladder(ABC):
             ("plausible", lambda: check_plausible(self.claim, self.again)),
         ]
         if model is not None:
-            asked = partial(self._asked, model, share, draw or secrets.token_hex(8), progress)
-            steps.append(("rerun" if share >= 1 else "rescored", asked))
+            from tseval.verifying.rescore import rescore  # noqa: PLC0415 - only where a model is asked again
+
+            draw = draw or secrets.token_hex(8)  # nobody knows it before
+            level: VerifyLevel = "rerun" if share >= 1 else "rescored"
+            steps.append((level, lambda: rescore(self.claim, self.again, model, share, draw, progress)))
         checks: list[Check] = []
         for level, step in steps:
             try:
@@ -64,13 +74,6 @@ class Ladder(ABC):
                 checks.append(Check(level, False, shortened(str(wrong))))
                 break
         return Verification(str(self.path), shortened(self.what), tuple(checks))
-
-    def _asked(
-        self, model: Model, share: float, draw: str, progress: Callable[[int, int], None] | None
-    ) -> str:
-        from tseval.verifying.rescore import rescore  # noqa: PLC0415 - only where a model is asked again
-
-        return rescore(self.claim, self.again, model, share, draw, progress)
 
 
 def verify_run(
