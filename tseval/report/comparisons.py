@@ -28,8 +28,8 @@ from tseval.report.document import (
     format_rank_set,
     with_spread,
 )
-from tseval.report.figures import Axis, Panel, Series
-from tseval.report.layout import in_full, row_labels, rows_and_means
+from tseval.report.figures import Axis, Panel, lines_of
+from tseval.report.layout import in_full, labelled, row_labels, rows_and_means
 from tseval.report.opened import INTERVAL, interval_note, tell
 from tseval.report.table import not_told_apart
 
@@ -128,15 +128,11 @@ def row_bars(analysis: Document, title: str) -> Panel:
     columns = list(records.columns)
     heads = columns[columns.index(ROW[0]) : columns.index(SEED_COLUMNS[0])]
     rows = records[records[ROW[2]].notna()]
-    ticks: list[str] = []
-    lines = []
-    for index, (name, own) in enumerate(rows.groupby("model", sort=False)):
-        ticks = ticks or _ticks(own[heads])
-        known = own.assign(place=range(1, len(own) + 1)).dropna(subset="accuracy")
-        lines.append(
-            Series(index, str(name), *(known[of].tolist() for of in ("place", "accuracy", "low", "high")))
-        )
-    return Panel(title, [line for line in lines if line.x], y=Axis("accuracy", (0, 1)), words=ticks)
+    models = rows["model"].unique()
+    ticks = _ticks(rows.loc[rows["model"] == models[0], heads])
+    placed = rows.assign(place=rows.groupby("model").cumcount() + 1).dropna(subset="accuracy")
+    lines = lines_of(placed, "place", "accuracy", models)
+    return Panel(title, lines, y=Axis("accuracy", (0, 1)), words=ticks)
 
 
 def _ticks(rows: pd.DataFrame) -> list[str]:
@@ -151,7 +147,9 @@ def _grid(found: SeedTable, suite: str, grouped: bool) -> Grid:
     fields = [Field(suite, align="left")]
     for name in found.of_rows:
         fields += [Field(name, _OF_SEEDS[0].names, with_spread), replace(INTERVAL, joined=True)]
-    lines = rows_and_means(found.rows, _columns(found.of_rows), found.means, _columns(found.of_means))
+    lines = rows_and_means(
+        found, lambda _, own: [field.values(of) for of in own.values() for field in _OF_SEEDS]
+    )
     if ranks := _ranks(found):
         shown = [format_rank_set(*ranks[name]) if name in ranks else None for name in found.of_rows]
         lines.append(Line(("Rank by mean accuracy", *(cell for rank in shown for cell in (rank, "")))))
@@ -169,18 +167,13 @@ def _ranks(found: SeedTable) -> dict[str, tuple[Fraction, int, int]]:
     return {name: ranked for (name, frame), ranked in own if frame["accuracy"].notna().iloc[-1]}
 
 
-def _columns(own: Mapping[str, pd.DataFrame]) -> list[list[object]]:
-    return [field.values(frame) for frame in own.values() for field in _OF_SEEDS]
-
-
 def _records(found: SeedTable) -> pd.DataFrame:
     """List the means of all rows, then those over rows, architecture by architecture; ranks with the last."""
     frames = []
     ranks = _ranks(found)
-    for heads, own in ((found.rows, found.of_rows), (found.means, found.of_means)):
+    for heads, own in found.parts:
         for name, frame in own.items():
-            rows = heads.join(frame).astype(object)
-            rows.insert(0, "model", name)
+            rows = labelled(heads, frame, model=name)
             rows[["rank", "rank_low", "rank_high"]] = None
             if heads is found.means and name in ranks:
                 rows.loc[rows.index[-1], ["rank", "rank_low", "rank_high"]] = [
@@ -344,15 +337,11 @@ def _reference(model: str, groups: Mapping[str, Sequence[str]]) -> str:
 
 def _records_comparisons(found: Against) -> pd.DataFrame:
     """List the differences of all rows, then those of their means, model by model."""
-    frames = []
-    for heads, own in ((found.rows, found.of_rows), (found.means, found.of_means)):
-        keys = heads.drop(columns=[*_OF_THE_REFERENCE.names])
-        for name, frame in own.items():
-            rows = keys.join(frame)
-            rows.insert(0, "model", name)
-            rows.insert(1, "against", found.reference)
-            frames.append(rows)
-    return in_full(frames)
+    return in_full(
+        labelled(heads.drop(columns=[*_OF_THE_REFERENCE.names]), frame, model=name, against=found.reference)
+        for heads, own in found.parts
+        for name, frame in own.items()
+    )
 
 
 _MEAN = Line(("Mean, each row counted once",), "section")
@@ -363,16 +352,11 @@ def _against_grid(found: Against, suite: str) -> Grid:
     fields = [Field(suite, align="left"), Field(found.reference, show=with_spread)]
     for name in found.of_rows:
         fields += [Field(name, show=format_difference), *_OF_A_MODEL[1:]]
-    keys = found.rows.drop(columns=[*_OF_THE_REFERENCE.names])
-    columns = (
-        _columns_comparisons(found.rows, found.of_rows),
-        _columns_comparisons(found.means, found.of_means),
-    )
-    lines = rows_and_means(keys, columns[0], found.means, columns[1], _MEAN)
+    lines = rows_and_means(found, _beside_the_reference, _MEAN)
     return Grid(fields, lines, f"Differences from {found.reference}")
 
 
-def _columns_comparisons(heads: pd.DataFrame, own: Mapping[str, pd.DataFrame]) -> list[list[object]]:
+def _beside_the_reference(heads: pd.DataFrame, own: Mapping[str, pd.DataFrame]) -> list[list[object]]:
     columns = [_OF_THE_REFERENCE.values(heads)]
     for frame in own.values():
         columns += [field.values(frame) for field in _OF_A_MODEL]

@@ -15,9 +15,10 @@ from tseval.errors import plain
 from tseval.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.text import Text
@@ -180,6 +181,15 @@ def share_panel(title: str, series: Sequence[Series], x_label: str, y_label: str
     """Give shares over whole numbers, from zero up to a little above the highest interval."""
     highest = max((value for one in series for value in one.high), default=0.0)
     return Panel(title, series, Axis(x_label, most=12), Axis(y_label, (0, HEADROOM * max(highest, 0.02))))
+
+
+def lines_of(rows: pd.DataFrame, x: str, y: str, models: Iterable[object] | None = None) -> list[Series]:
+    """Give a line with intervals for each model of some records, in the order of these or of all models."""
+    models = list(rows["model"].unique() if models is None else models)
+    return [
+        Series(models.index(name), str(name), *(own[of].tolist() for of in (x, y, "low", "high")))
+        for name, own in rows.groupby("model", sort=False)
+    ]
 
 
 def check_figure_names(paths: Sequence[Path], error: type[TsevalError]) -> None:

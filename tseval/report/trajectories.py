@@ -16,18 +16,17 @@ from tseval.report.document import (
     Document,
     Field,
     Grid,
-    Line,
     format_count,
     format_interval,
     format_share,
 )
 from tseval.report.figures import SHARES, Axis, Panel, Series
-from tseval.report.layout import in_full, row_labels, rows_and_means
+from tseval.report.layout import in_full, labelled, row_labels, rows_and_means
 from tseval.report.opened import interval_note
 from tseval.runs import CLOCKS, progress_of, training_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from tseval.analysis.comparisons import Emergence, RowsAndMeans
     from tseval.report.opened import RunSet
@@ -175,10 +174,10 @@ def _moments(training: Training, suite: str, over: Clock) -> Grid:
     fields = [Field(f"{training.name} on {suite}", align="left")]
     fields += [Field(format_count(moment), ("accuracy",), format_share) for moment in training.runs]
 
-    def cells(measured: Mapping[int, pd.DataFrame]) -> list[list[object]]:
+    def cells(_: pd.DataFrame, measured: Mapping[int, pd.DataFrame]) -> list[list[object]]:
         return [field.values(frame) for field, frame in zip(fields[1:], measured.values(), strict=True)]
 
-    return Grid(fields, _laid_out(training, cells), f"{training.name} by {_SAID[over]}")
+    return Grid(fields, rows_and_means(training.along, cells), f"{training.name} by {_SAID[over]}")
 
 
 _RISE = (
@@ -195,11 +194,11 @@ def _rises(training: Training, suite: str, over: Clock) -> Grid:
     last = format_count(max(training.runs))
     fields = [Field(f"{training.name} on {suite}", align="left"), *_RISE]
 
-    def cells(measured: Mapping[int, pd.DataFrame]) -> list[list[object]]:
+    def cells(_: pd.DataFrame, measured: Mapping[int, pd.DataFrame]) -> list[list[object]]:
         frame = _of_rises(training, measured)
         return [field.values(frame) for field in _RISE]
 
-    return Grid(fields, _laid_out(training, cells), f"{training.name}, up to {over} {last}")
+    return Grid(fields, rows_and_means(training.along, cells), f"{training.name}, up to {over} {last}")
 
 
 def trajectory_panels(trainings: Sequence[Training], over: Clock) -> list[Panel]:
@@ -264,14 +263,6 @@ def _of_rises(training: Training, measured: Mapping[int, pd.DataFrame]) -> pd.Da
     return frame
 
 
-def _laid_out(
-    training: Training, cells_of: Callable[[Mapping[int, pd.DataFrame]], list[list[object]]]
-) -> list[Line]:
-    """Lay out rows under their headings, then means."""
-    (rows, of_rows), (means, of_means) = training.along.parts
-    return rows_and_means(rows, cells_of(of_rows), means, cells_of(of_means))
-
-
 def _document(
     opened: RunSet, trainings: Sequence[Training], over: Clock, grids: Sequence[Grid], notes: Sequence[str]
 ) -> Document:
@@ -295,7 +286,11 @@ def _document(
         "analysis": "trajectory",
         "over": over,
         "rows": records,
-        "rises": _all_rises(trainings),
+        "rises": in_full(
+            labelled(heads, _of_rises(training, measured), training=training.name)
+            for training in trainings
+            for heads, measured in training.along.parts
+        ),
         "notes": notes,
         "signatures": dict(signatures),
     }
@@ -321,20 +316,8 @@ def _records(trainings: Sequence[Training], over: Clock) -> pd.DataFrame:
         for heads, measured in training.along.parts:
             found = training.emergences(measured)
             for place, (moment, frame) in enumerate(measured.items()):
-                rows = heads.join(frame).astype(object)
-                rows.insert(0, "training", training.name)
-                rows.insert(1, over, moment)
+                rows = labelled(heads, frame, training=training.name, **{over: moment})
                 for name in ("p", "p_holm", "above"):
                     rows[name] = [None if one is None else getattr(one, name)[place] for one in found]
                 frames.append(rows)
-    return in_full(frames)
-
-
-def _all_rises(trainings: Sequence[Training]) -> pd.DataFrame:
-    frames = []
-    for training in trainings:
-        for heads, measured in training.along.parts:
-            rows = heads.join(_of_rises(training, measured)).astype(object)
-            rows.insert(0, "training", training.name)
-            frames.append(rows)
     return in_full(frames)
