@@ -54,15 +54,10 @@ class Plan:
     """What is to be scored, with what, and how it will be judged; nothing in it is found to be wrong later.
 
     Attributes:
-        key: What identifies the run.
-        suite: What is scored.
-        card: With what.
-        scorer: Of the model.
         sentences: Distinct ones, sorted, as the model is given them.
         asked: What is asked inside them, if anything.
         too_long: Sentences that the model cannot read: what would compare them is undecidable.
         lengths: What scores are normalised by, one row for each sentence; None where they are not.
-        seconds: That it took to make the plan.
     """
 
     key: RunKey
@@ -109,12 +104,10 @@ def evaluate(  # noqa: PLR0913 - all that a user may say of a run
     Args:
         model: What `tseval.load_model` opens or takes: any object that satisfies a protocol of
             `tseval.scoring.protocol`, or a pair that holds a model of transformers or of torch.
-        suite: As `tseval.load_suite` gives it, or its name.
         score: What sentences are compared by (`tseval.questions`), or a log-probability that is
             `Normalised`; None for what the suite was published with.
         text: Form in which the sentences of a grammar are read (`FORMS`).
         out: Directory to write the run to; None keeps it in memory.
-        resume: Go on with an interrupted run in `out`: nothing that was saved is scored again.
         progress: Called with the numbers of sentences done and of all; where there is none, a notebook
             shows them.
 
@@ -154,17 +147,9 @@ def _in_notebook(title: str) -> Callable[[int, int], None] | None:
 
 
 def as_read(model: Model, suite: Suite, text: Form) -> Model:
-    """Give the model that reads a suite's sentences in a form.
+    """Give the model that reads a suite's sentences in a form (`FORMS`).
 
-    Args:
-        model: The model.
-        suite: What it will read.
-        text: `tokenised`, as grammars make them; `natural`, as people write them; `auto`, what the model was
-            trained on. Sentences of data, which somebody wrote, stay as written.
-
-    Raises:
-        SuiteError: There is no such form, or no rules for the suite.
-        ModelError: The model takes words to be what stands between spaces, or reads tokens alone.
+    `auto` is what the model was trained on. Sentences of data, which somebody wrote, stay as written.
     """
     if text not in FORMS:
         raise SuiteError(f"--text {text}: {suggest(text, FORMS, 'Forms')}")
@@ -217,12 +202,7 @@ def _write(plan: Plan, writer: RunWriter, progress: Callable[[int, int], None] |
 
 
 def make_plan(model: Model, suite: Suite, score: Score | Normalised | None = None) -> Plan:
-    """Find out what must be scored, and refuse what cannot be.
-
-    Raises:
-        SuiteError: As `evaluate` does.
-        ModelError: As `evaluate` does, but for scores that are not finite.
-    """
+    """Find out what must be scored, and refuse what cannot be, as `evaluate` does."""
     started = time.monotonic()
     normalised = score if isinstance(score, Normalised) else None
     key = run_key(model, suite, score)
@@ -249,11 +229,7 @@ def make_plan(model: Model, suite: Suite, score: Score | Normalised | None = Non
 
 
 def refuse_too_long(model: Model, suite: Suite) -> None:
-    """Refuse a suite of which something would be undecidable because the model does not read so far.
-
-    Raises:
-        ModelError: Names the first sentence.
-    """
+    """Refuse a suite of which something would be undecidable because the model does not read so far."""
     scorer = scorer_for(model)
     _, too_long = _readable(scorer, sentences_of(suite))
     if len(too_long):
@@ -261,11 +237,7 @@ def refuse_too_long(model: Model, suite: Suite) -> None:
 
 
 def refuse_other_clusters(run: Run, path: Path, suite: Suite) -> None:
-    """Refuse a run that was complete before, and was judged with other columns of `--cluster`.
-
-    Raises:
-        RunError: Says with which.
-    """
+    """Refuse a run that was complete before, and was judged with other columns of `--cluster`."""
     had = run.manifest.suite.clusters or ()
     if had == suite.clusters:
         return
@@ -293,11 +265,7 @@ def _said_too_long(scorer: Scorer, sentences: pa.StringArray) -> str:
 
 
 def _check_card(card: ModelCard, key: RunKey) -> None:
-    """Refuse a card that no manifest can hold, or that names nothing, before anything is scored.
-
-    Raises:
-        ModelError: Names what is wrong.
-    """
+    """Refuse a card that no manifest can hold, or that names nothing, before anything is scored."""
     if not isinstance(card.fingerprint, str) or not card.fingerprint:
         raise ModelError(
             f"{card.name}: card.fingerprint is {card.fingerprint!r}.\n"

@@ -1,14 +1,9 @@
 """Evidence of a run: the log-probabilities that its numbers follow from, without the sentences.
 
-Evidence: what a run's numbers follow from, given the suite; enough to make every table of it again.
-
 A causal model's evidence is one log-probability for each node of the prefix trie of the suite's sentences.
-There is no sentence in it: the suite has them. Equal prefixes have one number: there is one place for it.
-
-Which words of sorted sentences begin a prefix that no sentence before them has.
-
-In sentences sorted by code point those with a common prefix stand together. So the nodes of their prefix
-trie, in preorder, are the words that remain when each sentence leaves out what it shares with the last.
+Equal prefixes have one number: there is one place for it. In sentences sorted by code point those with a
+common prefix stand together. So the nodes of their trie, in preorder, are the words that remain when each
+sentence leaves out what it shares with the last.
 """
 
 from __future__ import annotations
@@ -48,12 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Words:
-    """The words of sentences, end to end.
-
-    Attributes:
-        texts: Every word, (words,).
-        lengths: Words of each sentence, (sentences,) int64.
-    """
+    """The words of sentences, end to end, (words,), and how many each sentence has, (sentences,)."""
 
     texts: pa.StringArray
     lengths: _Rows
@@ -82,8 +72,6 @@ def common(values: NDArray[np.generic], words: Words, most: _Rows | None = None)
     """Count the leading words whose values each sentence shares with the sentence before.
 
     Args:
-        values: One for each word, (words,).
-        words: Whose they are.
         most: Where to stop in each sentence, (sentences,); None for the shorter of the two.
     """
     shared = np.zeros(len(words.lengths), dtype=np.int64)
@@ -423,13 +411,7 @@ _OTHERWISE = "Where there is no network, bring the file by other means, as"
 
 @dataclass(frozen=True, slots=True)
 class EvidenceAddress:
-    """Where evidence lies, and what it must be.
-
-    Attributes:
-        url: Its address.
-        sha256: Digest of the file.
-        bytes: Its size.
-    """
+    """Where evidence lies, and what it must be."""
 
     url: str
     sha256: str
@@ -459,11 +441,7 @@ def stored_evidence(digest: str) -> Path:
 
 
 def keep_evidence(content: bytes) -> Path:
-    """Put evidence into the cache, where `fetch_evidence` finds it.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Put evidence into the cache, where `fetch_evidence` finds it."""
     place = stored_evidence(sha256(content).hexdigest())
     place.parent.mkdir(parents=True, exist_ok=True)
     write_whole(place, content, shared=True)
@@ -520,11 +498,7 @@ def _download(address: EvidenceAddress, place: Path) -> bytes:
 
 
 def _read(answer: HTTPResponse, most: int, deadline: float) -> bytes:
-    """Read as it comes, up to so many bytes.
-
-    Raises:
-        OSError: It does not end in time.
-    """
+    """Read as it comes, up to so many bytes."""
     content = bytearray()
     while part := answer.read1(most - len(content)):
         content += part

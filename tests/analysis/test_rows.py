@@ -12,8 +12,9 @@ from small import make_case, make_suite
 from statsmodels.stats.multitest import multipletests
 from supplied import TABLE4
 
-from tseval.analysis import check_features, count, cut, exact_accuracy, mean, means, rank_rows, wilson
+from tseval.analysis import check_features, count, cut, exact_accuracy, mean, means, rank_rows
 from tseval.analysis.comparisons import against, seed_means
+from tseval.analysis.design import Z, score_interval
 from tseval.errors import RunError, SuiteError
 from tseval.report.boards import BUNDLED_BOARDS, read_board
 
@@ -100,17 +101,16 @@ def test_the_interval_is_wilsons_closed_form(counts):
     z, p = 1.959963984540054, k / n
     centre = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    assert wilson(k, n) == pytest.approx((max(0, centre - half), min(1, centre + half)), abs=1e-9)
+    assert score_interval(k / n, n, Z) == pytest.approx(
+        (max(0, centre - half), min(1, centre + half)), abs=1e-9
+    )
 
 
 @given(st.integers(1, 300000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_the_interval_is_scipys_to_the_last_bit(counts):
     interval = binomtest(*counts).proportion_ci(0.95, method="wilson")
-    assert wilson(*counts) == (interval.low, interval.high)
-
-
-def test_no_items_have_no_interval():
-    assert wilson(0, 0) is None
+    k, n = counts
+    assert score_interval(k / n, n, Z) == (interval.low, interval.high)
 
 
 def test_lexicon_entries_break_a_table_down_as_the_same_texts_do():

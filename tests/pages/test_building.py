@@ -14,8 +14,8 @@ from tseval.adapters import open_model
 from tseval.boards import About, Checked, Entry, sources
 from tseval.boards.folder import add_entries, new_board
 from tseval.evaluation import evaluate
+from tseval.pages.content import bibtex, facts_of
 from tseval.pages.items import Verdicts, choose_items, draw_items, show_items
-from tseval.pages.parts import bibtex, facts_of
 from tseval.report.boards import BUNDLED_BOARDS, bundled_boards
 from tseval.report.columns import column_of
 from tseval.runs import read_run

@@ -33,8 +33,7 @@ from tseval.suites import find_suite, load_cached, load_suite, save_suite, suite
 from tseval.tables import read_parquet
 from tseval.verdicts import judge
 from tseval.verifying import verify_run
-from tseval.verifying.claim import CheckFailed, claim_of_run
-from tseval.verifying.levels import check_plausible, recompute
+from tseval.verifying.levels import CheckFailed, check_plausible, claim_of_run, recompute
 from tseval.verifying.rescore import chosen
 
 NOUNS = ("author", "guard", "chef", "pilot", "minister", "senator", "skater", "dancer")

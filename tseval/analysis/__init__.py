@@ -1,9 +1,7 @@
 """Accuracy: counts, estimates, means over rows, ranks; which items are asked about. DataFrame in and out.
 
-Ranks of models over the rows of a table, in exact arithmetic.
-
-The digits printed under a table are cut, so a mean must not be off by a rounding error: accuracies
-and means are fractions of whole numbers throughout.
+The digits printed under a table are cut, so a mean must not be off by a rounding error: accuracies and means
+are fractions of whole numbers throughout.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tseval.analysis.design import Design, Factors, Z, estimate, score_interval
+from tseval.analysis.design import Design, Factors, estimate, in_columns
 from tseval.analysis.ranks import mean_rank_intervals, rank_sets
 from tseval.errors import RunError, SuiteError, suggest
 from tseval.items import ENTRY, RESERVED_NAMES
@@ -32,13 +30,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Correctness:
-    """What one model got right.
+    """What one model got right, item by item; what is undecidable is not correct.
 
-    Attributes:
-        rows: (items,), the row of the table that each item stands in, counted from 0.
-        factors: The lexicon entries of each item.
-        correct: (items,); what is undecidable is not correct.
-        decidable: (items,).
+    `rows` is the row of the table that each item stands in, counted from 0, (items,), as the others are.
     """
 
     rows: NDArray[np.int64]
@@ -57,13 +51,9 @@ class Correctness:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The ranks that models may have, where all were asked the same; undecidable items count as wrong.
+    """The ranks that models may have, in each row and by the mean over rows; undecidable items are wrong.
 
-    Attributes:
-        of_rows: For each row.
-        overall: By the mean over all rows, each counted once.
-        low: (models,), lower ends of the intervals of their mean arithmetic ranks.
-        high: Upper ends.
+    `low` and `high` are the ends of the intervals of their mean arithmetic ranks, (models,).
     """
 
     of_rows: tuple[RankSets, ...]
@@ -72,25 +62,13 @@ class Ranking:
     high: NDArray[np.float64]
 
 
-def estimate_rows(answers: Correctness) -> list[Estimate | None]:
-    """Estimate the accuracy of every row, None where no item is decidable."""
-    return [
-        estimate(answers.correct[items], answers.decidable[items], design)
-        for items, design in items_of_rows(answers.rows, answers.factors)
-    ]
-
-
 def estimate_means(
     models: Sequence[Correctness], sets: Sequence[Sequence[int]]
 ) -> list[tuple[Estimate | None, ...]]:
-    """Estimate the mean accuracy of every model over sets of rows, each row counted once.
+    """Estimate the mean accuracy of every model over sets of rows, given by their places; a row counts once.
 
-    Args:
-        models: Those that share rows and entries are grouped once (`Answers.sharing`).
-        sets: The places of the rows.
-
-    Returns:
-        For each set an estimate for each model. A row in which nothing is decidable is left out.
+    Models that share rows and entries are grouped once (`Correctness.sharing`). A row in which nothing is
+    decidable is left out.
     """
     found = []
     for rows in sets:
@@ -109,9 +87,7 @@ def estimate_means(
 def rank_models(models: Sequence[Correctness]) -> Ranking:
     """Find the ranks that models may have in every row and over all, and intervals of their mean ranks.
 
-    Args:
-        models: They were asked the same items, in the same order. Items are clustered by every factor that
-            one of them knows.
+    All were asked the same items, in the same order, clustered by every factor that one of them knows.
     """
     rows, factors = models[0].rows, factors_of_any(models)
     correct = np.stack([one.correct & one.decidable for one in models], axis=1)
@@ -134,23 +110,26 @@ def factors_of_any(models: Sequence[Correctness]) -> Factors:
     return Factors(tuple(codes), np.stack(list(codes.values()), axis=1))
 
 
+def split_by_row(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Give the places of the items of each row, in order of the rows."""
+    return np.split(np.argsort(rows, kind="stable"), np.cumsum(np.bincount(rows))[:-1])
+
+
 def items_of_rows(rows: NDArray[np.int64], factors: Factors) -> Iterator[tuple[NDArray[np.int64], Design]]:
-    """Give the places of the items of each row, in order of the rows, and their design."""
-    ends = np.cumsum(np.bincount(rows))
-    for items in np.split(np.argsort(rows, kind="stable"), ends[:-1]):
-        yield items, Design.of(factors.take(items))
+    """Give the places of the items of each row, and their design."""
+    return ((items, Design.of(factors.take(items))) for items in split_by_row(rows))
 
 
 # What makes a row of the table. Cases that agree in all four are pooled by item.
 ROW = ("dependency", "phenomenon", "construction", "contrast")
 COUNTS = ("n_items", "n_correct", "n_tied", "n_undecidable")
-# What tables tell of `Estimate`, besides the accuracy itself.
-_ESTIMATED = {
-    **dict.fromkeys(("se", "low", "high"), "float64"),
-    "df": "Float64",
-    "n_eff": "float64",
-    **dict.fromkeys(("clusters", "fixed"), "object"),
-}
+# What tables tell of an estimate, as `Estimate` has it; `value` is called `accuracy`.
+ESTIMATED = ("accuracy", "low", "high", "se", "df", "n_eff", "clusters", "fixed")
+
+
+def estimate_columns(found: Iterable[Estimate | None], index: pd.Index[int] | None = None) -> pd.DataFrame:
+    """Tabulate estimates in the columns of `ESTIMATED`."""
+    return in_columns(found, ("value", *ESTIMATED[1:]), index).rename(columns={"value": "accuracy"})
 
 
 def as_names(by: str | Sequence[str]) -> tuple[str, ...]:
@@ -160,10 +139,6 @@ def as_names(by: str | Sequence[str]) -> tuple[str, ...]:
 
 def count(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFrame:
     """Count verdicts per construction, and per value of a feature or several.
-
-    Args:
-        verdicts: One row per item and contrast, as `tseval.verdicts.judge` gives them.
-        by: Feature or features to break the rows down by.
 
     Returns:
         One row per dependency, phenomenon, construction, contrast and feature value, in table order,
@@ -194,7 +169,14 @@ def tally(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> tuple[pd.Data
         correct=verdicts["correct"].to_numpy(bool),
         decidable=~verdicts["undecidable"].to_numpy(bool),
     )
-    return _with_estimates(with_accuracy(counts), estimate_rows(answers)), answers
+    designs = items_of_rows(answers.rows, answers.factors)
+    estimates = (
+        estimate(answers.correct[items], answers.decidable[items], design) for items, design in designs
+    )
+    found = estimate_columns(estimates, counts.index).astype({"df": "Float64"})
+    for name, nothing in (("clusters", {}), ("fixed", ())):
+        found[name] = [nothing if one is None else one for one in found[name]]
+    return counts.join(found), answers
 
 
 def no_accuracy(name: str) -> RunError:
@@ -205,15 +187,6 @@ def no_accuracy(name: str) -> RunError:
     )
 
 
-def _with_estimates(counts: pd.DataFrame, estimates: Sequence[Estimate | None]) -> pd.DataFrame:
-    nothing: dict[str, object] = {"clusters": {}, "fixed": ()}
-    values = {
-        name: [nothing.get(name) if one is None else getattr(one, name) for one in estimates]
-        for name in _ESTIMATED
-    }
-    return counts.assign(**{name: pd.Series(values[name], dtype=_ESTIMATED[name]) for name in values})
-
-
 def count_groups(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Count the verdicts of each group, in order of first appearance, in the columns of `COUNTS`."""
     return verdicts.groupby([*by], sort=False, dropna=False, observed=True).agg(
@@ -221,17 +194,6 @@ def count_groups(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         n_correct=("correct", "sum"),
         n_tied=("tie", "sum"),
         n_undecidable=("undecidable", "sum"),
-    )
-
-
-def with_accuracy(counts: pd.DataFrame) -> pd.DataFrame:
-    """Add `accuracy`, `low` and `high` to counts; items are regarded as independent."""
-    accuracies = exact_accuracy(counts)
-    intervals = [wilson(int(k), int(n)) for k, n in zip(counts["n_correct"], decidable(counts), strict=True)]
-    return counts.assign(
-        accuracy=pd.Series([None if a is None else float(a) for a in accuracies], dtype="float64"),
-        low=pd.Series([None if ends is None else ends[0] for ends in intervals], dtype="float64"),
-        high=pd.Series([None if ends is None else ends[1] for ends in intervals], dtype="float64"),
     )
 
 
@@ -278,17 +240,6 @@ def exact_accuracy(counts: pd.DataFrame) -> list[Fraction | None]:
     return [Fraction(int(k), int(n)) if n else None for k, n in pairs]
 
 
-def wilson(n_correct: int, n_items: int) -> tuple[float, float] | None:
-    """Give the ends of the Wilson 95% interval, or None without items.
-
-    The interval treats items as independent draws. Items made from one template are not, so it is
-    a lower bound on the uncertainty.
-    """
-    if n_items == 0:
-        return None
-    return score_interval(n_correct / n_items, n_items, Z)
-
-
 def rank_rows(accuracy: pd.DataFrame) -> pd.DataFrame:
     """Rank the models in each row: standard competition ranking, 1 is best.
 
@@ -297,9 +248,6 @@ def rank_rows(accuracy: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         accuracy: One row per table row, one column per model, `Fraction` or None.
-
-    Returns:
-        A frame of the same shape, whole numbers as `Fraction`.
     """
     ranks = [_rank(list(row)) for row in accuracy.itertuples(index=False, name=None)]
     return pd.DataFrame(ranks, index=accuracy.index, columns=accuracy.columns, dtype=object)
@@ -312,13 +260,8 @@ def _rank(values: list[Fraction | None]) -> list[Fraction | None]:
 
 def mean(values: pd.DataFrame) -> list[Fraction | None]:
     """Average each column exactly and unweighted, None where a value is missing or there are no rows."""
-    columns = (list(values[name]) for name in values.columns)
-    return [
-        None
-        if not column or any(value is None for value in column)
-        else sum(column, Fraction(0)) / len(column)
-        for column in columns
-    ]
+    known = [[value for value in values[name] if value is not None] for name in values.columns]
+    return [sum(own, Fraction(0)) / len(own) if own and len(own) == len(values) else None for own in known]
 
 
 def cut(value: Fraction, decimals: int) -> Fraction:
@@ -332,14 +275,9 @@ SECTIONS = {"short": "Short-range dependency", "long": "Long-range dependency"}
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The unweighted mean accuracy and rank of every model over a set of rows.
+    """The unweighted mean accuracy and rank of every model over a set of rows, given by their places.
 
-    Attributes:
-        over: `Short-range dependency`, `Reflexive anaphora`, ..., or `All rows`.
-        rows: The places of the rows that are averaged.
-        accuracy: One value per model, None for a model that lacks one of them.
-        rank: Mean arithmetic rank, likewise.
-        estimates: How sure the mean accuracies are; None where that is not known.
+    None for a model that lacks one of them; `estimates` say how sure mean accuracies are.
     """
 
     over: str
@@ -362,7 +300,6 @@ def means(rows: pd.DataFrame, accuracy: pd.DataFrame, ranked: pd.DataFrame | Non
     its mean is the mean over all rows; the last mean is over all rows.
 
     Args:
-        rows: The table's rows, with `dependency` and `phenomenon`.
         accuracy: One row per table row, one column per model, `Fraction` or None.
         ranked: What models are ranked by, likewise; None where that is accuracy.
     """
@@ -374,17 +311,18 @@ def means(rows: pd.DataFrame, accuracy: pd.DataFrame, ranked: pd.DataFrame | Non
 
 
 def row_sets(rows: pd.DataFrame) -> Iterator[tuple[str, list[int]]]:
-    """Give the sets of rows that a table has means over, each with its name and the places of its rows.
-
-    Args:
-        rows: The table's rows, with `dependency` and `phenomenon`.
-    """
+    """Give the sets of rows that a table has means over, each with its name and the places of its rows."""
     for name, title in (("dependency", SECTIONS), ("phenomenon", {})):
         values = list(rows[name].dropna().unique())
         if len(values) > 1:
             for value in values:
                 yield title.get(value, str(value)), [*rows.index[rows[name] == value]]
     yield "All rows", [*rows.index]
+
+
+def heads_of(sets: Iterable[tuple[str, Sequence[int]]]) -> pd.DataFrame:
+    """Tabulate sets of rows: what each is over, and how many rows it has."""
+    return pd.DataFrame([(over, len(places)) for over, places in sets], columns=["over", "n_rows"])
 
 
 def row_places(verdicts: pd.DataFrame, by: Sequence[str]) -> tuple[pd.DataFrame, NDArray[np.int64]]:
@@ -405,7 +343,6 @@ def select(verdicts: pd.DataFrame, where: Sequence[tuple[str, str]]) -> pd.DataF
     """Keep the verdicts that have the given values.
 
     Args:
-        verdicts: One row per item and contrast.
         where: Pairs of a feature, or `case`, and a value of it as it is printed; all must hold, and of one
             feature that is named several times one of its values.
     """

@@ -1,12 +1,7 @@
 """Accuracy as papers break it down: attractors, confidence word by word, formal languages.
 
-Accuracy by the nouns between subject and verb: how many there are, and how many are attractors.
-
-Source: Bhatt et al. 2020, Figure 3 and Table 2; the features are defined by Linzen et al. 2016.
-
-Confidence in the correct answer after each word of a sentence.
-
-Source: Bhatt et al. 2020, Figure 2.
+Source: Bhatt et al. 2020, Figures 2 and 3 and Table 2; numbers of nouns between subject and verb, and of
+attractors among them, are defined by Linzen et al. 2016.
 """
 
 from __future__ import annotations
@@ -18,8 +13,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from tseval.analysis import COUNTS, require_features
-from tseval.analysis.comparisons import ESTIMATED, count_clustered, marks, seed_means
+from tseval.analysis import COUNTS, ESTIMATED, require_features
+from tseval.analysis.comparisons import count_clustered, marks, seed_means
 from tseval.analysis.design import Design, Factors, estimate
 from tseval.analysis.differences import average
 from tseval.errors import RunError, SuiteError
@@ -38,14 +33,8 @@ _FIX = "Take a suite whose items say it: agreement, or a file that tseval data a
 def joint_grid(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Count verdicts for every number of intervening nouns and of attractors among them.
 
-    Args:
-        verdicts: One row per item and contrast, with `n_intervening` and `n_attractors`; rows in which one
-            is missing are left out.
-
-    Returns:
-        A row for every n up to the largest there is and every k from 0 to n, without items too: `n_items`,
-        `n_correct`, `n_tied`, `n_undecidable`; `accuracy`, the correct share of the decidable items, and
-        what `count_clustered` tells of it, which is missing where no item is decidable.
+    A row for every n up to the largest there is and every k from 0 to n, without items too, in the columns of
+    `count_clustered`. Items that do not say how many are left out.
     """
     known = _known(verdicts)
     cells = [(n, k) for n in range(int(known[N].max()) + 1) for k in range(n + 1)]
@@ -53,14 +42,7 @@ def joint_grid(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_non_attractors(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Count verdicts for every number of intervening nouns that are no attractors.
-
-    Args:
-        verdicts: As for `joint_grid`; the caller holds distance and attractors fixed.
-
-    Returns:
-        A row for every number up to the largest there is, in the columns of `joint_grid`.
-    """
+    """Count verdicts for every number of intervening nouns that are no attractors, up to the largest."""
     known = _known(verdicts)
     known = known.assign(**{OTHERS: known[N] - known[ATTRACTORS]})
     return _count(known, [OTHERS], [(n,) for n in range(int(known[OTHERS].max()) + 1)])
@@ -87,12 +69,7 @@ _PROFILE_FIX = (
 
 
 def with_words(verdicts: pd.DataFrame, words: int) -> pd.DataFrame:
-    """Keep the items of a profile with so many words before the verb, so that places mean the same in all.
-
-    Args:
-        verdicts: Of a run on `SUITE:profile` or `SUITE:number_profile`.
-        words: How many.
-    """
+    """Keep the items of a profile with so many words before the verb, so that places mean the same in all."""
     require_features(verdicts, (POSITION, WORD), _PROFILE_FIX)
     lengths = verdicts.groupby(["case", "item"])[POSITION].transform("max").astype("int64")
     if not (lengths == words).any():
@@ -106,9 +83,6 @@ def profile(verdicts: pd.DataFrame) -> pd.DataFrame:
 
     The confidence of one item is its share of the probability of both answers, the logistic function of
     `better_score - worse_score`. Undecidable verdicts are left out.
-
-    Args:
-        verdicts: Of a run on `SUITE:profile` or `SUITE:number_profile`.
 
     Returns:
         One row per case and position, both in order: `n_items`, `confidence` (mean, 0 to 1), `word`, the
@@ -144,10 +118,6 @@ def compare_examples(gold: pd.DataFrame, parsed: pd.DataFrame) -> pd.DataFrame:
 
     A verb is the same if its sentence and its position are. An example is equal if besides the subject's
     position, the number and the number of attractors are.
-
-    Args:
-        gold: Examples of gold trees, with the columns of `VERB` and `EQUAL`.
-        parsed: Examples of parsed trees of the same sentences.
 
     Returns:
         A row for all examples (`n_attractors` missing) and one for each number of attractors, which is that
@@ -217,12 +187,9 @@ class Measure:
     """What a paper reports of a language.
 
     Attributes:
-        feature: What it is broken down by.
-        of: Heading of its column.
         quantity: Whether the paper gives the share that is right, or that is wrong.
         summary: How it is made one number: the mean of all rows, each counted once; the largest of them; or
             the share of all verdicts.
-        source: The paper.
     """
 
     feature: str
@@ -241,11 +208,7 @@ MEASURES = {
 
 
 def measure_of(suite: str) -> Measure:
-    """Find what is reported of a suite.
-
-    Args:
-        suite: Its name.
-    """
+    """Find what is reported of a suite, by its name."""
     for name, measure in MEASURES.items():
         if suite.startswith(f"{name}_"):
             return measure
@@ -275,16 +238,7 @@ def by_feature(verdicts: pd.DataFrame, measure: Measure) -> pd.DataFrame:
 
 
 def by_feature_of_seeds(seeds: Sequence[pd.DataFrame], measure: Measure) -> pd.DataFrame:
-    """Break the verdicts of several seeds down as the paper does: means over seeds.
-
-    Args:
-        seeds: The verdicts of each, the same items in the same order.
-        measure: What the paper reports.
-
-    Returns:
-        As `by_feature`, without `n_wrong`, and with `n_seeds` and `spread`, the standard deviation between
-        seeds. Intervals are for other seeds too.
-    """
+    """Break the verdicts of several seeds down as the paper does: means over seeds, for other seeds too."""
     require_features(seeds[0], (measure.feature,))
     found = seed_means({"": seeds}, (measure.feature,))
     rows = found.rows[[measure.feature]].join(found.of_rows[""]).rename(columns={"accuracy": "value"})
@@ -306,9 +260,7 @@ def headline(rows: pd.DataFrame, measure: Measure) -> float:
 def headline_interval(verdicts: pd.DataFrame, measure: Measure) -> tuple[float, float] | None:
     """Give the 95% interval of the headline, for other strings drawn alike.
 
-    Returns:
-        Its ends; None where the headline is the largest of several numbers, which was chosen for being
-        so, and where no verdict counts.
+    None where it is the largest of several numbers, chosen for being so, and where no verdict counts.
     """
     require_features(verdicts, (measure.feature,))
     if measure.summary == "largest":
@@ -326,15 +278,7 @@ def with_intervals(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     """Add the ends of an interval to the mean confidences of a profile.
 
     The 95% interval of the mean over items, clustered by lexicon entry and never narrower than Student's for
-    items that are independent; cut to 0 and 1.
-
-    Args:
-        rows: Of `tseval.analysis.breakdowns.profile`.
-        verdicts: What they were made from.
-
-    Returns:
-        The rows with `low`, `high` and the standard error `se`, missing where there is one item only, and
-        the factors: `clusters`, each with its number of entries, and `fixed`, those with too few.
+    items that are independent; cut to 0 and 1. Missing where there is one item only.
     """
     from scipy.special import expit  # noqa: PLC0415 - slow to import
 

@@ -1,7 +1,5 @@
 """Models against each other, means over seeds, a model along its training: by row, and over rows.
 
-Models against each other, item by item: what only one of two gets right, and how sure the difference is.
-
 Source: Bansal et al. 2020, tables 4 to 19. McNemar's test (1947), in its exact form, regards items as
 independent; the test beside it knows which of them share words. Over the pairs of a table both are corrected
 by Holm (1979).
@@ -12,13 +10,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 from math import inf, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from tseval.analysis import COUNTS, ROW, as_names, count_groups, estimate_means, row_places, row_sets, tally
-from tseval.analysis.design import Design, Factors, estimate, upper_tail
+from tseval.analysis import (
+    COUNTS,
+    ESTIMATED,
+    count_groups,
+    estimate_columns,
+    estimate_means,
+    heads_of,
+    items_of_rows,
+    row_places,
+    row_sets,
+    tally,
+)
+from tseval.analysis.design import Design, Factors, estimate, in_columns, upper_tail
 from tseval.analysis.differences import (
     ERROR_RATE,
     compare,
@@ -35,46 +44,43 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.analysis.design import Estimate
     from tseval.analysis.differences import Difference
     from tseval.analysis.ranks import RankSets
 
 
-_ESTIMATED = ("accuracy", "low", "high", "se", "df", "n_eff", "clusters", "fixed")
+Name = TypeVar("Name", int, str)
 
 
 @dataclass(frozen=True, slots=True)
-class Trajectory:
-    """How accurate a model was at each moment of its training.
+class RowsAndMeans(Generic[Name]):
+    """The rows of a table, the sets of them that means are over, and what is known of several on each.
 
     Attributes:
-        rows: The rows of the table: `dependency`, `phenomenon`, `construction`, `contrast`, features.
-        of_rows: For each moment a frame with a line for each row: `n_items`, `n_correct`, `n_tied`,
-            `n_undecidable`, `accuracy`, its interval (`low`, `high`), standard error, degrees of freedom,
-            `n_eff`, and the lexical factors; as `tseval.analysis.count` gives them.
-        means: The sets of rows that means are over: `over` and `n_rows`.
-        of_means: For each moment a frame with a line for each of these sets, without counts, each row counted
-            once. A set is missing where one of its rows is.
+        rows: `dependency`, `phenomenon`, `construction`, `contrast`, features.
+        of_rows: For each model, architecture or moment a frame with a line for each row.
+        means: `over` and `n_rows`; each row counts once.
+        of_means: Likewise a line for each set; it is missing where one of its rows is.
     """
 
     rows: pd.DataFrame
-    of_rows: Mapping[int, pd.DataFrame]
+    of_rows: Mapping[Name, pd.DataFrame]
     means: pd.DataFrame
-    of_means: Mapping[int, pd.DataFrame]
+    of_means: Mapping[Name, pd.DataFrame]
+
+    @property
+    def parts(self) -> tuple[tuple[pd.DataFrame, Mapping[Name, pd.DataFrame]], ...]:
+        """The two parts of a table: the rows, then the means, each with what is known on them."""
+        return (self.rows, self.of_rows), (self.means, self.of_means)
 
 
 @dataclass(frozen=True, slots=True)
 class Emergence:
     """When accuracy rises above chance, among the moments at which it was measured.
 
-    Attributes:
-        p: At each moment, the probability of an accuracy at least as far from chance on either side if it
-            were chance; None where nothing is decidable.
-        p_holm: The same, corrected for the number of moments.
-        above: Whether it is surely above chance then: by the corrected p, at an error rate of 5% for all
-            moments together.
-        first: The first moment at which it is; None for never.
-        settled: The first from which on it is at every later one too; None where it is not at the last.
+    At each, `p` is the probability of an accuracy at least as far from chance on either side if it were
+    chance, None where nothing is decidable; `p_holm` corrects it for the number of moments, and by it
+    accuracy is surely above, at an error rate of 5% for all together. `first` is the first moment at which it
+    is; `settled` the first from which on it is at every later one too.
     """
 
     p: tuple[float | None, ...]
@@ -84,38 +90,23 @@ class Emergence:
     settled: int | None
 
 
-def trajectory(verdicts: Mapping[int, pd.DataFrame], by: str | Sequence[str] = ()) -> Trajectory:
-    """Follow the rows of a table along a training.
+def trajectory(verdicts: Mapping[int, pd.DataFrame], by: Sequence[str] = ()) -> RowsAndMeans[int]:
+    """Follow the rows of a table along a training: moments ascend, with the same items in the same order.
 
-    Args:
-        verdicts: Moment, ascending, to the verdicts of the model then; the same items in the same order.
-        by: Features that rows are broken down by.
+    Known of a row are its `COUNTS` and the columns of `ESTIMATED`, of a mean the latter alone.
     """
-    keys = [*ROW, *as_names(by)]
-    rows, heads = pd.DataFrame(), pd.DataFrame()
+    rows, _ = row_places(next(iter(verdicts.values())), by)
+    sets = list(row_sets(rows))
     of_rows, of_means = {}, {}
     for moment, frame in verdicts.items():
         counts, answers = tally(frame, by)
-        named = counts[keys].astype(object)
-        rows, sets = named.where(named.notna(), None), list(row_sets(counts))
-        heads = pd.DataFrame([(over, len(places)) for over, places in sets], columns=["over", "n_rows"])
-        whole = [counts["accuracy"][places].notna().all() for _, places in sets]
         estimates = estimate_means([answers], [places for _, places in sets])
-        of_rows[moment] = counts[[*COUNTS, *_ESTIMATED]]
-        of_means[moment] = _told(
-            [one if known else None for (one,), known in zip(estimates, whole, strict=True)]
+        of_rows[moment] = counts[[*COUNTS, *ESTIMATED]]
+        of_means[moment] = estimate_columns(
+            one if counts["accuracy"][places].notna().all() else None
+            for (one,), (_, places) in zip(estimates, sets, strict=True)
         )
-    return Trajectory(rows, of_rows, heads, of_means)
-
-
-def _told(means: Sequence[Estimate | None]) -> pd.DataFrame:
-    values = [
-        (None,) * len(_ESTIMATED)
-        if one is None
-        else (one.value, one.low, one.high, one.se, one.df, one.n_eff, one.clusters, one.fixed)
-        for one in means
-    ]
-    return pd.DataFrame(values, columns=[*_ESTIMATED])
+    return RowsAndMeans(rows, of_rows, heads_of(sets), of_means)
 
 
 def emergence(moments: Mapping[int, pd.Series], chance: float) -> Emergence:
@@ -123,10 +114,6 @@ def emergence(moments: Mapping[int, pd.Series], chance: float) -> Emergence:
 
     It is looked at as often as there are moments, and by chance one of many would lie above. So its tests are
     corrected by Holm's method over all moments.
-
-    Args:
-        moments: Moment, ascending, to a line of `Trajectory`: `accuracy`, `n_eff` and `df`.
-        chance: The accuracy of who guesses.
 
     Source: Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
     Statistics.
@@ -162,8 +149,6 @@ def _p_of(line: pd.Series, chance: float) -> float | None:
 
 # What is right, (items,) or (items, seeds), and what is decidable, (items,).
 Marks = tuple["NDArray[np.bool_]", "NDArray[np.bool_]"]
-# What is told of an estimate, as `Estimate` has it.
-ESTIMATED = ("accuracy", "low", "high", "se", "df", "n_eff", "clusters", "fixed")
 
 
 def share_entries(verdicts: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
@@ -171,9 +156,6 @@ def share_entries(verdicts: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFram
 
     They are over the same items, so what one says of them holds for all: for a run that was made before
     factors were kept, and for one in which `--cluster` named others.
-
-    Args:
-        verdicts: Name of a model to its verdicts; the same items in the same order for all.
     """
     known: dict[str, pd.Series] = {}
     for frame in verdicts.values():
@@ -202,33 +184,16 @@ def marks_of_seeds(seeds: Sequence[pd.DataFrame]) -> tuple[NDArray[np.bool_], ND
 def count_clustered(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Count the verdicts of each group, with intervals that know which items share words.
 
-    Args:
-        verdicts: One row per item and contrast; its columns `NAME.entry` are the lexical factors. Without
-            them items are independent, and the interval is Wilson's.
-        by: What makes a group.
-
     Returns:
-        A row for each group in order of first appearance, as `tseval.analysis.count_groups` gives
-        them, and the columns of `ESTIMATED`. They are missing where no item is decidable; `df` is missing
-        where items are independent.
+        A row for each group in order of first appearance, in the columns of `COUNTS` and of `ESTIMATED`. The
+        latter are missing where no item is decidable; `df` is missing where items are independent.
     """
-    factors, (correct, decidable) = Factors.of_verdicts(verdicts), marks(verdicts)
+    correct, decidable = marks(verdicts)
     counts = count_groups(verdicts, by)
-    group = verdicts.groupby([*by], sort=False, dropna=False, observed=True).ngroup().to_numpy()
-    rows = []
-    for place in range(len(counts)):
-        own = group == place
-        rows.append(_told_comparisons(estimate(correct[own], decidable[own], Design.of(factors.take(own)))))
-    found = pd.DataFrame(rows, counts.index, [*ESTIMATED])
-    return counts.join(found.astype(dict.fromkeys(ESTIMATED[:-2], "float64")))
-
-
-def _told_comparisons(found: Estimate | None) -> tuple[object, ...]:
-    if found is None:
-        return (None,) * len(ESTIMATED)
-    return (
-        found.value, found.low, found.high, found.se, found.df, found.n_eff, found.clusters, found.fixed,
-    )  # fmt: skip
+    groups = verdicts.groupby([*by], sort=False, dropna=False, observed=True)
+    designs = items_of_rows(np.asarray(groups.ngroup(), np.int64), Factors.of_verdicts(verdicts))
+    found = (estimate(correct[items], decidable[items], design) for items, design in designs)
+    return counts.join(estimate_columns(found, counts.index))
 
 
 def paired_differences(
@@ -238,13 +203,7 @@ def paired_differences(
 ) -> list[Difference | None]:
     """Set pairs of models or means over seeds against each other, each on what is decidable for both of it.
 
-    Args:
-        marked: Name of each model to its `marks`, or of each architecture to its `marks_of_seeds`.
-        pairs: Whom to compare; the first of a pair comes first among the models too.
-        design: Rows and entries of the items.
-
-    Returns:
-        One for each pair; None where no item is decidable for both.
+    The first of a pair comes first among the models too. None where no item is decidable for both.
     """
     # Most models can decide the same items; what these share is worked out once.
     alike: dict[bytes, list[tuple[str, str]]] = {}
@@ -270,10 +229,8 @@ def differences(
     """Set pairs of models, or of means over seeds, against each other on rows and on means over rows.
 
     Args:
-        models: Name of each model to its `marks`, or of each architecture to its `marks_of_seeds`.
         rows: Lexical factors of the items; the row of each, (items,); and the sets of rows to compare on,
             single rows first and in order. Rows of a set count once each.
-        pairs: Whom to compare; the first of a pair comes first among the models too.
 
     Returns:
         For each pair one for each set; None where no item of a row in it is decidable for both.
@@ -296,9 +253,6 @@ COMPARED = (
     "difference", "se", "low", "high", "df", "p", "p_holm", "p_beyond", "margin", "outcome",
     "clusters", "fixed",
 )  # fmt: skip
-_TYPES = dict.fromkeys(
-    ("difference", "se", "low", "high", "df", "p", "p_holm", "p_beyond", "margin"), "float64"
-)
 _COUNTED = ("both", "only_first", "only_second", "neither")
 PAIR_COLUMNS = ("first", "second", "n_items", *COMPARED, *_COUNTED, "p_mcnemar", "p_mcnemar_holm")
 
@@ -306,12 +260,7 @@ PAIR_COLUMNS = ("first", "second", "n_items", *COMPARED, *_COUNTED, "p_mcnemar",
 def pairwise(
     verdicts: Mapping[str, pd.DataFrame], by: str | None = None, margin: float = DEFAULT_MARGIN
 ) -> pd.DataFrame:
-    """Compare all pairs of models on the same items.
-
-    Args:
-        verdicts: Name of a model to its verdicts; the same items in the same order for all.
-        by: A feature; there is a table for each of its values, after the one over all items.
-        margin: The smallest difference of accuracies that matters, between 0 and 1.
+    """Compare all pairs of models on the same items: a table over all, then one for each value of a feature.
 
     Returns:
         One row per table and pair of models: the value of `by` (missing over all items), the two models,
@@ -352,30 +301,21 @@ def _table(verdicts: Mapping[str, pd.DataFrame], margin: float) -> pd.DataFrame:
 def compared(found: Sequence[Difference | None], margin: float) -> pd.DataFrame:
     """Say what is known of each pair of a table, at an error rate of 5% for all of them together.
 
-    Args:
-        found: The differences of the pairs; None where no item is decidable for both models.
-        margin: The smallest difference of accuracies that matters, between 0 and 1.
-
     Returns:
         A row for each pair, in the columns of `COMPARED`: `difference`, what the first gets right more than
         the second, its standard error, 95% interval and degrees of freedom; `p`, that of no difference;
         `p_holm`, corrected; `p_beyond`, that of a difference of the `margin` or more, corrected; `outcome`,
         in a word, for the first; `clusters` and `fixed`, the factors. All are missing where a pair has none.
     """
-    words = iter(compare([one for one in found if one is not None], margin))
-    rows: list[tuple[object, ...]] = []
-    for one in found:
-        if one is None:
-            rows.append((None,) * len(COMPARED))
-            continue
-        told = next(words)
-        rows.append(
-            (
-                one.value, one.se, one.low, one.high, one.df, one.p, told.p_holm, told.p_beyond, margin,
-                told.word,                one.clusters, one.fixed,
-            )
-        )  # fmt: skip
-    return pd.DataFrame(rows, columns=[*COMPARED]).astype(_TYPES)
+    told = in_columns(found, ("value", "se", "low", "high", "df", "p", "clusters", "fixed"))
+    known = [place for place, one in enumerate(found) if one is not None]
+    words = compare([one for one in found if one is not None], margin)
+    names = ["p_holm", "p_beyond", "margin", "outcome"]
+    corrected = pd.DataFrame(
+        [(one.p_holm, one.p_beyond, margin, one.word) for one in words], known, names
+    ).astype(dict.fromkeys(names[:3], "float64"))
+    told = told.rename(columns={"value": "difference"}).join(corrected)
+    return told[[*COMPARED]]
 
 
 def _count(first: Marks, second: Marks) -> dict[str, int]:
@@ -399,27 +339,15 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class Against(RowsAndMeans[str]):
     """How models, or the means over seeds of architectures, differ from one of them.
 
-    Attributes:
-        reference: The model or architecture that all others are compared with.
-        rows: The rows of the table: `dependency`, `phenomenon`, `construction`, `contrast`, features, and of
-            the reference `accuracy`, of all that its seeds can decide, and `spread`, the standard deviation
-            between seeds; missing where nothing is decidable, the spread also where there is one seed.
-        of_rows: For each other model a frame with a line for each row: `n_items`, decidable for all seeds of
-            both, and the columns of `tseval.analysis.comparisons.COMPARED`.
-        means: The sets of rows that means are over: `over`, `n_rows`, `accuracy` and `spread` of means that
-            count each row once.
-        of_means: For each other model a frame with a line for each of these sets, as in `of_rows`. A set has
-            no difference where one of its rows has none.
+    `rows` and `means` have its `accuracy`, of all that its seeds can decide, and `spread`, the standard
+    deviation between seeds; missing where nothing is decidable. Known of each other model are `n_items`,
+    decidable for all seeds of both, and the columns of `COMPARED`.
     """
 
     reference: str
-    rows: pd.DataFrame
-    of_rows: Mapping[str, pd.DataFrame]
-    means: pd.DataFrame
-    of_means: Mapping[str, pd.DataFrame]
 
 
 def against(
@@ -428,13 +356,6 @@ def against(
     """Compare models, or architectures by their means over seeds, on the items that are decidable for both.
 
     Tests are corrected by Holm over all models and rows, and likewise over all models and means.
-
-    Args:
-        groups: Name of a model to its verdicts alone, or of an architecture to those of each of its seeds;
-            two names or more, the same items in the same order for all.
-        reference: One of the names.
-        by: Features that rows are broken down by.
-        margin: The smallest difference of accuracies that matters, between 0 and 1.
     """
     first = groups[reference][0]
     keys, row_of = row_places(first, by)
@@ -448,14 +369,13 @@ def against(
     found = {name: of_pairs[name, reference] for name in others}
     levels = _accuracies(*marked[reference], row_of)
     of_sets = np.array([[own[rows].mean() for own in levels.T] for _, rows in sets])
-    heads = pd.DataFrame([(over, len(rows)) for over, rows in sets], columns=["over", "n_rows"])
     known = "accuracy", "spread"
     return Against(
-        reference,
         keys.assign(**dict(zip(known, over_seeds(levels), strict=True))),
         _tell({name: own[: len(keys)] for name, own in found.items()}, margin),
-        heads.assign(**dict(zip(known, over_seeds(of_sets), strict=True))),
+        heads_of(sets).assign(**dict(zip(known, over_seeds(of_sets), strict=True))),
         _tell({name: own[len(keys) :] for name, own in found.items()}, margin),
+        reference,
     )
 
 
@@ -489,38 +409,20 @@ _NUMBERS = ("accuracy", "spread", "low", "high", "se", "df")
 
 
 @dataclass(frozen=True, slots=True)
-class SeedTable:
-    """Architectures side by side, each the mean over its seeds.
+class SeedTable(RowsAndMeans[str]):
+    """Architectures side by side, each the mean over its seeds, in the columns of `SEED_COLUMNS`.
 
-    Attributes:
-        rows: The rows of the table: `dependency`, `phenomenon`, `construction`, `contrast`, features.
-        of_rows: For each architecture a frame with a line for each row, in the columns of `SEED_COLUMNS`:
-            `n_items`, decidable for all its seeds; `accuracy`, the mean over seeds; `spread`, the standard
-            deviation between them; the 95% interval of the mean for other seeds and other words, its standard
-            error and degrees of freedom; the factors. All is missing where nothing is decidable; with one
-            seed there is no spread, and the interval is for other words alone.
-        means: The sets of rows that means are over: `over` and `n_rows`.
-        of_means: For each architecture a frame with a line for each of these sets, each row counted once. It
-            is missing where one of its rows is.
-        ranks: The ranks that they may have by the mean of all rows, undecidable items wrong, in their order;
-            None of a single one.
+    `n_items` are decidable for all its seeds; `spread` is the standard deviation between them, and the 95%
+    interval for other seeds and other words. All is missing where nothing is decidable; with one seed there
+    is no spread, and the interval is for other words alone. Ranks are by the mean of all rows, undecidable
+    items wrong; None of a single one.
     """
 
-    rows: pd.DataFrame
-    of_rows: Mapping[str, pd.DataFrame]
-    means: pd.DataFrame
-    of_means: Mapping[str, pd.DataFrame]
     ranks: RankSets | None
 
 
 def seed_means(groups: Mapping[str, Sequence[pd.DataFrame]], by: Sequence[str] = ()) -> SeedTable:
-    """Average over seeds.
-
-    Args:
-        groups: Name of an architecture to the verdicts of each of its seeds; the same items in the same order
-            for all.
-        by: Features that rows are broken down by.
-    """
+    """Average over seeds, which have the same items in the same order."""
     first = next(iter(groups.values()))[0]
     rows, row_of = row_places(first, by)
     sets = list(row_sets(rows))
@@ -538,9 +440,8 @@ def seed_means(groups: Mapping[str, Sequence[pd.DataFrame]], by: Sequence[str] =
         of_rows[name] = frame[: len(rows)]
         of_means[name] = frame[len(rows) :].reset_index(drop=True)
         of_all.append(correct)
-    heads = pd.DataFrame([(over, len(places)) for over, places in sets], columns=["over", "n_rows"])
     ranks = ranks_of_seeds(of_all, Design.of(factors, row_of)) if len(groups) > 1 else None
-    return SeedTable(rows, of_rows, heads, of_means, ranks)
+    return SeedTable(rows, of_rows, heads_of(sets), of_means, ranks)
 
 
 def _mean(correct: NDArray[np.bool_], design: Design) -> tuple[object, ...]:

@@ -1,7 +1,5 @@
 """How sure a number is where items share words: lexical factors, designs, clustered estimates.
 
-Student's t and the normal distribution, for intervals of 95%.
-
 `scipy.special` is imported where it is needed: that takes longer than to print a table.
 """
 
@@ -19,7 +17,7 @@ from numpy.typing import NDArray
 from tseval.items import ENTRY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 # With fewer entries, nothing can be said about those that were not drawn: the factor stays fixed.
@@ -30,9 +28,7 @@ FEWEST_LEVELS = 5
 class Factors:
     """The lexicon entries of items, as whole numbers.
 
-    Attributes:
-        names: One name per factor: `subject`, `verb`, ...
-        codes: (items, factors), the entry of each item, counted from 0; -1 where an item has none.
+    `codes` has the entry of each item, counted from 0, (items, factors); -1 where an item has none.
     """
 
     names: tuple[str, ...]
@@ -40,11 +36,9 @@ class Factors:
 
     @classmethod
     def of(cls, entries: pd.DataFrame) -> Factors:
-        """Give every entry of each factor a number.
+        """Give every entry of each factor a number; without columns, items are independent.
 
-        Args:
-            entries: One row per item, one column per factor; missing where an item has no entry. Without
-                columns, items are independent.
+        The frame has a row per item and a column per factor; missing where an item has no entry.
         """
         codes = np.empty(entries.shape, np.int64)
         for place, (_, column) in enumerate(entries.items()):
@@ -53,11 +47,7 @@ class Factors:
 
     @classmethod
     def of_verdicts(cls, verdicts: pd.DataFrame) -> Factors:
-        """Read the lexical factors of verdicts from their columns, `verb.entry` and the like.
-
-        Args:
-            verdicts: As `tseval.verdicts.judge` gives them; without such a column, items are independent.
-        """
+        """Read the lexical factors of verdicts from their columns, `verb.entry` and the like."""
         names = [name for name in map(str, verdicts.columns) if name.endswith(ENTRY)]
         return cls.of(verdicts[names].rename(columns=lambda name: name.removesuffix(ENTRY)))
 
@@ -143,7 +133,6 @@ class Cells:
         """Weigh cells.
 
         Args:
-            n_factors: How many factors are combined.
             of_item: (items,), the cell of each item; some cell has two items or more.
             rows: (items,), the row of each item, without gaps.
         """
@@ -183,8 +172,6 @@ def _degrees(cell: NDArray[np.int64], row: NDArray[np.int64], squares: Array, sh
     the degrees of freedom are (trace K)² / trace K².
 
     Args:
-        cell: (parts,), the cell of each part.
-        row: (parts,), its row.
         squares: (parts,), the variance of its sum, if it were not taken from the mean of its row.
         shares: (parts,), its share of the row, by which that is smaller.
 
@@ -203,10 +190,7 @@ def _degrees(cell: NDArray[np.int64], row: NDArray[np.int64], squares: Array, sh
 class Spread:
     """How sure means are, for each column or each pair of columns.
 
-    Attributes:
-        variances: Estimates of their variances; never less than `independent`.
-        independent: What these would be if items were independent.
-        df: Degrees of freedom of the estimates.
+    `independent` is what variances would be if items were independent; they are never less.
     """
 
     variances: Array
@@ -222,7 +206,6 @@ class Design:
         rows: (items,), the row of each item, counted from 0 without gaps. A statistic over several rows
             weighs each row alike.
         factors: The entries of each item. An item that has none for a factor is its own cluster.
-        clusters: Factors that are drawn, each with its number of entries.
         fixed: Factors that have too few entries to be regarded as drawn (`FEWEST_LEVELS`), likewise.
         cells: The items, grouped by every combination of the factors that are drawn in which some items share
             a cell; the others add nothing to the variance of independent items.
@@ -236,12 +219,7 @@ class Design:
 
     @classmethod
     def of(cls, factors: Factors, rows: NDArray[np.int64] | None = None) -> Design:
-        """Group items by every combination of their factors.
-
-        Args:
-            factors: The entries of each item.
-            rows: The row of each item; None where all stand in one.
-        """
+        """Group items by every combination of their factors."""
         n_items = len(factors.codes)
         levels = factors.levels(np.ones(n_items, bool))
         clusters = {name: n for name, n in levels.items() if n >= FEWEST_LEVELS}
@@ -292,13 +270,6 @@ class Design:
         items. A row of one item or one cell shows no distance: there it is taken from the mean over rows,
         which is rather too large. The degrees of freedom are those of the factor that has fewest.
 
-        Args:
-            values: (items, columns).
-            square: `of_columns` for the mean of each, `of_pairs` for differences of any two.
-
-        Returns:
-            Variances that are never less than if items were independent.
-
         Source: Cameron, Gelbach & Miller 2011, "Robust inference with multiway clustering", JBES 29(2),
         section 2.3, equation 2.11; for each of its terms, Bell & McCaffrey 2002, "Bias reduction in standard
         errors for linear regression with multi-stage samples", Survey Methodology 28(2), with independent
@@ -344,9 +315,6 @@ class Design:
 
         Args:
             values: (items, columns), from 0 to 1 or from -1 to 1.
-
-        Returns:
-            (columns,), the least variance of the mean by that of a single item, 1 / `fewest_words` at most.
         """
         rare = np.abs(values - np.rint(self._of_rows(values))[self.rows])
         least: Array = np.zeros(rare.shape[1])
@@ -360,14 +328,7 @@ class Design:
         return least
 
     def surely_seen(self, values: Array) -> NDArray[np.bool_]:
-        """Say of which pairs of columns `unseen` is surely 0: they differ on more than two entries hold.
-
-        Args:
-            values: (items, columns), from 0 to 1.
-
-        Returns:
-            (columns, columns).
-        """
+        """Say of which pairs of columns `unseen` is surely 0: they differ on more than two entries hold."""
         enough = FEWEST_SEEN * max(np.bincount(of_item).max() for of_item, _ in self._groupings())
         gaps = np.max([np.abs(row[:, None] - row) for row in self._of_rows(values)], axis=0)
         seen: NDArray[np.bool_] = (of_pairs(values) >= enough) & (gaps < 0.5)
@@ -382,11 +343,7 @@ class Design:
 
 
 def _combinations(codes: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Group items by every non-empty combination of factors in which some items share a cell.
-
-    Returns:
-        Of how many factors it is, and the cell of each item, (items,), counted from 0.
-    """
+    """Group items by all combinations of factors in which some share a cell: how many factors, cells."""
 
     def extend(
         n_factors: int, cells: NDArray[np.int64], first: int
@@ -407,11 +364,7 @@ Z = 1.959963984540054
 
 
 def quantile(df: float | None) -> float:
-    """Give the number within ± of which 95% of a distribution lie.
-
-    Args:
-        df: Degrees of freedom of Student's t; None for the normal distribution.
-    """
+    """Give the number within ± of which 95% of Student's t lie, or of the normal distribution."""
     if df is None:
         return Z
     from scipy.special import stdtrit  # noqa: PLC0415 - slow to import
@@ -434,10 +387,7 @@ class Estimate:
     Attributes:
         value: The accuracy, or the mean over rows, each counted once.
         se: Its standard error; 0 where all verdicts of each row are alike.
-        low: Lower end of its 95% interval.
-        high: Upper end.
         df: Degrees of freedom of the quantile; None for the normal one, where items are independent.
-        n_items: Number of decidable items.
         n_eff: How many independent items the items are worth.
         clusters: Factors whose entries are regarded as drawn, with their numbers of entries.
         fixed: Factors with too few entries for that.
@@ -454,6 +404,14 @@ class Estimate:
     fixed: tuple[str, ...]
 
 
+def in_columns(
+    found: Iterable[object | None], names: Sequence[str], index: pd.Index[int] | None = None
+) -> pd.DataFrame:
+    """Tabulate what has these names, the last two `clusters` and `fixed`; missing where there is nothing."""
+    rows = [tuple(None if one is None else getattr(one, name) for name in names) for one in found]
+    return pd.DataFrame(rows, index, [*names]).astype(dict.fromkeys(names[:-2], "float64"))
+
+
 def estimate(correct: NDArray[np.bool_], decidable: NDArray[np.bool_], design: Design) -> Estimate | None:
     """Estimate the accuracy of a row, or the mean over rows, each counted once.
 
@@ -462,11 +420,6 @@ def estimate(correct: NDArray[np.bool_], decidable: NDArray[np.bool_], design: D
     with the quantile of t for the degrees of freedom of V (`Design.spread`); never narrower than if items
     were independent. Where all verdicts are alike V is 0, and the items are worth `Design.fewest_words`;
     and hardly more where the few that differ are of one entry (`Design.unseen`).
-
-    Args:
-        correct: (items,).
-        decidable: (items,), which items count.
-        design: Rows and entries of the items. A row in which nothing is decidable is left out.
 
     Returns:
         None where no item is decidable.
@@ -487,10 +440,7 @@ def estimate(correct: NDArray[np.bool_], decidable: NDArray[np.bool_], design: D
 def worth(values: Array, variance: float, design: Design) -> float:
     """Say how many independent items would give a share this variance, and as many as words allow at most.
 
-    Args:
-        values: (items, 1), how far each is right, 0 to 1.
-        variance: Of their mean; 0 where all are alike.
-        design: Rows and entries of the items.
+    `values`, (items, 1), say how far each is right, 0 to 1; the variance is 0 where all are alike.
     """
     if not variance:
         return design.fewest_words()

@@ -33,15 +33,10 @@ class Difference:
 
     Attributes:
         value: Accuracy of the first less that of the second, or the mean of this over rows.
-        se: Its standard error.
-        low: Lower end of its 95% interval.
-        high: Upper end.
-        df: Degrees of freedom of t.
         p: Probability of a difference at least as large, in either direction, if the models were equally
             good.
         unseen: The standard error if no entry showed a difference: what entries that were not drawn may do.
         same: Whether the two have the same verdict on every item.
-        n_items: Number of items.
         clusters: Factors whose entries are regarded as drawn, with their numbers of entries.
         fixed: Factors with too few entries for that.
     """
@@ -64,10 +59,6 @@ class Difference:
         Of G entries none may be of a kind that one model lacks, though such a kind is not rare. So the
         standard error is never taken for less than if no difference had been seen at all.
 
-        Returns:
-            The larger of both p: of a difference this low if it were `margin`, and this high if it were
-            `-margin`. Where it is small, the models are equivalent but for the margin.
-
         Source: Schuirmann 1987, "A comparison of the two one-sided tests procedure and the power approach
         for assessing the equivalence of average bioavailability", Journal of Pharmacokinetics and
         Biopharmaceutics. Departure: the least standard error.
@@ -77,14 +68,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is known of a pair of models, among all pairs of a table.
+    """What is known of a pair of models, among all pairs of a table: corrected p, and a word.
 
-    Attributes:
-        p_holm: `Difference.p`, corrected for the number of pairs.
-        p_beyond: `Difference.p_beyond`, corrected likewise.
-        word: What this says of the first model. `same verdicts` where the two have no other on any item;
-            `equivalent` where any difference is smaller than the margin, though there may be one; else
-            `better` or `worse` where there is one; else `undecided`.
+    The word is of the first model: `same verdicts` where the two have no other on any item; `equivalent`
+    where any difference is smaller than the margin, though there may be one; else `better` or `worse` where
+    there is one; else `undecided`.
     """
 
     p_holm: float
@@ -93,15 +81,7 @@ class Comparison:
 
 
 def differences(correct: NDArray[np.bool_], design: Design) -> list[Difference]:
-    """Set all pairs of models against each other.
-
-    Args:
-        correct: (items, models), what each model gets right.
-        design: Rows and entries of these items; a mean over several rows counts each row once.
-
-    Returns:
-        One for each pair, in the order of `itertools.combinations`: the first model against all after it, ...
-    """
+    """Set all pairs of models against each other by what they get right, (items, models)."""
     return differences_of_seeds([column[:, None] for column in correct.T], design)
 
 
@@ -117,7 +97,6 @@ def paired_errors(
 
     Args:
         values: (items, models), what each model gets right, or in which share of its seeds.
-        design: Rows and entries of these items.
 
     Returns:
         Means, (models,); the standard errors of their differences, (models, models); and their degrees of
@@ -143,10 +122,6 @@ def paired_errors(
 
 def compare(pairs: Sequence[Difference], margin: float) -> list[Comparison]:
     """Say in a word what is known of each pair of a table, at an error rate of 5% for all pairs together.
-
-    Args:
-        pairs: The differences of all pairs of the table.
-        margin: The smallest difference of accuracies that matters, between 0 and 1.
 
     Source: Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
     Statistics.
@@ -185,16 +160,7 @@ def _word(value: float, p: float, beyond: float) -> Outcome:
 class Average:
     """A mean over items, and how sure it is.
 
-    Attributes:
-        value: The mean.
-        se: Its standard error; not a number where all items are alike, or there is one: nothing shows how
-            they vary.
-        low: Lower end of its 95% interval, likewise.
-        high: Upper end, likewise.
-        df: Degrees of freedom of t.
-        n_items: Number of items.
-        clusters: Factors whose entries are regarded as drawn, with their numbers of entries.
-        fixed: Factors with too few entries for that.
+    Error and interval are no numbers where all items are alike, or there is one: nothing shows how they vary.
     """
 
     value: float
@@ -212,13 +178,6 @@ def average(values: NDArray[np.float64], design: Design) -> Average | None:
 
     Entries are drawn anew; the variance is never less than if items were independent, where the interval is
     that of the t-test.
-
-    Args:
-        values: Of any unit, (items,); those that are not numbers are left out.
-        design: Entries of the items, which stand in one row.
-
-    Returns:
-        None where there is no number.
     """
     known = ~np.isnan(values)
     if not known.any():
@@ -239,17 +198,7 @@ def over_seeds(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
 
 @dataclass(frozen=True, slots=True)
 class SeedMean:
-    """The mean accuracy of several seeds.
-
-    Attributes:
-        value: Mean over seeds of accuracies, or of their means over rows.
-        of_seeds: The accuracy of each seed.
-        spread: Standard deviation between seeds.
-        se: Standard error of the mean, seeds and entries drawn anew.
-        low: Lower end of its 95% interval.
-        high: Upper end.
-        df: Degrees of freedom of t.
-    """
+    """The mean accuracy of several seeds, with the spread between them and a 95% interval."""
 
     value: float
     of_seeds: tuple[float, ...]
@@ -267,10 +216,6 @@ def mean_of_seeds(correct: NDArray[np.bool_], design: Design) -> SeedMean:
     clustered by entry. How seeds differ on single entries is part of both, so the interval is rather too
     wide than too narrow. The quantiles of both are mixed as their variances are, and the degrees of freedom
     those that have this quantile.
-
-    Args:
-        correct: (items, seeds), two seeds or more.
-        design: Rows and entries of the items, all decidable.
 
     Source: Banerjee 1960, "Approximate confidence interval for linear functions of means of k populations
     when the population variances are not equal", Sankhya 22.
@@ -298,13 +243,6 @@ def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Des
     number. The degrees of freedom are Satterthwaite's, of entries and of the fewer seeds: with those of all
     seeds of the two, too much is told apart where seeds differ much. Of an architecture with one seed nothing
     is known of others: what is told is of this very model.
-
-    Args:
-        architectures: (items, seeds) each, what every seed gets right.
-        design: Rows and entries of the items.
-
-    Returns:
-        One for each pair, in the order of `itertools.combinations`: the first against all after it, ...
 
     Source: Satterthwaite 1946, "An approximate distribution of estimates of variance components", Biometrics
     Bulletin 2(6).

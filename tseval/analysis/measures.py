@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tseval.analysis import ROW, as_names, in_table_order, items_of_rows, refuse_unknown_features
-from tseval.analysis.design import Design, Factors, quantile
+from tseval.analysis.design import Design, Factors, in_columns, quantile
 from tseval.analysis.differences import average
 from tseval.errors import SuiteError
 from tseval.items import ENTRY, RATING, RATING_SE
@@ -30,7 +30,6 @@ EFFECT = ("effect", "effect_low", "effect_high", "effect_se")
 CONDITION, REGION = "condition", "region"
 # What is told of an average, as `Average` has it.
 AVERAGED = ("value", "low", "high", "se", "df", "n_items", "clusters", "fixed")
-_NONE: tuple[object, ...] = (*[np.nan] * 4, None, 0, {}, ())
 
 
 def effects(verdicts: pd.DataFrame) -> NDArray[np.float64]:
@@ -39,47 +38,25 @@ def effects(verdicts: pd.DataFrame) -> NDArray[np.float64]:
     That is what should be greater less what should be smaller: of `a.x < b.x` the surprisal of `b.x` less
     that of `a.x`, and of a comparison of two differences the difference of these. Not a number where a
     prediction is no single `<` or `>`, or could not be decided.
-
-    Args:
-        verdicts: Of a run that is scored by regions.
     """
     nats = (verdicts["better_score"] - verdicts["worse_score"]).to_numpy(np.float64, na_value=np.nan)
     return np.where(verdicts["undecidable"].to_numpy(bool), np.nan, nats / NATS_PER_BIT)
 
 
 def with_effects(rows: pd.DataFrame, answers: Correctness, bits: NDArray[np.float64]) -> pd.DataFrame:
-    """Add the columns of `EFFECT` to the rows of a table: the mean effect in bits, and how sure it is.
-
-    Args:
-        rows: In the order in which `answers` numbers them.
-        answers: Which item stands in which row.
-        bits: As `effects` gives them, (verdicts,).
-    """
-    found = [average(bits[items], design) for items, design in items_of_rows(answers.rows, answers.factors)]
-    values = [
-        (np.nan,) * len(EFFECT) if one is None else (one.value, one.low, one.high, one.se) for one in found
-    ]
-    return rows.join(pd.DataFrame(values, rows.index, EFFECT, dtype="float64"))
+    """Add the columns of `EFFECT` to the rows of a table: the mean effect in bits, and how sure it is."""
+    found = (average(bits[items], design) for items, design in items_of_rows(answers.rows, answers.factors))
+    averages = in_columns(found, AVERAGED, rows.index)[["value", "low", "high", "se"]]
+    return rows.join(averages.set_axis([*EFFECT], axis=1))
 
 
 def mean_effects(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Average the effect of each prediction.
-
-    Args:
-        verdicts: Of a run that is scored by regions.
-
-    Returns:
-        A row for each row of the table: the columns of `ROW` and of `AVERAGED`, in bits; missing where there
-        is no effect.
-    """
+    """Average the effect of each prediction, in bits: the columns of `ROW` and of `AVERAGED`."""
     return _averages(verdicts, effects(verdicts), ROW)
 
 
 def mean_surprisals(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Average the surprisal of each region under each condition, over items that some prediction decides.
-
-    Args:
-        verdicts: Of a run that is scored by regions.
 
     Returns:
         A row for each construction, region and condition: the columns of `ROW` but the last, `region`,
@@ -110,15 +87,13 @@ def mean_surprisals(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 def _averages(verdicts: pd.DataFrame, bits: NDArray[np.float64], by: Sequence[str]) -> pd.DataFrame:
     """Average numbers in every group of verdicts."""
-    factors = Factors.of_verdicts(verdicts)
     groups = verdicts.groupby([*by], sort=False, dropna=False)
     keys = list(groups.ngroup().drop_duplicates().index)
-    group, rows = groups.ngroup().to_numpy(), []
-    for place in range(groups.ngroups):
-        own = group == place
-        one = average(bits[own], Design.of(factors.take(own)))
-        rows.append(_NONE if one is None else tuple(getattr(one, name) for name in AVERAGED))
-    told = pd.DataFrame(rows, columns=[*AVERAGED]).astype({"df": "Float64"})
+    designs = items_of_rows(np.asarray(groups.ngroup(), np.int64), Factors.of_verdicts(verdicts))
+    found = [average(bits[items], design) for items, design in designs]
+    told = in_columns(found, AVERAGED).astype({"df": "Float64"})
+    for name, nothing in (("n_items", 0), ("clusters", {}), ("fixed", ())):
+        told[name] = [nothing if one is None else getattr(one, name) for one in found]
     return pd.concat([verdicts.loc[keys, [*by]].reset_index(drop=True), told], axis=1)
 
 
@@ -132,15 +107,10 @@ _SMALL = 1e-100
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A correlation, and how sure it is.
+    """A correlation from -1 to 1, and how sure it is.
 
-    Attributes:
-        value: From -1 to 1.
-        se: Its standard error.
-        low: Lower end of its 95% interval; not a number where the correlation is perfect, as nothing shows
-            then how far it could vary.
-        high: Upper end.
-        df: Degrees of freedom of t; None for the normal quantile, where items are independent.
+    Without an interval where it is perfect, as nothing shows then how far it could vary; `df` is None for the
+    normal quantile, where items are independent.
     """
 
     value: float
@@ -156,11 +126,6 @@ def pearson(x: Values, y: Values, design: Design) -> Correlation | None:
     Each item moves the correlation by ψ = z_x z_y - r (z_x² + z_y²) / 2, z in standard deviations. The
     variance is that of a mean of ψ, clustered (`Design.spread`), never less than that of independent
     items, and on Fisher's scale, atanh r, never less than 1/(n - 3); there the interval is symmetric.
-
-    Args:
-        x: (items,).
-        y: (items,).
-        design: The entries of these items.
 
     Returns:
         None for fewer than three items, or where a measure does not vary.
@@ -255,10 +220,6 @@ ALL_SENTENCES = "All sentences"
 def correlate(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFrame:
     """Correlate scores with ratings, row by row of the table.
 
-    Args:
-        verdicts: Of rated sentences, as `tseval.verdicts.judge` gives them.
-        by: Feature or features to break the rows down by.
-
     Returns:
         One row per dependency, phenomenon, construction, contrast and feature value, in table order, and,
         where there are several, one over all sentences, whose construction is `ALL_SENTENCES`. Each has
@@ -286,11 +247,7 @@ def correlate(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFr
 
 
 def points(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Give the `score`, `rating` and `error` of every sentence that was scored; an error may not be known.
-
-    Args:
-        verdicts: As for `correlate`.
-    """
+    """Give the `score`, `rating` and `error` of every sentence that was scored; an error may not be known."""
     scored = verdicts[~verdicts["undecidable"].to_numpy(bool)]
     columns = {"score": "better_score", "rating": RATING, "error": RATING_SE}
     return pd.DataFrame(
@@ -327,13 +284,6 @@ def noise_ceiling(ratings: NDArray[np.float64], errors: NDArray[np.float64]) -> 
     It is the square root of the reliability of the mean ratings, 1 - mean(s.e.²) / variance. For as many
     ratings of each sentence that is the intraclass correlation of their mean, which halves of the ratings,
     stepped up by the formula of Spearman and Brown, have on average.
-
-    Args:
-        ratings: Mean rating of each sentence, (items,).
-        errors: Its standard error; not a number where it is not known, and such a sentence is left out.
-
-    Returns:
-        From 0 to 1; None where fewer than three sentences have a standard error, or all one rating.
 
     Source: Shrout & Fleiss 1979, "Intraclass correlations: uses in assessing rater reliability",
     Psychological Bulletin 86(2); for the root, Spearman 1904, "The proof and measurement of association

@@ -1,10 +1,8 @@
-"""How sure ranks are: sets of ranks, and mean ranks over rows.
-
-The ranks that models may have: which are told apart, and which are not.
+"""How sure ranks are: which models are told apart, and mean ranks over rows.
 
 Source: Mogstad, Romano, Shaikh & Wilhelm 2024, "Inference for ranks with applications to mobility across
-neighbourhoods and academic achievement across countries", Review of Economic Studies 91(1), sections 3.1
-and 3.2.
+neighbourhoods and academic achievement across countries", Review of Economic Studies 91(1), sections 3.1 and
+3.2.
 """
 
 from __future__ import annotations
@@ -32,13 +30,10 @@ _SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class RankSets:
-    """The ranks that models may have, all of them right together with 95% confidence.
+    """The ranks from `low` to `high` that models may have, all right together with 95% confidence.
 
-    Attributes:
-        means: (models,), what they are ranked by.
-        low: The best rank that each may have; 1 is best.
-        high: The worst rank that each may have.
-        better: (models, models), whether the model of the row is known to be better than that of the column.
+    They are ranked by `means`, (models,); `better` says whether the model of the row is known to be better
+    than that of the column, (models, models).
     """
 
     means: NDArray[np.float64]
@@ -75,12 +70,7 @@ class RankSets:
 
 
 def rank_sets(correct: NDArray[np.bool_], design: Design) -> RankSets:
-    """Find the ranks that models may have.
-
-    Args:
-        correct: (items, models), what each model gets right.
-        design: Rows and entries of the items; over several rows, models are ranked by their means.
-    """
+    """Find the ranks that models may have by what they get right, (items, models), or its means over rows."""
     return ranks_of_seeds([column[:, None] for column in correct.T], design)
 
 
@@ -91,10 +81,6 @@ def ranks_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -
     number of pairs. A model's best rank is after all that are better than it, its worst before all that are
     worse. The ranks hold for other seeds and other entries; of an architecture with one seed nothing is known
     of others: its rank is that of this very model.
-
-    Args:
-        architectures: (items, seeds) each, what every seed gets right.
-        design: Rows and entries of the items.
 
     Source: Mogstad et al. 2024, section 3. Departure: Holm's correction for their simulated one, which takes
     all differences to be known with the same few degrees of freedom.
@@ -133,10 +119,6 @@ def mean_rank_intervals(
     are nearly equal change places in the draws, which pulls their mean ranks together; so an interval
     always reaches to the mean rank that the model has.
 
-    Args:
-        correct: (items, models), what each model gets right.
-        design: Rows and entries of the items.
-
     Returns:
         Lower and upper ends of 95% intervals, (models,) each; the same on every call.
 
@@ -157,10 +139,8 @@ def mean_rank_intervals(
 class _Draws:
     """How often everything was drawn, some draws at a time.
 
-    Attributes:
-        entries: Of each factor, (entries + 1, draws); the last line is for items without an entry, whose
-            code is -1.
-        lone: Of each item that has none at all, (lone items, draws).
+    Of each factor, (entries + 1, draws), the last line for items without an entry, whose code is -1; and of
+    each item that has none at all, (lone items, draws).
     """
 
     entries: tuple[NDArray[np.float32], ...]
@@ -172,7 +152,6 @@ class _Row:
     """The items of one row of the table.
 
     Attributes:
-        correct: What each model gets right of them, (items, models).
         entries: Factor to the entry that each item has of it, (items,); factors that none has are left out.
         lone: Which of the items have none at all.
         places: Which lone items of the design these are.

@@ -65,11 +65,7 @@ class _Items:
 
 
 def robustness(verdicts: pd.DataFrame) -> Robustness:
-    """Look at every row of a run word by word.
-
-    Args:
-        verdicts: One row per item and contrast; without columns of entries no word is known.
-    """
+    """Look at every row of a run word by word; without columns of entries no word is known."""
     rows: list[dict[str, object]] = []
     entries: list[dict[str, object]] = []
     n_passed_over = 0
@@ -100,9 +96,6 @@ def robustness(verdicts: pd.DataFrame) -> Robustness:
 def by_factor(entries: pd.DataFrame) -> pd.DataFrame:
     """Sum up the entries of each factor in each row, both in order of first appearance.
 
-    Args:
-        entries: Of `robustness`, perhaps with their `frequency`.
-
     Returns:
         One line per row and factor: `n_entries`; the entries that are `lowest` and `highest` in accuracy,
         with `lowest_accuracy` and `highest_accuracy`; `without_low` and `without_high`, between which the
@@ -131,12 +124,7 @@ def by_factor(entries: pd.DataFrame) -> pd.DataFrame:
 
 
 def frequencies(entries: Iterable[str], counts: Mapping[str, int]) -> list[int]:
-    """Look up how frequent lexicon entries are: an entry of several words is as frequent as its rarest one.
-
-    Args:
-        entries: Names of entries.
-        counts: How often each word, in lower case, occurs in a text.
-    """
+    """Look up how frequent entries are: one of several words is as frequent as its rarest."""
     return [min(counts.get(word, 0) for word in str(entry).lower().split(" ")) for entry in entries]
 
 
@@ -144,10 +132,6 @@ def smallest_difference(se: float, df: float | None) -> float:
     """Give the smallest difference between two models that items would show, four times in five.
 
     The models' errors are taken to have nothing in common; what they have in common makes it smaller.
-
-    Args:
-        se: Standard error of the accuracy of one.
-        df: Degrees of freedom; None for the normal distribution.
 
     Source: Bloom 1995, "Minimum detectable effects", Evaluation Review 19(5): the sum of the quantiles of the
     test, two-sided at 5%, and of its power, times the standard error of the difference.
@@ -175,11 +159,10 @@ def _of_row(items: _Items, whole: Estimate) -> dict[str, object]:
 
 
 def _shares(items: _Items, whole: Estimate) -> Iterator[tuple[str, float]]:
-    """Give the part that each factor has in the variance of a row, and the part of single items.
+    """Give the part of each factor, and of single items, in the variance of a row; none more than all.
 
     That of a factor is what clustering by it alone adds to the variance of independent items. Words that
-    matter only together are in none of them or in several, so the parts need not add up to 1; none is
-    shown as more than all.
+    matter only together are in none of them or in several, so the parts need not add up to 1.
     """
     if whole.se == 0:
         return

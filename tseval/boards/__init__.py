@@ -27,6 +27,7 @@ from tseval.report.boards import (
     Human,
     PrintedRow,
     RowKey,
+    TableRow,
     check_decimals,
     check_printed_rows,
 )
@@ -55,19 +56,10 @@ LONGEST_PROSE = 20_000  # and of the one that tells of the whole board
 
 
 @dataclass(frozen=True, slots=True)
-class ListedRow:
+class ListedRow(TableRow):
     """A row of a board of published accuracies, and how many items a paper has behind it."""
 
-    dependency: str | None
-    phenomenon: str
-    construction: str
-    contrast: str
     n_items: int
-
-    @property
-    def key(self) -> RowKey:
-        """What tells the row from others."""
-        return self.dependency, self.phenomenon, self.construction, self.contrast
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +67,14 @@ class Definition:
     """What a leaderboard is over.
 
     Attributes:
-        format: Of the file.
-        title: As a reader would cite it.
         suite: Name of a bundled or fetched suite, or its path, seen from the board's folder.
-        digest: Of the suite.
-        score: What sentences are compared by.
-        text: What a reader should know, in Markdown.
-        source: Reference, or None.
         columns: What the columns of the suite's tables are, as `--columns` says it: `{good: sen, ...}`.
         protocol: What the protocol of every entry must hold: `{words: corrected}`. Empty allows any.
         rules: What submitters promise, one sentence each; shown, not checked.
         order: Names of entries in the order of the columns; others follow by name.
         seeds: Name of an architecture to its entries, of which the table then shows the mean and the spread.
         beside: Name of a board that comes with tseval and is shown beside.
-        decimals: Decimals that the accuracies in `board.json` are cut to.
-        notes: What a reader must know about the accuracies.
         rows: Of a board of published accuracies, its rows in order; empty where they follow from evidence.
-        human: What people get right, where it is published too.
     """
 
     format: int
@@ -135,11 +118,7 @@ def read_definition(board: Path) -> Definition:
 
 
 def _check(definition: Definition) -> None:
-    """Hold fields to each other.
-
-    Raises:
-        ContentError: Names the field.
-    """
+    """Hold fields to each other."""
     check_decimals(definition.decimals)
     rows: set[RowKey] = set()
     for i, row in enumerate(definition.rows):
@@ -159,12 +138,7 @@ def _check(definition: Definition) -> None:
 
 
 def read_written(file: Path) -> Mapping[str, Json]:
-    """Read a YAML file of a board that people write, or that is sent in.
-
-    Raises:
-        OSError: It cannot be read.
-        ContentError: It is none, is of another format, or a text in it is too long.
-    """
+    """Read a YAML file of a board that people write, or that is sent in."""
     content = read_yaml(file)
     if not isinstance(content, dict):
         raise ContentError("should be a mapping", "the file")
@@ -176,22 +150,14 @@ def read_written(file: Path) -> Mapping[str, Json]:
 
 
 def check_written(content: Mapping[str, Json], kind: type[T]) -> T:
-    """Turn what such a file holds into a dataclass.
-
-    Raises:
-        ContentError: A field is missing or wrong, or there is one that nothing reads.
-    """
+    """Turn what such a file holds into a dataclass."""
     found = checked(content, kind)
     refuse_strangers(content, found)
     return found
 
 
 def refuse_strangers(content: object, found: object, where: str = "") -> None:
-    """Refuse fields that no reader knows: whoever looks into the file would believe them.
-
-    Raises:
-        ContentError: Names the first.
-    """
+    """Refuse fields that no reader knows: whoever looks into the file would believe them."""
     if isinstance(content, dict) and is_dataclass(found):
         known = {part.name for part in fields(found)}
         for name, value in content.items():
@@ -262,11 +228,7 @@ def suite_spec(suite: str, board: Path) -> str | Path:
 
 
 def check_texts(content: Json, where: str = "") -> None:
-    """Refuse texts that are too long, and half characters, which no table can hold.
-
-    Raises:
-        ContentError: Names the field.
-    """
+    """Refuse texts that are too long, and half characters, which no table can hold."""
     if isinstance(content, dict):
         for name, value in content.items():
             check_texts(name, where)
@@ -305,13 +267,9 @@ class SplitSuite:
 
 
 @dataclass(frozen=True, slots=True)
-class EntryRow:
+class EntryRow(TableRow):
     """What a model got right in one row of the table; counts, from which accuracies follow."""
 
-    dependency: str | None
-    phenomenon: str
-    construction: str
-    contrast: str
     n_items: int
     n_correct: int
     n_tied: int
@@ -320,15 +278,7 @@ class EntryRow:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a submitter says of a model; none of it follows from anything.
-
-    Attributes:
-        revision: Of the model, where there are several.
-        licence: Of its weights.
-        training_data: What it was trained on.
-        contains_suite: Whether that holds sentences of the suite.
-        contact: Whom to ask.
-    """
+    """What a submitter says of a model; none of it follows from anything."""
 
     revision: str | None = None
     licence: str | None = None
@@ -348,17 +298,10 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`entry.yaml`.
+    """`entry.yaml`: what a model got right, row by row, and what is said of it and of who verified it.
 
-    Attributes:
-        format: Of the file.
-        name: Of the model, as the board shows it.
-        signature: Of its run.
-        fingerprint: SHA-256 of its weights and vocabulary.
-        about: What its submitter says of it.
-        rows: What it got right, row by row.
-        checks: Who verified it.
-        evidence: Where the evidence lies, unless it is here.
+    The fingerprint is the SHA-256 of weights and vocabulary; `evidence` says where that lies, unless it is
+    here.
     """
 
     format: int
@@ -380,14 +323,7 @@ class Entry:
 class PublishedEntry:
     """`entry.yaml` of a model of which nothing but accuracies is known, as a paper prints them.
 
-    Attributes:
-        format: Of the file.
-        name: Of the model, as the board shows it.
-        level: Says that nothing here follows from anything.
-        rows: Its accuracies; a row of the board without one is absent.
-        validation_perplexity: As printed.
-        parameters: As printed.
-        about: What else is known of it.
+    A row of the board without one is absent.
     """
 
     format: int
@@ -444,21 +380,26 @@ def rows_of(verdicts: pd.DataFrame) -> tuple[EntryRow, ...]:
 
 
 def entry_run(folder: Path, split: SplitSuite) -> Run:
-    """Open an entry as the run that it was: tables and analyses read it as any other.
-
-    Args:
-        folder: Of the entry.
-        split: The suite of its board.
-    """
+    """Open an entry as the run that it was: tables and analyses read it as any other."""
     manifest = load_manifest(folder)
     if not isinstance(manifest, Manifest):
         raise RunError(f"{folder / MANIFEST} is of an unfinished run")
     if manifest.suite.digest != split.suite.digest:
         theirs, ours = (f"{of.name}@{of.digest[:8]}" for of in (manifest.suite, split.suite))
         raise RunError(f"{folder / MANIFEST} is of {theirs}, but the board is over {ours}")
-    load = _Loaded(folder, manifest, split)
+
+    def sentences() -> pa.Table:
+        content = evidence_of(folder, manifest)
+        try:
+            evidence = read_evidence(content)
+            if evidence.suite_digest != split.suite.digest:
+                raise EvidenceError(f"is of another suite, {evidence.suite_digest[:8]}")
+            return scored_again(evidence, split.sentences, split.words)
+        except EvidenceError as error:
+            raise RunError(f"{folder / EVIDENCE} {error}") from None
+
     named = replace(manifest, model=replace(manifest.model, name=folder.name))  # as the board calls it
-    return Run(folder.name, named, load.sentences, load.verdicts)
+    return Run(folder.name, named, sentences, lambda: judge(split.suite, sentences(), manifest.key.score))
 
 
 def entry_folders(board: Path, order: Sequence[str] = ()) -> list[Path]:
@@ -489,33 +430,6 @@ def entry_runs(folders: Sequence[Path]) -> list[Run]:
     board = folders[0].resolve().parents[1]
     split = SplitSuite(suite_of(read_definition(board), board))
     return [entry_run(folder, split) for folder in folders]
-
-
-def judge_entry(split: SplitSuite, manifest: Manifest, scored: pa.Table) -> pa.Table:
-    """Judge the scored sentences of an entry as its run did."""
-    return judge(split.suite, scored, manifest.key.score)
-
-
-@dataclass(frozen=True)
-class _Loaded:
-    """Computes the tables of an entry when they are used."""
-
-    folder: Path
-    manifest: Manifest
-    split: SplitSuite
-
-    def sentences(self) -> pa.Table:
-        content = evidence_of(self.folder, self.manifest)
-        try:
-            evidence = read_evidence(content)
-            if evidence.suite_digest != self.split.suite.digest:
-                raise EvidenceError(f"is of another suite, {evidence.suite_digest[:8]}")
-            return scored_again(evidence, self.split.sentences, self.split.words)
-        except EvidenceError as error:
-            raise RunError(f"{self.folder / EVIDENCE} {error}") from None
-
-    def verdicts(self) -> pa.Table:
-        return judge_entry(self.split, self.manifest, self.sentences())
 
 
 def published_entry(folder: Path, definition: Definition) -> PublishedEntry:

@@ -16,7 +16,6 @@ from tseval.boards import (
     entry_folders,
     entry_run,
     evidence_of,
-    judge_entry,
     published_entry,
     read_definition,
     read_entry,
@@ -43,9 +42,19 @@ from tseval.report.curves import read_curves
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import count_sentences, count_verdicts
 from tseval.suites import afresh
+from tseval.verdicts import judge
 from tseval.verifying import Ladder
-from tseval.verifying.claim import Check, CheckFailed, Claim, Verification, check_known_score, hold_files
-from tseval.verifying.levels import Recomputed, hold_sizes, verdicts_of
+from tseval.verifying.levels import (
+    Check,
+    CheckFailed,
+    Claim,
+    Recomputed,
+    Verification,
+    check_known_score,
+    hold_files,
+    hold_sizes,
+    verdicts_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -65,16 +74,7 @@ def verify_entry(
     draw: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Verification:
-    """Verify an entry; its board stands two folders above.
-
-    Args:
-        folder: Of the entry.
-        suite: That of the board, expanded again; None expands it.
-        model: To be asked again; None asks none.
-        share: Of the sentences that the model is asked about; 1 for all.
-        draw: What decides which, as a report names it; None draws anew, so that nobody knew it before.
-        progress: Called with the numbers of sentences done and of all, while the model is asked.
-    """
+    """Verify an entry, which stands two folders below its board, as `verify_run` verifies a run."""
     if suite is None:
         board = folder.resolve().parents[1]
         definition = read_definition(board)
@@ -138,7 +138,7 @@ class _EntryLadder(Ladder):
         ):
             if stated != follows:
                 raise CheckFailed(f"{self.path.name}/entry.yaml: {field} is not that of {MANIFEST}")
-        verdicts = verdicts_of(partial(judge_entry, self._split, manifest, scored))
+        verdicts = verdicts_of(partial(judge, self._suite, scored, manifest.key.score))
         # Scored and judged once: what is counted below is read from here.
         self._run = replace(self._run, load_sentences=lambda: scored, load_verdicts=lambda: verdicts)
         self.claim = Claim(self._entry.name, manifest, evidence, scored, verdicts, tables={})
@@ -184,12 +184,7 @@ _OWN = {DEFINITION, ACCURACIES, BOARD_PAGE, ENTRY_FOLDERS, BOARD_LOCK}
 
 
 def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
-    """Name everything that is wrong with a board, or with some of its entries.
-
-    Args:
-        board: Its folder.
-        names: Entries to look at; all, and the written files, where empty.
-    """
+    """Name everything that is wrong with a board; or with some of its entries, if any are named."""
     definition = read_definition(board)
     suite = None if definition.published else board_suite(board)
     folders = entry_folders(board, definition.order)

@@ -8,14 +8,17 @@ import shutil
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from importlib.metadata import metadata, version
 from pathlib import Path
 from shlex import quote
+from statistics import fmean, stdev
 from string import Template
 from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
+from tseval.analysis import cut, row_sets
 from tseval.boards import (
     BOARD_FILES_FORMAT,
     DEFINITION,
@@ -38,7 +41,6 @@ from tseval.boards import (
     write_definition,
     write_entry,
 )
-from tseval.boards.accuracies import accuracies, in_groups, means_over_seeds
 from tseval.errors import BoardError, plain, suggest
 from tseval.evidence import (
     LARGEST_EVIDENCE,
@@ -53,11 +55,14 @@ from tseval.report import build_table, render
 from tseval.report.boards import (
     BUNDLED_BOARDS,
     Board,
+    BoardModel,
+    BoardRow,
     board_text,
     bundled_boards,
     read_board,
 )
-from tseval.report.columns import column_of
+from tseval.report.columns import column_of, refuse_unlike
+from tseval.report.comparisons import seeds_table
 from tseval.report.document import (
     code,
     format_interval,
@@ -65,7 +70,9 @@ from tseval.report.document import (
     format_rank_set,
     format_share,
     markdown,
+    spread_beside,
 )
+from tseval.report.opened import for_analysis
 from tseval.runs import cache_runs, read_run
 from tseval.runs.directory import digest
 from tseval.runs.manifest import NAME as MANIFEST
@@ -78,7 +85,8 @@ if TYPE_CHECKING:
 
     from tseval.questions import Score
     from tseval.report import Table
-    from tseval.report.columns import Column
+    from tseval.report.columns import Column, Key
+    from tseval.report.document import Document
     from tseval.runs import Run
 
 
@@ -89,13 +97,7 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def pages(board: Path, definition: Definition, runs: Sequence[Run]) -> dict[str, str]:
-    """Give the texts of the files that follow from definition and entries, by name.
-
-    Args:
-        board: Its folder.
-        definition: What it is over.
-        runs: Its entries; none of a board of published accuracies.
-    """
+    """Give the texts of the files that follow from definition and entries, by name."""
     runs = [one.for_table() for one in cache_runs(runs)]  # several tables read them
     columns = {run.name: column_of(run) for run in runs}
     numbers = _numbers(board, definition, columns)
@@ -234,6 +236,125 @@ def _without_tags(text: str) -> str:
     return "\n".join(_TAG.sub("&lt;", plain(line)) for line in text.splitlines())
 
 
+def in_groups(definition: Definition, entries: Iterable[str]) -> dict[str, list[str]]:
+    """Put a board's entries under the headings of its table: seeds together, others alone."""
+    heading = {name: arch for arch, names in definition.seeds.items() for name in names}
+    groups: dict[str, list[str]] = {}
+    for name in entries:
+        groups.setdefault(heading.get(name, name), []).append(name)
+    return groups
+
+
+def means_over_seeds(definition: Definition, runs: Sequence[Run]) -> Document | None:
+    """Tabulate a board's entries as means over seeds, if two are of one architecture."""
+    of_name = {run.name: run for run in runs}
+    groups = in_groups(definition, of_name)
+    if len(groups) == len(runs):
+        return None
+    flat = for_analysis([of_name[name] for several in groups.values() for name in several])
+    names = iter(flat.verdicts)
+    return seeds_table(flat, {arch: [next(names) for _ in several] for arch, several in groups.items()})
+
+
+def accuracies(name: str, definition: Definition, groups: Mapping[str, Sequence[Column]]) -> Board:
+    """Make the board of runs, with accuracies cut to its decimals; of several the mean is taken."""
+    flat = [column for several in groups.values() for column in several]
+    refuse_unlike(flat)
+    exact = {heading: [column.exact(()) for column in several] for heading, several in groups.items()}
+    rows = zip(flat[0].keys(()), flat[0].rows["n_items"], strict=True)
+    decimals = definition.decimals
+    return Board(
+        name=name,
+        title=definition.title,
+        source=definition.source or definition.title,
+        suite=flat[0].suite,
+        score=definition.score,
+        decimals=decimals,
+        models=tuple(
+            BoardModel(
+                heading, _mean_perplexity(several), several[0].parameters, _spread_of_means(several, decimals)
+            )
+            for heading, several in groups.items()
+        ),
+        rows=tuple(_row(key, n_items, exact, decimals) for key, n_items in rows),
+        notes=(*definition.notes, *_notes(groups)),
+    )
+
+
+def _row(
+    key: Key, n_items: int, exact: Mapping[str, Sequence[Mapping[Key, Fraction | None]]], decimals: int
+) -> BoardRow:
+    """Average the exact accuracies of one row over seeds; where a seed has none there is no mean."""
+    dependency, phenomenon, construction, contrast = (str(part) for part in key)
+    seeds = {heading: _known([one.get(key) for one in several]) for heading, several in exact.items()}
+    return BoardRow(
+        dependency=None if key[0] is None else dependency,
+        phenomenon=phenomenon,
+        construction=construction,
+        contrast=contrast,
+        n_items=int(n_items),
+        accuracy={name: _printed(_mean(own), decimals) for name, own in seeds.items() if own},
+        spread={name: _printed(_spread(own), decimals) for name, own in seeds.items() if len(own) > 1},
+    )
+
+
+def _spread_of_means(columns: Sequence[Column], decimals: int) -> dict[str, str]:
+    """Give the spread between seeds of the mean accuracy over each set of rows that a table averages."""
+    keys = columns[0].keys(())
+    exact = [column.exact(()) for column in columns]
+    spreads = {}
+    for over, rows in row_sets(columns[0].rows):
+        own = [_known([one[keys[row]] for row in rows]) for one in exact]
+        if len(own) > 1 and all(own):
+            spreads[over] = _printed(_spread([_mean(values) for values in own]), decimals)
+    return spreads
+
+
+def _known(values: Sequence[Fraction | None]) -> list[Fraction]:
+    """Give the values, or none where one is missing."""
+    known = [value for value in values if value is not None]
+    return known if len(known) == len(values) else []
+
+
+def _mean(values: Sequence[Fraction]) -> Fraction:
+    return sum(values, Fraction(0)) / len(values)
+
+
+def _spread(values: Sequence[Fraction]) -> Fraction:
+    return Fraction(stdev(map(float, values)))
+
+
+def _printed(value: Fraction, decimals: int) -> str:
+    return f"{float(cut(value, decimals)):.{decimals}f}"
+
+
+def _mean_perplexity(columns: Sequence[Column]) -> str | None:
+    known = [float(column.perplexity) for column in columns if column.perplexity is not None]
+    if len(known) < len(columns):
+        return None
+    mean = f"{fmean(known):.2f}"
+    return mean if len(known) == 1 else spread_beside(mean, f"{stdev(known):.2f}")
+
+
+def _notes(columns: Mapping[str, Sequence[Column]]) -> Iterator[str]:
+    """Say what a reader must know: parameters, seeds, ties, undecidable items."""
+    flat = [column for several in columns.values() for column in several]
+    yield from dict.fromkeys(note for column in flat for note in column.notes)
+    if len(flat) > len(columns):
+        counts = ", ".join(f"{name} {len(several)}" for name, several in columns.items())
+        yield (
+            f"Accuracies and perplexities are means over seeds: {counts}. ± is the standard deviation "
+            "between seeds."
+        )
+    for column in flat:
+        tied, undecidable = (int(column.rows[name].sum()) for name in ("n_tied", "n_undecidable"))
+        if tied or undecidable:
+            yield (
+                f"{column.heading}: {tied:,} contrasts are ties, counted as wrong, and {undecidable:,} are "
+                "undecidable, left out of accuracy."
+            )
+
+
 BOARD_LOCK = ".lock"
 
 
@@ -247,10 +368,7 @@ def new_board(
     """Begin a board over a whole suite.
 
     Args:
-        board: Its folder, empty or not there yet.
         suite: As for `tseval run`; a path is best given as seen from the board's folder.
-        title: As a reader would cite it; None for that of the suite.
-        score: What sentences are compared by; None for what the suite was published with.
         columns: What the columns of the suite's tables are, as `load_suite` takes it.
     """
     if board.exists() and (not board.is_dir() or any(board.iterdir())):
@@ -288,15 +406,9 @@ def add_entries(
     """Add runs to a board, if all of them hold as far as they can be verified without their models.
 
     Args:
-        board: Its folder.
-        paths: The runs' directories.
-        about: What the submitter says of the models.
         name: What the board calls the model of a single run; None for the name that the run states.
         url: Where the evidence of a single run will lie, instead of in the folder; it is kept in the cache
             meanwhile.
-
-    Returns:
-        The folders of the entries.
     """
     definition = read_definition(board)
     if definition.published:
@@ -338,12 +450,6 @@ def entry_files(
     definition: Definition, suite: str, path: Path, name: str | None = None
 ) -> tuple[Entry, dict[str, bytes]]:
     """Make the entry of a run, if it holds as far as it can be verified without its model.
-
-    Args:
-        definition: What the board is over.
-        suite: Name or path of its suite.
-        path: The run's directory.
-        name: What the board calls the model; None for the name that the run states.
 
     Returns:
         The entry, of which nothing is said yet, and its files but for `entry.yaml`, by name.
@@ -398,11 +504,7 @@ def _is_taken(folder: Path, others: Iterable[Path]) -> bool:
 
 
 def write_beside(folder: Path, files: Mapping[str, bytes]) -> Path:
-    """Write the files of an entry into a folder beside its place, from which it is then moved there.
-
-    Raises:
-        OSError: One cannot be written.
-    """
+    """Write the files of an entry into a folder beside its place, from which it is then moved there."""
     partial = folder.with_name(f"{folder.name}{PARTIAL}")
     if partial.exists():  # a kill left it
         shutil.rmtree(partial)
@@ -460,17 +562,8 @@ def new_repository(
 ) -> Path:
     """Begin a board in a folder that others can clone, with what a public one needs around it.
 
-    What else lies in the folder stays as it is: a suite, a licence, what git keeps.
-
-    Args:
-        folder: Of the repository, there or not.
-        suite: As for `new_board`, seen from the board's folder: `../pairs.jsonl` lies in the repository.
-        title: As a reader would cite the board; None for that of the suite.
-        score: What sentences are compared by; None for what the suite was published with.
-        columns: As for `new_board`.
-
-    Returns:
-        The board's folder.
+    What else lies in the folder stays as it is: a suite, a licence, what git keeps. The suite is named as it
+    is seen from the board's folder: `../pairs.jsonl` lies in the repository.
     """
     # git would write other ends of lines on Windows, and other bytes have other digests.
     others = {".gitattributes": "* -text\n", "requirements.txt": f"{_this_version()}\n"}

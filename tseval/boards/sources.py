@@ -32,10 +32,9 @@ if TYPE_CHECKING:
 def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]:
     """Open runs and boards, each named once.
 
-    Args:
-        names: Paths of run directories, of entries of a board, of folders that hold some, or of boards, or
-            names of boards that come with tseval.
-        items: Whether single items will be asked for, so that a board's means over seeds do not do.
+    Named are paths of run directories, of entries of a board, of folders that hold some, or of boards, or
+    boards that come with tseval. Where single `items` will be asked for, a board's means over seeds do not
+    do.
     """
     found: dict[str, str] = {}
     sources: list[Run | Board] = []
@@ -50,13 +49,7 @@ def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]
 
 
 def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, rated: bool = False) -> RunSet:
-    """Open runs over one suite, and choose the verdicts that an analysis is about.
-
-    Args:
-        names: Run directories.
-        where: Which items, as `tseval.analysis.select` takes it.
-        rated: Whether the analysis is about ratings of sentences.
-    """
+    """Open runs over one suite, and choose the verdicts that an analysis is about."""
     runs = []
     for source in open_sources(names, items=True):
         if isinstance(source, Board):
@@ -70,10 +63,8 @@ def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, ra
 def open_against(names: Sequence[str], model: str) -> tuple[RunSet, str | None]:
     """Open runs of which one is what all others are compared with.
 
-    Args:
-        names: Run directories.
-        model: The directory of a run, which then stands first, so that its group does too, whatever others
-            are called; or the name of a model or an architecture among the others.
+    It is named by its directory, and then stands first, so that its group does too, whatever others are
+    called; or by the name of a model or an architecture among the others.
 
     Returns:
         The runs, and the name to be looked for among them; None for the first.

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from tseval.report import Format
     from tseval.report.document import Document, Screen
     from tseval.report.table import Table
-    from tseval.report.trajectories import Training
     from tseval.sweeps import UnitState, Watcher
 
 
@@ -69,12 +68,7 @@ def _spelt(code: int) -> str:
 
 
 class Stream(io.TextIOWrapper):
-    """Standard output or error, for any text: the nearest letters where it lacks those that are written.
-
-    Args:
-        beneath: The stream as Python opened it, whose bytes stay its own.
-        spells: Whether control characters are spelt out on a terminal.
-    """
+    """Standard output or error, for any text: the nearest letters where it lacks those that are written."""
 
     def __init__(self, beneath: io.TextIOWrapper, spells: bool = True) -> None:
         beneath.flush()
@@ -142,11 +136,6 @@ def screen_of(stream: TextIO) -> Screen | None:
         return None
     styled = "NO_COLOR" not in os.environ and os.environ.get("TERM", "dumb") != "dumb"
     return Screen(width, styled, whole=click.get_current_context().meta.get(WHOLE, False))
-
-
-def was_given(name: str) -> bool:
-    """Tell whether the user gave an option, or it is as it is by itself."""
-    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def print_table(
@@ -250,12 +239,7 @@ MOST_ROWS = 20
 
 @contextmanager
 def watching(quiet: bool, say: Callable[[UnitState], str]) -> Iterator[Watcher]:
-    """Show how far each unit is: a table that changes on a terminal, a line for each change elsewhere.
-
-    Args:
-        quiet: Show nothing.
-        say: Gives what a unit says of itself, besides its stage.
-    """
+    """Show how far each unit is: a table that changes on a terminal, a line for each change elsewhere."""
     if quiet:
         yield lambda _: None
     elif sys.stderr.isatty():
@@ -325,7 +309,10 @@ def print_or_write(content: Document | Table, form: Format = "md", output: Path 
     from tseval.runs.manifest import NAME as MANIFEST
 
     if output is None:
-        screen = screen_of(sys.stdout) if form == "md" and not was_given("form") else None
+        by_itself = (
+            click.get_current_context().get_parameter_source("form") is not ParameterSource.COMMANDLINE
+        )
+        screen = screen_of(sys.stdout) if form == "md" and by_itself else None
         text = render(content, form, screen)
         if screen is None:
             click.echo(text, nl=False)
@@ -335,15 +322,3 @@ def print_or_write(content: Document | Table, form: Format = "md", output: Path 
         if (output.parent / MANIFEST).is_file() and output.name in {MANIFEST, *RUN_FILES}:
             raise RunError(f"{output} is a file of the run there.\n  Write elsewhere with -o.")
         write_text(output, render(content, form))
-
-
-def say_what_does_not_join(left_out: Iterable[str], trainings: Sequence[Training], over: str) -> None:
-    """Name the runs that a trajectory leaves out, and those that join no other, on standard error."""
-    for run in left_out:
-        click.echo(f"{run}: not known at which {over} of a training its model was, left out", err=True)
-    alone = [training.name for training in trainings if len(training.runs) == 1]
-    if alone and len(trainings) > 1:
-        joined = (
-            "runs join where name, sizes, words and protocol of the models are the same but for the number"
-        )
-        click.echo(f"one run each, which is no course: {', '.join(alone)}; {joined}", err=True)

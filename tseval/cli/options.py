@@ -37,11 +37,8 @@ class Group(click.Group):
     """A group that lists its commands whole, and by what a person wants to do.
 
     Args:
-        name: Of the group.
-        purposes: What a person wants to do, to the commands for it.
         summaries: Command to (module below tseval.cli, one-line help), of commands that are imported when
             they are used; "" is the package itself.
-        attributes: As click has them.
     """
 
     def __init__(
@@ -126,12 +123,7 @@ class Examples(click.Command):
 
 
 class Name(click.ParamType[str]):
-    """The name of something that is here, or a path, which a shell completes.
-
-    Args:
-        known: Gives the names that are here.
-        example: How to write one, for who has written none.
-    """
+    """The name of something that is here, or a path, which a shell completes."""
 
     name = "text"
 
@@ -295,14 +287,7 @@ class FiniteRange(click.FloatRange):
 
 
 def read_open_text(file: TextIO) -> str:
-    """Read a text that a command was given, plain or gzip-compressed, or standard input.
-
-    A pipe, or what is typed, is meant here; it may not end, so it is read line by line.
-
-    Raises:
-        SuiteError: It is damaged, or not UTF-8.
-        LimitError: It is larger than what is read.
-    """
+    """Read a text that a command was given, plain or gzip-compressed, or standard input."""
     name, unpacked = file.name, None
     try:
         if name.endswith(".gz"):

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from shlex import quote
 from shutil import which
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -112,11 +112,9 @@ how_sentences_are_compared = take_all([
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
 @VERBOSE
 def run_command(
-    spec: str, model_args: str, suites: tuple[str, ...], cases: tuple[str, ...], limit: int | None,
-    sample: int | None, seed: int, tokenise: bool, clusters: tuple[str, ...],
-    columns: dict[str, str] | None, exclude: str | None, text: Form, score: Score | None, normalise: str,
-    unigrams: Path | None, precision: str, too_long: str, by: tuple[str, ...], device: str,
-    out: Path | None, resume: bool, quiet: bool,
+    spec: str, model_args: str, suites: tuple[str, ...], clusters: tuple[str, ...], text: Form,
+    score: Score | None, normalise: str, unigrams: Path | None, precision: str, too_long: str,
+    by: tuple[str, ...], device: str, out: Path | None, resume: bool, quiet: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Score a model on a suite, write the run, print the table."""
     from tseval.analysis import check_features
@@ -127,22 +125,7 @@ def run_command(
     if out == Path():
         raise RunError("--out is empty: name a directory for the run")
     with busy(f"reading {', '.join(suites)}", quiet):
-        loaded = [
-            cluster_by(
-                load_suite(
-                    name,
-                    cases=cases,
-                    limit=limit,
-                    sample=sample,
-                    seed=seed,
-                    tokenise=tokenise,
-                    columns=columns,
-                    exclude=exclude,
-                ),
-                clusters,
-            )
-            for name in suites
-        ]
+        loaded = [cluster_by(load_suite(name, **reading), clusters) for name in suites]
     for name in suites:
         if (said := taken_before(name)) and not quiet:
             click.echo(said, err=True)
@@ -158,18 +141,14 @@ def run_command(
     # Adapters bring torch along; unknown suites and features are told without waiting for it.
     model = open_chosen(spec, model_args, device, precision, quiet)
     if too_long == "refuse":
-        _refuse_too_long(model, loaded)
+        from tseval.evaluation import refuse_too_long
+
+        for suite in loaded:
+            refuse_too_long(model, suite)
     for suite in loaded:
         where = out / suite.name if out and len(loaded) > 1 else out
         run, path = _score(model, suite, text, chosen, where, resume, quiet)
         _print(run, path, by, quiet, what_was_read(suite) if suite.files else None)
-
-
-def _refuse_too_long(model: Model, suites: Sequence[Suite]) -> None:
-    from tseval.evaluation import refuse_too_long
-
-    for suite in suites:
-        refuse_too_long(model, suite)
 
 
 def _score(
@@ -243,28 +222,20 @@ def babylm_command(
 
     A folder that is missing is named, and the exit code is then 1.
     """
-    from tseval.babylm import (
-        PIPELINE_OPTIONS,
-        load_tasks,
-        plan_tasks,
-        results_folder,
-        score_task,
-        write_summary,
-    )
+    from tseval import babylm
 
     with busy(f"reading {data}", quiet):
-        tasks, missing = load_tasks(data)
-    options = PIPELINE_OPTIONS.get(spec.partition(":")[0], {}) | read_arguments(model_args)
-    model = open_chosen(
-        spec, ",".join(f"{key}={value}" for key, value in options.items()), device, quiet=quiet
-    )
-    where = results_folder(out, spec, options.get("revision", "main"))
+        tasks, missing = babylm.load_tasks(data)
+    options = babylm.PIPELINE_OPTIONS.get(spec.partition(":")[0], {}) | read_arguments(model_args)
+    arguments = ",".join(f"{key}={value}" for key, value in options.items())
+    model = open_chosen(spec, arguments, device, quiet=quiet)
+    where = babylm.results_folder(out, spec, options.get("revision", "main"))
     results: dict[str, TaskResult] = {}
-    for planned in plan_tasks(model, tasks, where):
+    for planned in babylm.plan_tasks(model, tasks, where):
         folder = planned.loaded.folder
         with progress_bar(f"{model.card.name} on {folder}", quiet) as progress:
-            results[folder] = score_task(planned, progress)
-    write_summary(model, results, where)
+            results[folder] = babylm.score_task(planned, progress)
+    babylm.write_summary(model, results, where)
     if not quiet:
         click.echo(_table(results))
         click.echo(str(where), err=True)
@@ -290,18 +261,13 @@ def _table(results: Mapping[str, TaskResult]) -> str:
 
     from tseval.report.document import NONE, format_count, format_share
 
-    rows = [
-        (
-            folder,
-            format_count(result.n_items),
-            result.measure,
-            NONE if result.score is None else format_share(result.score),
-            format_count(result.n_tied),
-        )
-        for folder, result in results.items()
-    ]
+    rows = []
+    for folder, result in results.items():
+        score = NONE if result.score is None else format_share(result.score)
+        ties = format_count(result.n_tied)
+        rows.append((folder, format_count(result.n_items), result.measure, score, ties))
     headings, align = (
-        ("Task", "Items", "Measure", "Score", "Ties"),
+        ["Task", "Items", "Measure", "Score", "Ties"],
         ("left", "right", "left", "right", "right"),
     )
     return tabulate(rows, headings, tablefmt="pipe", colalign=align, disable_numparse=True)
@@ -327,11 +293,8 @@ _STATUS = "status"
 @click.option("--quiet", is_flag=True, help="Print failures and errors only.")
 def sweep_command(
     words: tuple[str, ...], models: tuple[str, ...], model_args: str, suites: tuple[str, ...],
-    cases: tuple[str, ...], limit: int | None, sample: int | None, seed: int, tokenise: bool,
-    clusters: tuple[str, ...], columns: dict[str, str] | None, exclude: str | None, text: Form,
-    score: Score | None, normalise: str, unigrams: Path | None, precision: str,
-    too_long: Literal["skip", "refuse"], device: str, engine_name: str, workers: int | None,
-    out: Path | None, quiet: bool,
+    cases: tuple[str, ...], clusters: tuple[str, ...], unigrams: Path | None, precision: str,
+    engine_name: str, workers: int | None, out: Path | None, quiet: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Score many models on many suites, by as many workers as there are.
 
@@ -351,10 +314,8 @@ def sweep_command(
         plan = read_plan(Path(files[0]))
     else:
         arguments = with_precision(read_arguments(model_args), precision)
-        options = Options(
-            cases, limit, tokenise, clusters, score, too_long, device, columns, text, sample, seed, exclude,
-            normalise, None if unigrams is None else str(unigrams),
-        )  # fmt: skip
+        counted_in = None if unigrams is None else str(unigrams)
+        options = Options(case=cases, cluster=clusters, unigrams=counted_in, **reading)
         plan = SweepPlan(
             tuple(ModelEntry(model, arguments) for model in models), suites, options, str(RUNS / "sweep")
         )
@@ -372,14 +333,7 @@ def sweep_command(
 
 
 def sweep_and_tell(units: Sequence[SweepUnit], folder: Path, force: Workforce, quiet: bool = False) -> None:
-    """Sweep, show how it goes, and name all that failed, with its log.
-
-    Args:
-        units: To do.
-        folder: Of the sweep; what is known of the units stands below it.
-        force: Who does them.
-        quiet: Say nothing but what failed.
-    """
+    """Sweep, show how it goes, and name all that failed, with its log."""
     from tseval.cli.console import counts_of, ended_in_order, say_progress, watching
     from tseval.sweeps import STATE, sweep
     from tseval.sweeps.units import ENDED, Records

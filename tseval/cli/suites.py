@@ -69,7 +69,6 @@ def suites_command(context: click.Context) -> None:
 @QUIET
 def fetch(names: tuple[str, ...], quiet: bool) -> None:
     """Download data sets from where they are published, and check them."""
-    from tseval.errors import SuiteError, suggest
     from tseval.suites.data.catalogue import CATALOGUE, refuse_elsewhere
 
     for name in names:
@@ -86,13 +85,9 @@ def _fetch(name: str, quiet: bool) -> None:
     from tseval.suites import load_suite
     from tseval.suites.data.catalogue import CATALOGUE, fetch_files
 
-    published = CATALOGUE[name]
-
-    def digest_of(folder: Path) -> str:
-        return load_suite(folder).digest
-
+    published, folder = CATALOGUE[name], data_folder() / name
     with progress_bar(f"fetching {name}", quiet) as progress:
-        digest = fetch_files(name, published, data_folder() / name, digest_of, progress)
+        digest = fetch_files(name, published, folder, lambda here: load_suite(here).digest, progress)
     if not quiet:
         about = f"{published.title}, {published.licence}"
         click.echo(f"{name}: {about}; digest {digest[:12]}, as published", err=True)
@@ -126,7 +121,6 @@ def expand_command(
     if format_ == "parquet" and output is None:
         raise click.UsageError("--format parquet writes a file: add -o FILE.")
 
-    from tseval.files import write_output
     from tseval.suites import stream_cases, writing_of
     from tseval.suites.grammar import write_items
 
@@ -168,11 +162,9 @@ _BUNDLED = "bundled:"
 
 @click.command(help="Check grammars and data sets.")
 @click.argument("suites", type=SUITE, nargs=-1, required=True, metavar="SUITE...")
-@click.option(
-    "--vocab",
-    metavar="FILE or MODEL",
-    help="Report words missing here: a text file with one word per line, a checkpoint, or bundled:NAME.",
-)
+@click.option("--vocab", metavar="FILE or MODEL",
+              help="Report words missing here: a text file with one word per line, a checkpoint, or "
+                   "bundled:NAME.")  # fmt: skip
 @click.option("--sample", type=COUNT, metavar="N",
               help="Look at N items of each grammar, drawn at random, where there are too many.")  # fmt: skip
 @COLUMNS_OPTION
@@ -332,14 +324,8 @@ def lm_eval(
 
 @export_command.command("glmm")
 @click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "-o",
-    "--out",
-    "output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    required=True,
-    metavar="FILE.csv",
-)
+@click.option("-o", "--out", "output", type=click.Path(path_type=Path, dir_okay=False), required=True,
+              metavar="FILE.csv")  # fmt: skip
 @QUIET
 def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
     """Write the verdicts of RUNs as one table, and print the mixed model for it in R (lme4)."""
@@ -360,30 +346,16 @@ def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
 
 @export_command.command("eee")
 @click.argument("run", type=FILE)
-@click.option(
-    "-o",
-    "--out",
-    "output",
-    type=FILE,
-    metavar="FILE.json|DIR",
-    help="A file, or a folder in which the record gets the place that it has in the store.",
-)
+@click.option("-o", "--out", "output", type=FILE, metavar="FILE.json|DIR",
+              help="A file, or a folder in which the record gets the place that it has in the store.",
+)  # fmt: skip
 @click.option("--model-id", metavar="DEVELOPER/NAME", help="What the model's hub calls it.")
 @click.option("--organisation", default="unknown", show_default=True, help="Who ran it.")
-@click.option(
-    "--relationship",
-    type=click.Choice(["first_party", "third_party", "collaborative", "other"]),
-    default="other",
-    show_default=True,
-    help="Of these to the model's developer.",
-)
-@click.option(
-    "--availability",
-    type=click.Choice(["open_weights", "closed_weights", "unknown"]),
-    default="unknown",
-    show_default=True,
-    help="Of the model's weights.",
-)
+@click.option("--relationship", default="other", show_default=True,
+              type=click.Choice(["first_party", "third_party", "collaborative", "other"]),
+              help="Of these to the model's developer.")  # fmt: skip
+@click.option("--availability", type=click.Choice(["open_weights", "closed_weights", "unknown"]),
+              default="unknown", show_default=True, help="Of the model's weights.")  # fmt: skip
 @QUIET
 def eee(run: Path, output: Path | None, quiet: bool, **said: str | None) -> None:  # fmt: skip
     """Write a RUN, or an entry of a board, as a record of Every Eval Ever."""

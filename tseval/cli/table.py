@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from tseval.cli.console import busy, print_or_write, say_what_does_not_join
+from tseval.cli.console import busy, print_or_write
 from tseval.cli.options import (
     BY,
     CASE,
@@ -34,7 +34,13 @@ if TYPE_CHECKING:
     from tseval.report.document import Document
     from tseval.report.figures import Panel
     from tseval.report.opened import RunSet
+    from tseval.report.trajectories import Training
     from tseval.runs import Clock
+
+
+SEEDS_TOGETHER = click.option(
+    "--group", is_flag=True, help="Average the seeds of each architecture, with the spread between them."
+)
 
 
 @click.command("table")
@@ -42,15 +48,11 @@ if TYPE_CHECKING:
 @FORMAT
 @JSON_FORMAT
 @BY
-@click.option(
-    "--against",
-    metavar="MODEL",
-    help="Print differences from this model: its name or its run; with --group, from this architecture.",
-)
+@click.option("--against", metavar="MODEL",
+              help="Print differences from this model: its name or its run; with --group, from this "
+                   "architecture.")  # fmt: skip
 @MARGIN_OPTION
-@click.option(
-    "--group", is_flag=True, help="Average the seeds of each architecture, with the spread between them."
-)
+@SEEDS_TOGETHER
 @click.option("--over", type=CLOCK_NAMES,
               help="A column for each step of a training that the models are checkpoints of.")  # fmt: skip
 @click.option("--human", type=FILE, metavar="FILE",
@@ -89,7 +91,10 @@ def table_command(
                 *open_against(sources, against), by, margin, grouped=group
             )
         elif over is not None:
-            told = _over(sources, over, by)
+            from tseval.report.trajectories import over_steps
+
+            opened = open_runs(sources)
+            told = over_steps(opened, _trainings(opened, over, by), over)
         elif group:
             from tseval.report.comparisons import seeds_of, seeds_table
 
@@ -100,17 +105,22 @@ def table_command(
     print_or_write(told, form, output)
 
 
-def _over(sources: tuple[str, ...], over: Clock, by: tuple[str, ...]) -> Document:
-    from tseval.boards.sources import open_runs
-    from tseval.report.trajectories import find_trainings, over_steps
+def _trainings(opened: RunSet, over: Clock, by: tuple[str, ...] = ()) -> list[Training]:
+    """Find the trainings that runs are of, and say which runs join none."""
+    from tseval.report.trajectories import find_trainings
 
-    opened = open_runs(sources)
     trainings, left_out = find_trainings(opened, over, by)
-    say_what_does_not_join(left_out, trainings, over)
-    return over_steps(opened, trainings, over)
+    for run in left_out:
+        click.echo(f"{run}: not known at which {over} of a training its model was, left out", err=True)
+    alone = [training.name for training in trainings if len(training.runs) == 1]
+    if alone and len(trainings) > 1:
+        joined = (
+            "runs join where name, sizes, words and protocol of the models are the same but for the number"
+        )
+        click.echo(f"one run each, which is no course: {', '.join(alone)}; {joined}", err=True)
+    return trainings
 
 
-ANALYSING = "analysing runs"
 NOTHING_TO_DRAW = "no model could decide any of these items, so there is nothing to draw."
 NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 run_options = take_all([
@@ -126,10 +136,6 @@ run_options = take_all([
 ])  # fmt: skip
 FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metavar="FILE",
                       help="Draw into a .svg, .pdf or .png file; may be repeated.")  # fmt: skip
-
-SEEDS_TOGETHER = click.option(
-    "--group", is_flag=True, help="Average the seeds of each architecture, with the spread between them."
-)
 
 
 @click.group(cls=Group, purposes={
@@ -152,13 +158,8 @@ class Chosen:
     output: Path | None
     figures: tuple[Path, ...] = ()
 
-    def open(self, *, rated: bool = False, **fixed: int | None) -> RunSet:
-        """Open the runs, with the items that `--case`, `--where` and the options of one analysis choose.
-
-        Args:
-            rated: Whether the analysis is about ratings of sentences.
-            fixed: Features that must have a value.
-        """
+    def open(self, fixed: Mapping[str, int | None], *, rated: bool) -> RunSet:
+        """Open the runs, with the items that `--case`, `--where` and the options of one analysis choose."""
         from tseval.boards.sources import open_runs
         from tseval.report.figures import check_figure_names
 
@@ -172,24 +173,33 @@ class Chosen:
             chosen.append((name, value))
         return open_runs(self.runs, chosen, rated=rated)
 
-    def draw(self, panels: Callable[[], Sequence[Panel]], look: str) -> None:
-        """Draw panels into the files of `--figure`, if there are any.
+    def analyse(
+        self,
+        make: Callable[[RunSet], Document],
+        panels: Callable[[RunSet, Document], Sequence[Panel]] | None = None,
+        look: str = "",
+        *,
+        fixed: Mapping[str, int | None] | None = None,
+        rated: bool = False,
+    ) -> None:
+        """Analyse the runs, draw panels into the files of `--figure`, and print the numbers, or write them.
 
         Args:
-            panels: Makes them.
-            look: Name of their look in `tseval.report.figures`.
+            make: The analysis.
+            panels: What is drawn, in a look of `tseval.report.figures`.
+            fixed: Features that must have a value.
+            rated: Whether the analysis is about ratings of sentences.
         """
-        if not self.figures:
-            return
         from tseval.report import figures
 
-        drawable = panels()
-        if not any(panel.series for panel in drawable):
-            raise RunError(NOTHING_TO_DRAW)
-        figures.write_figure(drawable, getattr(figures, look), self.figures, RunError)
-
-    def write(self, found: Document) -> None:
-        """Print the numbers, or write them to the file of `-o`."""
+        with busy("analysing runs"):
+            opened = self.open(fixed or {}, rated=rated)
+            found = make(opened)
+            if self.figures and panels is not None:
+                drawable = panels(opened, found)
+                if not any(panel.series for panel in drawable):
+                    raise RunError(NOTHING_TO_DRAW)
+                figures.write_figure(drawable, getattr(figures, look), self.figures, RunError)
         print_or_write(found, self.form, self.output)
 
 
@@ -203,16 +213,11 @@ def attractors_command(distance: int | None, n_attractors: int | None, **given: 
     """Print accuracy by intervening nouns and attractors among them."""
     from tseval.report import analyses
 
-    asked = Chosen(**given)
-    with busy(ANALYSING):
-        opened = asked.open(distance=distance, n_attractors=n_attractors)
-        if n_attractors is None:
-            found = analyses.attractors(opened)
-            asked.draw(lambda: analyses.attractor_panels(found), "SMALL_LINES")
-        else:
-            found = analyses.non_attractors(opened)
-            asked.draw(lambda: analyses.non_attractor_panels(found), "SMALL_LINES")
-    asked.write(found)
+    make, panels = analyses.attractors, analyses.attractor_panels
+    if n_attractors is not None:
+        make, panels = analyses.non_attractors, analyses.non_attractor_panels
+    fixed = {"distance": distance, "n_attractors": n_attractors}
+    Chosen(**given).analyse(make, lambda _, found: panels(found), "SMALL_LINES", fixed=fixed)
 
 
 @analyze_command.command("rows")
@@ -224,13 +229,13 @@ def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
     """Print the accuracy of each row of the table with its interval; the figure has bars."""
     from tseval.report.comparisons import row_bars, seeds_of, seeds_table
 
-    asked = Chosen(**given)
-    with busy(ANALYSING):
-        opened = asked.open()
+    def make(opened: RunSet) -> Document:
         groups = seeds_of(opened) if group else {name: [name] for name in opened.verdicts}
-        found = seeds_table(opened, groups, by)
-        asked.draw(lambda: [row_bars(found, f"Accuracy on {opened.suite}")], "BARS")
-    asked.write(found)
+        return seeds_table(opened, groups, by)
+
+    Chosen(**given).analyse(
+        make, lambda opened, found: [row_bars(found, f"Accuracy on {opened.suite}")], "BARS"
+    )
 
 
 @analyze_command.command("profile")
@@ -239,13 +244,11 @@ def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
 @click.option("--words", type=COUNT, metavar="N", help="Only items with N words before the verb.")
 def profile_command(words: int | None, **given: Any) -> None:
     """Print the mean confidence in the correct answer after each word."""
-    from tseval.report import analyses
+    from tseval.report.analyses import profile_panels, profiles
 
-    asked = Chosen(**given)
-    with busy(ANALYSING):
-        found = analyses.profiles(asked.open(), words)
-        asked.draw(lambda: analyses.profile_panels(found), "LONG_LINES")
-    asked.write(found)
+    Chosen(**given).analyse(
+        lambda opened: profiles(opened, words), lambda _, found: profile_panels(found), "LONG_LINES"
+    )
 
 
 @analyze_command.command("pairwise")
@@ -256,10 +259,7 @@ def pairwise_command(by: str | None, margin: float, **given: Any) -> None:
     """Print how far pairs of models are apart, how sure that is, and what only one of two gets right."""
     from tseval.report.comparisons import pairs
 
-    asked = Chosen(**given)
-    with busy(ANALYSING):
-        found = pairs(asked.open(), by, margin)
-    asked.write(found)
+    Chosen(**given).analyse(lambda opened: pairs(opened, by, margin))
 
 
 @analyze_command.command("robustness")
@@ -271,19 +271,14 @@ def robustness_command(texts: tuple[Path, ...], **given: Any) -> None:
     """Print what limits each interval, and what single words do to each row."""
     from tseval.report.robustness import analyse_words, word_panels
 
-    asked = Chosen(**given)
-    with busy(ANALYSING):
-        opened = asked.open()
-        found = analyse_words(opened, _count_words(texts) if texts else None)
-        asked.draw(lambda: word_panels(found), "ACCURACY_DOTS")
-    asked.write(found)
+    def make(opened: RunSet) -> Document:
+        if not texts:
+            return analyse_words(opened)
+        from tseval.training.corpus import count_words  # brings torch along
 
+        return analyse_words(opened, count_words(texts, lowercase=True))
 
-def _count_words(texts: Sequence[Path]) -> Mapping[str, int]:
-    """Count the words of all these texts, in lower case."""
-    from tseval.training.corpus import count_words  # brings torch along
-
-    return count_words(texts, lowercase=True)
+    Chosen(**given).analyse(make, lambda _, found: word_panels(found), "ACCURACY_DOTS")
 
 
 @analyze_command.command("effects")
@@ -293,11 +288,7 @@ def effects_command(**given: Any) -> None:
     """Print the effect of each prediction in bits, and surprisals under the conditions of a design."""
     from tseval.report.analyses import design_effects, surprisal_panels
 
-    asked = Chosen(**given)
-    with busy(ANALYSING):
-        found = design_effects(asked.open())
-        asked.draw(lambda: surprisal_panels(found), "DOTS")
-    asked.write(found)
+    Chosen(**given).analyse(design_effects, lambda _, found: surprisal_panels(found), "DOTS")
 
 
 @analyze_command.command("trajectory")
@@ -307,16 +298,15 @@ def effects_command(**given: Any) -> None:
               help="What a training is measured in.")  # fmt: skip
 def trajectory_command(over: Clock, **given: Any) -> None:
     """Print when each row rises above chance along a training, from runs of its checkpoints."""
-    from tseval.report.trajectories import find_trainings, rises, trajectory_panels
+    from tseval.report.trajectories import rises, trajectory_panels
 
-    asked = Chosen(**given)
-    with busy(ANALYSING):
-        opened = asked.open()
-        trainings, left_out = find_trainings(opened, over)
-        say_what_does_not_join(left_out, trainings, over)
-        found = rises(opened, trainings, over)
-        asked.draw(lambda: trajectory_panels(trainings, over), "TRAJECTORIES")
-    asked.write(found)
+    trainings: list[Training] = []
+
+    def make(opened: RunSet) -> Document:
+        trainings.extend(_trainings(opened, over))
+        return rises(opened, trainings, over)
+
+    Chosen(**given).analyse(make, lambda *_: trajectory_panels(trainings, over), "TRAJECTORIES")
 
 
 @analyze_command.command("ratings")
@@ -327,12 +317,7 @@ def ratings_command(by: tuple[str, ...], **given: Any) -> None:
     """Print how far scores of sentences go with ratings of people, and draw a dot for each sentence."""
     from tseval.report.analyses import ratings, scatter_panels
 
-    asked = Chosen(**given)
-    with busy(ANALYSING):
-        opened = asked.open(rated=True)
-        found = ratings(opened, by)
-        asked.draw(lambda: scatter_panels(opened, found), "SCATTER")
-    asked.write(found)
+    Chosen(**given).analyse(lambda opened: ratings(opened, by), scatter_panels, "SCATTER", rated=True)
 
 
 @analyze_command.command("formal")
@@ -341,15 +326,13 @@ def ratings_command(by: tuple[str, ...], **given: Any) -> None:
 @SEEDS_TOGETHER
 def formal_command(group: bool, **given: Any) -> None:
     """Print accuracy by distance, or error by attractors or pattern, as the papers on the language do."""
-    from tseval.report import analyses
+    from tseval.report.analyses import formal, formal_of_seeds, formal_panel
     from tseval.report.comparisons import seeds_of
 
-    asked = Chosen(**given)
-    with busy(ANALYSING):
-        opened = asked.open()
-        found = analyses.formal_of_seeds(opened, seeds_of(opened)) if group else analyses.formal(opened)
-        asked.draw(lambda: [analyses.formal_panel(opened, found)], "BANDS")
-    asked.write(found)
+    def make(opened: RunSet) -> Document:
+        return formal_of_seeds(opened, seeds_of(opened)) if group else formal(opened)
+
+    Chosen(**given).analyse(make, lambda opened, found: [formal_panel(opened, found)], "BANDS")
 
 
 @click.command("report")

@@ -48,7 +48,7 @@ from tseval.report.curves import (
     write_curves_figure,
 )
 from tseval.report.figures import write_figure
-from tseval.scoring.numerics import pick_device
+from tseval.scoring.numerics import accelerator, pick_device
 from tseval.suites import load_suite
 from tseval.training.classifier import Examples, make_vocabulary, read_split, train_classifier
 from tseval.training.language_model import Destination, EarlyEvaluation, accuracy_path, train_language_model
@@ -229,12 +229,8 @@ def _load_suites(names: tuple[str, ...], limit: int | None, sample: int | None) 
 @click.option("--jobs", type=COUNT,
               help="Models made at a time; else one on each core, or one on a GPU.")  # fmt: skip
 @click.option("--beside", multiple=True, metavar="BOARD", help="A board to print beside the zoo (bhatt2020).")
-@click.option(
-    "--publish",
-    "target",
-    type=FILE,
-    help="Also write a board to this folder: tables and evidence, no weights.",
-)
+@click.option("--publish", "target", type=FILE,
+              help="Also write a board to this folder: tables and evidence, no weights.")  # fmt: skip
 @click.option("--extend", is_flag=True,
               help="Keep the models that this folder has, made elsewhere in the same way.")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
@@ -272,7 +268,7 @@ def zoo_command(
             return
     with alone(out), ended_in_order(out), watching(quiet, _say) as watch:
         settle(out, corpus, entries)
-        models = make(out, entries, corpus, jobs or _default_jobs(), watch)
+        models = make(out, entries, corpus, jobs or (1 if accelerator() else os.cpu_count() or 1), watch)
     failed = [model for model in models if model.failed is not None]
     done = [model.entry for model in models if model.failed is None]
     complete = target is not None and not failed
@@ -327,12 +323,6 @@ def _check_options(recipe: Recipe, archs: Sequence[str]) -> None:
         except (click.UsageError, TsevalError) as error:
             said = error.format_message() if isinstance(error, click.UsageError) else error
             raise TrainingError(f"recipe {recipe.name}, {arch}: {said}") from None
-
-
-def _default_jobs() -> int:
-    from tseval.scoring.numerics import accelerator
-
-    return os.cpu_count() or 1 if accelerator() is None else 1
 
 
 def _say(state: UnitState) -> str:

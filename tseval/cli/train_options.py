@@ -298,11 +298,8 @@ def origin_of(preset: str | None, **texts: list[Json]) -> dict[str, Json]:
 class Bar:
     """Progress bar of a training run on a terminal; a line now and then elsewhere.
 
-    Args:
-        console: Where to draw.
-        unit: What the training counts, `tokens` for example.
-        validation: How a validation is said: a format of the step and the value.
-        guess: The value of a model that guesses; a larger one is pointed out. None where none is known.
+    A validation is said by a format of the step and the value; one above that of a model that guesses is
+    pointed out.
     """
 
     def __init__(self, console: Console, unit: str, validation: str, guess: float | None = None) -> None:
@@ -358,13 +355,7 @@ OF_FILES = ("train_files", "valid_file", "vocab_from", "vocab_size", "min_count"
 
 @dataclass(frozen=True, slots=True)
 class TrainingText:
-    """What a model learns from.
-
-    Attributes:
-        vocabulary: The words.
-        streams: Training and validation text as word ids, each (tokens,); of files, the first is on disk.
-        files: What the checkpoint records about where they come from.
-    """
+    """What a model learns from; of files, the training text is on disk."""
 
     vocabulary: Vocabulary
     streams: tuple[Stream, Stream]

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tseval.boards import DEFINITION, ENTRY_FILE, ENTRY_FOLDERS, read_definition, read_entry, suite_of
-from tseval.boards.accuracies import means_over_seeds
+from tseval.boards.folder import means_over_seeds
 from tseval.boards.sources import lacks_evidence, not_shipped, open_sources
 from tseval.errors import BoardError, RunError, SuiteError, counted, first_line
 from tseval.files import write_text
-from tseval.pages.content import PageTopic, entry_page, index_page
+from tseval.pages.content import PageTopic, entry_page, facts_of, index_page, tabulate_once
 from tseval.pages.items import ItemPages
-from tseval.pages.parts import facts_of, tabulate_once
 from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards
 from tseval.suites import load_suite
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from tseval.boards import Definition
     from tseval.items import Suite
-    from tseval.pages.parts import ModelFacts
+    from tseval.pages.content import ModelFacts
     from tseval.report.columns import Column
     from tseval.runs import CachedRun
 
@@ -65,14 +64,9 @@ def _is_ours(page: Path) -> bool:
 
 
 def build_board(board: str, site: Path) -> Path:
-    """Write the page of a board, and one for each entry that has evidence.
+    """Write the page of a board, and one for each entry that has evidence; give the page.
 
-    Args:
-        board: A board's folder, or the name of one that comes with tseval.
-        site: A folder: new, empty, or that of an earlier page, which is replaced.
-
-    Returns:
-        The page.
+    The folder is new, empty, or that of an earlier page, which is replaced.
     """
     folder = _folder(board)
     definition = read_definition(folder) if (folder / DEFINITION).is_file() else None
@@ -148,13 +142,7 @@ def write_report(
     """Write the page of runs, and of boards beside them.
 
     Args:
-        names: As `tseval.report.open_sources` takes them.
-        output: The file.
         spec: Where the suite of the runs is, for their items; None for the name that they state.
-        title: Of the page; None for what it is over.
-
-    Returns:
-        Why runs have no items on the page; None where they have.
     """
     kept, table = tabulate_once(open_sources(names))
     what = f"{counted(len(table.columns), 'model')} on {table.columns[0].suite}"

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tseval.analysis import split_by_row
 from tseval.analysis.design import Design, estimate
 from tseval.errors import RunError
 from tseval.evidence import whole_column
@@ -21,7 +22,6 @@ from tseval.report.layout import row_labels
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import pandas as pd
     from numpy.typing import NDArray
 
     from tseval.analysis import Correctness
@@ -36,17 +36,10 @@ N_DRAWN, N_CLOSEST, N_WORST = 4, 2, 3
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What one model answered, item by item, in the order of the suite.
+    """What one model answered, item by item, in the order of the suite, (verdicts,).
 
-    Attributes:
-        case: Name of the case of each item, (verdicts,).
-        item: Its place in the case.
-        contrast: What counts: `grammatical > ungrammatical`.
-        margin: Score of what should be better less that of what should be worse, in nats; not a number where
-            nothing was compared.
-        correct: (verdicts,).
-        tie: (verdicts,).
-        undecidable: (verdicts,).
+    The margin is the score of what should be better less that of what should be worse, in nats; not a number
+    where nothing was compared.
     """
 
     case: pa.StringArray
@@ -100,10 +93,8 @@ class ShownItem:
     Attributes:
         name: `simple_agrmt[12]`, as messages name it.
         why: `drawn`, `close call` and `far off`: why it is shown.
-        outcome: `right`, `wrong`, `tie` or `undecidable`.
         margin: In nats; None where nothing was compared.
         sentences: The better one first.
-        others: What the other models of the page make of it, in words.
     """
 
     name: str
@@ -115,21 +106,12 @@ class ShownItem:
 
 
 def draw_items(suite_digest: str, verdicts: Verdicts, rows: NDArray[np.int64]) -> list[list[int]]:
-    """Draw a few items of each row by hash, the same for every model: nobody chooses which are shown.
-
-    Args:
-        suite_digest: Of the suite.
-        verdicts: Of any model.
-        rows: The row of each verdict, from 0.
-
-    Returns:
-        Places of verdicts, row by row: those with the smallest SHA-256 of digest, case, item and contrast.
-    """
+    """Draw a few items of each row by hash, the same for every model: nobody chooses which are shown."""
     named = zip(verdicts.case.to_pylist(), verdicts.item.tolist(), verdicts.contrast.to_pylist(), strict=True)
     drawn = [sha256(f"{suite_digest} {case} {item} {contrast}".encode()).digest()[:8]
              for case, item, contrast in named]  # fmt: skip
     keys = np.frombuffer(b"".join(drawn), ">u8")
-    return [own[np.argsort(keys[own], kind="stable")[:N_DRAWN]].tolist() for own in _by_row(rows)]
+    return [own[np.argsort(keys[own], kind="stable")[:N_DRAWN]].tolist() for own in split_by_row(rows)]
 
 
 def choose_items(
@@ -137,11 +119,10 @@ def choose_items(
 ) -> list[dict[int, tuple[str, ...]]]:
     """Choose the items of each row that are shown of one model: drawn ones, close calls, and far-off ones.
 
-    Returns:
-        For each row the places of verdicts, with why.
+    For each row the places of verdicts, with why.
     """
     chosen = []
-    for by_hash, own in zip(drawn, _by_row(rows), strict=True):
+    for by_hash, own in zip(drawn, split_by_row(rows), strict=True):
         margin = np.where(verdicts.undecidable[own], np.nan, verdicts.margin[own])
         wrong = ~verdicts.correct[own] & ~verdicts.undecidable[own]
         closest = _smallest(np.abs(margin), N_CLOSEST)
@@ -155,11 +136,6 @@ def choose_items(
     return chosen
 
 
-def _by_row(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    ends = np.cumsum(np.bincount(rows))
-    return np.split(np.argsort(rows, kind="stable"), ends[:-1])
-
-
 def _smallest(values: NDArray[np.float64], n: int) -> NDArray[np.int64]:
     """Give the places of the smallest values; what is not a number is none."""
     known = np.flatnonzero(~np.isnan(values))
@@ -169,14 +145,7 @@ def _smallest(values: NDArray[np.float64], n: int) -> NDArray[np.int64]:
 def show_items(
     suite: Suite, scored: pa.Table, verdicts: Verdicts, chosen: Iterable[Mapping[int, tuple[str, ...]]]
 ) -> list[list[ShownItem]]:
-    """Look up the sentences of items, and what the model gives them.
-
-    Args:
-        suite: That they are of.
-        scored: The model's scored sentences.
-        verdicts: Of the model.
-        chosen: Row by row, places of verdicts with why they are shown.
-    """
+    """Look up the sentences of items, and what the model gives them."""
     cases = {case.name: case for case in suite.cases}
     found: list[list[tuple[int, tuple[str, ...], list[tuple[str, str]]]]] = []
     for of_row in chosen:
@@ -187,7 +156,10 @@ def show_items(
             if texts is None:
                 raise RunError(f"the suite {suite.name} has no item {verdicts.case[place]}[{item}]")
             found[-1].append((place, why, texts))
-    told = _Told(scored, [text for of_row in found for *_, texts in of_row for _, text in texts])
+    asked = [text for of_row in found for *_, texts in of_row for _, text in texts]
+    rows = pc.index_in(pa.array(asked, pa.string()), value_set=scored["sentence"])
+    taken = scored.select(["sentence", "seen", "logprob", "words"]).take(rows.drop_null())
+    told = {row["sentence"]: row for row in taken.to_pylist()}
     return [[_item(told, verdicts, *one) for one in of_row] for of_row in found]
 
 
@@ -201,44 +173,30 @@ def _sentences(suite: Suite, case: Case, item: int, contrast: str) -> list[tuple
     return [(label, f"{case.sentences[label][int(places[0])].as_py()}{end}") for label in labels]
 
 
-class _Told:
-    """What a model gives some sentences."""
-
-    def __init__(self, scored: pa.Table, texts: list[str]) -> None:
-        rows = pc.index_in(pa.array(texts, pa.string()), value_set=scored["sentence"])
-        taken = scored.select(["sentence", "seen", "logprob", "words"]).take(rows.drop_null())
-        self._told = {row["sentence"]: row for row in taken.to_pylist()}
-
-    def sentence(self, label: str, text: str, differs: Sequence[bool]) -> ShownSentence:
-        told, words = self._told.get(text), text.split()
-        if told is None:  # too long for the model
-            return ShownSentence(
-                label, tuple(map(ShownWord, words, differs, [None] * len(words))), None, None
-            )
-        logprobs = told["words"] if len(told["words"]) == len(words) else [None] * len(words)
-        seen = told["seen"] if told["seen"].split() != words else None
-        return ShownSentence(label, tuple(map(ShownWord, words, differs, logprobs)), told["logprob"], seen)
-
-    def knows(self, text: str) -> bool:
-        return text in self._told
+def _sentence(told: dict[str, Any] | None, label: str, text: str, differs: Sequence[bool]) -> ShownSentence:
+    """Show a sentence with what the model gives it; of one too long for it there is nothing."""
+    words = text.split()
+    logprobs = told["words"] if told and len(told["words"]) == len(words) else [None] * len(words)
+    seen = told["seen"] if told and told["seen"].split() != words else None
+    shown = tuple(map(ShownWord, words, differs, logprobs))
+    return ShownSentence(label, shown, told["logprob"] if told else None, seen)
 
 
 def _item(
-    told: _Told, verdicts: Verdicts, place: int, why: tuple[str, ...], texts: list[tuple[str, str]]
+    told: Mapping[str, dict[str, Any]],
+    verdicts: Verdicts,
+    place: int,
+    why: tuple[str, ...],
+    texts: list[tuple[str, str]],
 ) -> ShownItem:
     outcome, margin = verdicts.answer(place)
-    if outcome != "undecidable" and not all(told.knows(text) for _, text in texts):
+    if outcome != "undecidable" and not all(text in told for _, text in texts):
         raise RunError(f"{texts[0][1]!r} was not scored")
     differs = _differing([text.split() for _, text in texts])
-    return ShownItem(
-        name=f"{verdicts.case[place]}[{verdicts.item[place]}]",
-        why=why,
-        outcome=outcome,
-        margin=margin,
-        sentences=tuple(
-            told.sentence(label, text, marked) for (label, text), marked in zip(texts, differs, strict=True)
-        ),
-    )  # fmt: skip
+    pairs = zip(texts, differs, strict=True)
+    sentences = tuple(_sentence(told.get(text), label, text, marked) for (label, text), marked in pairs)
+    name = f"{verdicts.case[place]}[{verdicts.item[place]}]"
+    return ShownItem(name, why, outcome, margin, sentences)
 
 
 def _differing(sentences: Sequence[Sequence[str]]) -> list[list[bool]]:
@@ -257,63 +215,35 @@ MOST_VALUES = 8
 MOST_NAMED = 6  # models that are told one by one what they make of an item
 
 
-@dataclass(frozen=True, slots=True)
-class FeaturePart:
-    """The items of a row that have one value of a feature: how many, and how each model does on them."""
-
-    value: str
-    n_items: int
-    estimates: tuple[Estimate | None, ...]
+# Of a value of a feature: its name, the number of its items, and how each model does on them.
+Part = tuple[str, int, list["Estimate | None"]]
 
 
-@dataclass(frozen=True, slots=True)
-class Breakdown:
-    """A row by a feature."""
-
-    feature: str
-    parts: tuple[FeaturePart, ...]
-
-
-def break_down(verdicts: pa.Table, models: Sequence[Correctness]) -> list[list[Breakdown]]:
-    """Break every row down by each feature that splits it into a few parts.
-
-    Args:
-        verdicts: Of any of the models, for the features.
-        models: What they got right, over the rows of one table.
-
-    Returns:
-        For each row its breakdowns. Features of one value, or of more than `MOST_VALUES`, are left out.
-    """
+def break_down(verdicts: pa.Table, models: Sequence[Correctness]) -> list[dict[str, list[Part]]]:
+    """Break every row down by each feature that splits it into a few parts."""
     names = [name for name in verdicts.column_names
              if name not in RESERVED_NAMES and not name.endswith(ENTRY)]  # fmt: skip
     features = verdicts.select(names).to_pandas()
-    rows = models[0].rows
-    ends = np.cumsum(np.bincount(rows))
-    return [
-        [found for name in names if (found := _breakdown(features[name].iloc[items], items, models))]
-        for items in np.split(np.argsort(rows, kind="stable"), ends[:-1])
-    ]
+    found: list[dict[str, list[Part]]] = []
+    for items in split_by_row(models[0].rows):
+        found.append({})
+        for name in names:
+            column = features[name].iloc[items]
+            values = sorted(column.dropna().unique())
+            if 1 < len(values) <= MOST_VALUES:
+                parts = ((str(value), items[(column == value).to_numpy()]) for value in values)
+                found[-1][name] = [(value, len(own), _estimates(own, models)) for value, own in parts]
+    return found
 
 
-def _breakdown(column: pd.Series, items: np.ndarray, models: Sequence[Correctness]) -> Breakdown | None:
-    values = sorted(column.dropna().unique())
-    if not 1 < len(values) <= MOST_VALUES:
-        return None
-    return Breakdown(
-        str(column.name),
-        tuple(_part(str(value), items[(column == value).to_numpy()], models) for value in values),
-    )
-
-
-def _part(value: str, items: np.ndarray, models: Sequence[Correctness]) -> FeaturePart:
+def _estimates(items: NDArray[np.int64], models: Sequence[Correctness]) -> list[Estimate | None]:
     designs: dict[int, Design] = {}  # models mostly share their factors
-    estimates = []
+    found = []
     for one in models:
         if id(one.factors) not in designs:
             designs[id(one.factors)] = Design.of(one.factors.take(items))
-        design = designs[id(one.factors)]
-        estimates.append(estimate(one.correct[items], one.decidable[items], design))
-    return FeaturePart(value, len(items), tuple(estimates))
+        found.append(estimate(one.correct[items], one.decidable[items], designs[id(one.factors)]))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,18 +258,7 @@ class PartOfRow:
 
 @dataclass(frozen=True, slots=True)
 class RowPage:
-    """A row of the table of one model, from near by.
-
-    Attributes:
-        row: Its place.
-        group: Its dependency and phenomenon.
-        label: Its name.
-        accuracy: As the table prints it.
-        n_items: Of all its items.
-        n_wrong: How many are wrong.
-        parts: Features and what the row is by each.
-        items: Some of its items.
-    """
+    """A row of the table of one model, from near by."""
 
     row: int
     group: str
@@ -352,13 +271,7 @@ class RowPage:
 
 
 class ItemPages:
-    """The rows of the models of a table from near by.
-
-    Args:
-        table: Whose columns these are.
-        suite: That they are over.
-        kept: For each column its run, None for published ones.
-    """
+    """The rows of the models of a table from near by."""
 
     def __init__(self, table: Table, suite: Suite, kept: Sequence[CachedRun | None]) -> None:
         self._table, self._suite, self._kept = table, suite, kept
@@ -389,18 +302,19 @@ class ItemPages:
         counts = dict(zip(column.keys(()), column.rows.to_dict("records"), strict=True))
         found = []
         for row, key in enumerate(self._table.rows.itertuples(index=False, name=None)):
-            own = counts[key]
+            n_items, n_right, n_out = (
+                int(counts[key][name]) for name in ("n_items", "n_correct", "n_undecidable")
+            )
             exact = self._table.accuracy[column.heading].iloc[row]
-            n_right, n_out = int(own["n_correct"]), int(own["n_undecidable"])
             found.append(
                 RowPage(
                     row=row,
                     group=str(key[1]),
                     label=labels[row],
                     accuracy=NONE if exact is None else format_share(exact, self._table.decimals),
-                    n_items=int(own["n_items"]),
-                    n_wrong=int(own["n_items"]) - n_right - n_out,
-                    parts={one.feature: self._told(one, place) for one in self._parts[row]},
+                    n_items=n_items,
+                    n_wrong=n_items - n_right - n_out,
+                    parts={name: self._told(parts, place) for name, parts in self._parts[row].items()},
                     items=items[row],
                 )
             )
@@ -418,15 +332,12 @@ class ItemPages:
             for other, (outcome, margin) in others.items()
         )
 
-    def _told(self, breakdown: Breakdown, place: int) -> list[PartOfRow]:
-        at = self._places[place]
-        return [
-            PartOfRow(part.value, f"{part.n_items:,}", *_accuracy(part.estimates[at], self._table.decimals))
-            for part in breakdown.parts
-        ]
-
-
-def _accuracy(known: Estimate | None, decimals: int) -> tuple[str, str]:
-    if known is None:
-        return NONE, NONE
-    return format_share(known.value, decimals), format_interval((known.low, known.high), decimals)
+    def _told(self, parts: Sequence[Part], place: int) -> list[PartOfRow]:
+        found, decimals = [], self._table.decimals
+        for value, n_items, estimates in parts:
+            known, accuracy, interval = estimates[self._places[place]], NONE, NONE
+            if known is not None:
+                accuracy = format_share(known.value, decimals)
+                interval = format_interval((known.low, known.high), decimals)
+            found.append(PartOfRow(value, f"{n_items:,}", accuracy, interval))
+        return found

@@ -31,16 +31,10 @@ FORMATS = tuple(WRITERS)
 
 
 def render(content: Document | Table, format: Format = "md", screen: Screen | None = None) -> str:
-    """Render a table or an analysis.
+    """Render a table or an analysis, on a terminal where there is a screen.
 
-    Args:
-        content: From `tseval.report.build_table` or an analysis.
-        format: `md` and `latex` print what people read, accuracies cut to a few decimals; `csv` and
-            `json` hold counts and full precision, accuracy as a fraction.
-        screen: The terminal that it is shown on, instead of a format.
-
-    Returns:
-        The text, with a line break at its end. Names from outside are escaped for the format.
+    `md` and `latex` print what people read, accuracies cut to a few decimals; `csv` and `json` hold counts
+    and full precision, accuracy as a fraction. Names from outside are escaped for the format.
     """
     document = content if isinstance(content, Document) else lay_out(content)
     return WRITERS[format](document) if screen is None else as_screen(document, screen)
@@ -49,16 +43,7 @@ def render(content: Document | Table, format: Format = "md", screen: Screen | No
 def document_of(
     sources: Sequence[Run | Board], by: str | Sequence[str] = (), human: Path | None = None
 ) -> Document | Table:
-    """Put runs and published boards side by side.
-
-    Args:
-        sources: Runs and boards, in the order of the columns.
-        by: Feature or features to break the rows down by.
-        human: A table of what people get right, as `tseval.report.table.read_humans` takes it.
-
-    Returns:
-        A table of accuracies; of runs over rated sentences, one of correlations.
-    """
+    """Put runs and published boards side by side; of runs over rated sentences, correlations."""
     rated = [source for source in sources if not isinstance(source, Board) and source.rated]
     if human is not None:
         runs = [source for source in sources if not isinstance(source, Board) and source not in rated]

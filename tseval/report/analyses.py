@@ -55,7 +55,7 @@ from tseval.report.document import (
     side_by_side,
     with_spread,
 )
-from tseval.report.figures import LONGEST, SHARES, Axis, Panel, Series, share_panel, without_seed
+from tseval.report.figures import LONGEST, SHARES, Axis, Panel, Series, lines_of, share_panel, without_seed
 from tseval.report.layout import headed, row_labels
 from tseval.report.opened import ACCURACY, INTERVAL, interval_note, stacked, tell
 
@@ -108,7 +108,7 @@ def attractor_panels(analysis: Document) -> list[Panel]:
     """Draw Figure 3: one panel per number of intervening nouns that occurs, attractors along the axis."""
     panels = []
     for n, rows in analysis.records.groupby(N):
-        if lines := _lines(rows, ATTRACTORS):
+        if lines := _decided(rows, ATTRACTORS):
             title = f"{n} intervening noun{'' if n == 1 else 's'}"
             panels.append(Panel(title, lines, Axis("attractors"), Axis("accuracy", SHARES)))
     return panels
@@ -116,28 +116,18 @@ def attractor_panels(analysis: Document) -> list[Panel]:
 
 def non_attractor_panels(analysis: Document) -> list[Panel]:
     """Draw Table 2: non-attractors along the axis."""
-    lines = _lines(analysis.records, OTHERS)
+    lines = _decided(analysis.records, OTHERS)
     others = Axis("intervening nouns that are no attractors")
     return [Panel("", lines, others, Axis("accuracy", SHARES))] if lines else []
 
 
-def _lines(rows: pd.DataFrame, x: str) -> list[Series]:
+def _decided(rows: pd.DataFrame, x: str) -> list[Series]:
     """Draw a line for each model that could decide anything; it breaks where there are no items."""
-    lines = []
-    for index, (name, own) in enumerate(rows.groupby("model", sort=False)):
-        columns = (own[column].tolist() for column in (x, "accuracy", "low", "high"))
-        if own["accuracy"].notna().any():
-            lines.append(Series(index, str(name), *columns))
-    return lines
+    return [line for line in lines_of(rows, x, "accuracy") if line.end is not None]
 
 
 def profiles(opened: RunSet, words: int | None = None) -> Document:
-    """Tabulate confidence in the correct answer after each word.
-
-    Args:
-        opened: The runs.
-        words: Only items with so many words before the verb; None for all.
-    """
+    """Tabulate confidence in the correct answer after each word, of all items or of those of one length."""
     if words is not None:
         chosen = {name: with_words(frame, words) for name, frame in opened.verdicts.items()}
         note = f"Items with {words} words before the verb."
@@ -171,16 +161,11 @@ def profiles(opened: RunSet, words: int | None = None) -> Document:
 
 def profile_panels(analysis: Document) -> list[Panel]:
     """Draw Figure 2: one panel per case, words along the axis."""
-    order = {name: index for index, name in enumerate(analysis.records["model"].unique())}
-    columns = ("position", "confidence", "low", "high")
+    models, axes = analysis.records["model"].unique(), (Axis("words read"), Axis("confidence", SHARES))
     panels = []
     for case in analysis.records["case"].unique():
         rows = analysis.records[analysis.records["case"] == case]
-        lines = [
-            Series(order[name], str(name), *(own[of].tolist() for of in columns))
-            for name, own in rows.groupby("model", sort=False)
-        ]
-        axes = Axis("words read"), Axis("confidence", SHARES)
+        lines = lines_of(rows, "position", "confidence", models)
         panels.append(Panel(str(case), lines, *axes, words=_words(rows)))
     return panels
 
@@ -235,11 +220,8 @@ def surprisal_panels(analysis: Document) -> list[Panel]:
 
 def _panel(title: tuple[str, str], rows: pd.DataFrame, models: Sequence[str], bits: Axis) -> Panel:
     conditions = list(dict.fromkeys(rows[CONDITION]))[::-1]  # drawn from below
-    series = []
-    for name, own in rows.groupby("model", sort=False):
-        places = [1 + conditions.index(condition) for condition in own[CONDITION]]
-        y, low, high = (own[column].tolist() for column in ("value", "low", "high"))
-        series.append(Series(models.index(str(name)), str(name), places, y, low, high))
+    placed = rows.assign(place=[1 + conditions.index(condition) for condition in rows[CONDITION]])
+    series = lines_of(placed, "place", "value", models)
     return Panel(title[0], series, y=bits, words=conditions, subtitle=title[1])
 
 
@@ -267,12 +249,7 @@ def formal(opened: RunSet) -> Document:
 
 
 def formal_of_seeds(opened: RunSet, groups: Mapping[str, Sequence[str]]) -> Document:
-    """Tabulate the same as means over seeds, with the spread between them.
-
-    Args:
-        opened: The runs.
-        groups: Name of each architecture to the names of its models among them.
-    """
+    """Tabulate the same as means over the seeds of each architecture, with the spread between them."""
     measure = measure_of(opened.suite)
     frames, last = {}, {}
     for name, names in _named(groups).items():
@@ -326,12 +303,8 @@ def _tell(
 
 def formal_panel(opened: RunSet, analysis: Document) -> Panel:
     """Draw a line for each model: after Figures 2 and 3 of Bernardy & Lappin 2022."""
-    measure = measure_of(opened.suite)
-    lines = []
-    for index, (name, rows) in enumerate(analysis.records.groupby("model", sort=False)):
-        own = rows.dropna(subset="at")
-        x, y, low, high = (own[column].tolist() for column in ("at", "value", "low", "high"))
-        lines.append(Series(index, str(name), x, y, low, high))
+    measure, records = measure_of(opened.suite), analysis.records
+    lines = lines_of(records.dropna(subset="at"), "at", "value", records["model"].unique())
     title = f"{measure.quantity.capitalize()} on {opened.suite}"
     return share_panel(title, lines, AXES[measure.feature], measure.quantity)
 
@@ -360,12 +333,7 @@ N_SENTENCES = Field("Sentences", ("n_items",), format_count)
 
 
 def ratings(opened: RunSet, by: str | Sequence[str] = ()) -> Document:
-    """Tabulate how far the scores of models go with ratings.
-
-    Args:
-        opened: Runs over rated sentences.
-        by: Feature or features to break the rows down by.
-    """
+    """Tabulate how far the scores of models go with ratings."""
     found = {name: correlate(frame, by) for name, frame in opened.verdicts.items()}
     rows = stacked(found)
     grid = _side_by_side(found, opened.suite, by) if len(found) > 1 else _alone(found, opened.suite, by)
@@ -450,12 +418,7 @@ _NOTE = "An attractor is an intervening noun of the other number than the subjec
 
 
 def noun_counts(tables: Mapping[str, pa.Table], splits: Sequence[str] = ()) -> Document:
-    """Count the examples of tables by intervening nouns, and by attractors among these.
-
-    Args:
-        tables: Name of each table to its examples.
-        splits: Only these; all where empty.
-    """
+    """Count the examples of tables by intervening nouns, and by attractors among these."""
     counts = []
     for name, table in tables.items():
         if missing := [column for column in (_NOUNS, _ATTRACTORS) if column not in table.column_names]:
@@ -534,13 +497,7 @@ _EXAMPLE_NOTES = (
 
 
 def found_examples(rows: pd.DataFrame, gold: str, parsed: str) -> Document:
-    """Tabulate how good the examples of a parse are.
-
-    Args:
-        rows: As `tseval.analysis.breakdowns.compare_examples` gives them.
-        gold: Name of the gold table.
-        parsed: Name of the table from the parse.
-    """
+    """Tabulate how good the examples of a parse are (`tseval.analysis.breakdowns.compare_examples`)."""
     number = Field("Same number", ("n_same_number", "n_found"), lambda pair: f"{pair[0]:,} of {pair[1]:,}")
     grids = [
         _example_grid(rows, f"Verbs of {parsed} against {gold}", [*_COUNTS, *_measures("verb"), number]),

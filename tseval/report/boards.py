@@ -24,14 +24,13 @@ RowKey = tuple[str | None, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class PrintedRow:
-    """An accuracy as it was printed, and the row of the table that it stands in."""
+class TableRow:
+    """A row of a table."""
 
     dependency: str | None
     phenomenon: str
     construction: str
     contrast: str
-    accuracy: str
 
     @property
     def key(self) -> RowKey:
@@ -40,14 +39,15 @@ class PrintedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Human:
-    """What people get right. It stands beside models and takes no rank from them.
+class PrintedRow(TableRow):
+    """An accuracy as it was printed, and the row that it stands in."""
 
-    Attributes:
-        name: Heading of their column.
-        source: Who asked whom, with reference.
-        rows: Their accuracies, printed with as many decimals as are known; a row without one is absent.
-    """
+    accuracy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Human:
+    """What people get right, as printed. It stands beside models and takes no rank from them."""
 
     name: str
     source: str
@@ -58,12 +58,6 @@ def check_printed_rows(
     rows: Sequence[PrintedRow], known: Collection[RowKey], decimals: int, where: str = "rows"
 ) -> None:
     """Hold printed accuracies to the rows of their board.
-
-    Args:
-        rows: The accuracies.
-        known: The rows of the board.
-        decimals: Most that may be printed.
-        where: Path of the field.
 
     Raises:
         ContentError: One is no fraction, stands twice or in no row of the board, or there is none.
@@ -81,11 +75,7 @@ def check_printed_rows(
 
 
 def check_printed(printed: str, decimals: int, where: str) -> None:
-    """Refuse what is no fraction from 0 to 1 of so many decimals at most.
-
-    Raises:
-        ContentError: Names the field.
-    """
+    """Refuse what is no fraction from 0 to 1 of so many decimals at most."""
     match = PRINTED.fullmatch(printed)
     if match is None or len(match[1] or match[2] or "") > decimals:
         raise ContentError(
@@ -94,11 +84,7 @@ def check_printed(printed: str, decimals: int, where: str) -> None:
 
 
 def check_decimals(decimals: int) -> None:
-    """Refuse decimals that no table can have.
-
-    Raises:
-        ContentError: Names the field.
-    """
+    """Refuse decimals that no table can have."""
     if decimals < 1:
         raise ContentError(f"should be at least 1, not {decimals}", "decimals")
     if decimals > MOST_DECIMALS:
@@ -126,50 +112,17 @@ class BoardModel:
 
 
 @dataclass(frozen=True, slots=True)
-class BoardRow:
-    """One row of the published table.
+class BoardRow(TableRow):
+    """One row of the published table; accuracies and the spread between seeds as printed, by model."""
 
-    Attributes:
-        dependency: `short`, `long` or None.
-        phenomenon: As the suite names it.
-        construction: As the suite names it.
-        contrast: `grammatical > intrusive`, for example.
-        n_items: Number of items behind the row.
-        accuracy: Model name to the fraction as printed; a model without a value is absent.
-        spread: Name of each model whose accuracy is a mean over seeds to the standard deviation between them,
-            as printed.
-    """
-
-    dependency: str | None
-    phenomenon: str
-    construction: str
-    contrast: str
     n_items: int
     accuracy: Mapping[str, str]
     spread: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def key(self) -> RowKey:
-        """What tells the row from others."""
-        return self.dependency, self.phenomenon, self.construction, self.contrast
-
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A published table.
-
-    Attributes:
-        name: Short name, the folder's.
-        title: As a reader would cite it.
-        source: Full reference.
-        suite: Name of the suite the models were scored on.
-        score: How sentences were scored: `sentence`, `critical`, `ending` or `mean`.
-        decimals: Decimals the accuracies are cut to (not rounded).
-        models: In the order of the columns.
-        rows: In the order of the table.
-        notes: What a reader must know about the printed values.
-        human: What people get right, where it is known.
-    """
+    """A published table; accuracies are cut to `decimals`, not rounded."""
 
     name: str
     title: str
@@ -197,9 +150,7 @@ def read_board(path: Path) -> Board:
         if version != BOARD_FORMAT:
             raise ContentError(f"is {version}, but this tseval reads format {BOARD_FORMAT}", "format")
         board = checked(content, Board)
-        _check_texts(board)
-        _check_models(board)
-        _check_rows(board)
+        _check(board)
     except (OSError, ContentError) as error:
         raise BoardError(f"{file}: {reason(error)}.") from None
     return board
@@ -221,26 +172,19 @@ def board_text(board: Board) -> str:
     return json.dumps({"format": BOARD_FORMAT, **content}, indent=1) + "\n"
 
 
-def _check_texts(board: Board) -> None:
-    """Refuse half a character: JSON can write one, and no table can hold it."""
+def _check(board: Board) -> None:
+    """Hold the parts of a board to each other, and refuse half a character, which no table can hold."""
     try:
         json.dumps(asdict(board), ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise ContentError("has half a character in a text", "the file") from None
-
-
-def _check_models(board: Board) -> None:
     check_decimals(board.decimals)
     for i, model in enumerate(board.models):
         for over, printed in model.spread.items():
             check_printed(printed, board.decimals, f"models[{i}].spread.{over}")
-    names = {model.name for model in board.models}
-    if not names or len(names) < len(board.models):
-        raise ContentError("should name each model once, and at least one", "models")
-
-
-def _check_rows(board: Board) -> None:
     models = {model.name for model in board.models}
+    if not models or len(models) < len(board.models):
+        raise ContentError("should name each model once, and at least one", "models")
     seen = set()
     for i, row in enumerate(board.rows):
         for what, values in (("accuracy", row.accuracy), ("spread", row.spread)):

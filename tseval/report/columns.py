@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis import (
-    ROW,
-    exact_accuracy,
-)
+from tseval.analysis import ROW, exact_accuracy
 from tseval.errors import BoardError, RunError, SuiteError, plain, suggest
 from tseval.formats import is_count
 from tseval.report.document import spread_beside
@@ -26,13 +23,12 @@ if TYPE_CHECKING:
 
     from tseval.analysis import Correctness
     from tseval.formats import Json
-    from tseval.report.boards import (
-        Board,
-    )
+    from tseval.report.boards import Board
     from tseval.runs import Run
 
 
 Key = tuple[object, ...]
+PRINTED = [*ROW, "n_items", "printed", "spread"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +36,12 @@ class Column:
     """A model in a table.
 
     Attributes:
-        heading: Name of the model, plain text, made distinct where two models share it.
-        origin: Name of the run's directory or of the board, plain text.
-        suite: Name of the suite.
-        score: `sentence`, `critical`, `ending` or `mean`.
         rows: One row per row of the table: `dependency`, `phenomenon`, `construction`, `contrast`,
             features, `n_items`; for a run all that `tseval.analysis.count` gives; for a published
             model `printed`, and the `spread` between seeds where it is a mean over several.
         decimals: Decimals a published accuracy is cut to; None for a run.
         digest: The suite's digest; None for a published model.
-        complete: Whether the whole suite was scored.
-        signature: The run's signature; None for a published model.
-        perplexity: Validation perplexity as printed, None where it is not known.
-        parameters: Number of parameters as printed, None where it is not known.
-        notes: What a reader must know about this column.
-        too_long: Contrasts that are undecidable because the model does not read sentences of such length.
-        warnings: What a run says of how its numbers came about.
         answers: What a run got right, item by item, over `rows`; None for a published model.
-        sample: How the items of a part were drawn, where they were.
         spread: Of a published mean over seeds, a set of rows to the spread between seeds of its mean.
     """
 
@@ -66,12 +50,12 @@ class Column:
     suite: str
     score: str
     rows: pd.DataFrame
-    decimals: int | None
-    digest: str | None
-    complete: bool
-    signature: str | None
-    perplexity: str | None
-    parameters: str | None
+    decimals: int | None = None
+    digest: str | None = None
+    complete: bool = True
+    signature: str | None = None
+    perplexity: str | None = None
+    parameters: str | None = None
     notes: tuple[str, ...] = ()
     too_long: int = 0
     warnings: tuple[str, ...] = ()
@@ -86,8 +70,10 @@ class Column:
 
     def exact(self, by: Sequence[str]) -> dict[Key, Fraction | None]:
         """Map each row's key to its exact accuracy, None where there is none."""
-        values = self._printed_values() if self.published else exact_accuracy(self.rows)
-        return dict(zip(self.keys(by), values, strict=True))
+        if not self.published:
+            return dict(zip(self.keys(by), exact_accuracy(self.rows), strict=True))
+        texts = self.printed(by).items()
+        return {key: None if text is None else Fraction(text) for key, text in texts}
 
     def ranked_by(self, by: Sequence[str]) -> dict[Key, Fraction | None]:
         """Map each row's key to what it is ranked by: the correct share of all its items.
@@ -110,9 +96,6 @@ class Column:
     def printed(self, by: Sequence[str]) -> dict[Key, str | None]:
         """Map each row's key to the published accuracy as printed; empty for a run."""
         return dict(zip(self.keys(by), self.rows["printed"], strict=True)) if self.published else {}
-
-    def _printed_values(self) -> list[Fraction | None]:
-        return [None if text is None else Fraction(text) for text in self.rows["printed"]]
 
     def shown(self, by: Sequence[str]) -> dict[Key, str | None]:
         """Map each row's key to what readers see of a published accuracy; of a mean, with its spread."""
@@ -146,7 +129,6 @@ def description_of(run: Run) -> Column:
         suite=suite.name,
         score=run.manifest.key.score,
         rows=pd.DataFrame(),
-        decimals=None,
         digest=suite.digest,
         complete=suite.complete,
         signature=run.manifest.signature,
@@ -166,36 +148,35 @@ def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
             f"{board.name} is a published board: it has rows but no items, so it cannot be broken down "
             f"by {by[0]!r}.\n  Leave out the board, or --by."
         )
-    return [
-        Column(
-            heading=plain(model.name),
-            origin=plain(board.name),
-            suite=board.suite,
-            score=board.score,
-            rows=pd.DataFrame(
-                [
-                    (
-                        *(getattr(row, name) for name in ROW),
-                        row.n_items,
-                        row.accuracy.get(model.name),
-                        row.spread.get(model.name),
-                    )
-                    for row in board.rows
-                ],
-                columns=[*ROW, "n_items", "printed", "spread"],
-                dtype=object,
-            ),
-            decimals=board.decimals,
-            digest=None,
-            complete=True,
-            signature=None,
+    notes = (f"Published: {board.title}. {board.source}", *board.notes)
+    found = []
+    for model in board.models:
+        cells = [
+            (*row.key, row.n_items, row.accuracy.get(model.name), row.spread.get(model.name))
+            for row in board.rows
+        ]
+        column = replace(
+            _printed_column(board, model.name, cells, notes),
             perplexity=model.validation_perplexity,
             parameters=model.parameters,
-            notes=(f"Published: {board.title}. {board.source}", *board.notes),
             spread=model.spread,
         )
-        for model in board.models
-    ]
+        found.append(column)
+    return found
+
+
+def _printed_column(
+    board: Board, name: str, rows: Sequence[tuple[object, ...]], notes: tuple[str, ...]
+) -> Column:
+    return Column(
+        heading=plain(name),
+        origin=plain(board.name),
+        suite=board.suite,
+        score=board.score,
+        rows=pd.DataFrame(rows, columns=PRINTED, dtype=object),
+        decimals=board.decimals,
+        notes=notes,
+    )
 
 
 def human_of(board: Board) -> Column | None:
@@ -205,20 +186,7 @@ def human_of(board: Board) -> Column | None:
         return None
     printed = {row.key: row.accuracy for row in human.rows}
     rows = [(*row.key, None, printed.get(row.key), None) for row in board.rows]
-    return Column(
-        heading=plain(human.name),
-        origin=plain(board.name),
-        suite=board.suite,
-        score=board.score,
-        rows=pd.DataFrame(rows, columns=[*ROW, "n_items", "printed", "spread"], dtype=object),
-        decimals=board.decimals,
-        digest=None,
-        complete=True,
-        signature=None,
-        perplexity=None,
-        parameters=None,
-        notes=(f"{human.name}: {human.source}",),
-    )
+    return _printed_column(board, human.name, rows, (f"{human.name}: {human.source}",))
 
 
 def distinct_headings(columns: Sequence[Column]) -> list[Column]:
@@ -303,17 +271,7 @@ _FRACTION = re.compile(r"\d{1,20}(\.\d{0,100})?|\.\d{1,100}")
 
 
 def read_humans(path: Path, run: Run) -> Column:
-    """Read the accuracies of people, case by case, as a column beside a run.
-
-    Args:
-        path: A table, `.csv` or `.tsv`, with the columns `case`, `accuracy` (a fraction from 0 to 1) and, if
-            they are known, `n`, of how many answers; `contrast`, where a case has several.
-        run: Over the same suite.
-
-    Returns:
-        A column of the rows of the run. A row of several cases has their mean, weighted by `n` where every
-        case has it, else each once.
-    """
+    """Read the accuracies of people, case by case, as a column beside a run."""
     places = _places(run)
     found: dict[tuple[str, str], tuple[Fraction, int | None]] = {}
     for place, row in read_table(path):
@@ -323,9 +281,8 @@ def read_humans(path: Path, run: Run) -> Column:
         if key in found:
             raise SuiteError(f"{place}: the case {key[0]!r} stands twice.\n  Give it one accuracy.")
         found[key] = _accuracy(place, row), _asked(place, row)
-    if missing := [
-        " ".join(key) if _is_shared(key[0], places) else key[0] for key in places if key not in found
-    ]:
+    several = Counter(case for case, _ in places)
+    if missing := [" ".join(key) if several[key[0]] > 1 else key[0] for key in places if key not in found]:
         more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
         raise SuiteError(
             f"{path}: there is no accuracy of the case {missing[0]!r}{more}.\n  Give every case one."
@@ -338,7 +295,7 @@ def read_humans(path: Path, run: Run) -> Column:
         description_of(run),
         heading=HUMAN,
         origin=plain(path.name),
-        rows=pd.DataFrame(table, columns=[*ROW, "n_items", "printed", "spread"], dtype=object),
+        rows=pd.DataFrame(table, columns=PRINTED, dtype=object),
         decimals=0,
         digest=None,
         signature=None,
@@ -356,10 +313,6 @@ def _places(run: Run) -> dict[tuple[str, str], tuple[object, ...]]:
     return {
         (str(row[_CASE]), str(row[_CONTRAST])): tuple(row[name] for name in ROW) for row in rows.to_pylist()
     }
-
-
-def _is_shared(case: str, places: Mapping[tuple[str, str], object]) -> bool:
-    return sum(name == case for name, _ in places) > 1
 
 
 def _key(

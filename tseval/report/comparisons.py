@@ -28,8 +28,8 @@ from tseval.report.document import (
     format_rank_set,
     with_spread,
 )
-from tseval.report.figures import Axis, Panel, Series
-from tseval.report.layout import in_full, row_labels, rows_and_means
+from tseval.report.figures import Axis, Panel, lines_of
+from tseval.report.layout import in_full, labelled, row_labels, rows_and_means
 from tseval.report.opened import INTERVAL, interval_note, tell
 from tseval.report.table import not_told_apart
 
@@ -55,9 +55,6 @@ def seeds_of(opened: RunSet) -> dict[str, list[str]]:
 
     Models are taken for seeds of one architecture where their runs tell the same of them (architecture,
     sizes, vocabulary, protocol) but the weights are others.
-
-    Returns:
-        Name of each architecture to the names of its models, in the order of the runs.
     """
     groups: dict[str, list[str]] = {}
     cards = {name: manifest.model for name, manifest in opened.manifests.items()}
@@ -84,13 +81,7 @@ def seeds_of(opened: RunSet) -> dict[str, list[str]]:
 
 
 def seeds_table(opened: RunSet, groups: Mapping[str, Sequence[str]], by: Sequence[str] = ()) -> Document:
-    """Tabulate the means of architectures over their seeds, with spread and interval.
-
-    Args:
-        opened: The runs.
-        groups: Name of each architecture to the names of its models among them.
-        by: Features that rows are broken down by.
-    """
+    """Tabulate the means of architectures over their seeds, with spread and interval."""
     require_features(next(iter(opened.verdicts.values())), by)
     found = seed_means({name: [opened.verdicts[one] for one in names] for name, names in groups.items()}, by)
     frames = [*found.of_rows.values(), *found.of_means.values()]
@@ -137,15 +128,11 @@ def row_bars(analysis: Document, title: str) -> Panel:
     columns = list(records.columns)
     heads = columns[columns.index(ROW[0]) : columns.index(SEED_COLUMNS[0])]
     rows = records[records[ROW[2]].notna()]
-    ticks: list[str] = []
-    lines = []
-    for index, (name, own) in enumerate(rows.groupby("model", sort=False)):
-        ticks = ticks or _ticks(own[heads])
-        known = own.assign(place=range(1, len(own) + 1)).dropna(subset="accuracy")
-        lines.append(
-            Series(index, str(name), *(known[of].tolist() for of in ("place", "accuracy", "low", "high")))
-        )
-    return Panel(title, [line for line in lines if line.x], y=Axis("accuracy", (0, 1)), words=ticks)
+    models = rows["model"].unique()
+    ticks = _ticks(rows.loc[rows["model"] == models[0], heads])
+    placed = rows.assign(place=rows.groupby("model").cumcount() + 1).dropna(subset="accuracy")
+    lines = lines_of(placed, "place", "accuracy", models)
+    return Panel(title, lines, y=Axis("accuracy", (0, 1)), words=ticks)
 
 
 def _ticks(rows: pd.DataFrame) -> list[str]:
@@ -160,7 +147,9 @@ def _grid(found: SeedTable, suite: str, grouped: bool) -> Grid:
     fields = [Field(suite, align="left")]
     for name in found.of_rows:
         fields += [Field(name, _OF_SEEDS[0].names, with_spread), replace(INTERVAL, joined=True)]
-    lines = rows_and_means(found.rows, _columns(found.of_rows), found.means, _columns(found.of_means))
+    lines = rows_and_means(
+        found, lambda _, own: [field.values(of) for of in own.values() for field in _OF_SEEDS]
+    )
     if ranks := _ranks(found):
         shown = [format_rank_set(*ranks[name]) if name in ranks else None for name in found.of_rows]
         lines.append(Line(("Rank by mean accuracy", *(cell for rank in shown for cell in (rank, "")))))
@@ -178,18 +167,13 @@ def _ranks(found: SeedTable) -> dict[str, tuple[Fraction, int, int]]:
     return {name: ranked for (name, frame), ranked in own if frame["accuracy"].notna().iloc[-1]}
 
 
-def _columns(own: Mapping[str, pd.DataFrame]) -> list[list[object]]:
-    return [field.values(frame) for frame in own.values() for field in _OF_SEEDS]
-
-
 def _records(found: SeedTable) -> pd.DataFrame:
     """List the means of all rows, then those over rows, architecture by architecture; ranks with the last."""
     frames = []
     ranks = _ranks(found)
-    for heads, own in ((found.rows, found.of_rows), (found.means, found.of_means)):
+    for heads, own in found.parts:
         for name, frame in own.items():
-            rows = heads.join(frame).astype(object)
-            rows.insert(0, "model", name)
+            rows = labelled(heads, frame, model=name)
             rows[["rank", "rank_low", "rank_high"]] = None
             if heads is found.means and name in ranks:
                 rows.loc[rows.index[-1], ["rank", "rank_low", "rank_high"]] = [
@@ -230,11 +214,7 @@ _MCNEMAR = (
 def pairs(opened: RunSet, by: str | None, margin: float = DEFAULT_MARGIN) -> Document:
     """Tabulate how pairs of models differ, and what only one of two gets right.
 
-    Args:
-        opened: Two runs or more.
-        by: A feature, with a table for each of its values; None for intervening nouns, where a suite has
-            them.
-        margin: The smallest difference of accuracies that matters, between 0 and 1.
+    Without a feature to part them by, it is by intervening nouns, where a suite has them.
     """
     if len(opened.verdicts) < 2:
         raise RunError("pairs need two runs or more.\n  Name another run of the same suite.")
@@ -267,14 +247,7 @@ _OF_MCNEMAR = (
 
 
 def comparison_notes(rows: pd.DataFrame, margin: float, family: str, both: str = "both models") -> list[str]:
-    """Say how to read differences, their intervals and the words for them.
-
-    Args:
-        rows: In the columns of `tseval.analysis.comparisons.COMPARED`.
-        margin: The smallest difference that matters.
-        family: What tests are corrected over.
-        both: For whom items have to be decidable.
-    """
+    """Say how to read differences, their intervals and the words for them."""
     notes = [
         f"Differences are of accuracies, cut to 3 decimals, on the items that are decidable for {both}.",
         interval_note(rows),
@@ -322,13 +295,8 @@ def differences_table(
 ) -> Document:
     """Tabulate how models differ from one of them, row by row and over the rows of a table.
 
-    Args:
-        opened: The runs.
-        model: Whom all are compared with: a name as tables print it, of a model or, if grouped, of an
-            architecture; None for the first.
-        by: Features that rows are broken down by.
-        margin: The smallest difference of accuracies that matters, between 0 and 1.
-        grouped: Whether to compare architectures by their means over seeds; a model stands for its own.
+    Compared is with a name as tables print it, of a model or, if grouped, of an architecture, for which a
+    model of it stands too; with the first where there is none.
     """
     groups = seeds_of(opened) if grouped else {name: [name] for name in opened.verdicts}
     reference = next(iter(groups)) if model is None else _reference(model, groups)
@@ -369,15 +337,11 @@ def _reference(model: str, groups: Mapping[str, Sequence[str]]) -> str:
 
 def _records_comparisons(found: Against) -> pd.DataFrame:
     """List the differences of all rows, then those of their means, model by model."""
-    frames = []
-    for heads, own in ((found.rows, found.of_rows), (found.means, found.of_means)):
-        keys = heads.drop(columns=[*_OF_THE_REFERENCE.names])
-        for name, frame in own.items():
-            rows = keys.join(frame)
-            rows.insert(0, "model", name)
-            rows.insert(1, "against", found.reference)
-            frames.append(rows)
-    return in_full(frames)
+    return in_full(
+        labelled(heads.drop(columns=[*_OF_THE_REFERENCE.names]), frame, model=name, against=found.reference)
+        for heads, own in found.parts
+        for name, frame in own.items()
+    )
 
 
 _MEAN = Line(("Mean, each row counted once",), "section")
@@ -388,16 +352,11 @@ def _against_grid(found: Against, suite: str) -> Grid:
     fields = [Field(suite, align="left"), Field(found.reference, show=with_spread)]
     for name in found.of_rows:
         fields += [Field(name, show=format_difference), *_OF_A_MODEL[1:]]
-    keys = found.rows.drop(columns=[*_OF_THE_REFERENCE.names])
-    columns = (
-        _columns_comparisons(found.rows, found.of_rows),
-        _columns_comparisons(found.means, found.of_means),
-    )
-    lines = rows_and_means(keys, columns[0], found.means, columns[1], _MEAN)
+    lines = rows_and_means(found, _beside_the_reference, _MEAN)
     return Grid(fields, lines, f"Differences from {found.reference}")
 
 
-def _columns_comparisons(heads: pd.DataFrame, own: Mapping[str, pd.DataFrame]) -> list[list[object]]:
+def _beside_the_reference(heads: pd.DataFrame, own: Mapping[str, pd.DataFrame]) -> list[list[object]]:
     columns = [_OF_THE_REFERENCE.values(heads)]
     for frame in own.values():
         columns += [field.values(frame) for field in _OF_A_MODEL]

@@ -1,22 +1,9 @@
-"""Learning curves as data frames and as panels: losses, what a validation is judged by, error on a suite.
+"""Learning curves as data frames and as panels: losses, what a validation is judged by, error on suites.
 
-Those of formal languages after Figures 2a, 3a, 3c and 3d of Bernardy & Lappin 2022. Trainings whose names end
-in `-seed1`, `-seed2` and so on are one line there: their mean, with the standard deviation between seeds on
-either side.
-
-Learning curves as a figure: the decay rate of each layer, loss and perplexity or accuracy over training.
-
-After Figure 5 of Bhatt et al. 2020, which shows the decay rate alone.
-
-Error on suites against the training loss, from accuracies measured along trainings.
-
-A model can go on lowering its loss without getting better at a construction; two models of equal loss may
-differ in it. After the comparison of error and loss in Bernardy & Lappin 2022.
-
-What models learn of a formal language by epochs: loss on its strings, and the error its paper reports.
-
-After Figures 2a, 3a, 3c and 3d of Bernardy & Lappin 2022. Trainings whose names end in `-seed1`, `-seed2` and
-so on are one line: their mean, with the standard deviation between seeds on either side.
+Decay rates after Figure 5 of Bhatt et al. 2020; error against loss, and what models learn of a formal
+language by epochs, after Figures 2a, 3a, 3c and 3d of Bernardy & Lappin 2022. There trainings whose names end
+in `-seed1`, `-seed2` and so on are one line: their mean, with the standard deviation between seeds on either
+side.
 """
 
 from __future__ import annotations
@@ -66,10 +53,8 @@ STRINGS = replace(ERRORS, size=(4.2, 3.9), margin=(0, 0), across=3, families=Fal
 class TrainingKind:
     """What the curves of one kind of model show.
 
-    Attributes:
-        time: Column that the curves run along, the number it is divided by, and its name.
-        loss: What the loss is measured in.
-        goal: Column of what a validation is judged by.
+    `time` is the column that they run along, the number it is divided by, and its name; `goal` the column of
+    what a validation is judged by.
     """
 
     model: str
@@ -215,12 +200,9 @@ COLUMNS: dict[str, pa.DataType] = {"step": pa.int64(), "suite": pa.string(), "ac
 
 
 def read_error_curves(path: Path) -> pd.DataFrame:
-    """Read learning curves, and the accuracies along the same training that stand beside them.
+    """Read learning curves, and the accuracies that stand beside them, `NAME.accuracy.parquet`.
 
     The error of a suite is 1 minus its mean accuracy, each row of the table counted once.
-
-    Args:
-        path: `NAME.curves.parquet`, with `NAME.accuracy.parquet` in the same folder.
 
     Returns:
         One row a moment, suite by suite: `model`, `suite`, `training_loss` (nats a token), `error`.
@@ -286,9 +268,6 @@ STRING_COLUMNS: dict[str, pa.DataType] = {
 
 def read_string_curves(paths: Sequence[Path]) -> pd.DataFrame:
     """Read learning curves, and what was measured of a formal language along them.
-
-    Args:
-        paths: `NAME.curves.parquet`, each with `NAME.accuracy.parquet` in its folder.
 
     Returns:
         `model`, `epoch`, `n_seeds`, then `string_loss` and `headline_error`, each a mean over seeds, with

@@ -101,10 +101,7 @@ class Field:
     """A column of a grid.
 
     Attributes:
-        heading: Above it.
         names: Columns of a frame that its values are taken from; of several, a value is a tuple.
-        show: How readers see a value.
-        align: Side on which the values stand.
         joined: Whether it says more of what the field before it says, and is not parted from it.
     """
 
@@ -122,13 +119,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a grid.
-
-    Attributes:
-        cells: An exact value for each field; a section or a group has its label alone.
-        kind: What it is; a section holds groups, a group rows.
-        show: How readers see its values, where not as the fields say.
-    """
+    """One line of a grid: a value for each field; of a section, or a group of rows, the label alone."""
 
     cells: tuple[object, ...]
     kind: Literal["section", "group", "row"] = "row"
@@ -171,10 +162,8 @@ class Document:
     """What is told about runs and boards. All text in it may come from outside; each format escapes it.
 
     Attributes:
-        grids: What readers see.
         records: One row per model and number, full precision: what csv holds.
         content: What json holds, by key, in its order; a frame is a list of its rows.
-        notes: What a reader must know, one sentence or two each.
         signatures: Name of each model that has one, and its run's signature.
     """
 
@@ -199,8 +188,6 @@ def side_by_side(
     """Put models beside each other: what their rows share, then what was measured of each.
 
     Args:
-        keys: Taken from the first model.
-        frames: Name of each model to its rows; the same rows for all.
         measures: Taken from every model; one without a heading stands under the model's name, and those with
             one beside it.
     """
@@ -312,13 +299,7 @@ def latex(text: str) -> str:
 
 
 def as_latex_float(grid: Grid, caption: str, label: str) -> str:
-    """Write a grid as a floating table with caption and label; of several models the best is bold.
-
-    Args:
-        grid: Accuracies; fields that are joined to others say more of these.
-        caption: In LaTeX.
-        label: Behind `tab:`.
-    """
+    """Write a grid as a floating table with caption and label; of several models the best is bold."""
     inside = "\n".join(_tabular(grid, bold=sum(not field.joined for field in grid.fields[1:]) > 1))
     caption, label = rf"\caption{{{caption}}}", rf"\label{{tab:{label}}}"
     start, end = "\\begin{table}[t]\n\\centering", r"\end{table}"
@@ -423,8 +404,6 @@ class Screen:
     """A terminal that a document is shown on.
 
     Attributes:
-        width: Characters of a line.
-        styled: Whether it has bold and italic letters.
         whole: Whether signatures are shown to their end.
     """
 

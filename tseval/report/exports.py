@@ -1,6 +1,6 @@
 """For other tools: records of Every Eval Ever, a table for mixed models in R, tasks of lm-eval.
 
-A run as a record of Every Eval Ever, the common store of evaluation results.
+Every Eval Ever is the common store of evaluation results.
 
 Source: Batzner et al. 2026, "Every Eval Ever: A Unifying Schema and Community Repository for AI Evaluation
 Results", arXiv 2606.14516; `eval.schema.json`, version 0.3.0, of github.com/evaleval/every_eval_ever.
@@ -64,9 +64,7 @@ class Submission:
 
     Attributes:
         model_id: `developer/name`, as the store knows the model; None for the name in the run.
-        organisation: Who ran it.
         relationship: Of these to the developer of the model.
-        availability: Of the weights.
     """
 
     model_id: str | None = None
@@ -89,7 +87,6 @@ class EvalRecord:
     Attributes:
         content: As `eval.schema.json` has it.
         place: In the store, `data/COLLECTION/DEVELOPER/MODEL/UUID.json`; None without a developer.
-        notes: What its reader should know.
     """
 
     content: Mapping[str, Json]
@@ -105,11 +102,6 @@ def make_record(run: Run, path: Path, submission: Submission) -> EvalRecord:
 
     One run has one record, whose name follows from the run's key: made again, it replaces itself. It is as
     old as the manifest file, since a run does not say when it was made.
-
-    Args:
-        run: A run, or an entry of a board.
-        path: Its directory.
-        submission: What the run does not know.
     """
     manifest = run.manifest
     table = build_table([run])
@@ -136,11 +128,7 @@ def make_record(run: Run, path: Path, submission: Submission) -> EvalRecord:
 
 
 def write_record(record: EvalRecord, output: Path) -> Path:
-    """Write a record to a file, `*.json`, or into a folder, at its place in the store.
-
-    Returns:
-        The file.
-    """
+    """Write a record to a file, `*.json`, or into a folder, at its place in the store; give the file."""
     if output.suffix == ".json":
         file = output
     elif output.exists() and not output.is_dir():
@@ -307,9 +295,7 @@ class MixedModel:
     """What is to be fitted to the table that `write_verdicts` writes.
 
     Attributes:
-        formula: Fixed effects of model and row; lexicon entries as crossed random effects.
         fixed: Factors with too few entries to be random: they are left to the reader.
-        n_verdicts: How many verdicts are decidable.
     """
 
     formula: str
@@ -463,14 +449,9 @@ choices, so a tie is wrong, as it is in tseval. With `softmax_dtype=float32` the
 
 
 def write_tasks(suite: Suite, folder: Path) -> list[str]:
-    """Write a suite as tasks of lm-eval.
+    """Write a suite as tasks of lm-eval into a new or empty folder; give the names of group and tasks.
 
-    Args:
-        suite: What to write; it must compare whole sentences. Where it has rules of writing, as natural text.
-        folder: Where to; made if it is not there. It must not hold other files.
-
-    Returns:
-        The names of the group and of its tasks.
+    Where the suite has rules of writing, they hold natural text.
     """
     if not suite.has_accuracy:
         raise SuiteError(f"{suite.name} has ratings of sentences, for which lm-eval has no kind of task")

@@ -15,9 +15,10 @@ from tseval.errors import plain
 from tseval.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.text import Text
@@ -63,7 +64,6 @@ class Series:
 
     Attributes:
         index: Which model; chooses colour and marker.
-        name: Text from outside; empty for a line that stands beside another of the same model.
         x: Places along the axis; words count from 1.
         y: Not a number where there is none, and the line breaks.
         low: Lower ends of intervals, or empty, as `high` is then.
@@ -92,7 +92,6 @@ class Axis:
         limits: Its ends; None for what the values need. An upper end alone is only the highest it may be.
         log_from: Where it begins to be logarithmic, 0 for all of it; None where it is linear.
         most: How many whole numbers stand at it at most; 0 for any numbers.
-        falling: Whether it runs from the highest value to the lowest.
         in_full: Whether the numbers of a logarithmic axis are no powers of ten.
     """
 
@@ -109,8 +108,6 @@ class Panel:
     """One set of axes.
 
     Attributes:
-        title: Text from outside, as `subtitle` is.
-        x: The axis of places; that of values is `y`.
         words: Of the places, or empty for numbers; text from outside.
         rings: Whether a ring marks where a line ends, for lines that do not run along time.
         family: Which models these are, or empty for all.
@@ -136,17 +133,13 @@ class Look:
         mark: Lines over few places, side by side with their intervals as strokes; lines with bands; groups of
             bars; dots on lines of words, from left to right; or a scatter.
         size: Width and height of a panel in inches; bars and dots take what their words need.
-        margin: What the figure has besides.
         shared: Axes that all panels have in common: "xy", "y" or "".
         edges: Axes whose labels stand only at the edge of the figure, likewise.
-        families: Whether many models are drawn in panels by family.
         legend: Where names stand: below the figure; below each panel; at the ends of lines; or nowhere.
             Where panels by family have no room for a legend, names stand at the ends in their first row.
         columns: Of the legend; 0 for as many as there is room for.
         keys: What the legend says besides: a style in matplotlib's terms, and what it means.
         gap: Least distance of two names at the ends of lines, as a share of the axis.
-        chance: Whether a line marks the accuracy of who guesses.
-        stroke: Width of lines, in points, as the size of markers is.
         clip: Whether lines are cut at the edge of the axes, as where a limit leaves values out.
     """
 
@@ -188,6 +181,15 @@ def share_panel(title: str, series: Sequence[Series], x_label: str, y_label: str
     """Give shares over whole numbers, from zero up to a little above the highest interval."""
     highest = max((value for one in series for value in one.high), default=0.0)
     return Panel(title, series, Axis(x_label, most=12), Axis(y_label, (0, HEADROOM * max(highest, 0.02))))
+
+
+def lines_of(rows: pd.DataFrame, x: str, y: str, models: Iterable[object] | None = None) -> list[Series]:
+    """Give a line with intervals for each model of some records, in the order of these or of all models."""
+    models = list(rows["model"].unique() if models is None else models)
+    return [
+        Series(models.index(name), str(name), *(own[of].tolist() for of in (x, y, "low", "high")))
+        for name, own in rows.groupby("model", sort=False)
+    ]
 
 
 def check_figure_names(paths: Sequence[Path], error: type[TsevalError]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -29,9 +29,10 @@ from tseval.report.document import (
 from tseval.report.table import is_low
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from tseval.analysis import Mean
+    from tseval.analysis.comparisons import RowsAndMeans
     from tseval.analysis.design import Estimate
     from tseval.report.columns import Column, Key
     from tseval.report.table import Table
@@ -77,10 +78,6 @@ def recorded(table: Table, place: int) -> pd.DataFrame:
     """List the rows of a column: counts, accuracy, how sure it is, ranks.
 
     A published model has no counts but `n_items`.
-
-    Args:
-        table: The table.
-        place: Which column.
     """
     column = table.columns[place]
     rows = column.rows.astype(object)
@@ -360,11 +357,7 @@ def _body(table: Table, cells_of: CellsOf) -> Iterator[Line]:
 
 
 def headed(lines: Iterable[tuple[Key, Line]]) -> Iterator[Line]:
-    """Put a section above the lines of a dependency, and a group above those of a phenomenon.
-
-    Args:
-        lines: The dependency and the phenomenon of each, and what else tells rows apart, and the line.
-    """
+    """Put a section above the lines of a dependency, and a group above those of a phenomenon."""
     section = group = None
     for (dependency, phenomenon, *_), line in lines:
         if dependency != section and dependency is not None:
@@ -376,27 +369,26 @@ def headed(lines: Iterable[tuple[Key, Line]]) -> Iterator[Line]:
 
 
 def rows_and_means(
-    rows: pd.DataFrame,
-    cells: Iterable[list[object]],
-    means: pd.DataFrame,
-    of_means: Iterable[list[object]],
+    found: RowsAndMeans[Any],
+    cells_of: Callable[[pd.DataFrame, Mapping[Any, pd.DataFrame]], list[list[object]]],
     heading: Line = MEAN_HEADING,
 ) -> list[Line]:
-    """Lay out rows under their headings, then the means over sets of them.
-
-    Args:
-        rows: `dependency`, `phenomenon`, `construction`, `contrast` and features of each row.
-        cells: The columns beside their labels.
-        means: `over` and `n_rows` of each set of rows.
-        of_means: The same columns for these.
-        heading: The section of the means.
-    """
-    keys = rows.itertuples(index=False, name=None)
-    lines = map(Line, zip(row_labels(rows), *cells, strict=True))
-    *parts, n_rows = means["n_rows"]
-    over = [*means["over"][: len(parts)], _all_rows(n_rows)]
-    body = headed(zip(keys, lines, strict=True))
+    """Lay out rows under their headings, then the means over sets of them, with the cells of each part."""
+    rows = found.rows.drop(columns=["accuracy", SPREAD], errors="ignore")
+    of_rows, of_means = (cells_of(*part) for part in found.parts)
+    lines = map(Line, zip(row_labels(rows), *of_rows, strict=True))
+    *parts, n_rows = found.means["n_rows"]
+    over = [*found.means["over"][: len(parts)], _all_rows(n_rows)]
+    body = headed(zip(rows.itertuples(index=False, name=None), lines, strict=True))
     return [*body, heading, *map(Line, zip(over, *of_means, strict=True))]
+
+
+def labelled(heads: pd.DataFrame, frame: pd.DataFrame, **labels: str | int) -> pd.DataFrame:
+    """Put before what is known of rows what these are, and before that some labels."""
+    rows = heads.join(frame).astype(object)
+    for place, (name, label) in enumerate(labels.items()):
+        rows.insert(place, name, label)
+    return rows
 
 
 def _all_rows(n_rows: int) -> str:

@@ -35,10 +35,6 @@ class RunSet:
     Attributes:
         verdicts: Name of each model, made distinct, to the verdicts chosen; row by row the same items, with
             the same lexical factors.
-        suite: Name of the suite.
-        signatures: Name of each model to its run's signature.
-        manifests: Name of each model to what its run says of itself.
-        notes: What a reader must know about the runs.
         undecided: Likewise, of each model that tied or could not decide everything.
         places: Name of each model to its run's directory, or to its name where it has none.
     """
@@ -55,13 +51,7 @@ class RunSet:
 def for_analysis(
     runs: Sequence[Run], where: Sequence[tuple[str, str]] = (), *, rated: bool = False
 ) -> RunSet:
-    """Choose the verdicts of runs that an analysis is about.
-
-    Args:
-        runs: Over one suite.
-        where: Which items, as `tseval.analysis.select` takes it.
-        rated: Whether the analysis is about ratings of sentences.
-    """
+    """Choose the verdicts of runs that an analysis is about."""
     columns = [description_of(run) for run in runs]
     refuse_unlike(columns)
     if other := [run for run in runs if run.rated != rated]:
@@ -131,11 +121,7 @@ def stacked(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def interval_note(rows: pd.DataFrame) -> str:
-    """Say what the intervals of an analysis know about words that items share.
-
-    Args:
-        rows: With `clusters` and `fixed`, as `Estimate` and `Difference` have them.
-    """
+    """Say what the intervals of an analysis know about words that items share."""
     found: dict[str, list[str]] = {}
     for name in ("clusters", "fixed"):
         found[name] = list(dict.fromkeys(factor for one in rows[name].dropna() for factor in one))
@@ -154,15 +140,7 @@ def interval_note(rows: pd.DataFrame) -> str:
 def tell(
     opened: RunSet, name: str, records: pd.DataFrame, grids: Sequence[Grid], notes: Sequence[str]
 ) -> Document:
-    """Make the document of an analysis.
-
-    Args:
-        opened: The runs; what a reader must know about them comes first of the notes.
-        name: `attractors`, `profile`, ...
-        records: One row per number, full precision; factors are mappings or tuples.
-        grids: What readers see.
-        notes: What a reader must know about the numbers.
-    """
+    """Make the document of an analysis; factors in its records are mappings or tuples."""
     notes = [*opened.notes, *opened.undecided, *notes]
     content = {"analysis": name, "rows": records, "notes": notes, "signatures": opened.signatures}
     return Document(grids, _flat(records), content, notes, list(opened.signatures.items()))

@@ -76,13 +76,7 @@ COMPARED = {
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """Three texts for a paper.
-
-    Attributes:
-        references: BibTeX.
-        methods: A paragraph in LaTeX.
-        table: A floating table in LaTeX, with caption and label.
-    """
+    """Three texts for a paper: BibTeX, a paragraph in LaTeX, a floating table with caption and label."""
 
     references: str
     methods: str
@@ -94,12 +88,7 @@ class Paper:
 
 
 def write_up(opened: RunSet, *, intervals: bool = False) -> Paper:
-    """Write what a paper says of runs over one suite.
-
-    Args:
-        opened: The runs.
-        intervals: Whether the table has them.
-    """
+    """Write what a paper says of runs over one suite."""
     found = seeds_table(opened, {name: [name] for name in opened.verdicts})
     (about,) = [note for note in found.notes if note.startswith("Intervals")]
     cited = _cited(list(opened.manifests.values()), "clustered" in about)

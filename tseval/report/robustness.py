@@ -19,7 +19,7 @@ from tseval.report.document import (
     format_share,
     format_worth,
 )
-from tseval.report.figures import Axis, Panel, Series
+from tseval.report.figures import Axis, Panel, lines_of
 from tseval.report.layout import headed, row_labels
 from tseval.report.opened import INTERVAL, stacked, tell
 
@@ -63,12 +63,7 @@ _NOTES = (
 
 
 def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Document:
-    """Tabulate what limits each row, and what single words do to it.
-
-    Args:
-        opened: Runs.
-        counts: How often each word, in lower case, occurs in a text, to be set against accuracies.
-    """
+    """Tabulate what limits each row, and what single words do to it; perhaps beside their frequencies."""
     found = {name: robustness(verdicts) for name, verdicts in opened.verdicts.items()}
     if all(one.entries.empty for one in found.values()):
         raise RunError(
@@ -76,7 +71,9 @@ def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Do
             "  Score again: grammars name their words; of data, name columns with --cluster COLUMN."
         )
     if counts is not None:
-        found = {name: _with_frequency(one, counts) for name, one in found.items()}
+        for name, one in found.items():
+            frequency = frequencies(one.entries["entry"], counts)
+            found[name] = replace(one, entries=one.entries.assign(frequency=frequency))
     factors = {name: by_factor(one.entries) for name, one in found.items()}
     grids, notes = [], list(_NOTES)
     for name, one in found.items():
@@ -95,11 +92,6 @@ def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Do
     return replace(told, content={**told.content, "limits": limits, "factors": stacked(factors)})
 
 
-def _with_frequency(found: Robustness, counts: Mapping[str, int]) -> Robustness:
-    frequency = frequencies(found.entries["entry"], counts)
-    return replace(found, entries=found.entries.assign(frequency=frequency))
-
-
 def _rows(title: str, found: Robustness) -> Grid:
     """Lay out the rows under their sections and phenomena, with what limits each."""
     keys = found.rows[[*ROW]].itertuples(index=False, name=None)
@@ -113,19 +105,15 @@ def _words(title: str, factors: pd.DataFrame) -> Grid:
     fields = _OF_A_FACTOR if factors["rho"].isna().all() else (*_OF_A_FACTOR, _FREQUENCY)
     columns = [field.values(factors) for field in fields]
     lines: list[Line] = []
-    labels = _full_labels(factors)
+    # With the phenomenon, under which a construction has but one meaning.
+    named = zip(factors["phenomenon"], row_labels(factors[list(ROW)]), strict=True)
+    labels = [f"{phenomenon}: {label}" for phenomenon, label in named]
     for place, (label, factor, *cells) in enumerate(zip(labels, factors["factor"], *columns, strict=True)):
         if place == 0 or label != labels[place - 1]:
             lines.append(Line((label,), "group"))
         fixed = "" if factors["n_entries"].iloc[place] >= FEWEST_LEVELS else " (fixed)"
         lines.append(Line((f"{factor}{fixed}", *cells)))
     return Grid((Field(title, align="left"), *fields), lines)
-
-
-def _full_labels(rows: pd.DataFrame) -> list[str]:
-    """Name every row with its phenomenon, under which a construction has but one meaning."""
-    labels = row_labels(rows[list(ROW)])
-    return [f"{phenomenon}: {label}" for phenomenon, label in zip(rows["phenomenon"], labels, strict=True)]
 
 
 def _limit(limit: str | None, part: float, n_entries: int | None) -> str:
@@ -176,9 +164,7 @@ def _panel(title: tuple[str, str], entries: pd.DataFrame, models: Sequence[str])
     if len(words) > MOST_DRAWN:
         title = (title[0], f"{title[1]}: the ends of {len(words)}")
         words = words[: MOST_DRAWN // 2] + words[-(MOST_DRAWN // 2) :]
-    series = []
-    for name, own in entries[entries["entry"].isin(words)].groupby("model", sort=False):
-        places = [1 + words.index(str(word)) for word in own["entry"]]
-        columns = (own[column].tolist() for column in ("accuracy", "low", "high"))
-        series.append(Series(models.index(str(name)), str(name), places, *columns))
+    drawn = entries[entries["entry"].isin(words)]
+    placed = drawn.assign(place=[1 + words.index(str(word)) for word in drawn["entry"]])
+    series = lines_of(placed, "place", "accuracy", models)
     return Panel(title[0], series, y=Axis("accuracy", (0, 1)), words=words, subtitle=title[1])

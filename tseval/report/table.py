@@ -52,12 +52,6 @@ def feature_means(
     """Average the rows that have one value of a feature, each row counting once, as all means do.
 
     A feature that has one value only is left out, as its mean is the mean over all rows.
-
-    Args:
-        rows: The table's rows, with the features; missing where the items lack one.
-        accuracy: One row per table row, one column per model, `Fraction` or None.
-        ranked: What models are ranked by, likewise.
-        by: The features. With several, the mean for a value of one is over all values of the others.
     """
     for name in by:
         values = rows[name].dropna().sort_values().unique()
@@ -214,19 +208,14 @@ class Table:
     """Models side by side, ready to print.
 
     Attributes:
-        columns: The models.
-        by: Features that the rows are broken down by.
         rows: `dependency`, `phenomenon`, `construction`, `contrast`, then the features, in table order.
         accuracy: What is printed: `Fraction` or None, one row per row, one column per heading.
             Beside a published board a run's accuracy is cut as the board's are.
         ranks: `Fraction` rank per row and heading, 1 is best, None for a model that lacks the row; only the
             rows that the table defines: those that every published board in it lists, or all.
         overall: Rank of every model by its mean over these rows, None where it lacks one.
-        ranking: The ranks that models may have, and how sure mean ranks are; None where that is not known.
         means: Mean accuracy and mean rank over sets of rows: dependencies, phenomena, values of features, and
             all rows last.
-        notes: What a reader must know, one sentence or two each.
-        humans: What people get right, for reading alone: it takes no part in ranks.
         unsplit: The same without a breakdown, for a table that has one.
     """
 
@@ -253,11 +242,8 @@ def build_table(
 ) -> Table:
     """Put runs and published boards side by side.
 
-    Args:
-        sources: Runs and boards, in the order of the columns; in place of a run its column,
-            where that is made already, in a table without a breakdown.
-        by: Feature or features to break the rows down by.
-        humans: What people get right, besides what boards know of that; of a table without a breakdown.
+    A column may stand for a run in a table without a breakdown; `humans` is what people get right, besides
+    what boards know of that, in such a table.
     """
     by = as_names(by)
     table = _infer(_compare(sources, by, humans))

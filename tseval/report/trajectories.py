@@ -16,20 +16,19 @@ from tseval.report.document import (
     Document,
     Field,
     Grid,
-    Line,
     format_count,
     format_interval,
     format_share,
 )
 from tseval.report.figures import SHARES, Axis, Panel, Series
-from tseval.report.layout import in_full, row_labels, rows_and_means
+from tseval.report.layout import in_full, labelled, row_labels, rows_and_means
 from tseval.report.opened import interval_note
 from tseval.runs import CLOCKS, progress_of, training_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from tseval.analysis.comparisons import Emergence, Trajectory
+    from tseval.analysis.comparisons import Emergence, RowsAndMeans
     from tseval.report.opened import RunSet
     from tseval.runs import Clock
     from tseval.runs.manifest import Manifest
@@ -49,20 +48,14 @@ class Training:
     """The runs of one training.
 
     Attributes:
-        name: Of the training, made distinct; text from outside.
         runs: Moment, ascending, to the name of a model among those opened.
-        along: What was measured at each.
         chance: The accuracy of who guesses; None where it is not known.
     """
 
     name: str
     runs: Mapping[int, str]
-    along: Trajectory
+    along: RowsAndMeans[int]
     chance: float | None
-
-    def parts(self) -> tuple[tuple[pd.DataFrame, Mapping[int, pd.DataFrame]], ...]:
-        """Give the two parts of a table: the rows, then the means, each with what was measured."""
-        return (self.along.rows, self.along.of_rows), (self.along.means, self.along.of_means)
 
     def emergences(self, measured: Mapping[int, pd.DataFrame]) -> list[Emergence | None]:
         """Say of each line when it rises above chance; nothing where chance is not known."""
@@ -79,11 +72,6 @@ def find_trainings(
     opened: RunSet, over: Clock = "step", by: Sequence[str] = ()
 ) -> tuple[list[Training], list[str]]:
     """Put runs in the order of the trainings that their models are checkpoints of.
-
-    Args:
-        opened: The runs.
-        over: What a training is measured in.
-        by: Features that rows are broken down by.
 
     Returns:
         The trainings, in the order of their first runs, and the runs of which no moment is known.
@@ -145,13 +133,7 @@ _SAID: dict[Clock, str] = {"step": "step", "tokens": "number of tokens", "epoch"
 
 
 def over_steps(opened: RunSet, trainings: Sequence[Training], over: Clock = "step") -> Document:
-    """Tabulate accuracy at each moment, a table for each training.
-
-    Args:
-        opened: The runs.
-        trainings: Of these runs.
-        over: What trainings are measured in.
-    """
+    """Tabulate accuracy at each moment, a table for each training."""
     grids = [_moments(training, opened.suite, over) for training in trainings]
     notes = [f"Columns: {over}. Intervals, and tests against chance, stand in csv and json."]
     return _document(opened, trainings, over, grids, notes)
@@ -192,10 +174,10 @@ def _moments(training: Training, suite: str, over: Clock) -> Grid:
     fields = [Field(f"{training.name} on {suite}", align="left")]
     fields += [Field(format_count(moment), ("accuracy",), format_share) for moment in training.runs]
 
-    def cells(measured: Mapping[int, pd.DataFrame]) -> list[list[object]]:
+    def cells(_: pd.DataFrame, measured: Mapping[int, pd.DataFrame]) -> list[list[object]]:
         return [field.values(frame) for field, frame in zip(fields[1:], measured.values(), strict=True)]
 
-    return Grid(fields, _laid_out(training, cells), f"{training.name} by {_SAID[over]}")
+    return Grid(fields, rows_and_means(training.along, cells), f"{training.name} by {_SAID[over]}")
 
 
 _RISE = (
@@ -212,11 +194,11 @@ def _rises(training: Training, suite: str, over: Clock) -> Grid:
     last = format_count(max(training.runs))
     fields = [Field(f"{training.name} on {suite}", align="left"), *_RISE]
 
-    def cells(measured: Mapping[int, pd.DataFrame]) -> list[list[object]]:
+    def cells(_: pd.DataFrame, measured: Mapping[int, pd.DataFrame]) -> list[list[object]]:
         frame = _of_rises(training, measured)
         return [field.values(frame) for field in _RISE]
 
-    return Grid(fields, _laid_out(training, cells), f"{training.name}, up to {over} {last}")
+    return Grid(fields, rows_and_means(training.along, cells), f"{training.name}, up to {over} {last}")
 
 
 def trajectory_panels(trainings: Sequence[Training], over: Clock) -> list[Panel]:
@@ -281,20 +263,12 @@ def _of_rises(training: Training, measured: Mapping[int, pd.DataFrame]) -> pd.Da
     return frame
 
 
-def _laid_out(
-    training: Training, cells_of: Callable[[Mapping[int, pd.DataFrame]], list[list[object]]]
-) -> list[Line]:
-    """Lay out rows under their headings, then means."""
-    (rows, of_rows), (means, of_means) = training.parts()
-    return rows_and_means(rows, cells_of(of_rows), means, cells_of(of_means))
-
-
 def _document(
     opened: RunSet, trainings: Sequence[Training], over: Clock, grids: Sequence[Grid], notes: Sequence[str]
 ) -> Document:
     records = _records(trainings, over)
     told = pd.concat(
-        [frame for one in trainings for _, measured in one.parts() for frame in measured.values()]
+        [frame for one in trainings for _, measured in one.along.parts for frame in measured.values()]
     )
     notes = [
         f"Accuracies are cut to {RUN_DECIMALS} decimals, not rounded.",
@@ -312,7 +286,11 @@ def _document(
         "analysis": "trajectory",
         "over": over,
         "rows": records,
-        "rises": _all_rises(trainings),
+        "rises": in_full(
+            labelled(heads, _of_rises(training, measured), training=training.name)
+            for training in trainings
+            for heads, measured in training.along.parts
+        ),
         "notes": notes,
         "signatures": dict(signatures),
     }
@@ -335,23 +313,11 @@ def _records(trainings: Sequence[Training], over: Clock) -> pd.DataFrame:
     """List what was measured at each moment of each training, rows first, then means."""
     frames = []
     for training in trainings:
-        for heads, measured in training.parts():
+        for heads, measured in training.along.parts:
             found = training.emergences(measured)
             for place, (moment, frame) in enumerate(measured.items()):
-                rows = heads.join(frame).astype(object)
-                rows.insert(0, "training", training.name)
-                rows.insert(1, over, moment)
+                rows = labelled(heads, frame, training=training.name, **{over: moment})
                 for name in ("p", "p_holm", "above"):
                     rows[name] = [None if one is None else getattr(one, name)[place] for one in found]
                 frames.append(rows)
-    return in_full(frames)
-
-
-def _all_rises(trainings: Sequence[Training]) -> pd.DataFrame:
-    frames = []
-    for training in trainings:
-        for heads, measured in training.parts():
-            rows = heads.join(_of_rises(training, measured)).astype(object)
-            rows.insert(0, "training", training.name)
-            frames.append(rows)
     return in_full(frames)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -162,16 +163,11 @@ def runs_below(folder: Path) -> tuple[list[Path], list[Path]]:
     unfinished: list[Path] = []
     if not (folder / NAME).exists():
         for path in sorted(file.parent for depth in ("*", "*/*") for file in folder.glob(f"{depth}/{NAME}")):
-            (unfinished if _is_unfinished(path) else complete).append(path)
+            found = complete
+            with suppress(RunError, LimitError):  # what cannot be read is told by whoever reads it
+                found = complete if isinstance(load_manifest(path), Manifest) else unfinished
+            found.append(path)
     return complete, unfinished
-
-
-def _is_unfinished(path: Path) -> bool:
-    """Tell a run that goes on or was interrupted; what cannot be read is told by whoever reads it."""
-    try:
-        return not isinstance(load_manifest(path), Manifest)
-    except (RunError, LimitError):
-        return False
 
 
 def find_interrupted(root: Path, key: RunKey) -> Path | None:
@@ -220,9 +216,7 @@ _NEEDED = {*ROW, "case", "item", "better_score", "worse_score", "correct", "tie"
 class CachedRun:
     """A run whose verdicts are read once; features, which are the suite's, are not kept.
 
-    Args:
-        run: What is read.
-        before: Another run; columns that are the same in both are kept once.
+    Columns that are the same as in the run before are kept once.
     """
 
     def __init__(self, run: Run, before: CachedRun | None) -> None:
@@ -278,7 +272,6 @@ def progress_of(card: ModelCard, over: Clock = "step") -> int | None:
     then its name, may say a step.
 
     Args:
-        card: Of the model, as in the manifest of a run.
         over: Optimiser steps (of tseval's own trainings: windows), tokens learnt from, or epochs.
     """
     known = card.details.get(over)

@@ -66,11 +66,7 @@ def to_parquet(table: pa.Table) -> bytes:
 
 
 def read_sentences(content: bytes) -> pa.Table:
-    """Read scored sentences.
-
-    Raises:
-        ContentError: The bytes are something else.
-    """
+    """Read scored sentences."""
     return read_parquet(content, SENTENCES | SOMETIMES, needed=SENTENCES)
 
 
@@ -80,11 +76,7 @@ def part_bytes(part: Part) -> bytes:
 
 
 def read_part(content: bytes) -> Part:
-    """Read a saved part as it was scored, so that a resumed run writes the very bytes of an undisturbed one.
-
-    Raises:
-        ContentError: The bytes are something else.
-    """
+    """Read a saved part as it was scored: a resumed run writes the very bytes of an undisturbed one."""
     table = read_sentences(content)
     noted = (table.schema.metadata or {}).get(CONTEXTS, b"")
     return Part(table.cast(_as_scored(table.schema)), int(noted) if noted.isdigit() else 0)
@@ -104,12 +96,7 @@ def digest(content: bytes) -> str:
 
 
 def read_intact(path: Path, files: Mapping[str, str], name: str) -> bytes:
-    """Read one file of a complete run and hold it to the digest in the manifest.
-
-    Raises:
-        RunError: The file is missing, damaged or edited.
-        LimitError: It is too large.
-    """
+    """Read one file of a complete run and hold it to the digest in the manifest."""
     try:
         content = read_bytes(path / name)
     except OSError as error:
@@ -208,16 +195,7 @@ def safe_name(name: str) -> str:
 
 
 def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
-    """Create the directory of a run, or take up one that was interrupted.
-
-    A complete run is only read: its files are checked, and neither a lock nor a right to write is needed.
-    What a killed process left behind is cleared away.
-
-    Args:
-        path: The directory; its parents are created too.
-        key: What identifies the run.
-        resume: Go on with a run of the same key. Without a directory there, start anew.
-    """
+    """Create the directory of a run, or take up one that was interrupted."""
     path = Path(path)
     with _said_once(path):
         if path.exists() and not path.is_dir():
@@ -334,8 +312,6 @@ class RunWriter:
     """A run being written; holds the lock on its directory until it is finished or closed.
 
     Attributes:
-        path: The directory.
-        key: What identifies the run.
         complete: Whether the directory already held the whole run: nothing is left to score.
     """
 
@@ -380,14 +356,7 @@ class RunWriter:
     def finish(
         self, manifest: Manifest, scored: pa.Table, verdicts: pa.Table, tables: Mapping[str, str]
     ) -> None:
-        """Write the results, the manifest last, and remove the parts.
-
-        Args:
-            manifest: What the run says of itself, but for its files.
-            scored: All scored sentences.
-            verdicts: One row per item and contrast.
-            tables: File name to text: `table.md`, `table.csv`.
-        """
+        """Write the results, the manifest last, and remove the parts; tables are texts by file name."""
         contents = {"sentences.parquet": to_parquet(scored), "verdicts.parquet": to_parquet(verdicts)}
         contents |= {name: to_utf8(text) for name, text in tables.items()}
         for name, content in contents.items():

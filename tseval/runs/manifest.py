@@ -1,8 +1,7 @@
 """What a run says of itself: its key, its manifest, the file that holds it and what seals it.
 
-The seal of a manifest: digests of what it says, so that an edit is found and named.
-
-Anyone can compute it: it shows that a manifest is as it was written, not who wrote it.
+Anyone can compute the seal, digests of what a manifest says: it shows that this is as it was written, not who
+wrote it.
 """
 
 from __future__ import annotations
@@ -20,19 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import RunError, counted, one_line
-from tseval.formats import (
-    ContentError,
-    Json,
-    checked,
-    read_json,
-)
+from tseval.formats import ContentError, Json, checked, read_json
 from tseval.scoring.protocol import ModelCard  # noqa: TC001 - manifests are read into it
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tseval.formats import Json
     from tseval.items import Suite
     from tseval.scoring.engine import Scored
 
@@ -48,14 +41,8 @@ class RunKey:
     The names of suite and model are for readers; the digests decide.
 
     Attributes:
-        suite: Name of the suite.
-        suite_digest: SHA-256 of the suite.
-        model: Name of the model.
-        fingerprint: SHA-256 of the model's weights and vocabulary.
         score: What sentences are compared by (`tseval.questions`).
-        terminator: Token appended to every sentence, or None.
         items: `all`, or how items were selected: `limit=100`.
-        tseval: Version of tseval.
         protocol: The adapter's presentation of sentences: start symbol, unknown words, dtype, ...
         exclude: Which list of items was left out, `known-errors` or the digest of another one; or None.
     """
@@ -113,15 +100,13 @@ class RunKey:
     def parts(self) -> dict[str, Json]:
         """Give what decides, by name, the protocol's parts among them."""
         decisive = {part.name for part in fields(self) if part.compare} - {"protocol"}
-        return {name: value for name, value in self.to_mapping().items() if name in decisive} | dict(
-            self.protocol
-        )
+        own = {name: value for name, value in self.to_mapping().items() if name in decisive}
+        return own | dict(self.protocol)
 
     def to_mapping(self) -> dict[str, Json]:
         """Give the key as it stands in a manifest."""
-        own = {part.name: getattr(self, part.name) for part in fields(self)} | {
-            "protocol": dict(self.protocol)
-        }
+        own = {part.name: getattr(self, part.name) for part in fields(self)}
+        own |= {"protocol": dict(self.protocol)}
         if (
             self.exclude is None
         ):  # keys of runs that left nothing out are what they were before there was this
@@ -144,12 +129,7 @@ DIGITS = 16  # of each field's digest: enough to name an edit
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """Digests over canonical JSON: sorted keys, no spaces, ASCII.
-
-    Attributes:
-        manifest: SHA-256 of everything but the seal.
-        fields: The start of the SHA-256 of each field, by name.
-    """
+    """Digests over canonical JSON: sorted keys, no spaces, ASCII; of all but the seal, and of each field."""
 
     manifest: str
     fields: Mapping[str, str]
@@ -205,14 +185,7 @@ class SuiteFacts:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """Seconds by the clock that a run took, by its parts; of a resumed one, since it was resumed.
-
-    Attributes:
-        scoring_seconds: Of the sentences.
-        verdict_seconds: Of all that is asked.
-        planning_seconds: What is to be scored, and whether it can be.
-        table_seconds: The table, with its intervals.
-    """
+    """Seconds by the clock that a run took, by its parts; of a resumed one, since it was resumed."""
 
     scoring_seconds: float
     verdict_seconds: float
@@ -241,15 +214,8 @@ class Manifest:
     """What a run says of itself: `manifest.json`, whose every field `docs/run-directory.md` explains.
 
     Attributes:
-        signature: The key on one line.
-        key: What identifies the run.
-        suite: What was scored.
-        model: With what.
         device: Where.
         timings: How long it took.
-        counts: How much it was, and what came of it.
-        warnings: What a reader should know.
-        versions: Of the software that made it.
         files: Each data file to the SHA-256 of its bytes; none for a run that stands in no directory.
         seal: Digests of all of this; None where there was none yet, as in runs of before it existed.
     """
@@ -292,12 +258,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedManifest:
-    """What the manifest of an unfinished run says.
-
-    Attributes:
-        key: What identifies the run.
-        seal: Digests of all that it says, as it was read; None where there was none yet.
-    """
+    """What the manifest of an unfinished run says."""
 
     key: RunKey
     seal: Seal | None = None

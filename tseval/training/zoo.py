@@ -17,7 +17,7 @@ from tseval.boards import (
     BOARD_FILES_FORMAT,
     Definition,
 )
-from tseval.boards.accuracies import accuracies
+from tseval.boards.folder import accuracies
 from tseval.boards.sources import open_runs
 from tseval.errors import LimitError, RunError, TrainingError, suggest
 from tseval.files import (

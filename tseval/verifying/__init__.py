@@ -4,37 +4,33 @@ from __future__ import annotations
 
 import secrets
 from abc import ABC, abstractmethod
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tseval.errors import counted, shortened
-from tseval.verifying.claim import VERIFY_LEVELS, Check, CheckFailed, Verification, VerifyLevel, claim_of_run
-from tseval.verifying.levels import check_plausible, knows_factors, recompute
+from tseval.verifying.levels import (
+    VERIFY_LEVELS,
+    Check,
+    CheckFailed,
+    Verification,
+    VerifyLevel,
+    check_plausible,
+    claim_of_run,
+    knows_factors,
+    recompute,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tseval.scoring.protocol import Model
-    from tseval.verifying.claim import Claim
-    from tseval.verifying.levels import Recomputed
-
-
-def new_draw() -> str:
-    """Draw what decides which sentences a model is asked about: nobody knows it before."""
-    return secrets.token_hex(8)
+    from tseval.verifying.levels import Claim, Recomputed
 
 
 class Ladder(ABC):
     """What is verified, of which each level uses what the one before found.
 
-    Args:
-        path: Where it is.
-
-    Attributes:
-        what: What it claims to be, once that is read.
-        claim: What it claims, after `whole`.
-        again: The same computed again, after `recomputed`.
+    `whole` says what it claims to be, and gives the claim; `recomputed` gives the same computed again.
     """
 
     claim: Claim
@@ -58,22 +54,18 @@ class Ladder(ABC):
         draw: str | None,
         progress: Callable[[int, int], None] | None,
     ) -> Verification:
-        """Check level by level.
-
-        Args:
-            model: To be asked again; None asks none, so that `plausible` is the highest level.
-            share: Of the sentences that the model is asked about; 1 for all.
-            draw: What decides which, as a report names it; None draws anew.
-            progress: Called with the numbers of sentences done and of all, while the model is asked.
-        """
+        """Check level by level, as for `verify_run`."""
         steps: list[tuple[VerifyLevel, Callable[[], str]]] = [
             ("whole", self.whole),
             ("recomputed", self.recomputed),
             ("plausible", lambda: check_plausible(self.claim, self.again)),
         ]
         if model is not None:
-            asked = partial(self._asked, model, share, draw or new_draw(), progress)
-            steps.append(("rerun" if share >= 1 else "rescored", asked))
+            from tseval.verifying.rescore import rescore  # noqa: PLC0415 - only where a model is asked again
+
+            draw = draw or secrets.token_hex(8)  # nobody knows it before
+            level: VerifyLevel = "rerun" if share >= 1 else "rescored"
+            steps.append((level, lambda: rescore(self.claim, self.again, model, share, draw, progress)))
         checks: list[Check] = []
         for level, step in steps:
             try:
@@ -82,13 +74,6 @@ class Ladder(ABC):
                 checks.append(Check(level, False, shortened(str(wrong))))
                 break
         return Verification(str(self.path), shortened(self.what), tuple(checks))
-
-    def _asked(
-        self, model: Model, share: float, draw: str, progress: Callable[[int, int], None] | None
-    ) -> str:
-        from tseval.verifying.rescore import rescore  # noqa: PLC0415 - only where a model is asked again
-
-        return rescore(self.claim, self.again, model, share, draw, progress)
 
 
 def verify_run(
@@ -103,7 +88,6 @@ def verify_run(
     """Verify a run.
 
     Args:
-        path: Its directory.
         suite: Where its suite is; None for the name that it states.
         model: To be asked again; None asks none, so that the level `plausible` is the highest.
         share: Of the sentences that the model is asked about; 1 for all.

@@ -1,4 +1,4 @@
-"""Levels of verification: recomputed from evidence, plausible for any model."""
+"""What is claimed, and levels of verification: recomputed from evidence, plausible for any model."""
 
 from __future__ import annotations
 
@@ -6,38 +6,170 @@ import re
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import EvidenceError, ModelError, SuiteError, first_line
-from tseval.evidence import flat_column, scored_again, split_words, whole_column
+from tseval.errors import EvidenceError, LimitError, ModelError, RunError, SuiteError, first_line, one_line
+from tseval.evidence import Evidence, flat_column, gather, scored_again, split_words, whole_column
 from tseval.items import ENTRY, cluster_by, suite_digest
+from tseval.questions import SCORES
 from tseval.questions.scored import split_measure
 from tseval.report import document_of, render
-from tseval.runs import Run
+from tseval.runs import Run, read_run
+from tseval.runs.directory import RUN_FILES, read_intact
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import SELECTED
 from tseval.suites import afresh, load_suite
 from tseval.suites.data.entries import KNOWN_ERRORS
 from tseval.suites.grammar.expand import choose_rows
 from tseval.verdicts import judge, n_too_long, questions_in, sentences_of
-from tseval.verifying.claim import CheckFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from tseval.evidence import Words
+    from tseval.formats import Json
     from tseval.items import Case, Suite
+    from tseval.questions import Score
     from tseval.questions.pairs import Asked
+    from tseval.runs import Manifest, RunKey
     from tseval.runs.manifest import SuiteFacts
-    from tseval.verifying.claim import Claim
 
     _Rows = NDArray[np.int64]
+
+
+# whole       every file is the one that the manifest describes, and the manifest agrees with itself
+# recomputed  the suite, expanded again, and the evidence give these verdicts and these tables
+# plausible   no log-probability is above 0, and what may follow a prefix has no more than all probability
+# rescored    the model gives the same log-probabilities for a share of the sentences that nobody could choose
+# rerun       it does so for all of them
+VerifyLevel = Literal["whole", "recomputed", "plausible", "rescored", "rerun"]
+VERIFY_LEVELS: tuple[VerifyLevel, ...] = get_args(VerifyLevel)
+
+
+class CheckFailed(Exception):  # noqa: N818 - not an error of ours: what a check is there to find
+    """Something that is not as it is claimed to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One level that was checked: whether it holds, and what was seen, in a line."""
+
+    level: VerifyLevel
+    ok: bool
+    found: str
+
+    def __repr__(self) -> str:
+        return one_line(self, self.level, "holds" if self.ok else "wrong")
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a verification found of a run or entry; it ends with the first level that is wrong."""
+
+    name: str
+    what: str
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return all(check.ok for check in self.checks)
+
+    @property
+    def level(self) -> VerifyLevel | None:
+        """The last level that holds; None where the first is wrong."""
+        return next((check.level for check in reversed(self.checks) if check.ok), None)
+
+    def to_mapping(self) -> dict[str, Json]:
+        """Give the report as plain data."""
+        checks: list[Json] = [{"level": c.level, "ok": c.ok, "found": c.found} for c in self.checks]
+        return {"name": self.name, "what": self.what, "ok": self.ok, "level": self.level, "checks": checks}
+
+    def __repr__(self) -> str:
+        return one_line(self, self.name, f"verified: {self.level}" if self.ok else "wrong")
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {self.what}"]
+        lines += [f"  {c.level:<11} {'' if c.ok else 'WRONG: '}{c.found}" for c in self.checks]
+        return "\n".join(lines)
+
+
+_TABLES = ("table.md", "table.csv")
+# How far two computations of one number may differ, in nats: by their last bits alone.
+LAST_BITS = {"float64": 1e-4, "float32": 1e-4, "float16": 0.03, "bfloat16": 0.25}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Numbers, with all that they should follow from, and the sentences that these are said to belong to."""
+
+    name: str
+    manifest: Manifest
+    evidence: Evidence
+    scored: pa.Table
+    verdicts: pa.Table
+    tables: Mapping[str, str]
+
+    @property
+    def key(self) -> RunKey:
+        """What identifies the run."""
+        return self.manifest.key
+
+    @property
+    def sentences(self) -> pa.StringArray:
+        """The sentences that were scored."""
+        return whole_column(self.scored, "sentence")
+
+    @property
+    def score(self) -> Score:
+        """What sentences are compared by."""
+        return cast("Score", self.key.score)
+
+    @property
+    def last_bits(self) -> float:
+        """How far two computations of one number may differ, in nats."""
+        return LAST_BITS.get(str(self.key.protocol.get("dtype")), LAST_BITS["float32"])
+
+
+def claim_of_run(path: Path) -> Claim:
+    """Read all that a run claims: every file, held to its digest, and the manifest to its seal."""
+    if not path.is_dir() or not any(path.iterdir()):
+        raise RunError(f"there is no run at {str(path)!r}.\n  Name the directory of a run.")
+    try:
+        run = read_run(path)
+        files = run.manifest.files
+        hold_files(files, RUN_FILES)
+        contents = {name: read_intact(path, files, name) for name in files}
+        scored, verdicts = run.load_sentences(), run.load_verdicts()
+        tables = {name: contents[name].decode() for name in _TABLES if name in files}
+        evidence = gather(scored, run.manifest.suite.digest)
+        check_known_score(run.manifest)
+    except (RunError, LimitError, EvidenceError, UnicodeDecodeError) as error:
+        raise CheckFailed(str(error).partition("\n")[0]) from None
+    return Claim(run.name, run.manifest, evidence, scored, verdicts, tables)
+
+
+def hold_files(files: Iterable[str], names: Iterable[str]) -> None:
+    """Refuse a manifest that leaves a data file out, which could then say anything, or names another."""
+    listed, known = set(files), set(names)
+    if missing := sorted(known - listed):
+        raise CheckFailed(f"{MANIFEST} does not list {missing[0]}")
+    if strangers := sorted(listed - known):
+        raise CheckFailed(f"{MANIFEST} lists {strangers[0]!r}, which is no file of it")
+
+
+def check_known_score(manifest: Manifest) -> None:
+    """Refuse what compares nothing."""
+    if split_measure(manifest.key.score)[0] not in SCORES:
+        raise CheckFailed(f"{MANIFEST}: key.score is {manifest.key.score!r}, which is no score")
+
 
 _NUMBERS = ("logprob", "pieces", "right", "wrong")
 
@@ -47,13 +179,7 @@ _DRAW = re.compile(r"([0-9]{1,18}) of each case, seed (-?[0-9]{1,30})")
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """A claim, computed again.
-
-    Attributes:
-        suite: Expanded from its grammar or data, never from a cache.
-        scored: Its sentences with the evidence.
-        verdicts: What follows.
-    """
+    """A claim, computed again; its suite is expanded from its grammar or data, never from a cache."""
 
     suite: Suite
     scored: pa.Table
@@ -63,9 +189,7 @@ class Recomputed:
 def recompute(claim: Claim, spec: str | None) -> Recomputed:
     """Expand the suite, judge the evidence, and compare everything that is claimed.
 
-    Args:
-        claim: What is to follow.
-        spec: Where the suite is; None for the name that the claim states.
+    The suite is at `spec`, or has the name that the claim states.
     """
     if by := split_measure(claim.key.score)[1]:
         raise SuiteError(
@@ -79,7 +203,11 @@ def recompute(claim: Claim, spec: str | None) -> Recomputed:
             f"but the claim is of {claim.key.suite_digest[:8]}"
         )
     hold_sizes(claim.manifest.suite, suite)
-    sentences, too_long = _scored_ones(claim, sentences_of(suite))
+    sentences = sentences_of(suite)
+    too_long = sentences[:0]
+    if claim.manifest.counts.too_long:  # which only a model can confirm
+        read = pc.is_in(sentences, value_set=claim.sentences)
+        sentences, too_long = sentences.filter(read), sentences.filter(pc.invert(read))
     if not sentences.equals(claim.sentences):
         raise CheckFailed(
             f"its sentences are not those of the suite: {_first_other(claim.sentences, sentences)}"
@@ -97,11 +225,11 @@ def recompute(claim: Claim, spec: str | None) -> Recomputed:
             f"{left_out:,} contrasts have a sentence that was not scored, but too_long says {stated:,}"
         )
     compare_verdicts(claim.verdicts, verdicts)
-    again = Recomputed(suite, scored, verdicts)
+    run = Run(claim.name, claim.manifest, lambda: scored, lambda: verdicts)
     for name, text in claim.tables.items():
-        if _table_again(claim, again, name) != text:
+        if render(document_of([run]), "csv" if name.endswith("csv") else "md") != text:
             raise CheckFailed(_other_table(claim, name))
-    return again
+    return Recomputed(suite, scored, verdicts)
 
 
 def hold_sizes(stated: SuiteFacts, suite: Suite) -> None:
@@ -119,59 +247,43 @@ def verdicts_of(judged: Callable[[], pa.Table]) -> pa.Table:
         raise CheckFailed(str(error).partition("\n")[0]) from None
 
 
-def _scored_ones(claim: Claim, sentences: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
-    """Part the sentences of a suite from those said to be too long, which only a model can confirm."""
-    if not claim.manifest.counts.too_long:
-        return sentences, sentences[:0]
-    scored = pc.is_in(sentences, value_set=claim.sentences)
-    return sentences.filter(scored), sentences.filter(pc.invert(scored))
-
-
 def _suite_again(claim: Claim, spec: str | None) -> Suite:
     """Load the suite without a cache; of a part, the items that the verdicts name.
 
     A claim names its suite. It does not say where on this machine one is: only whoever verifies does.
     """
+    name, facts = claim.key.suite, claim.manifest.suite
     try:
+        if not spec and (set(name) & {"/", "\\", "\0"} or name in {"", ".", ".."}):
+            raise SuiteError(f"{name!r} is the path of a suite, not its name.")
         with afresh():
             suite = load_suite(
-                spec or refuse_path(claim.key.suite),
-                seed=claim.manifest.suite.seed or 0,
-                columns=claim.manifest.suite.columns,
-                exclude=_left_out(claim),
+                spec or claim.key.suite,
+                seed=facts.seed or 0,
+                columns=facts.columns,
+                # What it lists, unless that is what is known to everyone.
+                exclude=facts.exclude if facts.exclude in {None, KNOWN_ERRORS} else facts.excluded or (),
             )
     except SuiteError as error:
         raise SuiteError(
             f"{first_line(error)}\n  Say where the suite of {claim.name} is, as for tseval run: --suite"
         ) from None
-    facts = claim.manifest.suite
     if (suite.exclude, suite.excluded) != (facts.exclude, facts.excluded):
         raise CheckFailed(f"{MANIFEST}: suite.excluded is not the list {facts.exclude!r}")
-    if (seed := claim.manifest.suite.seed) is not None and suite.seed is None:
-        raise CheckFailed(f"{MANIFEST}: suite.seed is {seed}, but no seed chooses sentences of {suite.name}")
-    if claim.manifest.suite.complete:
+    if facts.seed is not None and suite.seed is None:
+        raise CheckFailed(
+            f"{MANIFEST}: suite.seed is {facts.seed}, but no seed chooses sentences of {suite.name}"
+        )
+    if facts.complete:
         return suite
     if not SELECTED.fullmatch(claim.key.items):
         raise CheckFailed(
             f"{MANIFEST}: key.items is {claim.key.items!r}, which says of no items how many they are"
         )
     cases = tuple(_chosen(suite, claim))
-    if claim.manifest.suite.sample is not None:
-        _refuse_other_draw(suite, cases, claim.manifest.suite.sample)
+    if facts.sample is not None:
+        _refuse_other_draw(suite, cases, facts.sample)
     return replace(suite, cases=cases, digest=suite_digest(suite.terminator, cases), complete=False)
-
-
-def _left_out(claim: Claim) -> str | tuple[tuple[str, str], ...] | None:
-    """Give what a claim left out: what it lists, unless that is what is known to everyone."""
-    facts = claim.manifest.suite
-    return facts.exclude if facts.exclude in {None, KNOWN_ERRORS} else facts.excluded or ()
-
-
-def refuse_path(name: str) -> str:
-    """Give the name of a suite, if it is no path."""
-    if set(name) & {"/", "\\", "\0"} or name in {"", ".", ".."}:
-        raise SuiteError(f"{name!r} is the path of a suite, not its name.")
-    return name
 
 
 def _with_factors(suite: Suite, claim: Claim) -> Suite:
@@ -275,12 +387,6 @@ def _unfolded(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if isinstance(kind, pa.DictionaryType) else kind
 
 
-def _table_again(claim: Claim, again: Recomputed, name: str) -> str:
-    """Print the table of verdicts that were computed again, under the run's own name and signature."""
-    run = Run(claim.name, claim.manifest, lambda: again.scored, lambda: again.verdicts)
-    return render(document_of([run]), "csv" if name.endswith("csv") else "md")
-
-
 def _other_table(claim: Claim, name: str) -> str:
     """Say that a table does not follow, and, where another tseval is said to have written it, that."""
     wrote, here = claim.manifest.versions.get("tseval"), version("tseval")
@@ -333,10 +439,7 @@ def check_plausible(claim: Claim, again: Recomputed) -> str:
 
 
 def _check_first_tokens(claim: Claim, scored: pa.Table, words: Words) -> None:
-    """Hold the first tokens that have no number to the protocol, and to first words: pieces end with a word.
-
-    Those of two sentences that differ make an item undecidable.
-    """
+    """Hold first tokens that have no number to the protocol, and to first words: pieces end with a word."""
     unscored = claim.key.protocol.get("first_token") == "unscored"
     if unscored != ("unscored" in scored.column_names):
         raise CheckFailed(
@@ -362,14 +465,9 @@ def _check_looks(words: Words, looks: pa.DictionaryArray) -> None:  # type: igno
     expected = _of_first(word, look)
     if (other := expected != look).any():
         at = int(other.argmax())
-        name, one, two = (
-            texts.dictionary[word[at]],
-            looks.dictionary[expected[at]],
-            looks.dictionary[look[at]],
-        )
-        raise CheckFailed(
-            f"the model sees {name.as_py()!r} as {one.as_py()!r} here, as {two.as_py()!r} there"
-        )
+        name = texts.dictionary[word[at]].as_py()
+        one, two = (looks.dictionary[place].as_py() for place in (expected[at], look[at]))
+        raise CheckFailed(f"the model sees {name!r} as {one!r} here, as {two!r} there")
 
 
 def _of_first(key: _Rows, values: _Rows) -> _Rows:
@@ -385,10 +483,7 @@ def _check_prefixes(
     words: Words,
     looks: pa.DictionaryArray,  # type: ignore[type-arg]
 ) -> float:
-    """Compare the numbers of each prefix, and sum those of what may follow it; give the largest sum.
-
-    What looks alike to the model is one prefix.
-    """
+    """Compare the numbers of each prefix, and sum those of what may follow it; give the largest sum."""
     scored = again.scored
     look = looks.indices.to_numpy().astype(np.int64)
     last = words.starts + words.lengths - 1

@@ -15,7 +15,7 @@ from tseval.questions.pairs import Asked
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.scoring.engine import score_all
 from tseval.verdicts import judge
-from tseval.verifying.claim import CheckFailed
+from tseval.verifying.levels import CheckFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tseval.scoring.protocol import Model, ModelCard
-    from tseval.verifying.claim import Claim
-    from tseval.verifying.levels import Recomputed
+    from tseval.verifying.levels import Claim, Recomputed
 
     _Rows = NDArray[np.int64]
 
@@ -84,7 +83,11 @@ def rescore(
     numbers = [name for name in _NUMBERS if name in scored.column_names]
     if stranger := [name for name in _NUMBERS if name in claimed.column_names and name not in numbers]:
         raise CheckFailed(f"the sentences have a column {stranger[0]!r} that this model does not give")
-    allowed, why = _allowed(claim, model)
+    allowed, why = claim.last_bits, ""
+    if (noise := getattr(model, "noise", None)) is not None:
+        # Each of two computations may be as far from the plain forward pass as any token was, when measured.
+        most = float(noise.max())
+        allowed, why = allowed + 2 * most, f": when it was opened, its noise was up to {most:.2g}"
     worst = max(_largest_difference(name, claimed, scored, allowed) for name in numbers)
     here = np.arange(len(plan.sentences))
     here[rows] = len(here) + np.arange(len(rows))
@@ -96,17 +99,6 @@ def rescore(
         f"(at most {allowed:.2g}{why}); {flips}"
     )
     return said if share >= 1 else f"{said}; drawn by {draw}"
-
-
-def _allowed(claim: Claim, model: Model) -> tuple[float, str]:
-    """Say how far a number may differ, and why: as the model differs from itself, where that was measured.
-
-    Each of two computations may be as far from the plain forward pass as any token was then.
-    """
-    if (noise := getattr(model, "noise", None)) is None:
-        return claim.last_bits, ""
-    most = float(noise.max())
-    return claim.last_bits + 2 * most, f": when it was opened, its noise was up to {most:.2g}"
 
 
 def _compare_cards(stated: ModelCard, found: ModelCard) -> None:
@@ -146,11 +138,8 @@ def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:
             f"the model sees {scored['sentence'][row].as_py()!r} as {scored['seen'][row].as_py()!r}, "
             f"not as {claimed['seen'][row].as_py()!r}"
         )
-    unknown, stated = (
-        scored["n_unknown"],
-        claimed["n_unknown"] if "n_unknown" in claimed.column_names else None,
-    )
-    if stated is not None and stated != unknown:  # entries do not hold it
+    # Entries do not hold it.
+    if "n_unknown" in claimed.column_names and claimed["n_unknown"] != scored["n_unknown"]:
         raise CheckFailed("n_unknown is not the number of words that the model does not know")
     first, said = (
         table["unscored"] if "unscored" in table.column_names else None for table in (scored, claimed)
