@@ -280,8 +280,9 @@ class Bfloat16Products:
 
 
 # How noisy numbers may be whose products have few digits: by the median, two percentiles and the largest of
-# their differences. In float32 the order of sums alone makes these, in nats a token, of 30 layers.
-LEVELS, ROUNDING = (0.5, 0.9, 0.99, 1.0), (1e-4, 1e-4, 1e-3, 1e-3)
+# their differences. In float32 the order of sums alone makes these, in nats a token, of 30 layers: one token
+# in some hundred is ill-conditioned (SmolLM2: .0006 nats off float64 in its own pass, .005 in ours).
+LEVELS, ROUNDING = (0.5, 0.9, 0.99, 1.0), (1e-4, 1e-4, 1e-3, 1e-2)
 # Two honest ways to compute differ by up to so many times what two others do, the few largest by a step of
 # the type more. The median is not `MORE` nats above: where positions are off by one it is, at noise of .02.
 # The largest of three times as many has a longer tail: Gemma 3's in bfloat16 is 6.2 times its own.

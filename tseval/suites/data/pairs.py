@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from tseval.errors import SuiteError
 from tseval.formats import bare_name, is_count, read_jsonl, read_lines
+from tseval.items import ENTRY
 from tseval.questions.pairs import ENDING
 from tseval.suites.data.entries import (
     AGREEMENT,
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from tseval.suites.data.roles import DataRecord, Header
 
 
+# Pairs of treebanks as written, and as tokens, which a model of words reads (`--columns`).
+IN_BOTH_FORMS = ("good", "bad", "good_tokens", "bad_tokens")
 # Each label to the column of what stands before its text, if there is one, and to that of the text.
 Parts = dict[str, tuple[str | None, str]]
 _COMPS = {
@@ -55,23 +58,27 @@ class Roles:
 
     parts: Parts  # the columns of both sentences
     rows: Mapping[str, str]  # each of `ROW_NAMES` that there is to its column
-    item: str | None  # the column of what pairs share
+    entries: Mapping[str, str]  # what pairs share to its column: `item`, and columns that end in `.entry`
     features: Mapping[str, str]  # feature to column, in the order of the table
 
     @property
     def texts(self) -> set[str]:
         """The columns that stay texts."""
         used = {*self.rows.values(), *(name for part in self.parts.values() for name in part if name)}
-        return used | ({self.item} if self.item else set())
+        return used | {*self.entries.values()}
 
 
 def find_roles(columns: Header, first: DataRecord) -> Roles | None:
     """Say what the columns of a table of pairs are, its first record being this; None if it holds none."""
     if (parts := _parts(columns, first)) is None:
         return None
-    item = columns.given.get("item") or ("item" if "item" in columns.names else None)
-    used = filter(None, [item, *(name for part in parts.values() for name in part)])
-    return Roles(parts, columns.rows(), item, columns.features(used))
+    entries = {name.removesuffix(ENTRY): name for name in columns.names if name.endswith(ENTRY)}
+    if "item" in columns.given or "item" in columns.names:
+        entries["item"] = columns.given.get("item", "item")
+    texts = [name for part in parts.values() for name in part if name]
+    if {*texts} & {*IN_BOTH_FORMS}:  # the other form is no feature
+        texts += [name for name in IN_BOTH_FORMS if name in columns.names]
+    return Roles(parts, columns.rows(), entries, columns.features([*entries.values(), *texts]))
 
 
 def _parts(columns: Header, first: DataRecord) -> Parts | None:
@@ -130,7 +137,7 @@ def pair_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
     split = split_rows(rows, named)
     for (place, record, roles), row, *both in zip(records, split, good, bad, strict=True):
         features = features_of(place, record, roles.features)
-        entries = {} if roles.item is None else {"item": text_in(value_of(record, roles.item))}
+        entries = {one: text_in(value_of(record, column)) for one, column in roles.entries.items()}
         item = DataItem(place, row, dict(zip(PAIR_LABELS, both, strict=True)), features, entries)
         befores = {label: before for label, (before, _) in roles.parts.items() if before}
         continuations = {
