@@ -80,18 +80,14 @@ def read_linzen_table(
     """
     with open_lines(path) as lines:
         rows = csv.DictReader(lines, delimiter="\t")
-        while (row := _next_row(path, rows)) is not None:
-            yield _linzen_example(f"{path}:{rows.line_num}", row, (source, shares), left_out)
-
-
-def _next_row(path: Path, rows: csv.DictReader[str]) -> Mapping[str, str] | None:
-    try:
-        row = next(rows, None)
-    except csv.Error as error:
-        raise SuiteError(f"{path}:{rows.line_num}: {error}") from None
-    if row is not None and (None in row or None in row.values()):
-        raise SuiteError(f"{path}:{rows.line_num}: another number of columns than the header")
-    return row
+        try:
+            for row in rows:
+                place = f"{path}:{rows.line_num}"
+                if None in row or None in row.values():
+                    raise SuiteError(f"{place}: another number of columns than the header")
+                yield _linzen_example(place, row, (source, shares), left_out)
+        except csv.Error as error:
+            raise SuiteError(f"{path}:{rows.line_num}: {error}") from None
 
 
 def _linzen_example(

@@ -113,10 +113,8 @@ def read_ratings(reading: Reading) -> tuple[Case, ...]:
         raise SuiteError(
             f"{first}: all ratings are {sentences[0].mean:g}: nothing can go with what does not vary."
         )
-    return tuple(
-        replace(case, question=Ratings(), features=_without_nan(case.features))
-        for case in reading.build(map(_as_item, sentences))
-    )
+    cases = reading.build(map(_as_item, sentences))
+    return tuple(replace(case, question=Ratings(), features=_without_nan(case.features)) for case in cases)
 
 
 def _records(file: Path, how: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Json]]]:

@@ -158,43 +158,31 @@ def as_question(
     for prediction in experiment.predictions:
         if prediction.name != ALL_PREDICTIONS:
             for region in sorted(regions_of(parse(prediction.formula)), key=str):
-                where = ("predictions", prediction.name)
-                _refuse_unmarked(question, document, region, where)
-                _refuse_no_words(question, document, region, marked[region.condition], where, n_added)
+                refusal = _refusal(prediction.name, question, region, marked[region.condition], n_added)
+                if refusal is not None:
+                    message, fix = refusal
+                    raise document.error(message, "predictions", prediction.name, fix=fix)
     return question
 
 
-def _refuse_unmarked(
-    question: Regions, document: YamlDocument, region: Region, where: tuple[str, str]
-) -> None:
+def _refusal(
+    prediction: str, question: Regions, region: Region, sentences: Sequence[MarkedSentence], n_added: int
+) -> tuple[str, str] | None:
+    """Refuse what is not marked, words behind the end of a sentence, and the mean or the like of no words."""
     if isinstance(region.place, Mark) and region.place.name not in question.named[region.condition]:
-        name = region.place.name
-        message = (
-            f"the prediction {where[1]!r} is about {region}, but {region.condition!r} marks no {name!r}."
-        )
-        fix = f"Write [{name} ...] in its sentence, or [{name}] where the region is empty."
-        raise document.error(message, *where, fix=fix)
-
-
-def _refuse_no_words(
-    question: Regions,
-    document: YamlDocument,
-    region: Region,
-    sentences: Sequence[MarkedSentence],
-    where: tuple[str, str],
-    n_added: int,
-) -> None:
-    """Refuse words behind the end of a sentence, and the mean or the like of no words."""
+        name, condition = region.place.name, region.condition
+        message = f"the prediction {prediction!r} is about {region}, but {condition!r} marks no {name!r}."
+        return message, f"Write [{name} ...] in its sentence, or [{name}] where the region is empty."
     before, length = question.span(region)
     ends = np.array([sum(one.lengths) + n_added for one in sentences])
-    beyond = np.flatnonzero(before + length > ends)
+    beyond, empty = np.flatnonzero(before + length > ends), np.flatnonzero(length == 0)
     if len(beyond):
         message = f"there is no word {region} in {sentences[beyond[0]].text!r}."
-        raise document.error(message, *where, fix="Let the sentence go on, or compare an earlier word.")
-    empty = np.flatnonzero(length == 0)
+        return message, "Let the sentence go on, or compare an earlier word."
     if len(empty) and question.metric != "sum":
         message = f"{region} has no words in {sentences[empty[0]].text!r}, so there is no {question.metric}."
-        raise document.error(message, *where, fix="Compare another region, or leave 'metric' out.")
+        return message, "Compare another region, or leave 'metric' out."
+    return None
 
 
 _OPENING = re.compile(r"\[([^\W\d]\w*)(\]?)")

@@ -164,9 +164,8 @@ def _read_slot(
     if not isinstance(class_name, str):
         raise document.error(f"the slot {name!r} names no class.", "slots", name, fix="Add 'class: ...'.")
     if lexicon is None:
-        raise document.error(
-            f"the slot {name!r} needs a lexicon.", "slots", name, fix="Add 'lexicon: lexicon.yaml'."
-        )
+        fix = "Add 'lexicon: lexicon.yaml'."
+        raise document.error(f"the slot {name!r} needs a lexicon.", "slots", name, fix=fix)
     try:
         words = find_class(lexicon, class_name)
     except GrammarError as error:
