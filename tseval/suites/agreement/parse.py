@@ -58,19 +58,13 @@ def is_tree(heads: Sequence[int]) -> bool:
     >>> is_tree([1, 1, 1]), is_tree([0, 1]), is_tree([0, 2, 1]), is_tree([])
     (True, False, False, False)
     """
-    roots = [word for word, head in enumerate(heads) if word == head]
+    roots = {word for word, head in enumerate(heads) if word == head}
     if len(roots) != 1 or not all(0 <= head < len(heads) for head in heads):
         return False
-    hanging = set(roots)
-    for word in range(len(heads)):
-        path: set[int] = set()
-        while word not in hanging:
-            if word in path:
-                return False
-            path.add(word)
-            word = heads[word]  # noqa: PLW2901 - from each word up to the root
-        hanging |= path
-    return True
+    above = list(heads)
+    for _ in range(len(heads).bit_length()):  # twice as far up each time, to beyond where a root can be
+        above = [above[word] for word in above]
+    return set(above) == roots
 
 
 def to_conllu(words: Sequence[ParsedWord], comments: Iterable[str]) -> str:

@@ -44,9 +44,9 @@ from tseval.suites.data.pairs import (
     read_pairs,
 )
 from tseval.suites.data.ratings import rated_columns, read_ratings
-from tseval.suites.data.records import columns_of, encoding_of, json_kind
+from tseval.suites.data.records import columns_of, encoding_of, header_of, json_kind
 from tseval.suites.data.regions import CONTEXT_COLUMNS, SYNTAXGYM_SOURCE, read_contexts, read_syntaxgym
-from tseval.suites.data.roles import check_columns, find_columns, refuse_columns
+from tseval.suites.data.roles import check_columns, refuse_columns
 from tseval.tables import is_table
 
 if TYPE_CHECKING:
@@ -239,8 +239,8 @@ def _by_ending(file: Path, how: Mapping[str, str]) -> str | None:
 
 def _by_columns(file: Path, how: Mapping[str, str]) -> str | None:
     """Name the layout that the columns of a table imply; what was always read as something stays that."""
-    place, names, first = columns_of(file, how)
-    columns = find_columns(place, names, how)
+    columns, first = header_of(file, how)
+    names = columns.names
     if {"sentence", "verb_index"} <= {*names} and bare_name(file).endswith((".tsv", ".parquet")):
         return "agreement"
     exact = "sentence" in names and {"rating", "ratings"} & {*names}
@@ -310,13 +310,12 @@ def _refuse_unknown(file: Path, how: Mapping[str, str]) -> None:
             "  Where they stand by turns, the worse one first: --layout alternating.\n"
             "  Else give a table: .tsv, .csv or .jsonl."
         )
-    place, names, _ = columns_of(file, how)
-    raise find_columns(place, names, how).unknown()
+    raise header_of(file, how)[0].unknown()
 
 
 def _known_pairs(reading: Reading) -> DataSet:
     cases = read_pairs(reading)
-    columns = find_columns(*columns_of(next(iter(reading.files)), reading.how)[:2], reading.how)
+    columns, _ = header_of(next(iter(reading.files)), reading.how)
     known = None if columns.says_pair else columns.known
     data = _set(reading, cases)
     return replace(data, title=known.title or data.title, source=known.source) if known else data

@@ -25,8 +25,8 @@ from tseval.formats import checked, fits, read_json
 from tseval.items import ENTRY, RESERVED_NAMES, Case, Feature, as_entries
 from tseval.questions import Contrast
 from tseval.questions.pairs import Pairs
-from tseval.suites.data.records import columns_of, read_records
-from tseval.suites.data.roles import ROW_NAMES, find_columns, text_in, value_of
+from tseval.suites.data.records import header_of, read_records
+from tseval.suites.data.roles import ROW_NAMES, text_in, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -360,13 +360,13 @@ def _read(path: Path) -> Iterable[tuple[str, str]]:
             f"--exclude: there is no file {str(path)!r}.\n"
             f"  Name a list of paradigm and pairID, or {KNOWN_ERRORS}."
         )
-    place, names, _ = columns_of(path, {})
-    case = next((name for name in names if name.lower() in {"paradigm", "case", "uid"}), None)
-    item = next((name for name in names if name in _IDS), None) or find_columns(place, names, {}).of("item")
+    columns, _ = header_of(path, {})
+    case = next((name for name in columns.names if name.lower() in {"paradigm", "case", "uid"}), None)
+    item = next((name for name in columns.names if name in _IDS), None) or columns.of("item")
     if case is None or item is None:
+        held = ", ".join(map(repr, columns.names)) or "no columns"
         raise SuiteError(
-            f"{place}: no list of items: there are {', '.join(map(repr, names)) or 'no columns'}.\n"
-            "  Call the columns paradigm and pairID."
+            f"{columns.place}: no list of items: there are {held}.\n  Call the columns paradigm and pairID."
         )
     return [(text_in(record[case]), text_in(record[item])) for _, record in read_records(path, (case, item))]
 

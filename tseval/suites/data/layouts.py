@@ -29,7 +29,7 @@ from tseval.suites.data.entries import (
     table_row,
     without_mark,
 )
-from tseval.suites.data.records import columns_of, read_records
+from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.regions import (
     PREFERS_GOOD,
     as_name,
@@ -40,7 +40,7 @@ from tseval.suites.data.regions import (
     read_template,
     template_of,
 )
-from tseval.suites.data.roles import OPPOSITES, PAIR_LABELS, find_columns, text_in, value_of
+from tseval.suites.data.roles import OPPOSITES, PAIR_LABELS, text_in, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -137,12 +137,11 @@ def sentences_in(file: Path, stem: str, how: Mapping[str, str], apart: bool = Fa
 
     Words of a row each may be kept apart, as regions of their own that are called like their places.
     """
-    place, names, first = columns_of(file, how)
-    columns = find_columns(place, names, how)
+    columns, first = header_of(file, how)
     layout = layout_of(columns, first, how)
     if layout is None or layout == "candidates":
         raise columns.unknown()
-    records = read_records(file, names if layout == "regions" else columns.of_items(), how)
+    records = read_records(file, columns.names if layout == "regions" else columns.of_items(), how)
     if layout == "words":
         return list(_of_words(records, columns, stem, apart))
     if layout == "regions":
@@ -153,12 +152,12 @@ def sentences_in(file: Path, stem: str, how: Mapping[str, str], apart: bool = Fa
 def read_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
     """Read the items of a file."""
     how = reading.how
-    place, names, first = columns_of(file, how)
-    columns = find_columns(place, names, how)
-    if layout_of(columns, first, how) == "candidates":
+    columns, first = header_of(file, how)
+    layout = layout_of(columns, first, how)
+    if layout == "candidates":
         yield from _candidates(file, stem, columns, first, reading)
         return
-    if layout_of(columns, first, how) == "regions":
+    if layout == "regions":
         reading.compared = next((name for name, _, star in read_template(columns, how) if star), None)
     sentences = sentences_in(file, stem, how)
     if how.get("layout") in ALTERNATING:

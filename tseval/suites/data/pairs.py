@@ -26,7 +26,7 @@ from tseval.suites.data.entries import (
     table_row,
     without_mark,
 )
-from tseval.suites.data.records import columns_of, read_records
+from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.regions import PREFERS_GOOD, ask_continuations, continued
 from tseval.suites.data.roles import PAIR_LABELS, find_columns, parts_of, text_in, value_of
 
@@ -157,10 +157,10 @@ def _text(place: str, record: DataRecord, roles: Roles, label: str) -> str:
 
 def _with_roles(file: Path, how: Mapping[str, str]) -> Iterator[tuple[str, DataRecord, Roles]]:
     """Give records with their roles; of JSON, each may have other names than the one before."""
-    place, names, first = columns_of(file, how)
-    roles = _checked(find_columns(place, names, how), first)
+    columns, first = header_of(file, how)
+    roles = _checked(columns, first)
     before = any(prefix for prefix, _ in roles.parts.values())
-    known = {tuple(names): roles}
+    known = {tuple(columns.names): roles}
     for at, record in read_records(file, roles.texts, how):
         own = tuple(record)
         if own not in known:
