@@ -29,7 +29,7 @@ from tseval.suites.data.layouts import (
     fills,
     layout_of,
     read_entries,
-    read_sentences,
+    read_table_of,
     sentences_in,
 )
 from tseval.suites.data.pairs import (
@@ -41,7 +41,6 @@ from tseval.suites.data.pairs import (
     pair_entries,
     read_blimp,
     read_clams,
-    read_pairs,
 )
 from tseval.suites.data.ratings import rated_columns, read_ratings
 from tseval.suites.data.records import columns_of, encoding_of, header_of, json_kind
@@ -314,7 +313,7 @@ def _refuse_unknown(file: Path, how: Mapping[str, str]) -> None:
 
 
 def _known_pairs(reading: Reading) -> DataSet:
-    cases = read_pairs(reading)
+    cases = read_table_of(pair_entries, reading)
     columns, _ = header_of(next(iter(reading.files)), reading.how)
     known = None if columns.says_pair else columns.known
     data = _set(reading, cases)
@@ -378,6 +377,6 @@ _READERS: dict[str, Callable[[Reading], DataSet]] = {
     "pairs": _known_pairs,
     **dict.fromkeys(
         ("candidates", "sentences", "words", "regions", "alternating"),
-        lambda reading: _set(reading, read_sentences(reading)),
+        lambda reading: _set(reading, read_table_of(read_entries, reading)),
     ),
 }

@@ -43,7 +43,7 @@ from tseval.suites.data.regions import (
 from tseval.suites.data.roles import OPPOSITES, PAIR_LABELS, text_in, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tseval.formats import Json
@@ -122,14 +122,17 @@ class Sentence:
         return replace(self, pieces=(*self.pieces[:at], (name, without_mark(text)), *self.pieces[at + 1 :]))
 
 
-def read_sentences(reading: Reading) -> tuple[Case, ...]:
-    """Read rows of sentences, words or regions into items."""
-    found = [entry for file, stem in reading.files.items() for entry in read_entries(file, stem, reading)]
-    if not any(entry.regions for entry in found):
-        return reading.build(found)
-    if {name for own in found[0].regions.values() for name, _ in own} == {*_PREFIX}:
-        return reading.build(found, ask_continuations(PREFERS_GOOD))
-    return reading.build(found, lambda entries: ask_design(entries, reading))
+def read_table_of(
+    read: Callable[[Path, str, Reading], Iterator[DataItem]], reading: Reading
+) -> tuple[Case, ...]:
+    """Read files into items, and ask what their regions, if they have any, are about."""
+    items = [item for file, stem in reading.files.items() for item in read(file, stem, reading)]
+    first = next((item for item in items if item.regions), None)
+    if first is None:
+        return reading.build(items)
+    if {name for own in first.regions.values() for name, _ in own} == {*_PREFIX}:
+        return reading.build(items, ask_continuations(PREFERS_GOOD))
+    return reading.build(items, lambda entries: ask_design(entries, reading))
 
 
 def sentences_in(file: Path, stem: str, how: Mapping[str, str], apart: bool = False) -> list[Sentence]:

@@ -27,7 +27,7 @@ from tseval.suites.data.entries import (
     without_mark,
 )
 from tseval.suites.data.records import header_of, read_records
-from tseval.suites.data.regions import PREFERS_GOOD, ask_continuations, continued
+from tseval.suites.data.regions import continued
 from tseval.suites.data.roles import PAIR_LABELS, find_columns, parts_of, text_in, value_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.formats import Json
-    from tseval.items import Case, Feature
+    from tseval.items import Feature
     from tseval.questions import Score
     from tseval.suites.data.entries import Reading, TableRow
     from tseval.suites.data.roles import DataRecord, Header
@@ -104,21 +104,13 @@ def _holds(first: DataRecord, pair: tuple[str, str], prefix: str) -> bool:
     return all(text_in(first.get(name)).startswith(before) for name in pair)
 
 
-def read_pairs(reading: Reading) -> tuple[Case, ...]:
-    """Read tables of pairs: two sentences a row, or two continuations of a prefix.
+def pair_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
+    """Read the pairs of a file: two sentences a row, or two continuations of a prefix.
 
     Columns `case`, `construction`, `phenomenon` and `dependency`, where there are any, say which row of the
     table a pair belongs to; the file's name stands in for them. A case of several phenomena, and no
     constructions, is cut into one for each. `item` is what pairs share; all other columns are features.
     """
-    entries = [entry for file, stem in reading.files.items() for entry in pair_entries(file, stem, reading)]
-    if any(entry.regions for entry in entries):
-        return reading.build(entries, ask_continuations(PREFERS_GOOD))
-    return reading.build(entries)
-
-
-def pair_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
-    """Read the pairs of a file."""
     records = list(_with_roles(file, reading.how))
     rows = [table_row(record, stem, roles.rows) for _, record, roles in records]
     named = [bool(text_in(value_of(record, roles.rows.get("phenomenon")))) for _, record, roles in records]
