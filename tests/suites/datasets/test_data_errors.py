@@ -62,9 +62,16 @@ ROWS = [
         ("one,two,three\nthe dog,ran,home\n", None, "--layout 'one two *three', with {A|B} for conditions"),
     ]),
     *(("a.csv", PAIRS, *row) for row in [
-        ("good=Saz", "a.csv:1: there is no column 'Saz' (--columns good=Saz).\n  Did you mean 'Satz'?"),
         ("good=Satz", "a.csv:1: no bad sentence: there are 'Satz', 'Falsch'"),
-        ("case=Falsch", "a.csv:1: no pair of sentences: there are 'Satz', 'Falsch'.\n  Call the columns"),
+        ("case=Falsch",
+         "a.csv:1: no pair of sentences: there are 'Satz', 'Falsch'.\n"
+         "  Call the columns good and bad, or say which they are: --columns good=NAME,bad=NAME."),
+        ("good=Satz,bad=Satz", "--columns: 'Satz' cannot be both good and bad."),
+        ("good=Satz,good=Falsch", "--columns names good twice: 'Satz' and 'Falsch'."),
+        ("goood=Satz", "--columns: there is no 'goood'.\n  Did you mean 'good'? What a column can be: bad,"),
+        ("good", "--columns: 'good' is not ROLE=NAME, as in good=sen,bad=wrong_sen."),
+        ("good=,bad=x", "--columns: 'good=' is not ROLE=NAME"),
+        ("", "--columns: '' is not ROLE=NAME"),
     ]),
     # Rated sentences.
     *(("a.csv", text, None, said) for text, said in [
@@ -163,5 +170,5 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path, name, content, columns,
         (tmp_path / "a.text").write_text("the dog barks at me <eos>\n")
         name = "a.text"
     with pytest.raises(SuiteError) as error:
-        load_suite(tmp_path / name, columns=read_columns(columns) if columns else None)
+        load_suite(tmp_path / name, columns=None if columns is None else read_columns(columns))
     assert said in str(error.value) or re.search(said, str(error.value)), str(error.value)

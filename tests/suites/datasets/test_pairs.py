@@ -191,26 +191,10 @@ def test_expand_lint_export_sweep_and_boards_take_columns(table, tmp_path):
     assert suite_of(read_definition(tmp_path / "b"), tmp_path / "b").n_items == 4
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ("good=Saz,bad=Falsch",
-         "saetze.csv:1: there is no column 'Saz' (--columns good=Saz).\n  Did you mean 'Satz'? Columns: "),
-        ("good=Satz", "saetze.csv:1: no bad sentence: there are 'Satz', 'Falsch',"),
-        ("case=Verb",
-         "saetze.csv:1: no pair of sentences: there are 'Satz', 'Falsch', 'Sprache', 'Verb', 'Muster', "
-         "'Seite'.\n  Call the columns good and bad, or say which they are: --columns good=NAME,bad=NAME."),
-        ("good=Satz,bad=Satz", "--columns: 'Satz' cannot be both good and bad."),
-        ("good=Satz,good=Falsch", "--columns names good twice: 'Satz' and 'Falsch'."),
-        ("goood=Satz", "--columns: there is no 'goood'.\n  Did you mean 'good'? What a column can be: bad,"),
-        ("good", "--columns: 'good' is not ROLE=NAME, as in good=sen,bad=wrong_sen."),
-        ("good=,bad=x", "--columns: 'good=' is not ROLE=NAME"),
-        ("", "--columns: '' is not ROLE=NAME"),
-    ],
-)  # fmt: skip
-def test_wrong_columns_are_one_message(table, columns, message):
+def test_wrong_columns_are_one_message(table):
+    message = "saetze.csv:1: there is no column 'Saz' (--columns good=Saz).\n  Did you mean 'Satz'? Columns: "
     for command in (["expand"], ["lint"], ["run", "--model", "bundled:lstm", "--suite"]):
-        result = call(*command, "saetze.csv", "--columns", columns)
+        result = call(*command, "saetze.csv", "--columns", "good=Saz,bad=Falsch")
         assert (result.returncode, result.stdout) == (2, "")
         assert message in result.stderr
         assert "Traceback" not in result.stderr

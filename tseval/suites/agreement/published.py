@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from tabulate import tabulate
 
 from tseval.errors import SuiteError, counted, quoted_text, reason
 from tseval.files import bounded_lines, open_limited
@@ -467,6 +466,8 @@ NUMBER_NAMES = {SINGULAR: "singular", PLURAL: "plural"}
 
 def summarise(table: pa.Table, tally: Tally) -> str:
     """Count examples by number, split, intervening nouns and attractors, and what was left out."""
+    from tabulate import tabulate  # noqa: PLC0415 - slow to import, and who reads tables needs none
+
     numbers, splits = Counter(_values(table, "number")), Counter(_values(table, "split"))
     by_number = ", ".join(f"{numbers[number]:,} {name}" for number, name in NUMBER_NAMES.items())
     by_split = ", ".join(f"{splits[split]:,} {split}" for split in ("train", "valid", "test"))
@@ -492,6 +493,8 @@ def warnings_about(table: pa.Table, shares: Shares) -> Iterator[str]:
 
 def _grid(table: pa.Table) -> str:
     """Count examples by number of attractors, and by number of intervening nouns where it is known."""
+    from tabulate import tabulate  # noqa: PLC0415 - likewise
+
     attractors = _values(table, "n_attractors")
     known = "n_intervening" in table.column_names
     intervening = _values(table, "n_intervening") if known else ["examples"] * len(attractors)

@@ -22,7 +22,6 @@ from tseval.files import beyond, limits
 from tseval.formats import bare_name, read_lines, stem_of
 from tseval.questions.regions import Regions
 from tseval.suites.agreement import gold_of
-from tseval.suites.data.agreement import GULORDAVA, LINZEN, read_agreement, read_gulordava, read_linzen
 from tseval.suites.data.entries import DataSet, Reading
 from tseval.suites.data.layouts import (
     ALTERNATING,
@@ -36,11 +35,16 @@ from tseval.suites.data.pairs import (
     BLIMP_METHODS,
     BLIMP_SOURCE,
     CLAMS_SOURCE,
+    GULORDAVA,
     LANGUAGES,
+    LINZEN,
     find_roles,
     pair_entries,
+    read_agreement,
     read_blimp,
     read_clams,
+    read_gulordava,
+    read_linzen,
 )
 from tseval.suites.data.ratings import rated_columns, read_ratings
 from tseval.suites.data.records import columns_of, encoding_of, header_of, json_kind
