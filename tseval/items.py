@@ -147,9 +147,8 @@ class Case:
         """Give the same case in natural text, for other programs: words no longer stand apart in it."""
         texts = {label: self.sentences[label].to_pylist() for label in self.labels}
         columns = {label: [rules.write(str(text))[0] for text in column] for label, column in texts.items()}
-        return replace(
-            self, sentences=pa.table({name: pa.array(c, pa.string()) for name, c in columns.items()})
-        )
+        written = pa.table({name: pa.array(column, pa.string()) for name, column in columns.items()})
+        return replace(self, sentences=written)
 
     def items(self) -> Iterator[Item]:
         """Give the items one by one, in order."""
@@ -285,7 +284,8 @@ def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
     """
     if not columns:
         return suite
-    known = {name for case in suite.cases for name in _columns(case)}
+    held = [[*case.features.column_names, *case.entries.column_names] for case in suite.cases]
+    known = {name for own in held for name in own}
     for name in columns:
         if name not in known:
             raise SuiteError(
@@ -294,18 +294,18 @@ def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
             )
     chosen = dict.fromkeys(columns)
     cases = tuple(
-        replace(
-            case, entries=pa.table({name: _levels(case, name) for name in chosen if name in _columns(case)})
-        )
-        for case in suite.cases
+        replace(case, entries=pa.table({name: _levels(case, name) for name in chosen if name in own}))
+        for case, own in zip(suite.cases, held, strict=True)
     )
     for name in chosen if suite.complete else ():
-        _refuse_one_level(cases, name)
+        factors = [case.entries[name] for case in cases if name in case.entries.column_names]
+        levels = {level for factor in factors for level in factor.unique().to_pylist()}
+        if len(levels) == 1:
+            raise SuiteError(
+                f"all items have the same {name}, {levels.pop()!r}: there is nothing to cluster by.\n"
+                f"  Leave out --cluster {name}, or name another column."
+            )
     return replace(suite, cases=cases, clusters=tuple(chosen))
-
-
-def _columns(case: Case) -> list[str]:
-    return [*case.features.column_names, *case.entries.column_names]
 
 
 def _levels(case: Case, name: str) -> pa.Array[Any]:
@@ -320,15 +320,3 @@ def _levels(case: Case, name: str) -> pa.Array[Any]:
             f"  Fill it in every row, or leave out --cluster {name}."
         )
     return levels
-
-
-def _refuse_one_level(cases: Sequence[Case], name: str) -> None:
-    levels = {
-        level for case in cases if name in case.entries.column_names
-        for level in case.entries[name].unique().to_pylist()
-    }  # fmt: skip
-    if len(levels) == 1:
-        raise SuiteError(
-            f"all items have the same {name}, {levels.pop()!r}: there is nothing to cluster by.\n"
-            f"  Leave out --cluster {name}, or name another column."
-        )

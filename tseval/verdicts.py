@@ -80,9 +80,12 @@ def judge(
     compared = cast("Score", base)
     sentences = ScoredSentences(scored, too_long, by)
     sentences.check_finite()
-    known = _feature_types(suite) | _factor_types(suite)
+    factors = [f"{name}{ENTRY}" for case in suite.cases for name in case.entries.column_names]
+    known = _feature_types(suite) | dict.fromkeys(factors, ENTRIES)
     check_score(suite, compared)
-    _check_answers(suite, scored)
+    asks = any(case.question.asks() is not None for case in suite.cases)
+    if asks and not {"right", "wrong"} <= set(scored.column_names):
+        raise ModelError("the sentences hold no answers to what the suite asks inside them")
     tables = [
         _lay_out(case, decided)
         for case, rows in _rows_by_label(suite, sentences.find(all_sentences(suite)))
@@ -92,13 +95,6 @@ def judge(
     verdicts = pa.concat_tables(tables, promote_options="default").select(names)
     # One list of entries for all cases: parquet would write the columns in full.
     return verdicts.unify_dictionaries()
-
-
-def _check_answers(suite: Suite, scored: pa.Table) -> None:
-    """Refuse sentences in which nothing was asked, where the suite asks."""
-    asks = any(case.question.asks() is not None for case in suite.cases)
-    if asks and not {"right", "wrong"} <= set(scored.column_names):
-        raise ModelError("the sentences hold no answers to what the suite asks inside them")
 
 
 def n_too_long(suite: Suite, scored: pa.Table, too_long: pa.StringArray) -> int:
@@ -188,8 +184,3 @@ def _feature_types(suite: Suite) -> dict[str, pa.DataType]:
                     f"{case.name!r}.\n  Give it values of one type in both."
                 )
     return {name: kind for name, (kind, _) in types.items()}
-
-
-def _factor_types(suite: Suite) -> dict[str, pa.DataType]:
-    names = (name for case in suite.cases for name in case.entries.column_names)
-    return {f"{name}{ENTRY}": ENTRIES for name in names}

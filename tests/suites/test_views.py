@@ -282,27 +282,3 @@ def test_quotes_that_pandas_would_not_write_are_letters_in_tsv(tmp_path):
     cells = ['"yes"', 'd "e', '"', '"a" b"', '""']
     (tmp_path / "t.tsv").write_text("\t".join("abcde") + "\n" + "\t".join(cells) + "\n")
     assert read(tmp_path / "t.tsv")[1] == cells
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("t.csv", "good;bad,x\n", r"t\.csv:1: the header is separated by ',' and by ';'\."),
-        ("t.csv", "\n\ngood;bad;n\na;b\n", r"t\.csv:4: 2 columns, but the header has 3"),
-        ("t.csv", "good,bad\na,b,c\n", r"t\.csv:2: 3 columns, but the header has 2"),
-        ("t.csv", "good;bad\na,b\n", r"t\.csv:2: 1 columns, .*\n  They seem to be separated by ',' here"),
-        ("t.tsv", "good\tbad\na;b\n", r"t\.tsv:2: 1 columns, .*\n  They seem to be separated by ';' here"),
-        ("t.csv", 'good,bad\na,b\n"c,d\n', r"t\.csv:3: a quote is opened here and not closed"),
-        ("t.csv", 'good,bad\n"a" b,c\n', r't\.csv:2: a quote .* inside a cell in quotes\.\n.*""authors""'),
-        ("t.csv", "good,bad,good\n", r"t\.csv:1: every column needs a name of its own, .*'bad', 'good'"),
-        ("t.csv", "good,bad\ra,b\r", r"t\.csv:1: lines end in a carriage return alone"),
-        ("t.csv", "good,bad\na b\rc,d\n", r"t\.csv:2: a carriage return stands inside a cell"),
-        ("t.csv", "good,,bad\n", r"t\.csv:1: every column needs a name of its own"),
-        ("t.csv", b"good,bad\na,b\nc,\xe9t\xe9\n", r"t\.csv: not UTF-8 text .* at byte 15\), in line 3\."),
-        ("t.csv", "good,bad\na,b\n".encode("utf-16")[:-1], r"t\.csv: not utf-16 text \(truncated data\)"),
-    ],
-)  # fmt: skip
-def test_a_malformed_table_names_the_line(tmp_path, name, content, message):
-    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(SuiteError, match=message):
-        read(tmp_path / name)

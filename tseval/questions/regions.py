@@ -98,24 +98,19 @@ def parse(text: str) -> Operation:
         if not found:
             raise ValueError(f"cannot be read from {text[position:].strip()[:20]!r} on")
         number, numbered, condition, name, after, literal, mark = found.groups()
+        if literal and isinf(float(literal)):
+            raise ValueError(f"has a number too large, {literal[:20]}")
         if numbered:
             tokens.append(Region(None if number == "*" else int(number), numbered))
         elif condition:
             tokens.append(Region(Mark(name, int(after or 0)) if name else None, condition))
         else:
-            tokens.append(_number(literal) if literal else mark)
+            tokens.append(float(literal) if literal else mark)
         position = found.end()
     tree = _Parser(tokens).parse()
     if not isinstance(tree, Operation) or not _states(tree):
         raise ValueError("states nothing that could be true or false")
     return tree
-
-
-def _number(literal: str) -> float:
-    number = float(literal)
-    if isinf(number):
-        raise ValueError(f"has a number too large, {literal[:20]}")
-    return number
 
 
 class _Parser:

@@ -77,18 +77,12 @@ def suite_key(path: Path) -> str:
     grammars = [path] if path.is_file() else sorted(folder.glob("*.jinja"))
     code = [*sorted((_CODE / "grammar").glob("*.py")), _CODE / "__init__.py"]
     for file in [*grammars, *sorted(folder.glob("*.yaml")), *code]:
-        content = _content(file)
+        content = None
+        with suppress(OSError):
+            content = file.read_bytes() if file.is_file() else None  # a pipe would be waited for without end
         size = "unreadable" if content is None else len(content)
         digest.update(f"\n{file.name} {size}\n".encode() + (content or b""))
     return digest.hexdigest()
-
-
-def _content(file: Path) -> bytes | None:
-    """Read a file, or None where it cannot be; a pipe would be waited for without end."""
-    try:
-        return file.read_bytes() if file.is_file() else None
-    except OSError:
-        return None
 
 
 def save_suite(suite: Suite, key: str) -> None:

@@ -1,9 +1,8 @@
 """Sweeps: many models on many suites, by workers that may be started, killed and started again.
 
-A plan names units of work (`plan`), each of which gives one run directory. What is known of a unit lies on
-disk (`place`), and so does the lock of whoever works on it. A worker is a program that does units until none
-is left (`worker`); an engine only starts workers and waits (`engines`). A run does not know that a sweep made
-it.
+A plan names units of work, each of which gives one run directory. What is known of a unit lies on disk, and
+so does the lock of whoever works on it (`units`). A worker is a program that does units until none is left
+(`worker`); an engine only starts workers and waits (`engines`). A run does not know that a sweep made it.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +20,7 @@ from tseval.sweeps.engines import POLL_SECONDS, Job
 from tseval.sweeps.units import ENDED, WorkerTask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tseval.formats import Json
     from tseval.sweeps.engines import Engine
@@ -67,9 +65,12 @@ def sweep(units: Sequence[SweepUnit], place: Records, force: Workforce, watch: W
 
     Other sweeps may work in the same place: no unit is done twice.
     """
-    with _writable(place.folder):
+    try:
         left = place.open_again(units)
         task = _write_task(place, left) if left else None
+    except OSError as error:
+        where = error.filename or place.folder
+        raise RunError(f"{where} cannot be written: {error.strerror or error}.") from None
     before = {unit.name for unit in units} - {unit.name for unit in left}
     known = {unit.name: UnitState(unit, place.read(unit), unit.name in before) for unit in units}
     looked_at = 0.0
@@ -122,11 +123,3 @@ def _write_task(place: Records, units: Sequence[SweepUnit]) -> Path:
     path = place.folder.resolve() / f"task-{hashlib.sha256(content).hexdigest()[:16]}"
     write_whole(path, content, shared=True)
     return path
-
-
-@contextmanager
-def _writable(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise RunError(f"{error.filename or folder} cannot be written: {error.strerror or error}.") from None

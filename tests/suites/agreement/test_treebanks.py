@@ -3,6 +3,7 @@
 import csv
 import gzip
 import sys
+from functools import cache
 
 import pytest
 from in_process import call
@@ -60,9 +61,13 @@ def examples(folder, *sentences):
     return table.to_pylist(), dict(tally.left_out)
 
 
+@cache
+def converted(treebank):
+    return convert([treebank], Shares())[0]
+
+
 @gold
 def test_a_gold_treebank_gives_the_supplied_examples_cell_by_cell(treebank, n_sentences, n_examples):
-    converted = convert([treebank], Shares())[0].to_pylist()
     with gzip.open(treebank, "rt") as file:
         sentences = {line.split(" = ")[1].strip() for line in file if line.startswith("# sent_id")}
     with gzip.open(AGREEMENT, "rt", newline="") as file:
@@ -71,7 +76,8 @@ def test_a_gold_treebank_gives_the_supplied_examples_cell_by_cell(treebank, n_se
     assert (len(sentences), len(chosen)) == (n_sentences, n_examples)
     key = ("sent_id", "subj_index", "verb_index")
     expected = {tuple(row[name] for name in key): row for row in chosen}
-    found = {tuple(str(row[name]) for name in key): row for row in converted}
+    rows_found = converted(treebank).to_pylist()
+    found = {tuple(str(row[name]) for name in key): row for row in rows_found}
     assert found.keys() == expected.keys()
     # The supplied splits are by another hash, and its sources name the genre.
     compared = rows[0].keys() - {"split", "source"}
@@ -95,7 +101,7 @@ def test_without_penn_tags_the_features_tell_the_same(tmp_path, treebank, at_lea
     key = ("sent_id", "subj_index", "verb_index", "number", "n_attractors", "n_intervening", "distance")
     full, features = (
         {tuple(row[name] for name in key): row["opp_verb_form"].lower() for row in table.to_pylist()}
-        for table in (convert([file], Shares())[0] for file in (treebank, tmp_path / "bare.conllu"))
+        for table in map(converted, (treebank, tmp_path / "bare.conllu"))
     )
     # Found again: all but verbs whose other form is not in this small treebank, and pronouns tagged NN.
     assert len(features) > at_least

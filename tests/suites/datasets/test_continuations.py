@@ -11,7 +11,6 @@ from small import write_lines
 
 import tseval
 from tseval.adapters import open_model
-from tseval.errors import SuiteError
 from tseval.suites import load_suite
 
 PREFIXED: list[dict[str, Any]] = [
@@ -120,28 +119,6 @@ def test_tokens_are_counted_after_the_prefix(tmp_path):
     question: Any = case.question
     assert question.regions_of("good") == [[6, 4]]
     assert question.regions_of("bad") == [[6, 2]]
-
-
-@pytest.mark.parametrize(
-    ("records", "said"),
-    [
-        ([PREFIXED[0], {"prefix": "the", "good": "author ."}], "c.jsonl:2: no prefix with two continuations"),
-        ([PREFIXED[0], PREFIXED[1] | {"good": 3}], "c.jsonl:2: good is no text, but 3"),
-        ([PREFIXED[0] | {"bad": " "}], "c.jsonl:1: there is a continuation without words"),
-        ([PREFIXED[0] | {"number": [1]}], "c.jsonl:1: number is [1]"),
-        ([CROSSED[1], CROSSED[0]], None),
-        ([CROSSED[1], {"Context1": "a", "Target1": "b"}], "c.jsonl:2: there is no 'Context2'"),
-        ([CROSSED[1] | {"Target2": ["b"]}], "c.jsonl:1: Target2 is no text, but ['b']"),
-    ],
-)
-def test_wrong_records_are_named(tmp_path, records, said):
-    path = write(tmp_path / "c.jsonl", records)
-    if said is None:
-        assert [case.name for case in load_suite(path).cases] == ["swims", "likes"]
-        return
-    with pytest.raises(SuiteError) as error:
-        load_suite(path)
-    assert said in str(error.value)
 
 
 def test_another_score_is_refused_in_one_message(tmp_path):

@@ -112,6 +112,10 @@ LAYOUTS: dict[str, tuple[str, str | bytes, str | None, str | None]] = {
         {"sentence": "the author <mask> .", "choices": ["laugh", "laughs"], "label": 1},
         {"sentence": "the pilots <mask> .", "choices": ["smile", "smiles"], "label": 0},
     ), None, None),
+    "a mask, and the number of the answer from one": ("s.jsonl", lines(
+        {"sentence": "the author <mask> .", "choices": ["laugh", "laughs"], "label": 2},
+        {"sentence": "the pilots <mask> .", "choices": ["smile", "smiles"], "label": 1},
+    ), None, None),
     "a mask and two columns": ("s.tsv", (
         "masked_sentence\tgood\tbad\nthe author [MASK] .\tlaughs\tlaugh\nthe pilots [MASK] .\tsmile\tsmiles\n"
     ), None, None),
@@ -434,52 +438,6 @@ def test_how_far_people_prefer_one_of_a_pair_is_set_against_the_difference(tmp_p
     whole = evaluate(model, pairs).verdicts
     assert found["better_score"].tolist() == (whole["better_score"] - whole["worse_score"]).tolist()
     assert "correct" not in found or found["correct"].isna().all()
-
-
-@pytest.mark.parametrize(
-    ("content", "columns", "said"),
-    [
-        ("item,condition,sentence\n1,animate,a x\n1,inanimate,a y\n", None,
-         "a.csv:1: nothing says which of 'animate', 'inanimate' is the better one.\n"
-         "  Add --columns better=animate"),
-        ("sentence,label\na b,1\nb a,0\n", None,
-         "nothing says which sentences belong together.\n  Add --columns item=NAME; or --layout alternating"),
-        ("item,label,sentence\n1,good,a b\n1,bad,\n", None, "a.csv:3: there is no sentence in 'sentence'"),
-        ("item,label,sentence\n1,good,a b\n,bad,b a\n", None, "a.csv:3: there is no item in 'item'"),
-        ("item,label,sentence\n1,good,a b\n1,bad,b a\n2,good,c\n", None,
-         "a.csv:4: item 2 has no ungrammatical sentence"),
-        ("item,label,sentence\n1,good,a\n1,bad,b\n1,good,c\n1,bad,d\n", None,
-         "item 1 has 2 grammatical sentences and 2 others.\n  Say by several columns"),
-        ("item,label,sentence\n1,good,a b\n1,bad,b a\n1,bad,b a\n", None,
-         "a.csv:4: the sentence of "),
-        ("item,label,sentence\n1,good,a b\n1,maybe,b a\n", None,
-         "a.csv:3: label is 'maybe', which is neither grammatical nor not"),
-        ("item_id,pair_id,label,sentence\n1,1,good,a b\n1,1,bad,b a\n", None,
-         "'item_id' and 'pair_id' could be the item.\n"
-         "  Add --columns item=item_id or --columns item=pair_id."),
-        ("item,condition,sentence\n1,A,a b\n1,B,b a\n", "better=C", "no sentence is 'C' (better=C)"),
-        ("item,condition,sentence,critical\n1,A,a b,3\n1,B,b a,1\n", None,
-         "a.csv:2: critical is '3', no word of 'a b'"),
-        ("item,condition,sentence,critical\n1,A,a b,1\n1,B,b a,1\n2,A,c d,1\n", None,
-         "a.csv:4: item 2 has no sentence under 'B'"),
-        ("item,condition,sentence,critical\n1,A,a b,1\n1,B,b a,1\n1,A,c d,1\n", None,
-         "a.csv:4: item 1 has its 'A' at "),
-        ("good,bad\nthe boy runs,*the boy run\nx y,y x\n", None,
-         "a.csv:2: the ungrammatical sentence begins with *, but that of "),
-        ("sentence,candidates\nthe [MASK] [MASK],a|b\n", None, "has 2 places to fill, not one"),
-        ("sentence,candidates\nthe [MASK],a\n", None, "'a' are not two different candidates or more"),
-        ("sentence,options,answer\nthe [MASK],a|b,c\n", None,
-         "a.csv:2: answer is neither one of the candidates"),
-        ("rating_good,rating_bad,x\n1,2,y\n", None, "no pair of sentences: there are 'rating_good'"),
-        ("good_text,bad_text,good_example,bad_example\na b,b a,c d,d c\n", None,
-         "there are several pairs of sentences.\n  Add --columns good=good_text,bad=bad_text or "),
-        ("one,two,three\nthe dog,ran,home\n", None, "--layout 'one two *three', with {A|B} for conditions"),
-    ],
-)  # fmt: skip
-def test_what_is_not_said_is_refused_with_the_line_to_type(tmp_path, content, columns, said):
-    with pytest.raises(SuiteError) as error:
-        load_suite(write(tmp_path / "a.csv", content), columns=how(columns))
-    assert said in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import gzip
 import json
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 
 import pyarrow as pa
 import pytest
@@ -35,9 +36,12 @@ blimp = pytest.mark.parametrize(
 )
 
 
+loaded = cache(load_suite)
+
+
 @blimp
 def test_blimp_has_67_paradigms_of_1000_pairs_in_12_phenomena_and_4_fields(file, n_pairs):
-    suite = load_suite(file)
+    suite = loaded(file)
     assert (suite.digest == CATALOGUE["blimp"].digest) is (n_pairs == 1000)
     assert [case.n_items for case in suite.cases] == [n_pairs] * 67
     assert len({case.phenomenon for case in suite.cases}) == 12
@@ -50,7 +54,7 @@ def test_blimp_has_67_paradigms_of_1000_pairs_in_12_phenomena_and_4_fields(file,
 def test_blimp_paradigm_names_are_those_of_the_published_results(file, n_pairs):
     with BLIMP_ACCURACIES.open() as lines:
         published = {json.loads(line)["UID"] for line in lines} - {"overall"}
-    assert {case.name for case in load_suite(file).cases} == published
+    assert {case.name for case in loaded(file).cases} == published
     assert {name.removesuffix(".jsonl") for name in CATALOGUE["blimp"].files} == published
 
 

@@ -12,7 +12,6 @@ from supplied import LAU_RATINGS, TURBLIMP_RATINGS
 
 from tseval import load_suite
 from tseval.analysis.measures import noise_ceiling
-from tseval.errors import SuiteError
 
 PEOPLE = {"ann": [7, 2, 6, 4], "bob": [5, 1, 5, 1], "cat": [6, 3, 4, 2]}
 SENTENCES = ["no one laughs .", "laughs no one .", "the author laughs .", "the author laugh ."]
@@ -173,60 +172,6 @@ def test_the_published_sample_has_what_was_published():
 
 
 ROWS = "sentence,rating\na,1\nb,2\nc,3\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (ROWS + "d,good\n", "a.csv:5: rating is 'good', which is no number"),
-        (ROWS + "d,nan\n", "a.csv:5: rating is 'nan', which is no number"),
-        (ROWS + "d,1e999\n", "a.csv:5: rating is '1e999', which is no number"),
-        (ROWS + "d,\n", "a.csv:5: rating is '', which is no number"),
-        (ROWS + "d,1_0\n", "a.csv:5: rating is '1_0', which is no number"),
-        (ROWS + ",4\n", "a.csv:5: there is no sentence"),
-        (ROWS + "b,4\n", "a.csv:5: the sentence of "),
-        (ROWS + "b,2\n", "a.csv:3 again, rated 2, there 2."),
-        (ROWS + "d,4,5\n", "a.csv:5: 3 columns, but the header has 2"),
-        (ROWS + '"d,4\n', "a.csv:5: a quote is opened here and not closed"),
-        ("sentence,rating\na,1\nb,2\n", "holds 2 rated sentences: for a correlation there are at least 3"),
-        ("sentence,rating\na,2\nb,2\nc,2\n", "all ratings are 2: nothing can go with what does not vary"),
-        ("sentence,rating,n\na,1,4\nb,2,0\nc,3,4\n", "a.csv:3: n is '0': a number of ratings is 1, 2, ..."),
-        ("sentence,rating,n\na,1,4\nb,2,2.5\nc,3,4\n", "a.csv:3: n is '2.5'"),
-        ("sentence,rating,rating_se\na,1,0.1\nb,2,-0.1\nc,3,0\n", "a.csv:3: rating_se is '-0.1'"),
-        ("sentence,rating,rating_se\na,1,0.1\nb,2,x\nc,3,0\n", "a.csv:3: rating_se is 'x', which is no"),
-        ("sentence,rating,rater\na,1,x\na,2,x\nb,1,x\nc,2,x\n", "a.csv:3: rater 'x' rates the sentence of "),
-        ("sentence,rating,rater,rating_se\na,1,x,1\n", "a.csv:2: has single ratings and rating_se"),
-        ("sentence,rating,rater,item\na,1,x,1\na,2,y,2\n", "but of another item or row of the table"),
-        ("sentence,ratings\na,4 x\nb,1\nc,2\n", "a.csv:2: ratings is 'x', which is no number"),
-        ("sentence,rating,tie\na,1,x\nb,2,y\nc,3,z\n", "'tie' is no name for a feature"),
-        ("sentence,sentence\na,1\n", "every column needs a name of its own"),
-        ("text,score\na,1\n", "there are 'text', 'score'.\n  Call the columns good and bad"),
-        ("", "Of rated sentences, call them sentence and rating."),
-    ],
-)  # fmt: skip
-def test_a_wrong_table_is_refused_with_its_line(tmp_path, text, said):
-    with pytest.raises(SuiteError) as error:
-        load_suite(write(tmp_path / "a.csv", text))
-    assert said in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ({"sentence": "d", "rating": True}, "a.jsonl:4: rating is True, which is no number"),
-        ({"sentence": "d", "rating": None}, "a.jsonl:4: rating is None, which is no number"),
-        ({"sentence": 4, "rating": 1}, "a.jsonl:4: there is no sentence, but 4"),
-        ({"sentence": "d", "rating": 1, "mood": [1]}, "a.jsonl:4: mood is [1]"),
-        ({"sentence": "d", "rating": 1, "ratings": []}, "a.jsonl:4: ratings is empty"),
-        ({"sentence": "d", "ratings": [1, 2]}, "has no 'rater' and no 'ratings', but others have"),
-    ],
-)
-def test_a_wrong_line_of_json_is_refused(tmp_path, line, said):
-    lines = [{"sentence": text, "rating": place} for place, text in enumerate("abc")]
-    path = write(tmp_path / "a.jsonl", "\n".join(map(json.dumps, [*lines, line])))
-    with pytest.raises(SuiteError) as error:
-        load_suite(path)
-    assert said in str(error.value)
 
 
 def test_a_sentence_may_be_rated_in_two_cases(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from tseval.errors import GrammarError
 from tseval.questions.regions import Regions, parse, regions_of
 from tseval.suites import load_suite, stream_cases
-from tseval.suites.grammar.designs import read_marks
+from tseval.suites.grammar.slots import read_marks
 from tseval.suites.lint import lint
 
 BODY = """\

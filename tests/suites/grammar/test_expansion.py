@@ -211,15 +211,16 @@ def test_a_sample_is_uniform():
     assert all(abs(count - 500) < 95 for count in counts)
 
 
-def test_streamed_blocks_join_to_the_whole(write_grammar):
+def test_streamed_blocks_join_to_the_whole(write_grammar, monkeypatch):
+    monkeypatch.setattr("tseval.suites.grammar.expand.ITEMS_AT_ONCE", 500)
     slots = "{n: {class: noun.person, repeat: 6}, verb: verb.main}"
     path = write_grammar("a: {{ n[0] }} {{ n[5] }} {{ verb | agree(n[5]) }}\nb: x", slots)
-    n_items, blocks = stream_cases(path, limit=80_000)
+    n_items, blocks = stream_cases(path, limit=800)
     parts: list[Case] = list(blocks)
     assert len(parts) == 2
     texts = [text for part in parts for text in part.sentences.column("a").to_pylist()]
-    assert n_items == len(texts) == 80_000
-    whole = load_suite(path, limit=80_000).cases[0]
+    assert n_items == len(texts) == 800
+    whole = load_suite(path, limit=800).cases[0]
     assert texts == whole.sentences.column("a").to_pylist()
 
 

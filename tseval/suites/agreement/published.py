@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from tabulate import tabulate
 
 from tseval.errors import SuiteError, counted, quoted_text, reason
 from tseval.files import bounded_lines, open_limited
@@ -80,18 +79,14 @@ def read_linzen_table(
     """
     with open_lines(path) as lines:
         rows = csv.DictReader(lines, delimiter="\t")
-        while (row := _next_row(path, rows)) is not None:
-            yield _linzen_example(f"{path}:{rows.line_num}", row, (source, shares), left_out)
-
-
-def _next_row(path: Path, rows: csv.DictReader[str]) -> Mapping[str, str] | None:
-    try:
-        row = next(rows, None)
-    except csv.Error as error:
-        raise SuiteError(f"{path}:{rows.line_num}: {error}") from None
-    if row is not None and (None in row or None in row.values()):
-        raise SuiteError(f"{path}:{rows.line_num}: another number of columns than the header")
-    return row
+        try:
+            for row in rows:
+                place = f"{path}:{rows.line_num}"
+                if None in row or None in row.values():
+                    raise SuiteError(f"{place}: another number of columns than the header")
+                yield _linzen_example(place, row, (source, shares), left_out)
+        except csv.Error as error:
+            raise SuiteError(f"{path}:{rows.line_num}: {error}") from None
 
 
 def _linzen_example(
@@ -471,6 +466,8 @@ NUMBER_NAMES = {SINGULAR: "singular", PLURAL: "plural"}
 
 def summarise(table: pa.Table, tally: Tally) -> str:
     """Count examples by number, split, intervening nouns and attractors, and what was left out."""
+    from tabulate import tabulate  # noqa: PLC0415 - slow to import, and who reads tables needs none
+
     numbers, splits = Counter(_values(table, "number")), Counter(_values(table, "split"))
     by_number = ", ".join(f"{numbers[number]:,} {name}" for number, name in NUMBER_NAMES.items())
     by_split = ", ".join(f"{splits[split]:,} {split}" for split in ("train", "valid", "test"))
@@ -496,6 +493,8 @@ def warnings_about(table: pa.Table, shares: Shares) -> Iterator[str]:
 
 def _grid(table: pa.Table) -> str:
     """Count examples by number of attractors, and by number of intervening nouns where it is known."""
+    from tabulate import tabulate  # noqa: PLC0415 - likewise
+
     attractors = _values(table, "n_attractors")
     known = "n_intervening" in table.column_names
     intervening = _values(table, "n_intervening") if known else ["examples"] * len(attractors)

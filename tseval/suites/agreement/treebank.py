@@ -291,17 +291,15 @@ def find_examples(
         if not any(words[index].verb for index in predicate):
             continue
         verb, reason = _target(words, position, predicate)
-        opposite = None if reason else _opposite(words[verb], sentence.penn, forms)
+        found, opposite = words[verb], None
+        if reason is None and sentence.penn:
+            opposite = opposite_form(found.form, str(found.verb), found.lemma)
+        elif reason is None:
+            opposite = forms.opposite(found)
         if opposite is None:
             left_out[reason or NO_OPPOSITE] += 1
             continue
         yield _example(sentence, position, verb, opposite, (source, split_of(sentence.document, shares)))
-
-
-def _opposite(verb: TaggedWord, penn: bool, forms: Forms) -> tuple[str, str] | None:
-    """Give a verb's other form and how it was found: by the rules of English, or in the treebank."""
-    assert verb.verb is not None
-    return opposite_form(verb.form, verb.verb, verb.lemma) if penn else forms.opposite(verb)
 
 
 def _predicate(words: Sequence[TaggedWord], subject: TaggedWord) -> list[int]:

@@ -22,31 +22,34 @@ from tseval.files import beyond, limits
 from tseval.formats import bare_name, read_lines, stem_of
 from tseval.questions.regions import Regions
 from tseval.suites.agreement import gold_of
-from tseval.suites.data.agreement import GULORDAVA, LINZEN, read_agreement, read_gulordava, read_linzen
 from tseval.suites.data.entries import DataSet, Reading
 from tseval.suites.data.layouts import (
     ALTERNATING,
     fills,
     layout_of,
     read_entries,
-    read_sentences,
+    read_table_of,
     sentences_in,
 )
 from tseval.suites.data.pairs import (
     BLIMP_METHODS,
     BLIMP_SOURCE,
     CLAMS_SOURCE,
+    GULORDAVA,
     LANGUAGES,
+    LINZEN,
     find_roles,
     pair_entries,
+    read_agreement,
     read_blimp,
     read_clams,
-    read_pairs,
+    read_gulordava,
+    read_linzen,
 )
 from tseval.suites.data.ratings import rated_columns, read_ratings
-from tseval.suites.data.records import columns_of, encoding_of, json_kind
+from tseval.suites.data.records import columns_of, encoding_of, header_of, json_kind
 from tseval.suites.data.regions import CONTEXT_COLUMNS, SYNTAXGYM_SOURCE, read_contexts, read_syntaxgym
-from tseval.suites.data.roles import check_columns, find_columns, refuse_columns
+from tseval.suites.data.roles import check_columns, refuse_columns
 from tseval.tables import is_table
 
 if TYPE_CHECKING:
@@ -239,8 +242,8 @@ def _by_ending(file: Path, how: Mapping[str, str]) -> str | None:
 
 def _by_columns(file: Path, how: Mapping[str, str]) -> str | None:
     """Name the layout that the columns of a table imply; what was always read as something stays that."""
-    place, names, first = columns_of(file, how)
-    columns = find_columns(place, names, how)
+    columns, first = header_of(file, how)
+    names = columns.names
     if {"sentence", "verb_index"} <= {*names} and bare_name(file).endswith((".tsv", ".parquet")):
         return "agreement"
     exact = "sentence" in names and {"rating", "ratings"} & {*names}
@@ -310,13 +313,12 @@ def _refuse_unknown(file: Path, how: Mapping[str, str]) -> None:
             "  Where they stand by turns, the worse one first: --layout alternating.\n"
             "  Else give a table: .tsv, .csv or .jsonl."
         )
-    place, names, _ = columns_of(file, how)
-    raise find_columns(place, names, how).unknown()
+    raise header_of(file, how)[0].unknown()
 
 
 def _known_pairs(reading: Reading) -> DataSet:
-    cases = read_pairs(reading)
-    columns = find_columns(*columns_of(next(iter(reading.files)), reading.how)[:2], reading.how)
+    cases = read_table_of(pair_entries, reading)
+    columns, _ = header_of(next(iter(reading.files)), reading.how)
     known = None if columns.says_pair else columns.known
     data = _set(reading, cases)
     return replace(data, title=known.title or data.title, source=known.source) if known else data
@@ -379,6 +381,6 @@ _READERS: dict[str, Callable[[Reading], DataSet]] = {
     "pairs": _known_pairs,
     **dict.fromkeys(
         ("candidates", "sentences", "words", "regions", "alternating"),
-        lambda reading: _set(reading, read_sentences(reading)),
+        lambda reading: _set(reading, read_table_of(read_entries, reading)),
     ),
 }

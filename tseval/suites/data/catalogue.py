@@ -168,7 +168,6 @@ def refuse_elsewhere(name: str) -> None:
 
 
 TIMEOUT = 30  # seconds without an answer
-PIECE = 2**16
 OTHERWISE = "Where there is no network, bring the files by other means and name their folder: --suite DIR."
 
 
@@ -225,8 +224,7 @@ class _NoAnswerError(Exception):
 def _download(address: str, path: Path) -> None:
     try:
         with urllib.request.urlopen(address, timeout=TIMEOUT) as answer, path.open("wb") as file:  # noqa: S310 - addresses are ours
-            while piece := answer.read(PIECE):
-                file.write(piece)
+            shutil.copyfileobj(answer, file)
     except OSError as error:  # no address, no answer in time, no room
         reason = getattr(error, "reason", None) or error
         raise _NoAnswerError(f"{address} does not answer ({reason})") from None

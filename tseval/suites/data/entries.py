@@ -25,8 +25,8 @@ from tseval.formats import checked, fits, read_json
 from tseval.items import ENTRY, RESERVED_NAMES, Case, Feature, as_entries
 from tseval.questions import Contrast
 from tseval.questions.pairs import Pairs
-from tseval.suites.data.records import columns_of, read_records
-from tseval.suites.data.roles import ROW_NAMES, find_columns, text_in, value_of
+from tseval.suites.data.records import header_of, read_records
+from tseval.suites.data.roles import ROW_NAMES, text_in, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -227,37 +227,30 @@ def _clean(entry: DataItem, label: str) -> str:
 
 def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
     """Type a feature: all its values are texts, whole numbers, numbers or truth values."""
-    values = _filled(feature, entries)
+    values = [entry.features[feature] for entry in entries]
     kinds = {type(value) for value in values}
-    for entry, value in zip(entries, values, strict=True) if int in kinds else ():
+    if kinds <= {str, type(None)}:  # no text is the empty one, as in a table
+        return pa.array([value or "" for value in values], pa.string())
+    for entry, value in zip(entries, values, strict=True):
+        if value is None:
+            raise SuiteError(
+                f"{entry.place}: {feature} is None.\n"
+                "  Give a feature of numbers, true or false a value in every item of the case."
+            )
         if isinstance(value, int) and not fits(value):
             raise SuiteError(
                 f"{entry.place}: {feature} is {value}, but a whole number has at most 64 bits.\n"
                 "  Put it in quotes: then it is a text."
             )
     if kinds == {int, float}:
-        return pa.array(map(float, values), pa.float64())
+        return pa.array([float(value) for value in values if value is not None], pa.float64())
     if len(kinds) > 1:
         other = next(entry for entry in entries if type(entry.features[feature]) is not type(values[0]))
         raise SuiteError(
             f"{other.place}: {feature} is {other.features[feature]!r}, but {values[0]!r} in "
             f"{entries[0].place}.\n  Give a feature values of one type."
         )
-    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    return pa.array(values, types[kinds.pop()])
-
-
-def _filled(feature: str, entries: Sequence[DataItem]) -> list[Feature]:
-    """Give the values of a feature; no text is the empty one, as in a table."""
-    values = [entry.features[feature] for entry in entries]
-    texts = all(value is None or isinstance(value, str) for value in values)
-    for entry, value in zip(entries, values, strict=True) if not texts else ():
-        if value is None:
-            raise SuiteError(
-                f"{entry.place}: {feature} is None.\n"
-                "  Give a feature of numbers, true or false a value in every item of the case."
-            )
-    return ["" if value is None else value for value in values]
+    return pa.array(values, {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}[kinds.pop()])
 
 
 KNOWN_ERRORS = "known-errors"
@@ -360,13 +353,13 @@ def _read(path: Path) -> Iterable[tuple[str, str]]:
             f"--exclude: there is no file {str(path)!r}.\n"
             f"  Name a list of paradigm and pairID, or {KNOWN_ERRORS}."
         )
-    place, names, _ = columns_of(path, {})
-    case = next((name for name in names if name.lower() in {"paradigm", "case", "uid"}), None)
-    item = next((name for name in names if name in _IDS), None) or find_columns(place, names, {}).of("item")
+    columns, _ = header_of(path, {})
+    case = next((name for name in columns.names if name.lower() in {"paradigm", "case", "uid"}), None)
+    item = next((name for name in columns.names if name in _IDS), None) or columns.of("item")
     if case is None or item is None:
+        held = ", ".join(map(repr, columns.names)) or "no columns"
         raise SuiteError(
-            f"{place}: no list of items: there are {', '.join(map(repr, names)) or 'no columns'}.\n"
-            "  Call the columns paradigm and pairID."
+            f"{columns.place}: no list of items: there are {held}.\n  Call the columns paradigm and pairID."
         )
     return [(text_in(record[case]), text_in(record[item])) for _, record in read_records(path, (case, item))]
 

@@ -29,7 +29,7 @@ from tseval.suites.data.entries import (
     table_row,
     without_mark,
 )
-from tseval.suites.data.records import columns_of, read_records
+from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.regions import (
     PREFERS_GOOD,
     as_name,
@@ -40,10 +40,10 @@ from tseval.suites.data.regions import (
     read_template,
     template_of,
 )
-from tseval.suites.data.roles import OPPOSITES, PAIR_LABELS, find_columns, text_in, value_of
+from tseval.suites.data.roles import OPPOSITES, PAIR_LABELS, text_in, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tseval.formats import Json
@@ -122,14 +122,17 @@ class Sentence:
         return replace(self, pieces=(*self.pieces[:at], (name, without_mark(text)), *self.pieces[at + 1 :]))
 
 
-def read_sentences(reading: Reading) -> tuple[Case, ...]:
-    """Read rows of sentences, words or regions into items."""
-    found = [entry for file, stem in reading.files.items() for entry in read_entries(file, stem, reading)]
-    if not any(entry.regions for entry in found):
-        return reading.build(found)
-    if {name for own in found[0].regions.values() for name, _ in own} == {*_PREFIX}:
-        return reading.build(found, ask_continuations(PREFERS_GOOD))
-    return reading.build(found, lambda entries: ask_design(entries, reading))
+def read_table_of(
+    read: Callable[[Path, str, Reading], Iterator[DataItem]], reading: Reading
+) -> tuple[Case, ...]:
+    """Read files into items, and ask what their regions, if they have any, are about."""
+    items = [item for file, stem in reading.files.items() for item in read(file, stem, reading)]
+    first = next((item for item in items if item.regions), None)
+    if first is None:
+        return reading.build(items)
+    if {name for own in first.regions.values() for name, _ in own} == {*_PREFIX}:
+        return reading.build(items, ask_continuations(PREFERS_GOOD))
+    return reading.build(items, lambda entries: ask_design(entries, reading))
 
 
 def sentences_in(file: Path, stem: str, how: Mapping[str, str], apart: bool = False) -> list[Sentence]:
@@ -137,12 +140,11 @@ def sentences_in(file: Path, stem: str, how: Mapping[str, str], apart: bool = Fa
 
     Words of a row each may be kept apart, as regions of their own that are called like their places.
     """
-    place, names, first = columns_of(file, how)
-    columns = find_columns(place, names, how)
+    columns, first = header_of(file, how)
     layout = layout_of(columns, first, how)
     if layout is None or layout == "candidates":
         raise columns.unknown()
-    records = read_records(file, names if layout == "regions" else columns.of_items(), how)
+    records = read_records(file, columns.names if layout == "regions" else columns.of_items(), how)
     if layout == "words":
         return list(_of_words(records, columns, stem, apart))
     if layout == "regions":
@@ -153,12 +155,12 @@ def sentences_in(file: Path, stem: str, how: Mapping[str, str], apart: bool = Fa
 def read_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
     """Read the items of a file."""
     how = reading.how
-    place, names, first = columns_of(file, how)
-    columns = find_columns(place, names, how)
-    if layout_of(columns, first, how) == "candidates":
+    columns, first = header_of(file, how)
+    layout = layout_of(columns, first, how)
+    if layout == "candidates":
         yield from _candidates(file, stem, columns, first, reading)
         return
-    if layout_of(columns, first, how) == "regions":
+    if layout == "regions":
         reading.compared = next((name for name, _, star in read_template(columns, how) if star), None)
     sentences = sentences_in(file, stem, how)
     if how.get("layout") in ALTERNATING:

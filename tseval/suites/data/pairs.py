@@ -1,4 +1,4 @@
-"""Any table of pairs by its columns; BLiMP and CLAMS as they were published.
+"""Any table of pairs by its columns; published sets of pairs as they come; tables of agreement examples.
 
 BLiMP (Warstadt et al. 2020, TACL): 67 paradigms of 1,000 pairs. `full` compares whole sentences (the paper's
 simple LM method), `one_prefix` two endings of the same prefix, `two_prefix` the same ending of two prefixes;
@@ -7,28 +7,39 @@ not every paradigm allows these.
 CLAMS (Mueller et al. 2020, ACL): agreement in English, French, German, Hebrew and Russian. A folder for each
 language (`en_evalset`), a text file for each construction. Every line holds `True` or `False`, a tab, and a
 sentence; a grammatical sentence is followed by its ungrammatical twins.
+
+Agreement in running text (Linzen et al. 2016, Gulordava et al. 2018): is the right form of the verb the more
+probable one? An item is the sentence up to the verb, ending in either form; what follows is not scored.
 """
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from tseval.errors import SuiteError
-from tseval.formats import bare_name, is_count, read_jsonl, read_lines
-from tseval.items import ENTRY
-from tseval.questions.pairs import ENDING
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import SuiteError, counted
+from tseval.formats import bare_name, is_count, read_jsonl, read_lines, stem_of
+from tseval.items import ENTRY, Case, as_entries
+from tseval.questions import Contrast
+from tseval.questions.pairs import ENDING, Pairs
+from tseval.suites.agreement import SINGULAR, read_targets
+from tseval.suites.agreement.published import read_examples
 from tseval.suites.data.entries import (
     AGREEMENT,
     DataItem,
     are_marked,
     features_of,
+    first_places,
     split_rows,
     table_row,
     without_mark,
 )
-from tseval.suites.data.records import columns_of, read_records
-from tseval.suites.data.regions import PREFERS_GOOD, ask_continuations, continued
+from tseval.suites.data.records import header_of, read_records
+from tseval.suites.data.regions import continued
 from tseval.suites.data.roles import PAIR_LABELS, find_columns, parts_of, text_in, value_of
 
 if TYPE_CHECKING:
@@ -36,7 +47,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.formats import Json
-    from tseval.items import Case, Feature
+    from tseval.items import Feature
     from tseval.questions import Score
     from tseval.suites.data.entries import Reading, TableRow
     from tseval.suites.data.roles import DataRecord, Header
@@ -111,21 +122,13 @@ def _holds(first: DataRecord, pair: tuple[str, str], prefix: str) -> bool:
     return all(text_in(first.get(name)).startswith(before) for name in pair)
 
 
-def read_pairs(reading: Reading) -> tuple[Case, ...]:
-    """Read tables of pairs: two sentences a row, or two continuations of a prefix.
+def pair_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
+    """Read the pairs of a file: two sentences a row, or two continuations of a prefix.
 
     Columns `case`, `construction`, `phenomenon` and `dependency`, where there are any, say which row of the
     table a pair belongs to; the file's name stands in for them. A case of several phenomena, and no
     constructions, is cut into one for each. `item` is what pairs share; all other columns are features.
     """
-    entries = [entry for file, stem in reading.files.items() for entry in pair_entries(file, stem, reading)]
-    if any(entry.regions for entry in entries):
-        return reading.build(entries, ask_continuations(PREFERS_GOOD))
-    return reading.build(entries)
-
-
-def pair_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
-    """Read the pairs of a file."""
     records = list(_with_roles(file, reading.how))
     rows = [table_row(record, stem, roles.rows) for _, record, roles in records]
     named = [bool(text_in(value_of(record, roles.rows.get("phenomenon")))) for _, record, roles in records]
@@ -164,10 +167,10 @@ def _text(place: str, record: DataRecord, roles: Roles, label: str) -> str:
 
 def _with_roles(file: Path, how: Mapping[str, str]) -> Iterator[tuple[str, DataRecord, Roles]]:
     """Give records with their roles; of JSON, each may have other names than the one before."""
-    place, names, first = columns_of(file, how)
-    roles = _checked(find_columns(place, names, how), first)
+    columns, first = header_of(file, how)
+    roles = _checked(columns, first)
     before = any(prefix for prefix, _ in roles.parts.values())
-    known = {tuple(names): roles}
+    known = {tuple(columns.names): roles}
     for at, record in read_records(file, roles.texts, how):
         own = tuple(record)
         if own not in known:
@@ -308,3 +311,147 @@ def _pairs(file: Path, row: TableRow, features: Mapping[str, str]) -> Iterator[D
         else:
             forms = {"grammatical": good, "ungrammatical": sentence}
             yield DataItem(place, row, forms, features, {"sentence": good_place})
+
+
+LINZEN = "Linzen, Dupoux & Goldberg 2016, TACL 4, as filtered by Gulordava et al. 2018"
+GULORDAVA = "Gulordava et al. 2018, Colorless Green Recurrent Networks Dream Hierarchically, NAACL"
+PAIR = ("correct", "wrong")
+# Feature to column: the original sentence, which of its versions, and how many attractors.
+NUMBER_FEATURES = {"sentence": "constr_id", "variant": "sent_id", "n_attractors": "n_attr"}
+SENTENCE_TYPES = {"original": "Original sentences", "generated": "Nonce sentences"}
+HEADINGS = ("pattern", "constr_id", "sent_id", "correct_number", "form", "class", "type", "prefix", "n_attr")
+
+
+def read_linzen(text: Path) -> Iterator[DataItem]:
+    """Read `NAME.text` and `NAME.gold` into items that end at the verb."""
+    targets = list(read_targets(text))
+    sentences = first_places(" ".join(target.words) for target in targets)
+    for target, sentence in zip(targets, sentences, strict=True):
+        prefix, n = target.words[: target.position], target.attractors
+        named = "Attractors unknown" if n is None else counted(n, "attractor") if n else "No attractors"
+        row = (f"attractors_{'unknown' if n is None else n}", named, AGREEMENT, None)
+        forms = {"correct": " ".join([*prefix, target.right]), "wrong": " ".join([*prefix, target.wrong])}
+        features = {"n_attractors": n, "position": target.position}
+        # The file does not say which form is the singular.
+        singular = max((target.right, target.wrong), key=lambda form: (form.endswith("s"), len(form)))
+        yield DataItem(target.place, row, forms, features, verb_entries(sentence, singular))
+
+
+def read_gulordava(path: Path) -> Iterator[DataItem]:
+    """Read `generated.tab`: two rows for each item, the correct form first."""
+    rows = list(read_tab(path))
+    if len(rows) % 2:
+        raise SuiteError(f"{rows[-1][0]}: a row without its twin")
+    for (place, right), (_, wrong) in zip(rows[::2], rows[1::2], strict=True):
+        if (right["class"], wrong["class"]) != PAIR or right["prefix"] != wrong["prefix"]:
+            raise SuiteError(
+                f"{place}: this row and the next are not the correct and the wrong form of one item"
+            )
+        if right["type"] not in SENTENCE_TYPES:
+            raise SuiteError(f"{place}: neither {' nor '.join(SENTENCE_TYPES)}, but {right['type']!r}")
+        singular = (right if right["correct_number"] == "sing" else wrong)["form"]
+        numbers = {feature: _whole(place, right, name) for feature, name in NUMBER_FEATURES.items()}
+        yield DataItem(
+            place,
+            (right["type"], SENTENCE_TYPES[right["type"]], AGREEMENT, None),
+            {form["class"]: f"{form['prefix']} {form['form']}" for form in (right, wrong)},
+            {"pattern": right["pattern"], "number": right["correct_number"], **numbers},
+            # The nonce versions of a sentence have its words in all other places.
+            verb_entries(f"{right['pattern']} {right['constr_id']}", singular),
+        )
+
+
+def verb_entries(sentence: str, singular: str) -> dict[str, str]:
+    """Name what verbs in running text may share: the sentence, and the verb, by its singular."""
+    return {"sentence": sentence, "verb": singular.lower()}
+
+
+def _whole(place: str, row: dict[str, str], name: str) -> int:
+    if not is_count(row[name]):
+        raise SuiteError(f"{place}: {name} is no whole number, but {row[name]!r}")
+    return int(row[name])
+
+
+def read_tab(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Give the rows of a `.tab` file, where texts with quotes in them are quoted as in CSV."""
+    lines = list(read_lines(path))
+    table = csv.DictReader((line for _, line in lines), delimiter="\t")
+    try:
+        rows = list(table)
+    except csv.Error as error:
+        raise SuiteError(f"{path}:{table.line_num + 1}: {error}") from None
+    if missing := [name for name in HEADINGS if name not in (table.fieldnames or ())]:
+        raise SuiteError(f"{path}: no agreement table: there is no column {missing[0]!r}")
+    for (place, _), row in zip(lines[1:], rows, strict=False):
+        if None in row or None in row.values():
+            raise SuiteError(f"{place}: another number of columns than the header")
+        yield place, row
+    if len(rows) < len(lines) - 1:
+        raise SuiteError(f"{path}: a quoted text goes over several lines")
+
+
+CONTRAST = Contrast("grammatical", "ungrammatical")
+SPLIT_ORDER = ("train", "valid", "test")
+# Feature to column.
+FEATURES = {
+    **{name: name for name in ("number", "n_intervening", "n_attractors", "n_non_attractors", "distance")},
+    **{"last_intervening": "last_intervening", "position": "verb_index"},
+    **{name: name for name in ("verb_form", "verb_role", "subj_deprel", "source")},
+}
+
+
+def read_agreement(reading: Reading) -> tuple[Case, ...]:
+    """Read tables of examples into cases: one for each split, or a single one where there are no splits.
+
+    Of several tables, the columns that all have become features.
+    """
+    files = list(reading.files)
+    tables = [read_examples(file) for file in files]
+    reading.items.update({str(file): table.num_rows for file, table in zip(files, tables, strict=True)})
+    shared = set.intersection(*(set(table.column_names) for table in tables))
+    unsplit = [file for file, table in zip(files, tables, strict=True) if "split" not in table.column_names]
+    if unsplit and len(unsplit) < len(files):
+        raise SuiteError(f"{unsplit[0]}: has no column 'split', but other tables beside it have one")
+    table = pa.concat_tables(part.select(sorted(shared)) for part in tables)
+    entries = _entries(table)
+    if unsplit:
+        return (_case(stem_of(files[0]), table, entries),)
+    splits: list[Any] = table["split"].unique().to_pylist()
+    names = sorted(splits, key=lambda name: (*SPLIT_ORDER, name).index(name))  # others as they come
+    parts = [(name, pc.equal(table["split"], pa.scalar(name))) for name in names]
+    return tuple(_case(name, table.filter(part), entries.filter(part)) for name, part in parts)
+
+
+def _entries(table: pa.Table) -> pa.Table:
+    """Say of every example which sentence it is from, and which verb it is about."""
+    columns = ("sentence", "number", "verb_form", "opp_verb_form")
+    texts: list[list[Any]] = [table[name].to_pylist() for name in columns]
+    sentences, *verbs = texts
+    named = [
+        verb_entries(sentence, form if number == SINGULAR else opposite)
+        for sentence, number, form, opposite in zip(first_places(sentences), *verbs, strict=True)
+    ]
+    return pa.table({factor: as_entries([one[factor] for one in named]) for factor in named[0]})
+
+
+def _case(name: str, table: pa.Table, entries: pa.Table) -> Case:
+    """Make items of examples: each sentence with the verb as found, and in the other number."""
+    found: list[str] = []
+    changed: list[str] = []
+    for row in table.select(["sentence", "verb_index", "opp_verb_form"]).to_batches():
+        for sentence, index, form in zip(*(column.to_pylist() for column in row.columns), strict=True):
+            words = sentence.split()
+            found.append(" ".join(words))
+            changed.append(" ".join([*words[:index], form, *words[index + 1 :]]))
+    held = {feature: name for feature, name in FEATURES.items() if name in table.column_names}
+    return Case(
+        name=name,
+        construction=name,
+        phenomenon=AGREEMENT,
+        dependency=None,
+        question=Pairs((CONTRAST,)),
+        index=pa.array(range(table.num_rows), pa.int64()),
+        sentences=pa.table({CONTRAST.better: found, CONTRAST.worse: changed}),
+        features=table.select(list(held.values())).rename_columns(list(held)),
+        entries=entries,
+    )

@@ -17,8 +17,8 @@ from tseval.items import N_RATINGS, RATING, RATING_SE
 from tseval.questions.pairs import RATED, Ratings
 from tseval.questions.scored import Normalised, Unigrams
 from tseval.suites.data.entries import DataItem, table_row
-from tseval.suites.data.records import columns_of, read_records
-from tseval.suites.data.roles import PAIR_LABELS, ROW_NAMES, find_columns, parts_of, value_of
+from tseval.suites.data.records import header_of, read_records
+from tseval.suites.data.roles import PAIR_LABELS, ROW_NAMES, parts_of, value_of
 from tseval.tables import read_table
 
 if TYPE_CHECKING:
@@ -113,16 +113,14 @@ def read_ratings(reading: Reading) -> tuple[Case, ...]:
         raise SuiteError(
             f"{first}: all ratings are {sentences[0].mean:g}: nothing can go with what does not vary."
         )
-    return tuple(
-        replace(case, question=Ratings(), features=_without_nan(case.features))
-        for case in reading.build(map(_as_item, sentences))
-    )
+    cases = reading.build(map(_as_item, sentences))
+    return tuple(replace(case, question=Ratings(), features=_without_nan(case.features)) for case in cases)
 
 
 def _records(file: Path, how: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Json]]]:
     """Give records whose columns are called like their roles."""
-    place, names, _ = columns_of(file, how)
-    columns = find_columns(place, names, how)
+    columns, _ = header_of(file, how)
+    names = columns.names
     if (roles := rated_columns(columns)) is None:
         raise columns.unknown()
     texts = {part for name in roles.values() for part in parts_of(name, names)}

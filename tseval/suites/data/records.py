@@ -19,7 +19,7 @@ from tseval.formats import (
     read_lines,
     read_text,
 )
-from tseval.suites.data.roles import columns_given
+from tseval.suites.data.roles import columns_given, find_columns
 from tseval.tables import is_table, open_table, read_parquet
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tseval.formats import Json
     from tseval.items import Feature
-    from tseval.suites.data.roles import DataRecord
+    from tseval.suites.data.roles import DataRecord, Header
     from tseval.tables import Row
 
 
@@ -61,6 +61,12 @@ def columns_of(path: Path, how: Mapping[str, str]) -> tuple[str, Sequence[str], 
         return place, names, {} if first is None else dict(zip(names, first[1], strict=True))
     place, record = next(read_records(path, (), how), (f"{path}:1", {}))
     return place, list(record), record
+
+
+def header_of(path: Path, how: Mapping[str, str]) -> tuple[Header, DataRecord]:
+    """Say what the columns of a file may be (`find_columns`), and give its first record."""
+    place, names, first = columns_of(path, how)
+    return find_columns(place, names, how), first
 
 
 def json_kind(path: Path) -> str | None:

@@ -20,7 +20,7 @@ from tseval.suites.grammar.source import YamlDocument, describe, parse_yaml, rea
 from tseval.writing import LANGUAGES, Writing, read_writing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from tseval.items import Case
@@ -151,21 +151,16 @@ def write_items(blocks: Iterable[Case], format_: str, out: IO[bytes]) -> None:
 def _write_tsv(blocks: Iterable[Case], out: IO[bytes]) -> None:
     for case in blocks:
         columns: list[Any] = [case.sentences.column(label).combine_chunks() for label in case.labels]
-        if case.question.asks() is not None:
-            columns += _shown_features(case)
+        if case.question.asks() is not None:  # strings of a formal language say little by themselves
+            for name in case.features.column_names:
+                values: Any = case.features[name].combine_chunks().cast(pa.string())
+                columns.append(pc.binary_join_element_wise(name, values, "="))
         columns[-1] = pc.binary_join_element_wise(columns[-1], "", "\n")
         lines = pc.binary_join_element_wise(case.name, *columns, "\t")
         # The rows of a text column lie one after the other in memory: that is the file.
         _, offsets, texts = lines.buffers()
         if texts is not None:
             out.write(memoryview(texts)[: np.frombuffer(offsets, dtype=np.int32)[case.n_items]])
-
-
-def _shown_features(case: Case) -> Iterator[Any]:
-    """Show the features of strings of a formal language, `depth=3`: these say little by themselves."""
-    for name in case.features.column_names:
-        values: Any = case.features[name].combine_chunks().cast(pa.string())
-        yield pc.binary_join_element_wise(name, values, "=")
 
 
 def _write_jsonl(blocks: Iterable[Case], out: IO[bytes]) -> None:
@@ -180,15 +175,13 @@ def _write_jsonl(blocks: Iterable[Case], out: IO[bytes]) -> None:
 def _write_parquet(blocks: Iterable[Case], out: IO[bytes]) -> None:
     import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, and rarely wanted
 
+    tables = []
+    for case in blocks:
+        columns: dict[str, Any] = {"case": pa.repeat(case.name, case.n_items), "item": case.index}
+        for name in ("construction", "phenomenon", "dependency"):
+            columns[name] = pa.array([getattr(case, name)] * case.n_items, type=pa.string())
+        for table in (case.sentences, case.features):
+            columns |= {name: table.column(name) for name in table.column_names}
+        tables.append(pa.table(columns))
     # Cases differ in their features, so the columns are known only when all have been seen.
-    tables = [_as_table(case) for case in blocks]
     pq.write_table(pa.concat_tables(tables, promote_options="permissive"), out)
-
-
-def _as_table(case: Case) -> pa.Table:
-    columns: dict[str, Any] = {"case": pa.repeat(case.name, case.n_items), "item": case.index}
-    for name in ("construction", "phenomenon", "dependency"):
-        columns[name] = pa.array([getattr(case, name)] * case.n_items, type=pa.string())
-    for table in (case.sentences, case.features):
-        columns |= {name: table.column(name) for name in table.column_names}
-    return pa.table(columns)

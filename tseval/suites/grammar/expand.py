@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from tseval.errors import GrammarError
 from tseval.items import Case, Feature, as_entries
 from tseval.questions.pairs import Pairs
-from tseval.suites.grammar.designs import as_question, read_marks
+from tseval.suites.grammar.slots import as_question, read_marks
 from tseval.suites.grammar.source import Word
 from tseval.suites.grammar.template import Code
 
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tseval.questions import Contrast, Question
-    from tseval.suites.grammar.designs import MarkedSentence
     from tseval.suites.grammar.grammar import Grammar
-    from tseval.suites.grammar.slots import Binding
+    from tseval.suites.grammar.slots import Binding, MarkedSentence
 
     ArrowColumn = pa.Array[Any]
     Render = Callable[[Mapping[str, Binding]], Feature]

@@ -26,8 +26,15 @@ import numpy as np
 from tseval.errors import GrammarError, suggest
 from tseval.items import RESERVED_NAMES, Feature
 from tseval.questions import Contrast
-from tseval.suites.grammar.designs import EXPERIMENT_KEYS, Experiment, read_experiment
-from tseval.suites.grammar.slots import Slot, read_slots, skip_taken, slot_codes
+from tseval.suites.grammar.slots import (
+    EXPERIMENT_KEYS,
+    Experiment,
+    Slot,
+    read_experiment,
+    read_slots,
+    skip_taken,
+    slot_codes,
+)
 from tseval.suites.grammar.source import (
     Lexicon,
     YamlDocument,
@@ -47,8 +54,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.suites.grammar.slots import Slot
-    from tseval.suites.grammar.source import YamlDocument, YamlValue
     from tseval.suites.grammar.template import Code
 
 

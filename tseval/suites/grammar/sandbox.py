@@ -45,18 +45,15 @@ class Budget:
         """Allow the full work again, for the next text."""
         self._left = WORK_PER_TEXT
         if time.monotonic() > self._deadline:
-            raise GrammarError(
-                f"rendering takes longer than {SECONDS:.0f} seconds.", fix="Use fewer slots in one phrase."
-            )
+            message = f"rendering takes longer than {SECONDS:.0f} seconds."
+            raise GrammarError(message, fix="Use fewer slots in one phrase.")
 
     def spend(self, amount: int) -> None:
         """Charge characters or steps."""
         self._left -= max(amount, 0)
         if self._left < 0:
-            raise GrammarError(
-                "this text takes too many steps or grows too long.",
-                fix="Look for a loop or a macro that does not end.",
-            )
+            fix = "Look for a loop or a macro that does not end."
+            raise GrammarError("this text takes too many steps or grows too long.", fix=fix)
 
 
 def as_text(value: object) -> str:
@@ -101,9 +98,8 @@ def disagree(word: object, with_: object, number: object = None) -> Word:
         raise GrammarError(f"{_kind(word)} has {len(others)} forms that disagree with {own!r}.", fix=fix)
     chosen = others[0] if number is None else _number(number)
     if chosen == own:
-        raise GrammarError(
-            f"{chosen!r} does not disagree: the other word has it.", fix=f"Name {others[0]!r}."
-        )
+        message = f"{chosen!r} does not disagree: the other word has it."
+        raise GrammarError(message, fix=f"Name {others[0]!r}.")
     return inflected.inflected(chosen)
 
 

@@ -150,9 +150,8 @@ def parse_yaml(text: str, path: Path, first_line: int = 1, *, words: bool = Fals
         raise GrammarError(f"not valid YAML: {problem}.", path, line, _YAML_FIX) from None
     except yaml.reader.ReaderError as error:
         line = padded.count("\n", 0, error.position) + 1
-        raise GrammarError(
-            "a control character, which YAML does not allow.", path, line, "Delete it."
-        ) from None
+        message = "a control character, which YAML does not allow."
+        raise GrammarError(message, path, line, "Delete it.") from None
     except RecursionError:
         raise GrammarError("the YAML is nested too deeply.", path, first_line, "Flatten it.") from None
     if not isinstance(data, dict):
@@ -207,9 +206,7 @@ def _value(node: yaml.Node, keys: Keys, lines: dict[Keys, int], words: bool, pat
 def _scalar(text: str) -> YamlValue:
     if text in _WORDS:
         return _WORDS[text]
-    if _INT.fullmatch(text):
-        return int(text)
-    return float(text) if _FLOAT.fullmatch(text) else text
+    return int(text) if _INT.fullmatch(text) else float(text) if _FLOAT.fullmatch(text) else text
 
 
 NUMBERS = ("sing", "plur")
@@ -368,11 +365,9 @@ def find_class(lexicon: Lexicon, name: str) -> tuple[Word, ...]:
     names = class_names(name)
     for each in names:
         if each not in lexicon.classes:
-            raise GrammarError(
-                f"the lexicon has no class {each!r}.", fix=suggest(each, lexicon.classes, "Classes")
-            )
+            fix = suggest(each, lexicon.classes, "Classes")
+            raise GrammarError(f"the lexicon has no class {each!r}.", fix=fix)
     if len({each.startswith("noun.") for each in names}) > 1:
-        raise GrammarError(
-            f"{name!r} mixes nouns, which have a number, with other words.", fix="Use two slots."
-        )
+        message = f"{name!r} mixes nouns, which have a number, with other words."
+        raise GrammarError(message, fix="Use two slots.")
     return tuple(word for each in names for word in lexicon.classes[each])

@@ -173,17 +173,13 @@ def check(tree: nodes.Node) -> None:
             what = "a recursive loop" if isinstance(node, nodes.For) else f"'{_TAGS.get(name, name.lower())}'"
             fix = "Use {{ }}, for, if, set, macro and + - * / // % ~."
             raise GrammarError(f"{what} is not allowed.", fix=fix)
-        if (
-            isinstance(node, nodes.Const)
-            and isinstance(node.value, (int, float))
-            and abs(node.value) > LARGEST_NUMBER
-        ):
+        number = node.value if isinstance(node, nodes.Const) else None
+        if isinstance(number, (int, float)) and abs(number) > LARGEST_NUMBER:
             raise GrammarError("a number is too large.", line=node.lineno, fix="Numbers are for counting.")
         word = _looked_up(node)
         if isinstance(word, str) and word.startswith("_"):
-            raise GrammarError(
-                f"{word!r} may not be used.", line=node.lineno, fix="Names do not begin with an underscore."
-            )
+            fix = "Names do not begin with an underscore."
+            raise GrammarError(f"{word!r} may not be used.", line=node.lineno, fix=fix)
         if isinstance(node, (nodes.Name, nodes.Macro)) and word in _JINJA_NAMES:
             fix = "Jinja gives it a meaning of its own: choose another name."
             raise GrammarError(f"{word!r} may not be used.", line=node.lineno, fix=fix)
@@ -360,9 +356,8 @@ class Sentences:
         seen: set[str] = set()
         for line in self._lines:
             if line.label in seen:
-                raise GrammarError(
-                    f"the label {line.label!r} stands twice.", self._path, line.number, "Rename one of them."
-                )
+                message = f"the label {line.label!r} stands twice."
+                raise GrammarError(message, self._path, line.number, "Rename one of them.")
             seen.add(line.label)
 
     def _check_names(self, tree: nodes.Template, fix: str | None) -> None:

@@ -1,0 +1,174 @@
+"""Every message about data of one's own: a file, what is said of its columns, and what is wrong with it."""
+
+import json
+import re
+
+import pytest
+
+from tseval.errors import SuiteError
+from tseval.suites import load_suite
+from tseval.suites.data.roles import read_columns
+
+TAB = (
+    "pattern\tconstr_id\tsent_id\tcorrect_number\tform\tclass\ttype\tprefix\tn_attr\n"
+    'P\t1\t0\tplur\twere\tcorrect\toriginal\t"the ""big"" dogs"\t0\n'
+    'P\t1\t0\tplur\twas\twrong\toriginal\t"the ""big"" dogs"\t0\n'
+)
+RATED = "sentence,rating\na,1\nb,2\nc,3\n"
+RATED_IN_JSON = [{"sentence": text, "rating": place} for place, text in enumerate("abc")]
+
+PREFIXED = {"prefix": "the author", "good": "laughs .", "bad": "laugh .", "number": "sing"}
+CROSSED = {"Context1": "a b", "Context2": "b a", "Target1": "c", "Target2": "d"}
+PAIRS = "Satz;Falsch\na b;b a\n"
+
+# A file, what stands in it, what it says of its columns, and the message: a text, or a pattern.
+ROWS = [
+    # Tables of sentences and pairs, with the line to type.
+    *(("a.csv", *row) for row in [
+        ("item,condition,sentence\n1,animate,a x\n1,inanimate,a y\n", None,
+         "a.csv:1: nothing says which of 'animate', 'inanimate' is the better one.\n"
+         "  Add --columns better=animate"),
+        ("sentence,label\na b,1\nb a,0\n", None,
+         "nothing says which sentences belong together.\n  Add --columns item=NAME; or --layout alternating"),
+        ("item,label,sentence\n1,good,a b\n1,bad,\n", None, "a.csv:3: there is no sentence in 'sentence'"),
+        ("item,label,sentence\n1,good,a b\n,bad,b a\n", None, "a.csv:3: there is no item in 'item'"),
+        ("item,label,sentence\n1,good,a b\n1,bad,b a\n2,good,c\n", None,
+         "a.csv:4: item 2 has no ungrammatical sentence"),
+        ("item,label,sentence\n1,good,a\n1,bad,b\n1,good,c\n1,bad,d\n", None,
+         "item 1 has 2 grammatical sentences and 2 others.\n  Say by several columns"),
+        ("item,label,sentence\n1,good,a b\n1,bad,b a\n1,bad,b a\n", None,
+         "a.csv:4: the sentence of "),
+        ("item,label,sentence\n1,good,a b\n1,maybe,b a\n", None,
+         "a.csv:3: label is 'maybe', which is neither grammatical nor not"),
+        ("item_id,pair_id,label,sentence\n1,1,good,a b\n1,1,bad,b a\n", None,
+         "'item_id' and 'pair_id' could be the item.\n"
+         "  Add --columns item=item_id or --columns item=pair_id."),
+        ("item,condition,sentence\n1,A,a b\n1,B,b a\n", "better=C", "no sentence is 'C' (better=C)"),
+        ("item,condition,sentence,critical\n1,A,a b,3\n1,B,b a,1\n", None,
+         "a.csv:2: critical is '3', no word of 'a b'"),
+        ("item,condition,sentence,critical\n1,A,a b,1\n1,B,b a,1\n2,A,c d,1\n", None,
+         "a.csv:4: item 2 has no sentence under 'B'"),
+        ("item,condition,sentence,critical\n1,A,a b,1\n1,B,b a,1\n1,A,c d,1\n", None,
+         "a.csv:4: item 1 has its 'A' at "),
+        ("good,bad\nthe boy runs,*the boy run\nx y,y x\n", None,
+         "a.csv:2: the ungrammatical sentence begins with *, but that of "),
+        ("sentence,candidates\nthe [MASK] [MASK],a|b\n", None, "has 2 places to fill, not one"),
+        ("sentence,candidates\nthe [MASK],a\n", None, "'a' are not two different candidates or more"),
+        ("sentence,options,answer\nthe [MASK],a|b,c\n", None,
+         "a.csv:2: answer is neither one of the candidates"),
+        ("rating_good,rating_bad,x\n1,2,y\n", None, "no pair of sentences: there are 'rating_good'"),
+        ("good_text,bad_text,good_example,bad_example\na b,b a,c d,d c\n", None,
+         "there are several pairs of sentences.\n  Add --columns good=good_text,bad=bad_text or "),
+        ("one,two,three\nthe dog,ran,home\n", None, "--layout 'one two *three', with {A|B} for conditions"),
+    ]),
+    *(("a.csv", PAIRS, *row) for row in [
+        ("good=Satz", "a.csv:1: no bad sentence: there are 'Satz', 'Falsch'"),
+        ("case=Falsch",
+         "a.csv:1: no pair of sentences: there are 'Satz', 'Falsch'.\n"
+         "  Call the columns good and bad, or say which they are: --columns good=NAME,bad=NAME."),
+        ("good=Satz,bad=Satz", "--columns: 'Satz' cannot be both good and bad."),
+        ("good=Satz,good=Falsch", "--columns names good twice: 'Satz' and 'Falsch'."),
+        ("goood=Satz", "--columns: there is no 'goood'.\n  Did you mean 'good'? What a column can be: bad,"),
+        ("good", "--columns: 'good' is not ROLE=NAME, as in good=sen,bad=wrong_sen."),
+        ("good=,bad=x", "--columns: 'good=' is not ROLE=NAME"),
+        ("", "--columns: '' is not ROLE=NAME"),
+    ]),
+    # Rated sentences.
+    *(("a.csv", text, None, said) for text, said in [
+        (RATED + "d,good\n", "a.csv:5: rating is 'good', which is no number"),
+        (RATED + "d,nan\n", "a.csv:5: rating is 'nan', which is no number"),
+        (RATED + "d,1e999\n", "a.csv:5: rating is '1e999', which is no number"),
+        (RATED + "d,\n", "a.csv:5: rating is '', which is no number"),
+        (RATED + "d,1_0\n", "a.csv:5: rating is '1_0', which is no number"),
+        (RATED + ",4\n", "a.csv:5: there is no sentence"),
+        (RATED + "b,4\n", "a.csv:5: the sentence of "),
+        (RATED + "b,2\n", "a.csv:3 again, rated 2, there 2."),
+        ("sentence,rating\na,1\nb,2\n", "holds 2 rated sentences: for a correlation there are at least 3"),
+        ("sentence,rating\na,2\nb,2\nc,2\n", "all ratings are 2: nothing can go with what does not vary"),
+        ("sentence,rating,n\na,1,4\nb,2,0\nc,3,4\n", "a.csv:3: n is '0': a number of ratings is 1, 2, ..."),
+        ("sentence,rating,n\na,1,4\nb,2,2.5\nc,3,4\n", "a.csv:3: n is '2.5'"),
+        ("sentence,rating,rating_se\na,1,0.1\nb,2,-0.1\nc,3,0\n", "a.csv:3: rating_se is '-0.1'"),
+        ("sentence,rating,rating_se\na,1,0.1\nb,2,x\nc,3,0\n", "a.csv:3: rating_se is 'x', which is no"),
+        ("sentence,rating,rater\na,1,x\na,2,x\nb,1,x\nc,2,x\n", "a.csv:3: rater 'x' rates the sentence of "),
+        ("sentence,rating,rater,rating_se\na,1,x,1\n", "a.csv:2: has single ratings and rating_se"),
+        ("sentence,rating,rater,item\na,1,x,1\na,2,y,2\n", "but of another item or row of the table"),
+        ("sentence,ratings\na,4 x\nb,1\nc,2\n", "a.csv:2: ratings is 'x', which is no number"),
+        ("sentence,rating,tie\na,1,x\nb,2,y\nc,3,z\n", "'tie' is no name for a feature"),
+        ("text,score\na,1\n", "there are 'text', 'score'.\n  Call the columns good and bad"),
+        ("", "Of rated sentences, call them sentence and rating."),
+    ]),
+    *(("a.jsonl", [*RATED_IN_JSON, line], None, said) for line, said in [
+        ({"sentence": "d", "rating": True}, "a.jsonl:4: rating is True, which is no number"),
+        ({"sentence": "d", "rating": None}, "a.jsonl:4: rating is None, which is no number"),
+        ({"sentence": 4, "rating": 1}, "a.jsonl:4: there is no sentence, but 4"),
+        ({"sentence": "d", "rating": 1, "mood": [1]}, "a.jsonl:4: mood is [1]"),
+        ({"sentence": "d", "rating": 1, "ratings": []}, "a.jsonl:4: ratings is empty"),
+        ({"sentence": "d", "ratings": [1, 2]}, "has no 'rater' and no 'ratings', but others have"),
+    ]),
+    # Pairs in lines of JSON, and what stands in no table.
+    *(("p.jsonl", f'{{"good": "a", "bad": "b", "n": 1}}\n{line}\n', None, said) for line, said in [
+        ("{", "p.jsonl:2: no JSON"),
+        ("[1]", "p.jsonl:2: no JSON object"),
+        ('{"right": "a", "bad": "b"}', "p.jsonl:2: no pair of sentences: there are 'right', 'bad'"),
+        ('{"good": 1, "bad": "b"}', "p.jsonl:2: the good sentence is no text, but 1"),
+        ('{"good": " ", "bad": "b", "n": 2}', "p.jsonl:2: the good sentence has no words"),
+        ('{"good": "a", "bad": "b", "n": null}', "p.jsonl:2: n is None"),
+        ('{"good": "a", "bad": "b", "n": "x"}', "p.jsonl:2: n is 'x', but 1 in .*p.jsonl:1"),
+        ('{"good": "a", "bad": "b", "m": 1}', r"p.jsonl:2: features \['m'\], but \['n'\] in .*p.jsonl:1"),
+        ('{"good": "a", "bad": "b", "n": 1, "phenomenon": "x"}', "p.jsonl:2: row of the table"),
+    ]),
+    *((name, text, None, said) for name, text, said in [
+        ("t.csv", "good;bad,x\n", r"t\.csv:1: the header is separated by ',' and by ';'\."),
+        ("t.csv", "\n\ngood;bad;n\na;b\n", r"t\.csv:4: 2 columns, but the header has 3"),
+        ("t.csv", "good,bad\na,b,c\n", r"t\.csv:2: 3 columns, but the header has 2"),
+        ("t.csv", "good;bad\na,b\n", r"t\.csv:2: 1 columns, .*\n  They seem to be separated by ',' here"),
+        ("t.tsv", "good\tbad\na;b\n", r"t\.tsv:2: 1 columns, .*\n  They seem to be separated by ';' here"),
+        ("t.csv", 'good,bad\na,b\n"c,d\n', r"t\.csv:3: a quote is opened here and not closed"),
+        ("t.csv", 'good,bad\n"a" b,c\n', r't\.csv:2: a quote .* inside a cell in quotes\.\n.*""authors""'),
+        ("t.csv", "good,bad,good\n", r"t\.csv:1: every column needs a name of its own, .*'bad', 'good'"),
+        ("t.csv", "good,bad\ra,b\r", r"t\.csv:1: lines end in a carriage return alone"),
+        ("t.csv", "good,bad\na b\rc,d\n", r"t\.csv:2: a carriage return stands inside a cell"),
+        ("t.csv", "good,,bad\n", r"t\.csv:1: every column needs a name of its own"),
+        ("t.csv", b"good,bad\na,b\nc,\xe9t\xe9\n", r"t\.csv: not UTF-8 text .* at byte 15\), in line 3\."),
+        ("t.csv", "good,bad\na,b\n".encode("utf-16")[:-1], r"t\.csv: not utf-16 text \(truncated data\)"),
+        ("t.tsv", b"good\tbad\n", "t.tsv: holds no pair of sentences"),
+        ("t.tsv", b"good\tbad\n\xff\t\xfe\n", "t.tsv: not UTF-8 text .* at byte 9"),
+        ("t.tsv", b"good\tbad\ttie\na\tb\t1\n", "t.tsv:2: 'tie' is no name for a feature.*\n.*ignore=tie"),
+        ("simple_agrmt.txt", "False\ta b\n", "txt:1: an ungrammatical sentence before any grammatical one"),
+        ("simple_agrmt.txt", "True\ta b\nMaybe\ta c\n", "txt:2: neither True nor False"),
+        ("poetry.txt", "True\ta\nFalse\tb\n", "no construction of CLAMS is called 'poetry'"),
+        ("a.text", "the dog barks\n", "a.gold: cannot be read"),
+        ("t.tab", TAB.replace("n_attr", "attractors"), "no agreement table: there is no column 'n_attr'"),
+        ("t.tab", TAB.rsplit("P", 1)[0], "t.tab:2: a row without its twin"),
+        ("t.tab", TAB.replace("wrong", "correct"), "t.tab:2: this row and the next are not"),
+        ("t.tab", TAB.replace("P\t1", "P\tone"), "t.tab:2: constr_id is no whole number, but 'one'"),
+        ("t.tab", TAB.replace("original", "invented"), "t.tab:2: neither original nor generated"),
+    ]),
+    *(("a.gold", text, None, said) for text, said in [
+        ("2\tbarks\tbark\n", "a.gold:1: not position, right form, wrong form and number of attractors"),
+        ("1\tbarks\tbark\t0\n", "a.gold:1: word 1 of the sentence is not 'barks'"),
+        ("2\tbarks\tbark\t0\n" * 2, "a.gold: 2 lines for the 1 sentences"),
+    ]),
+    # Continuations.
+    *(("c.jsonl", records, None, said) for records, said in [
+        ([PREFIXED, {"prefix": "the", "good": "author ."}], "c.jsonl:2: no prefix with two continuations"),
+        ([PREFIXED, PREFIXED | {"good": 3}], "c.jsonl:2: good is no text, but 3"),
+        ([PREFIXED | {"bad": " "}], "c.jsonl:1: there is a continuation without words"),
+        ([PREFIXED | {"number": [1]}], "c.jsonl:1: number is [1]"),
+        ([CROSSED, {"Context1": "a", "Target1": "b"}], "c.jsonl:2: there is no 'Context2'"),
+        ([CROSSED | {"Target2": ["b"]}], "c.jsonl:1: Target2 is no text, but ['b']"),
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "columns", "said"), ROWS)
+def test_what_is_wrong_is_named_with_its_place(tmp_path, name, content, columns, said):
+    if isinstance(content, list):
+        content = "".join(json.dumps(record) + "\n" for record in content)
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    if name == "a.gold":
+        (tmp_path / "a.text").write_text("the dog barks at me <eos>\n")
+        name = "a.text"
+    with pytest.raises(SuiteError) as error:
+        load_suite(tmp_path / name, columns=None if columns is None else read_columns(columns))
+    assert said in str(error.value) or re.search(said, str(error.value)), str(error.value)
