@@ -47,11 +47,7 @@ READ_ONCE = "Entry points are read when a package is installed"
 
 
 def load_adapter(entry: EntryPoint) -> Opener:
-    """Import an adapter.
-
-    Raises:
-        ModelError: It cannot be imported. Names the package, what went wrong, and what to do.
-    """
+    """Import an adapter."""
     dist = entry.dist if is_outside(entry) else _own_package()
     package = "" if dist is None else f" of the package {dist.name} {dist.version}"
     where = f"the adapter {entry.name!r}{package} ({entry.value})"
@@ -102,8 +98,7 @@ def _own_package() -> Distribution | None:
 def not_yet_installed(scheme: str) -> str:
     """Say why an adapter that someone has written is not found: it was registered after the installation.
 
-    Returns:
-        The end of a message, or nothing where no such adapter is known.
+    This is the end of a message, or nothing where no such adapter is known.
     """
     for name, folder in _checkouts():
         if scheme in _registered(folder):
@@ -197,10 +192,8 @@ def open_model(
             raise ModelError("a model in memory takes no arguments and no device: it stays where it is")
         if isinstance(spec, tuple(PROTOCOL_PARTS)):
             return cast("Model", spec)
-        taken: Model = import_module(f"{__name__}.function").as_model(
-            spec, "load_model got"
-        )  # brings torch along
-        return taken
+        function = import_module(f"{__name__}.function")  # brings torch along
+        return cast("Model", function.as_model(spec, "load_model got"))
     entry, rest = find_adapter(str(spec))
     model = load_adapter(entry)(rest, arguments or {}, device)
     refuse_no_model(model, f"what the adapter {entry.name!r} ({entry.value}) gives")
@@ -208,14 +201,7 @@ def open_model(
 
 
 def find_adapter(spec: str) -> tuple[EntryPoint, str]:
-    """Find which adapter a name asks for; imports none.
-
-    Returns:
-        The adapter, and what it is to open.
-
-    Raises:
-        ModelError: If there is no such file, or no adapter answers to the scheme.
-    """
+    """Find which adapter a name asks for, and what it is to open; imports none."""
     if not spec:
         raise ModelError("no model is named: give the path of a checkpoint, or bundled:lstm")
     scheme, colon, rest = spec.partition(":")
@@ -244,9 +230,13 @@ def file_and_function(spec: str) -> tuple[Path, str] | None:
 
 def name_of_function(path: Path, called: str) -> str:
     """Name the model that a function gives: by its file, and by the function where it is not `load`."""
-    # A file name need not be text; the model's name must be.
-    name = path.stem.encode("utf-8", "replace").decode()
+    name = name_of_file(path)
     return name if called == "load" else f"{name}-{called}"
+
+
+def name_of_file(path: Path) -> str:
+    """Name the model in a file; a file name need not be text, the model's name must be."""
+    return path.stem.encode("utf-8", "replace").decode()
 
 
 def _meant(name: str) -> str:

@@ -35,25 +35,19 @@ def refuse_hostile(where: str, folder: Path) -> None:
     """Refuse a folder of pipes or devices before transformers waits for them, pointers, or hostile pickles.
 
     Torch's own reader executes nothing in a pickle of weights, but takes any memory that it asks for.
-
-    Args:
-        where: What to call it in messages.
-        folder: The folder; if it is none, nothing is refused.
     """
     with suppress(OSError):  # what cannot be looked at is told by transformers
         for path in folder.iterdir():
-            if path.exists() and not path.is_file() and not path.is_dir():
-                raise ModelError(f"{where}: holds {path.name!r}, which is not a regular file")
-            if (
-                path.is_file()
-                and path.stat().st_size < POINTER_BYTES
-                and path.read_bytes().startswith(POINTER)
-            ):
+            if not path.is_file():
+                if path.exists() and not path.is_dir():
+                    raise ModelError(f"{where}: holds {path.name!r}, which is not a regular file")
+                continue
+            if path.stat().st_size < POINTER_BYTES and path.read_bytes().startswith(POINTER):
                 raise ModelError(
                     f"{where}: {path.name} is not the file but what Git LFS left in its place.\n"
                     "  Fetch it there: git lfs pull."
                 )
-            if path.is_file() and path.match(PICKLED_WEIGHTS):
+            if path.match(PICKLED_WEIGHTS):
                 try:
                     read_object(path, frozenset(), STATE_LIMITS)
                 except ModelError as error:
@@ -77,8 +71,7 @@ def check_saved(where: str, folder: Path, tokenizer: Path) -> None:
 def place_in_training(folder: Path) -> dict[str, str | int]:
     """Say of a checkpoint that the Trainer of transformers saved how far the training had come.
 
-    Returns:
-        `step`, and `folder`, the name of the one that the checkpoint lies in; nothing of another folder.
+    That is `step`, and `folder`, the name of the one that the checkpoint lies in; nothing of another folder.
     """
     try:
         state = read_json(folder / "trainer_state.json")
@@ -129,17 +122,11 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class Lora:
-    """A change of a model.
-
-    Attributes:
-        folder: Where it lies.
-        base: What it changes.
-        settings: All else that its configuration says.
-    """
+    """A change of a model."""
 
     folder: Path
     base: Base
-    settings: dict[str, Json]
+    settings: dict[str, Json]  # all else that its configuration says
 
     def apply(self, model: PreTrainedModel) -> PreTrainedModel:
         """Add the change to the weights of its base: what comes is a model like any other."""

@@ -30,18 +30,12 @@ from torch import Tensor, nn
 from tseval.adapters import file_and_function, name_of_function
 from tseval.adapters.mlm import METRICS, MaskedModel
 from tseval.adapters.native import OfWords, as_causal, fingerprint_in_memory, undisturbed
-from tseval.adapters.pretrained import (
-    BATCH_TOKENS,
-    OWN_LOGITS,
-    TOKENS_ON_ACCELERATOR,
-    Pretrained,
-    _typed,
-)
+from tseval.adapters.pretrained import BATCH_TOKENS, OWN_LOGITS, TOKENS_ON_ACCELERATOR, Pretrained, typed
 from tseval.errors import ModelError, TsevalError, first_line, reason, suggest
 from tseval.files import read_bytes
 from tseval.models import Vocabulary
 from tseval.models.checkpoint import hash_weights
-from tseval.models.vocabularies import VocabularyOptions, as_words, describe_words
+from tseval.models.state_files import VocabularyOptions, as_words, describe_words
 from tseval.scoring.numerics import out_of_memory, pick_device
 from tseval.scoring.protocol import PROTOCOL_PARTS, ModelCard, refuse_no_model
 from tseval.scoring.trie import build_trie, contexts_of, path_batches
@@ -86,7 +80,7 @@ def open_function(rest: str, arguments: Mapping[str, str], device: str) -> Model
     module = ModuleType(f"{path.stem} {digest[:8]}")  # no name that something else may have
     module.__file__ = str(path)
     sys.modules[module.__name__] = module
-    keywords: dict[str, object] = {key: _typed(key, text) for key, text in arguments.items()}
+    keywords: dict[str, object] = {key: typed(key, text) for key, text in arguments.items()}
     with _errors_of(path, where), _beside(path.resolve().parent), redirect_stdout(sys.stderr):
         exec(compile(source, str(path), "exec"), vars(module))  # noqa: S102 - it was named to be run
         function = _find(module, called, path)
@@ -176,16 +170,11 @@ def _content(text: str) -> str:
 
 
 def as_model(found: object, who: str, name: str | None = None, device: torch.device | None = None) -> Model:
-    """Take what a user holds as a model.
+    """Take what a user holds as a model: an object of our protocols, which stays what it is, or a pair.
 
     Args:
-        found: An object of our protocols, which stays what it is, or a pair.
-        who: Who gives it, for messages.
         name: For tables; None for that of its class, or of where transformers found it.
         device: To move it to; None leaves it where it is.
-
-    Raises:
-        ModelError: It is nothing of that, or cannot be scored.
     """
     match found:
         case (nn.Module() as module, Vocabulary() | Sequence() | Mapping() as words):
@@ -274,17 +263,11 @@ class UnfitError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a module is read.
+    """How a module is read."""
 
-    Attributes:
-        call: Of `CALLS`.
-        time_first: Whether its ids are (time, batch), and not (batch, time).
-        output: Of `OUTPUTS`; of `LAST`, every prefix is read by itself.
-    """
-
-    call: str
-    time_first: bool
-    output: str
+    call: str  # of `CALLS`
+    time_first: bool  # whether its ids are (time, batch), and not (batch, time)
+    output: str  # of `OUTPUTS`; of `LAST`, every prefix is read by itself
 
     def __str__(self) -> str:
         ids = "time, batch" if self.time_first else "batch, time"
@@ -313,11 +296,7 @@ class Reading:
         return arrange(found, batch, time)
 
     def check(self, module: nn.Module, ids: Tensor, n_words: int, tolerance: float) -> None:
-        """Read made-up sentences, and see whether the numbers are those of next words.
-
-        Raises:
-            UnfitError: They are not.
-        """
+        """Read made-up sentences, and see whether the numbers are those of next words."""
 
         def read(some: Tensor) -> Tensor:
             # Of every prefix, the longest first: it tells most of its shape.
@@ -363,11 +342,7 @@ def _first_tensor(output: object) -> Tensor | None:
 
 
 def find_reading(name: str, module: nn.Module, n_words: int, like: Tensor) -> Reading:
-    """Try how a module can be read, with ids on the device of one of its weights.
-
-    Raises:
-        ModelError: No way fits; says what was wrong with the one that came furthest.
-    """
+    """Try how a module can be read, with ids on the device of one of its weights."""
     ids = torch.from_numpy(np.random.default_rng(0).integers(n_words, size=(3, 5))).to(like.device)
     objections: list[tuple[int, str]] = []
     for call, time_first, output in product(CALLS, (False, True), OUTPUTS):
@@ -388,13 +363,7 @@ def find_reading(name: str, module: nn.Module, n_words: int, like: Tensor) -> Re
 
 
 class ModuleModel(OfWords):
-    """A module of torch that predicts words, ready to score; it is left as it was, training or not.
-
-    Args:
-        name: For tables.
-        module: On its device.
-        vocabulary: Its words.
-    """
+    """A module of torch that predicts words, ready to score; it is left as it was, training or not."""
 
     def __init__(self, name: str, module: nn.Module, vocabulary: Vocabulary) -> None:
         self.module, self.vocabulary = module, vocabulary
@@ -414,13 +383,7 @@ class ModuleModel(OfWords):
             name=name,
             kind="function",
             fingerprint=digest.hexdigest(),
-            protocol={
-                "start": vocabulary.start,
-                "state": "fresh",
-                "unknown": vocabulary.unknown,
-                "lowercase": vocabulary.lowercase,
-                "dtype": str(first.dtype).removeprefix("torch."),
-            },
+            protocol=self.protocol_of_words(str(first.dtype).removeprefix("torch.")),
             details={
                 "architecture": type(module).__name__,
                 "vocabulary": len(vocabulary),
@@ -429,9 +392,6 @@ class ModuleModel(OfWords):
                 "read": str(self.reading),
             },
         )
-
-    def __repr__(self) -> str:
-        return self.card.show(self)
 
     def token_texts(self, tokens: np.ndarray) -> list[str]:
         """Give words by their ids."""

@@ -1,33 +1,38 @@
 """Causal language models of transformers: `hf:PATH_OR_ID`.
 
 Words are split into pieces by the model's tokenizer. The log-probability of a sentence is the sum over its
-pieces (chain rule); that of a word needs more (`tseval.adapters.words`). Every distinct beginning is
-read once: many of them share a row in which each attends to its own beginnings only, at the positions it has
-in its sentence. Not every architecture allows that, so each model is held to its own plain forward pass, when
-it is opened and for sentences of the lengths that it is given (`tseval.adapters.methods`).
+pieces (chain rule); that of a word needs more (`tseval.adapters.words`). Every distinct beginning is read
+once: many of them share a row in which each attends to its own beginnings only, at the positions it has in
+its sentence. Not every architecture allows that: a mask may be ignored, positions may be counted in the row,
+and how a prefix is read may depend on how long its sentence is. So each model is held to its own plain
+forward pass, on made-up sentences that are as long as those of a run and fill more than one row as wide as
+there.
 """
 
 from __future__ import annotations
 
-from copy import copy
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tseval.adapters.methods import ALL_METHODS, LENGTH, NO_PARTS, ROW_CONTEXTS, Method, choose_method
 from tseval.adapters.pretrained import (
     OWN_LOGITS,
+    UNLIMITED,
     open_pretrained,
+    ordinary_tokens,
     plain_errors,
     take_option,
+    wide_logits,
 )
 from tseval.adapters.tokenizer import find_end, find_starts, form_read, spell_starts, start_kind, why_starts
 from tseval.adapters.words import (
     NOTE,
     WHITE_SPACE,
     Ended,
+    OfPieces,
     Pieces,
     corrections,
     find_marks,
@@ -35,28 +40,25 @@ from tseval.adapters.words import (
 )
 from tseval.errors import ModelError
 from tseval.scoring.numerics import (
-    NOTHING_GAINED,
     NarrowMatrix,
     Rerouted,
     chosen_logits,
     fast_products,
-    has_fast_products,
     linear,
     log_shares,
     log_sums,
     log_sums_exp_,
     of_length,
     on_device,
+    within_noise,
 )
 from tseval.scoring.protocol import ModelCard
 from tseval.scoring.trie import attends, build_trie, contexts_of, packed_batches, path_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    import pyarrow as pa
-    from torch import Tensor
     from transformers import PretrainedConfig, PreTrainedModel
 
     from tseval.adapters.pretrained import OptionValue, Pretrained
@@ -68,14 +70,187 @@ SCHEMES = {"hf": "open_causal"}
 ARGUMENTS = ("bos", "eos", "leading_space", "words", "white_space")  # all others are transformers' own
 
 
+# What is asked besides the tokens themselves, where nothing is.
+NO_PARTS = np.empty((0, 0), dtype=np.float32)
+# Contexts in a packed row: wider rows repeat fewer paths, but attention grows with the square.
+ROW_CONTEXTS = 128
+LENGTH = 24  # tokens of the longest sentence that is compared at first, as far as the model reads so many
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way of scoring."""
+
+    packed: bool  # many contexts share a row; otherwise one sentence a row, rows of equal length together
+    tiled_head: bool  # the output matrix is applied by us; otherwise the model's own logits are used
+    shared: bool = True  # what two sentences have in common is read once; otherwise each is read whole
+
+    @property
+    def name(self) -> str:
+        """For the manifest."""
+        apart = "rows of equal length" if self.shared else "each sentence whole"
+        rows = "packed tree" if self.packed else apart
+        return f"{rows}, {'tiled' if self.tiled_head else 'own'} head"
+
+
+ALL_METHODS = tuple(
+    Method(packed, tiled, shared)
+    for packed, shared in ((True, True), (False, True), (False, False))
+    for tiled in (True, False)
+)
+
+
+NOISY = 5  # sentences, the long stem among them, that are read once more in a padded batch
+HEADS = 64  # hidden states whose logits are computed with the output matrix in tiles, and whole
+
+
+@torch.inference_mode()
+def choose_method(
+    causal: CausalModel, methods: Sequence[Method], length: int, batch_tokens: int
+) -> tuple[Method, str | None, np.ndarray]:
+    """Take the first method whose log-probabilities are those of the plain forward pass.
+
+    They may differ from it as it does from itself where sentences stand in a padded batch, not alone.
+
+    Args:
+        methods: What may be taken, the fastest first.
+        length: Tokens of the longest sentence to compare, as far as the model reads so many.
+
+    Returns:
+        The method, why it is not the fastest of these, if it is not, and in nats a token by how much the
+        model differs from itself, read in a padded batch or by that method.
+    """
+    around = max(1, len(causal.starts)) + (causal.end is not None)
+    most = (causal.opened.longest or length + around) - around
+    sentences = _sentences(causal, min(length, most), min(ROW_CONTEXTS, batch_tokens))
+    with wide_logits(causal.opened.model) as hidden:
+        expected = _plain(causal, sentences)
+        states = hidden[-1].flatten(0, -2)[:HEADS] if hidden else None
+    if not all(np.isfinite(one).all() for one in expected):
+        raise ModelError(
+            f"the model's own forward pass gives numbers that are not finite, in {causal.opened.dtype}.\n"
+            "  Some weights exceed what a type holds (Gemma's float16): --model-args dtype=float32."
+        )
+    noise = _noise(causal, sentences[:NOISY], expected)  # of the model's own logits, which may be rounded
+    dtype = causal.opened.rounded_to
+    half = len(sentences[0]) // 2  # up to where the second goes on in another way
+    if not within_noise(expected[0][:half] - expected[1][:half], noise, dtype):
+        raise ModelError(
+            "the model's prediction of a word depends on the words after it: it is not a causal model.\n"
+            "  A masked model is opened by mlm:, one that was trained as causal with is_decoder=true."
+        )
+    counts = np.array([len(sentence) for sentence in sentences])
+    tokens, plain = np.concatenate(sentences), np.concatenate(expected)
+    tiles = states is not None and _tiles_agree(causal, states)
+    reasons: list[str] = []
+    for method in methods:
+        found = None
+        if tiles or not method.tiled_head:
+            found = _score(causal, method, tokens, counts, batch_tokens)
+        difference = None if found is None else np.abs(found - plain)
+        if difference is not None and within_noise(difference, noise, dtype):
+            why = f"scored by {method.name}: {reasons[0]}" if reasons else None
+            return method, why, np.concatenate((noise, difference))
+        reasons.append(
+            f"{method.name} differs from the plain forward pass by {difference.max():.1g} nats"
+            if difference is not None and np.isfinite(difference).all()
+            else f"{method.name} fails"
+        )
+    raise ModelError(f"the model cannot be scored reliably: {'; '.join(reasons)}")
+
+
+def _score(
+    causal: CausalModel, method: Method, tokens: np.ndarray, counts: np.ndarray, batch_tokens: int
+) -> np.ndarray | None:
+    """Score sentences by a method; None if it fails."""
+    try:
+        with wide_logits(causal.opened.model):
+            return causal.score_by(method, tokens, counts, batch_tokens)[0]
+    except (MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception:  # a model that does not know masks or positions may raise anything
+        return None
+
+
+def _sentences(causal: CausalModel, longest: int, row: int) -> list[np.ndarray]:
+    """Make up sentences that part after few and after many tokens, and meet again.
+
+    The second parts from the first half-way. The third has, behind another first token, the tokens of the
+    first at the same places. The others part after a quarter to a half, and every second one is half as
+    long. Together they fill more than one packed row, so that a wrong mask, a wrong position and a wrong path
+    all show.
+    """
+    ordinary = ordinary_tokens(causal.opened)
+    draw = np.random.default_rng(0)
+    stem = draw.choice(ordinary, longest)
+    sentences = [
+        stem,
+        np.concatenate((stem[: longest // 2], draw.choice(ordinary, longest - longest // 2))),
+        np.concatenate((draw.choice(ordinary, 1), stem[1:])),
+    ]
+    n_contexts = 2 * longest
+    while n_contexts < 1.5 * max(row, 2 * longest):
+        length = max(1, longest // (1 + len(sentences) % 2))
+        shared = int(draw.integers(length // 4, length // 2 + 1))  # no more: the plain pass reads it again
+        sentences.append(np.concatenate((stem[:shared], draw.choice(ordinary, length - shared))))
+        n_contexts += length - shared
+    return sentences
+
+
+def _tiles_agree(causal: CausalModel, hidden: Tensor) -> bool:
+    """Tell whether the tiled head gives what the whole softmax does, of the same states, in float32."""
+    with wide_logits(causal.opened.model):
+        table = causal.opened.model.get_output_embeddings()(hidden).log_softmax(-1)
+    rows = torch.arange(len(table), device=table.device)
+    # Tokens from all over the vocabulary.
+    targets = rows * (table.shape[1] - 1) // max(1, len(table) - 1)
+    found = causal.head(hidden, rows, targets, torch.from_numpy(NO_PARTS))[:, 0]
+    return within_noise((found - table[rows, targets]).cpu().numpy(), np.zeros(1), torch.float32)
+
+
+def _plain(causal: CausalModel, sentences: list[np.ndarray], padded: bool = False) -> list[np.ndarray]:
+    """Score sentences by the model's own forward pass; 0 for a first token that follows nothing.
+
+    Those of one length are read together; padded, all are, with a mask, and each has some padding.
+    """
+    opened, end = causal.opened, [] if causal.end is None else [causal.end]
+    ids = [torch.tensor([*causal.starts, *sentence.tolist(), *end]) for sentence in sentences]
+    longest = min(max(map(len, ids)) + 1, opened.longest or UNLIMITED)
+    found = [np.zeros(len(sentence) + len(end), dtype=np.float32) for sentence in sentences]
+    skipped = max(0, len(causal.starts) - 1)
+    for width in [longest] if padded else sorted(set(map(len, ids))):
+        rows = [row for row, one in enumerate(ids) if padded or len(one) == width]
+        at_once = max(1, OWN_LOGITS // (opened.n_tokens * width))
+        for some in (rows[start : start + at_once] for start in range(0, len(rows), at_once)):
+            table = nn.utils.rnn.pad_sequence([ids[row] for row in some], batch_first=True)
+            table = nn.functional.pad(table, (0, width - table.shape[1])).to(opened.model.device)
+            lengths = torch.tensor([len(ids[row]) for row in some])
+            mask = (torch.arange(width) < lengths[:, None]).long().to(opened.model.device)
+            logits = opened.logits(opened.inputs(table, mask if padded else None))[:, :-1].float()
+            chosen = logits.gather(2, table[:, 1:, None].to(logits.device))[..., 0] - logits.logsumexp(2)
+            for row, line in zip(some, chosen.cpu().numpy(), strict=True):
+                own = line[skipped : len(ids[row]) - 1]
+                found[row][len(found[row]) - len(own) :] = own
+    return [np.append(one[:-2], one[-2] + one[-1]) for one in found] if end else found
+
+
+def _noise(causal: CausalModel, sentences: list[np.ndarray], alone: list[np.ndarray]) -> np.ndarray:
+    """Measure by how much a padded batch moves the plain forward pass, (tokens,); 0 if it is not read."""
+    try:
+        padded = _plain(causal, sentences, padded=True)
+    except (MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception:  # a model may know no masks
+        return np.zeros(1, dtype=np.float32)
+    noise = np.abs(np.concatenate(padded) - np.concatenate(alone[: len(sentences)]))
+    return noise if np.isfinite(noise).all() else np.zeros(1, dtype=np.float32)
+
+
 class ModelProducts:
     """How the products of a model are made: by the quicker library, and in its own type but for the logits.
 
     A model in bfloat16 would round its logits to eight binary digits, and probable words would tie. On a CPU
     its output matrix is kept once more, in the order in which the processor multiplies.
-
-    Args:
-        model: On its device.
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
@@ -98,8 +273,8 @@ class ModelProducts:
     def rerouted(self, whole: bool) -> AbstractContextManager[object]:
         """Let all products inside be made so, whatever modules the model consists of.
 
-        Args:
-            whole: Whether the output layer is one of them. Of all others a GPU makes what it would anyway.
+        The `whole` model is meant with its output layer; of all other products a GPU makes what it would
+        anyway.
         """
         if self._output is None or (self._device.type == "cuda" and not whole):
             return fast_products(self._device)
@@ -112,26 +287,8 @@ class ModelProducts:
         return logits.view(*inputs.shape[:-1], len(self.output))
 
 
-def refuse_precision(scheme: str, arguments: Mapping[str, str]) -> None:
-    """Say how a model of transformers is asked for another precision."""
-    if "precision" in arguments:
-        raise ModelError(
-            f"{scheme}: a model of transformers computes in the type of its weights: leave --precision out, "
-            f"and give --model-args dtype={arguments['precision']}"
-        )
-
-
-def no_gain(arguments: Mapping[str, str], device: torch.device) -> list[str]:
-    """Warn where bfloat16 was asked for, on a processor that multiplies it no faster."""
-    asked = arguments.get("dtype", "").removeprefix("torch.") == "bfloat16"
-    return [NOTHING_GAINED] if asked and device.type == "cpu" and not has_fast_products(device) else []
-
-
-class CausalModel:
+class CausalModel(OfPieces):
     """A causal language model, ready to score tries of pieces.
-
-    Attributes:
-        encodes_aside: Whether sentences may be split into pieces in one thread while another scores.
 
     Args:
         opened: What was read.
@@ -142,7 +299,7 @@ class CausalModel:
         eos: `true` if the end of a sentence is scored, with its last token; else `false`.
     """
 
-    encodes_aside = True
+    encodes_aside = True  # sentences may be split into pieces in one thread while another scores
 
     def __init__(
         self,
@@ -164,7 +321,7 @@ class CausalModel:
         self.model.config.use_cache = False
         self.starts, self.end = find_starts(self.tokenizer, bos), find_end(self.tokenizer, eos)
         opened.check_known("bos", self.starts)
-        self._n_special = len(self.starts) + (self.end is not None)
+        self.n_special = len(self.starts) + (self.end is not None)
         said = why_starts(self.tokenizer, self.starts) if bos == "auto" else None
         self.warnings: list[str] = [said] if said else []
         self.batch_tokens = opened.batch_tokens
@@ -200,32 +357,13 @@ class CausalModel:
             details=opened.details | {"method": self.method.name, "word_marks": self._marks.kind},
         )
 
-    def __repr__(self) -> str:
-        return self.card.show(self)
-
-    def writing(self, rules: Writing) -> CausalModel:
+    def writing(self, rules: Writing) -> Self:
         """Give the same model that reads sentences as natural text; see `WritingModel`."""
-        written = copy(self)
-        written._pieces = self._pieces.writing(rules)
+        written = super().writing(rules)
         if self._parts is not None:
             written._marks = find_marks(self.tokenizer, rules)
             written._parts = written._marks.parts
-        written.card = self.card.reading("natural")
         return written
-
-    def encode(self, sentences: pa.StringArray) -> Encoded:
-        """Split sentences into pieces."""
-        encoded = self._pieces.encode(sentences)
-        self.opened.check_fits(encoded, self._n_special)
-        return encoded
-
-    def too_long(self, sentences: pa.StringArray) -> np.ndarray:
-        """Tell which sentences are longer than the model reads; see `BoundedModel`."""
-        return self._pieces.too_long(sentences, self.opened.longest, self._n_special)
-
-    def token_texts(self, tokens: np.ndarray) -> list[str]:
-        """Spell tokens, each by itself."""
-        return self._pieces.texts(tokens)
 
     def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
         """Score every token by the tokens before it, (tokens,) float32, in nats.
@@ -246,11 +384,9 @@ class CausalModel:
             return logprobs, None, n_contexts
         method = self._method_for(int(encoded.token_counts.max()), batch_tokens)
         # An end that is scored is itself what comes behind the last word.
-        ended = (
-            read_to_the_end(encoded)
-            if self.end is None
-            else _as_they_are(encoded.tokens, encoded.token_counts)
-        )
+        ended = read_to_the_end(encoded)
+        if self.end is not None:
+            ended = _as_they_are(encoded.tokens, encoded.token_counts)
         found, n_contexts = self._score(method, ended, batch_tokens, self._parts)
         return found[ended.own, 0], corrections(encoded, ended, self._marks, found), n_contexts
 
@@ -274,17 +410,7 @@ class CausalModel:
     def score_by(
         self, method: Method, tokens: np.ndarray, counts: np.ndarray, batch_tokens: int
     ) -> tuple[np.ndarray, int]:
-        """Score the tokens of sentences in one of the ways that a model may allow.
-
-        Args:
-            method: The way.
-            tokens: Of all sentences one after the other, (tokens,) int64.
-            counts: Tokens of each sentence.
-            batch_tokens: Tokens to read at once.
-
-        Returns:
-            As `token_logprobs`.
-        """
+        """Score the tokens of sentences, (tokens,) int64, in one of the ways that a model may allow."""
         found, n_contexts = self._score(method, _as_they_are(tokens, counts), batch_tokens, NO_PARTS)
         return found[:, 0], n_contexts
 
@@ -312,9 +438,8 @@ class CausalModel:
         """List the tokens around a sentence, the innermost first, and whether they stand behind it."""
         if self.end is not None:
             yield self.end, True
-        if (
-            not method.shared
-        ):  # a plain pass reads the last token too: behind it stands any, which is not read
+        if not method.shared:
+            # A plain pass reads the last token too: behind it stands any, which is not read.
             yield None, True
         for token in reversed(self.starts[1:]):
             yield token, False
@@ -327,11 +452,9 @@ class CausalModel:
         result = np.zeros((n_nodes, 1 + len(parts)), dtype=np.float32)
         if not method.tiled_head:
             batch_tokens = min(batch_tokens, max(1, OWN_LOGITS // self.opened.n_tokens))
-        batches: Iterator[Batch]
+        batches = path_batches(contexts, batch_tokens)
         if method.packed:
             batches = packed_batches(contexts, min(ROW_CONTEXTS, batch_tokens), batch_tokens)
-        else:
-            batches = path_batches(contexts, batch_tokens)
         score = self._tiled_head if method.tiled_head else self._own_head
         belongs = torch.from_numpy(parts)
         found: list[Tensor] = []
@@ -392,7 +515,6 @@ class CausalModel:
 
 
 def _as_they_are(tokens: np.ndarray, counts: np.ndarray) -> Ended:
-    """Put nothing behind sentences."""
     return Ended(tokens, counts, np.zeros(len(counts), dtype=np.bool_), np.ones(len(tokens), dtype=np.bool_))
 
 
@@ -412,14 +534,7 @@ def attention_limit(config: PretrainedConfig) -> float:
 
 
 def open_causal(rest: str, arguments: Mapping[str, str], device: str) -> CausalModel:
-    """Open `--model hf:PATH_OR_ID`.
-
-    Args:
-        rest: Folder, or id on the hub.
-        arguments: `bos`, `eos`, `leading_space`, `words`, `white_space`; all others go to `from_pretrained`.
-        device: Where to compute.
-    """
-    refuse_precision("hf", arguments)
+    """Open `--model hf:PATH_OR_ID`; arguments that are not ours go to `from_pretrained`."""
     remaining = dict(arguments)
     bos = remaining.pop("bos", "auto")
     eos = take_option(remaining, "eos", ("false", "true"))
@@ -429,5 +544,5 @@ def open_causal(rest: str, arguments: Mapping[str, str], device: str) -> CausalM
     opened = open_pretrained("hf", "AutoModelForCausalLM", rest, remaining, device, ARGUMENTS)
     with plain_errors("hf", rest):
         model = CausalModel(opened, bos, leading_space, words, white_space, eos)
-    model.warnings += [*opened.notes, *no_gain(arguments, opened.model.device)]
+    model.warnings += opened.notes
     return model

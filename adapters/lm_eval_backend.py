@@ -55,17 +55,12 @@ class Backend(Protocol):
         self, requests: Sequence[object], disable_tqdm: bool = False
     ) -> Sequence[tuple[float, bool]]:
         """Give the log-probability of each continuation, and whether it is the greedy one."""
-        ...
 
 
 class LmEvalModel:
-    """A model of lm-eval.
+    """A model of lm-eval, made with these arguments.
 
-    Args:
-        backend: Name under which lm-eval knows its class.
-        model: The model.
-        arguments: What it was made with.
-        context: What stands before every sentence, where the backend puts nothing there.
+    `context` is what stands before every sentence, where the backend puts nothing there.
     """
 
     def __init__(self, backend: str, model: Backend, arguments: Mapping[str, str], context: str = "") -> None:
@@ -95,10 +90,8 @@ class LmEvalModel:
         try:
             return [float(logprob) for logprob, _ in self._model.loglikelihood(requests, **self._options)]
         except Exception as error:
-            said = (
-                self._too_long(sentences) or f"lm-eval could not score: {_named(error)}{self._advice(error)}"
-            )
-            raise ModelError(f"{self.card.name}: {said}") from error
+            said = f"lm-eval could not score: {_named(error)}{self._advice(error)}"
+            raise ModelError(f"{self.card.name}: {self._too_long(sentences) or said}") from error
 
     def check_ends(self) -> None:
         """Refuse a backend that leaves out the first or the last token of a sentence.
@@ -258,5 +251,4 @@ def _fingerprint(backend: str, arguments: Mapping[str, str]) -> str:
 
 
 def _files(path: Path) -> list[Path]:
-    """List a file, or all files below a folder."""
     return [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]

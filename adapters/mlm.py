@@ -18,14 +18,13 @@ distinct masked copy is computed once, and the head only where the mask is.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from tseval.adapters.hf import ModelProducts, no_gain, refuse_precision
+from tseval.adapters.hf import ModelProducts
 from tseval.adapters.pretrained import (
     OWN_LOGITS,
     open_pretrained,
@@ -35,7 +34,7 @@ from tseval.adapters.pretrained import (
     wide_logits,
 )
 from tseval.adapters.tokenizer import form_read, special_tokens
-from tseval.adapters.words import WHITE_SPACE, Pieces
+from tseval.adapters.words import WHITE_SPACE, OfPieces, Pieces
 from tseval.errors import ModelError
 from tseval.scoring.numerics import log_sum_exp_, within_noise
 from tseval.scoring.protocol import Encoded, ModelCard
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
     from transformers.utils import ModelOutput
 
     from tseval.adapters.pretrained import OptionValue, Pretrained
-    from tseval.writing import Writing
 
 SCHEMES = {"mlm": "open_masked"}
 METRICS = ("within_word_l2r", "original")
@@ -59,36 +57,26 @@ COPIED_TOKENS = 2**24
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EncodedForMasks(Encoded):
-    """Sentences as a masked model sees them.
+    """Sentences as a masked model sees them."""
 
-    Attributes:
-        masked_with: Number of the word that each token is masked with, (tokens,) int64; words of one sentence
-            have different numbers.
-    """
-
+    # number of the word that each token is masked with, (tokens,) int64; words of one sentence have
+    # different numbers
     masked_with: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Distinct masked copies of sentences of equal length.
+    """Distinct masked copies of sentences of equal length."""
 
-    Attributes:
-        tokens: (copies, length).
-        places: The token that is asked for, (copies,).
-        which: The copy in which each token is asked for, (sentences, length).
-    """
-
-    tokens: np.ndarray
-    places: np.ndarray
-    which: np.ndarray
+    tokens: np.ndarray  # (copies, length)
+    places: np.ndarray  # the token that is asked for, (copies,)
+    which: np.ndarray  # the copy in which each token is asked for, (sentences, length)
 
 
-class MaskedModel:
+class MaskedModel(OfPieces):
     """A masked language model, ready to score sentences.
 
     Args:
-        opened: What was read.
         pll: `within_word_l2r` or `original`.
         white_space: Between words, `single` spaces; `kept` as it is there; or `all` of a text as it is.
     """
@@ -102,6 +90,7 @@ class MaskedModel:
             )
         self.mask: int = opened.tokenizer.mask_token_id
         self.before, self.after = special_tokens(opened.tokenizer, f"mlm:{opened.name}")
+        self.n_special = len(self.before) + len(self.after)
         opened.check_known("", [*self.before, self.mask, *self.after])
         self.batch_tokens = opened.batch_tokens
         self.warnings: list[str] = []
@@ -130,16 +119,6 @@ class MaskedModel:
             details=opened.details,
         )
 
-    def __repr__(self) -> str:
-        return self.card.show(self)
-
-    def writing(self, rules: Writing) -> MaskedModel:
-        """Give the same model that reads sentences as natural text; see `WritingModel`."""
-        written = copy(self)
-        written._pieces = self._pieces.writing(rules)
-        written.card = self.card.reading("natural")
-        return written
-
     def _left_out(self) -> list[str]:
         """List the marks of beginning and end that the tokenizer has and does not put round a text."""
         tokenizer, put = self.opened.tokenizer, {*self.before, *self.after}
@@ -150,18 +129,9 @@ class MaskedModel:
             mark for mark in dict.fromkeys(marks) if mark and tokenizer.convert_tokens_to_ids(mark) not in put
         ]
 
-    def too_long(self, sentences: pa.StringArray) -> np.ndarray:
-        """Tell which sentences are longer than the model reads; see `BoundedModel`."""
-        return self._pieces.too_long(sentences, self.opened.longest, len(self.before) + len(self.after))
-
-    def token_texts(self, tokens: np.ndarray) -> list[str]:
-        """Spell tokens, each by itself."""
-        return self._pieces.texts(tokens)
-
     def encode(self, sentences: pa.StringArray) -> EncodedForMasks:
         """Split sentences into pieces."""
-        encoded = self._pieces.encode(sentences)
-        self.opened.check_fits(encoded, len(self.before) + len(self.after))
+        encoded = super().encode(sentences)
         words = self._pieces.words_of_tokenizer(sentences)
         if words is None:
             assert encoded.pieces is not None
@@ -187,12 +157,7 @@ class MaskedModel:
         return result, n_copies
 
     def _copies(self, tokens: np.ndarray, words: np.ndarray) -> Copies:
-        """Mask each token in turn, and keep distinct copies.
-
-        Args:
-            tokens: Sentences of equal length, (sentences, length).
-            words: Which word each token belongs to, (sentences, length).
-        """
+        """Mask each token of sentences of equal length in turn, with its word, and keep distinct copies."""
         length = tokens.shape[1]
         found: list[np.ndarray] = []
         which = np.empty(tokens.shape, dtype=np.int64)
@@ -216,7 +181,7 @@ class MaskedModel:
         copy_of, target = copies.which.ravel()[order], tokens.ravel()[order]
         if not self.head_at_masks:
             batch_tokens = min(batch_tokens, OWN_LOGITS // self.opened.n_tokens)
-        width = copies.tokens.shape[1] + len(self.before) + len(self.after)
+        width = copies.tokens.shape[1] + self.n_special
         at_once = max(1, batch_tokens // width)
         for first in range(0, len(copies.tokens), at_once):
             some = slice(first, first + at_once)
@@ -288,19 +253,12 @@ def only_at(encoder: nn.Module, row: Tensor, column: Tensor) -> Iterator[None]:
 
 
 def open_masked(rest: str, arguments: Mapping[str, str], device: str) -> MaskedModel:
-    """Open `--model mlm:PATH_OR_ID`.
-
-    Args:
-        rest: Folder, or id on the hub.
-        arguments: `pll`, `white_space`; all others are passed on to `from_pretrained`.
-        device: Where to compute.
-    """
-    refuse_precision("mlm", arguments)
+    """Open `--model mlm:PATH_OR_ID`; arguments that are not ours go to `from_pretrained`."""
     remaining = dict(arguments)
     pll = take_option(remaining, "pll", METRICS)
     white_space = take_option(remaining, "white_space", WHITE_SPACE)
     opened = open_pretrained("mlm", "AutoModelForMaskedLM", rest, remaining, device, ARGUMENTS)
     with plain_errors("mlm", rest):
         model = MaskedModel(opened, pll, white_space)
-    model.warnings += [*opened.notes, *no_gain(arguments, opened.model.device)]
+    model.warnings += opened.notes
     return model

@@ -26,8 +26,7 @@ from tseval.adapters.pretrained import Pretrained, plain_errors, take_option
 from tseval.errors import ModelError, quoted_text, suggest
 from tseval.models.checkpoint import hash_weights
 from tseval.models.network import no_init
-from tseval.models.state_files import GPT, choose_state, naming, read_state_file
-from tseval.models.vocabularies import read_words
+from tseval.models.state_files import GPT, choose_state, naming, read_state_file, read_words
 from tseval.scoring.numerics import pick_device
 
 if TYPE_CHECKING:

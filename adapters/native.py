@@ -1,7 +1,5 @@
 """tseval's own checkpoints, bundled ones, and causal models of transformers that are in training.
 
-Recurrent models in tseval's own checkpoints, and in pickles as they were published.
-
 Protocol of language models, that of Marvin & Linzen 2018: a fresh zero state for every sentence, `<eos>` as
 start symbol, the words through the final period; the closing `<eos>` is not scored. Unknown words become
 `<unk>`. Classifiers read from a fresh state without a start symbol and score the label word at the end.
@@ -22,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
+from tseval.adapters import name_of_file
 from tseval.adapters.hf import CausalModel
 from tseval.adapters.nanogpt import open_nanogpt
 from tseval.adapters.pretrained import Pretrained
@@ -46,6 +45,7 @@ from tseval.scoring.numerics import (
     pick_device,
 )
 from tseval.scoring.protocol import Encoded, ModelCard
+from tseval.scoring.trie import words_and_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -64,20 +64,13 @@ ScoringPrecision = Literal["float32", "bfloat16"]
 
 
 def encode_words(ids: Mapping[str, int], sentences: pa.StringArray, unknown: str = UNK) -> Encoded:
-    """Bring sentences to a vocabulary; each distinct word is looked up once.
-
-    Args:
-        ids: Number of each word, that of the unknown one among them.
-        sentences: Words separated by spaces.
-        unknown: The word that stands for all others.
-    """
-    split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
+    """Bring sentences to a vocabulary, by number of each word; each distinct word is looked up once."""
+    split, lengths = words_and_lengths(sentences)
     words = split.flatten().dictionary_encode()
     distinct = cast("list[str]", words.dictionary.to_pylist())
     known = [word if word in ids else unknown for word in distinct]
     which = words.indices.to_numpy()
     tokens = np.array([ids[word] for word in known], dtype=np.int64)[which]
-    lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
     offsets = np.concatenate(([0], np.cumsum(lengths)))
     n_unknown = np.concatenate(([0], np.cumsum(tokens == ids[unknown])))
     seen = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(known).take(words.indices))
@@ -96,6 +89,19 @@ class OfWords:
     vocabulary: Vocabulary
     _ids: dict[str, int]
 
+    def __repr__(self) -> str:
+        return self.card.show(self)
+
+    def protocol_of_words(self, dtype: str = "float32") -> dict[str, Json]:
+        """Say how sentences are presented, for the card."""
+        return {
+            "start": self.vocabulary.start,
+            "state": "fresh",
+            "unknown": self.vocabulary.unknown,
+            "lowercase": self.vocabulary.lowercase,
+            "dtype": dtype,
+        }
+
     @property
     def unreadable(self) -> str:
         """What sentences are that `too_long` tells."""
@@ -104,22 +110,19 @@ class OfWords:
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Bring sentences to the vocabulary; each distinct word is looked up once."""
         text = pc.utf8_lower(sentences) if self.vocabulary.lowercase else sentences
-        if self.vocabulary.unknown is not None:
-            return encode_words(self._ids, text, self.vocabulary.unknown)
         if len(strange := sentences.filter(pa.array(self.too_long(sentences)))):
             raise ModelError(
                 f"{quoted_text(strange[0].as_py())} holds a word that {self.card.name} does not know"
             )
-        return encode_words(
-            self._ids, text, self.vocabulary.start
-        )  # which counts as unknown and stands nowhere
+        # Where no word stands for unknown ones, the start counts as one, which stands nowhere.
+        return encode_words(self._ids, text, self.vocabulary.unknown or self.vocabulary.start)
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
         """Tell which sentences cannot be read: those with an unknown word, where no word stands for such."""
         if self.vocabulary.unknown is not None:
             return np.zeros(len(sentences), dtype=np.bool_)
         text = pc.utf8_lower(sentences) if self.vocabulary.lowercase else sentences
-        split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(text))
+        split, _ = words_and_lengths(text)
         known = pc.is_in(split.flatten(), pa.array(self.vocabulary.words))
         found = np.zeros(len(sentences), dtype=np.bool_)
         found[pc.list_parent_indices(split).filter(pc.invert(known)).to_numpy()] = True
@@ -129,17 +132,10 @@ class OfWords:
 class NativeModel(OfWords):
     """A checkpoint on a device, ready to be advanced prefix by prefix.
 
-    Attributes:
-        encodes_aside: As of `CausalModel`.
-
-    Args:
-        name: For file names and headings.
-        checkpoint: What was read.
-        device: Where to compute.
-        precision: Type of the operands of large products; sums and states are float32.
+    `precision` is that of the operands of large products; sums and states are float32.
     """
 
-    encodes_aside = True
+    encodes_aside = True  # as of `CausalModel`
 
     def __init__(
         self, name: str, checkpoint: Checkpoint, device: torch.device, precision: ScoringPrecision = "float32"
@@ -155,13 +151,7 @@ class NativeModel(OfWords):
             self._output = NarrowMatrix(self.model.output.weight)
             if not has_fast_products(device):
                 self.warnings.append(NOTHING_GAINED)
-        protocol: dict[str, Json] = {
-            "start": self.vocabulary.start,
-            "state": "fresh",
-            "unknown": self.vocabulary.unknown,
-            "lowercase": self.vocabulary.lowercase,
-            "dtype": "float32",
-        }
+        protocol = self.protocol_of_words()
         if precision != "float32":
             protocol["precision"] = precision
         sizes = self.model.sizes
@@ -184,9 +174,6 @@ class NativeModel(OfWords):
                 **({} if checkpoint.reading is None else {"reading": checkpoint.reading}),
             },
         )
-
-    def __repr__(self) -> str:
-        return self.card.show(self)
 
     @property
     def row_bytes(self) -> int:
@@ -234,12 +221,6 @@ class NativeClassifier(NativeModel):
 
     The log-probability of a label is that of its class after the words before it. The other words have 0: the
     classifier claims no probability for them, so that every score of a sentence is that of its label.
-
-    Args:
-        name: For file names and headings.
-        checkpoint: What was read, of a classifier.
-        device: Where to compute.
-        precision: As of a language model.
     """
 
     def __init__(
@@ -263,20 +244,17 @@ class NativeClassifier(NativeModel):
         n_labels = np.concatenate(([0], np.cumsum(is_label)))
         wrong = ~is_label[ends - 1] | (n_labels[ends] - n_labels[ends - encoded.lengths] != 1)
         if wrong.any():
-            self._refuse(str(sentences[int(np.argmax(wrong))]))
+            task = TASKS[self.task]
+            raise ModelError(
+                f"{self.card.name} is a classifier ({self.task}): it reads sentences that end in "
+                f"{' or '.join(task.labels)}, but not {str(sentences[int(np.argmax(wrong))])!r}.\n"
+                f"  Give it {' or '.join(f'SUITE:{method}' for method in task.methods)}."
+            )
         return encoded
 
     def check_sentences(self, sentences: pa.StringArray) -> None:
         """Refuse what `encode` refuses."""
         self.encode(sentences)
-
-    def _refuse(self, sentence: str) -> None:
-        task = TASKS[self.task]
-        views = " or ".join(f"SUITE:{method}" for method in task.methods)
-        raise ModelError(
-            f"{self.card.name} is a classifier ({self.task}): it reads sentences that end in "
-            f"{' or '.join(task.labels)}, but not {sentence!r}.\n  Give it {views}."
-        )
 
     def start(self) -> State:
         """Give the fresh state, one row."""
@@ -305,29 +283,23 @@ def open_checkpoint(rest: str, arguments: Mapping[str, str], device: str) -> Nat
     checkpoint of nanoGPT is opened as GPT-2.
     """
     path = Path(rest)
-    # A file name need not be text; the model's name must be.
-    name = path.stem.encode("utf-8", "replace").decode()
+    name = name_of_file(path)
     remaining = dict(arguments)
     kind = kind_of(path)
     if kind == "nanogpt":
         return open_nanogpt(path, name, remaining, device)
-    precision = _take_precision(remaining)
+    value = remaining.pop("precision", "float32")
+    if value not in get_args(ScoringPrecision):
+        raise ModelError(
+            f"--model-args precision={value}: {suggest(value, get_args(ScoringPrecision), 'Values')}"
+        )
     checkpoint = load_checkpoint(path) if kind == "tseval" else open_state(path, remaining)
     if kind == "tseval" and remaining:
         raise ModelError(
             f"a tseval checkpoint takes no --model-args but precision, and got {', '.join(remaining)}"
         )
     opened = NativeModel if checkpoint.model.sizes.task is None else NativeClassifier
-    return opened(name, checkpoint, pick_device(device), precision)
-
-
-def _take_precision(arguments: dict[str, str]) -> ScoringPrecision:
-    value = arguments.pop("precision", "float32")
-    if value not in get_args(ScoringPrecision):
-        raise ModelError(
-            f"--model-args precision={value}: {suggest(value, get_args(ScoringPrecision), 'Values')}"
-        )
-    return cast("ScoringPrecision", value)
+    return opened(name, checkpoint, pick_device(device), cast("ScoringPrecision", value))
 
 
 def open_bundled(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel | CausalModel:

@@ -16,6 +16,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from tseval.adapters import name_of_file
 from tseval.errors import ModelError, suggest
 from tseval.scoring.protocol import UNKNOWN, ModelCard
 
@@ -46,22 +47,14 @@ class Queries(Protocol):
 
 
 class NgramModel:
-    """An n-gram model.
-
-    Args:
-        path: The file.
-        model: What kenlm made of it.
-        eos: Whether the end of the sentence is scored, with the last word.
-    """
+    """An n-gram model; `eos` says whether the end of the sentence is scored, with the last word."""
 
     def __init__(self, path: Path, model: Queries, *, eos: bool) -> None:
         self._model, self._eos = model, eos
-        self._shown: dict[str, str] = {}
         with path.open("rb") as file:
             fingerprint = hashlib.file_digest(file, "sha256").hexdigest()
         self.card = ModelCard(
-            # A file name need not be text; the model's name must be.
-            name=path.stem.encode("utf-8", "replace").decode(),
+            name=name_of_file(path),
             kind="ngram",
             fingerprint=fingerprint,
             protocol={
@@ -87,12 +80,8 @@ class NgramModel:
 
     def seen(self, sentences: Sequence[str]) -> list[str]:
         """Replace unknown words; see `ReportingModel`."""
-        return [" ".join(map(self._show, sentence.split())) for sentence in sentences]
-
-    def _show(self, word: str) -> str:
-        if word not in self._shown:
-            self._shown[word] = word if word in self._model else UNKNOWN
-        return self._shown[word]
+        texts = (sentence.split() for sentence in sentences)
+        return [" ".join(word if word in self._model else UNKNOWN for word in words) for words in texts]
 
 
 def open_ngram(rest: str, arguments: Mapping[str, str], device: str) -> NgramModel:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from tseval.adapters.native import NativeModel, encode_words
+from tseval.adapters.native import NativeModel, OfWords
 from tseval.errors import ModelError, suggest
-from tseval.models import EOS, UNK
 from tseval.models.oracles import ORACLES, Oracle, build_automaton, build_oracle, refuse_sizes
 from tseval.scoring.numerics import pick_device
 from tseval.scoring.protocol import ModelCard
@@ -21,11 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy as np
-    import pyarrow as pa
 
-    from tseval.formats import Json
     from tseval.models.oracles import Automaton
-    from tseval.scoring.protocol import Encoded
 
 SCHEMES = {"oracle": "open_oracle"}
 
@@ -34,49 +30,32 @@ StackState = tuple[torch.Tensor, ...]
 STEEPNESS = 40.0  # H: σ(±20) is 1 and 2e-9 in float32
 
 
-class AutomatonModel:
-    """An automaton, ready to be advanced prefix by prefix.
-
-    Args:
-        automaton: Its tables.
-    """
+class AutomatonModel(OfWords):
+    """An automaton, ready to be advanced prefix by prefix."""
 
     def __init__(self, automaton: Automaton) -> None:
-        self.automaton = automaton
+        self.automaton, self.vocabulary = automaton, automaton.vocabulary
+        self._ids = self.vocabulary.ids()
         self.card = self._card("automaton", automaton.name, automaton.n_stacks)
 
     def _card(self, architecture: str, name: str, hidden: int) -> ModelCard:
-        protocol: dict[str, Json] = {
-            "start": EOS,
-            "state": "fresh",
-            "unknown": UNK,
-            "lowercase": False,
-            "dtype": "float32",
-        }
         return ModelCard(
             name=name,
             kind=architecture,
             fingerprint=self.automaton.fingerprint,
-            protocol=protocol,
+            protocol=self.protocol_of_words(),
             details={
                 "architecture": architecture,
                 "hidden": hidden,
-                "vocabulary": len(self.automaton.vocabulary),
+                "vocabulary": len(self.vocabulary),
                 "device": "cpu",
             },
         )
-
-    def __repr__(self) -> str:
-        return self.card.show(self)
 
     @property
     def row_bytes(self) -> int:
         """Memory that one row of a state takes."""
         return 8
-
-    def encode(self, sentences: pa.StringArray) -> Encoded:
-        """Bring sentences to the vocabulary."""
-        return encode_words(self.automaton.vocabulary.ids(), sentences)
 
     def start(self) -> StackState:
         """Give the state before a string, one row."""
@@ -100,9 +79,6 @@ class SecondOrderModel(AutomatonModel):
     and else 0: the unit of the automaton's state is on, all others are off. The output layer has the
     automaton's log-probabilities for weights. Source: Omlin & Giles 1996, whose further
     weights of -H hold a network together that is to be trained.
-
-    Args:
-        automaton: Its tables.
     """
 
     def __init__(self, automaton: Automaton) -> None:
@@ -141,13 +117,7 @@ USAGE = "Give --model-args k=4,m=3 and, if not log, code=one-hot."
 
 
 def open_oracle(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel | AutomatonModel:
-    """Open `--model oracle:dyck-lstm` or another oracle of a Dyck language.
-
-    Args:
-        rest: `dyck-srn`, `dyck-lstm`, `dyck-automaton` or `dyck-second-order`.
-        arguments: k and m of the language; of the first two, how brackets are spelt.
-        device: Where the first two compute.
-    """
+    """Open `--model oracle:dyck-lstm` or another oracle of a Dyck language."""
     if rest not in (*ORACLES, *AUTOMATA):
         raise ModelError(f"no oracle {rest!r}. {suggest(rest, (*ORACLES, *AUTOMATA), 'Oracles')}")
     known = ("k", "m") if rest in AUTOMATA else ("k", "m", "code")

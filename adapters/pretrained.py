@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from tseval.adapters.folders import (
@@ -31,10 +30,10 @@ from tseval.adapters.folders import (
 from tseval.adapters.gguf_files import opened_gguf
 from tseval.adapters.tokenizer import open_tokenizer
 from tseval.errors import ModelError, one_line, suggest
-from tseval.scoring.numerics import pick_device
+from tseval.scoring.numerics import NOTHING_GAINED, has_fast_products, pick_device
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -46,19 +45,12 @@ ANSWER_SECONDS = 1.5  # in which a hub that can be reached answers
 
 
 def stays_here(rest: str) -> bool:
-    """Tell whether a model must be opened without asking the hub: it is a folder, or the hub does not answer.
-
-    Args:
-        rest: Folder, or id on the hub.
-    """
+    """Tell whether a model must be opened without asking the hub: it is a folder, or the hub is silent."""
     return Path(rest).exists() or not _answers()
 
 
 def _answers() -> bool:
-    """Ask the hub for nothing; any answer will do.
-
-    In a thread of its own that is left behind: the search for a name cannot be given a time.
-    """
+    """Ask the hub for nothing, in a thread that is left behind: a look-up of a name knows no limit."""
     from huggingface_hub import constants, get_session  # noqa: PLC0415  optional, and heavy
 
     if constants.HF_HUB_OFFLINE:
@@ -97,29 +89,18 @@ OptionValue = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Pretrained:
-    """A model that was opened.
+    """A model that was opened."""
 
-    Attributes:
-        name: Last part of the path, or id on the hub.
-        model: In evaluation mode, on its device.
-        tokenizer: As saved with it.
-        fingerprint: SHA-256 over the files of weights, configuration and tokenizer; independent of the path.
-        options: What was passed on to `from_pretrained` and can change a number.
-        origin: What is known of where it comes from: its revision, or its place in a training.
-        positions: Tokens for which its tables of positions have a row; None where it has no table.
-        needs_mask: Whether it reads nothing without an attention mask.
-        notes: What a user is to know of how it was opened.
-    """
-
-    name: str
-    model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
-    fingerprint: str
-    options: dict[str, OptionValue]
-    origin: dict[str, OptionValue] = field(default_factory=dict)
+    name: str  # last part of the path, or id on the hub
+    model: PreTrainedModel  # in evaluation mode, on its device
+    tokenizer: PreTrainedTokenizerBase  # as saved with it
+    fingerprint: str  # over the files of weights, configuration and tokenizer; independent of the path
+    options: dict[str, OptionValue]  # what was passed on to `from_pretrained` and can change a number
+    origin: dict[str, OptionValue] = field(default_factory=dict)  # its revision, or its place in a training
+    # tokens for which its tables of positions have a row; None where it has no table
     positions: int | None = None
-    needs_mask: bool = False
-    notes: tuple[str, ...] = ()
+    needs_mask: bool = False  # it reads nothing without an attention mask
+    notes: tuple[str, ...] = ()  # what a user is to know of how it was opened
 
     def __repr__(self) -> str:
         return one_line(self, self.name, type(self.model).__name__, self.dtype)
@@ -178,23 +159,16 @@ class Pretrained:
         """Refuse special tokens that the model has no row for: they came to the tokenizer after training."""
         if beyond := [token for token in tokens if token >= self.n_tokens]:
             spelt = self.tokenizer.convert_ids_to_tokens(beyond[0])
-            advice = (
-                f"  Give another: --model-args {argument}=TOKEN."
-                if argument
-                else ("  Resize the model's embeddings, or save the tokenizer that it was trained with.")
-            )
+            advice = "  Resize the model's embeddings, or save the tokenizer that it was trained with."
+            if argument:
+                advice = f"  Give another: --model-args {argument}=TOKEN."
             raise ModelError(
                 f"the tokenizer's {spelt} has the number {beyond[0]}, but the model knows only "
                 f"{self.n_tokens} tokens.\n{advice}"
             )
 
     def check_fits(self, encoded: Encoded, n_special: int) -> None:
-        """Refuse what the model cannot read.
-
-        Args:
-            encoded: Sentences.
-            n_special: Number of special tokens that are added to a sentence.
-        """
+        """Refuse sentences that the model cannot read, with so many special tokens."""
         if encoded.tokens.max() >= self.n_tokens:
             token = self.tokenizer.convert_ids_to_tokens(int(encoded.tokens.max()))
             raise ModelError(f"the tokenizer has {token!r}, but the model only knows {self.n_tokens} tokens")
@@ -214,13 +188,7 @@ class _Tables(TorchFunctionMode):
         super().__init__()
         self.rooms: list[int] = []
 
-    def __torch_function__(
-        self,
-        func: Callable[..., object],
-        types: object,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> object:
+    def __torch_function__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> object:
         """Note how many tokens find a row in a table of positions: of this alone rows are read in turn."""
         if func is nn.functional.embedding:
             ids, weight = [*args, *(kwargs or {}).values()][:2]
@@ -264,15 +232,10 @@ def wide_logits(model: PreTrainedModel) -> Iterator[list[Tensor]]:
         given[:] = inputs
         if logits.dtype not in {torch.float16, torch.bfloat16}:
             return None
-        biases = (
-            [None] * len(layer.weight)
-            if layer.bias is None
-            else torch.split(layer.bias.float(), ROWS_AT_ONCE)
-        )
-        parts = zip(torch.split(layer.weight, ROWS_AT_ONCE), biases, strict=False)
-        return torch.cat(
-            [functional.linear(inputs[0].float(), part.float(), bias) for part, bias in parts], -1
-        )
+        rows = torch.split(layer.weight, ROWS_AT_ONCE)
+        biases = [None] * len(rows) if layer.bias is None else torch.split(layer.bias.float(), ROWS_AT_ONCE)
+        parts = zip(rows, biases, strict=True)
+        return torch.cat([nn.functional.linear(inputs[0].float(), one.float(), b) for one, b in parts], -1)
 
     if type(output) is not nn.Linear or output.weight.is_meta:
         yield given
@@ -335,13 +298,13 @@ def open_pretrained(
     """Open a model and its tokenizer.
 
     Args:
-        scheme: Of the adapter, for messages.
         head: Class of transformers that opens the model: `AutoModelForCausalLM`.
         rest: Folder, or id on the hub.
         arguments: For `from_pretrained`, as text.
         device: `auto`, `cpu`, `cuda`, ...; `auto` if `device_map` is among the arguments.
         own: Names of the adapter's own arguments, for messages.
     """
+    _refuse_precision(scheme, arguments)
     try:
         import transformers  # noqa: F401, PLC0415  optional, and heavy
     except ImportError:
@@ -397,7 +360,7 @@ def _open_saved(
 
     lora = find_lora(scheme, rest)
     source = rest if lora is None else lora.base.base_model_name_or_path
-    options = {name: _typed(name, text) for name, text in arguments.items()}
+    options = {name: typed(name, text) for name, text in arguments.items()}
     if lora and lora.base.revision:
         options["revision"] = lora.base.revision
     away = not stays_here(source)
@@ -439,29 +402,39 @@ def _open_saved(
     if lora is None and "revision" in options and not Path(source).exists():
         origin["revision"] = options["revision"]
     opened = Pretrained(name, model.eval(), tokenizer, fingerprint, recorded, origin)
-    return probe(replace(opened, notes=(*notes, *_cast(stored, opened.dtype))))
+    return probe(replace(opened, notes=(*notes, *_notes_on_type(stored, arguments, opened))))
 
 
-def _cast(stored: str | None, dtype: str) -> list[str]:
-    """Say so where weights are computed with in another type than they are stored in."""
-    if stored is None or stored == dtype:
-        return []
-    return [f"stored in {stored}, computed in {dtype} (--model-args dtype={stored} computes as stored)"]
+def _refuse_precision(scheme: str, arguments: Mapping[str, str]) -> None:
+    if "precision" in arguments:
+        raise ModelError(
+            f"{scheme}: a model of transformers computes in the type of its weights: leave --precision out, "
+            f"and give --model-args dtype={arguments['precision']}"
+        )
+
+
+def _notes_on_type(stored: str | None, arguments: Mapping[str, str], opened: Pretrained) -> Iterator[str]:
+    """Say so where weights are computed with in another type than they are stored in, or in vain."""
+    dtype, device = opened.dtype, opened.model.device
+    wanted = arguments.get("dtype", "").removeprefix("torch.")
+    if stored not in (None, dtype):
+        yield f"stored in {stored}, computed in {dtype} (--model-args dtype={stored} computes as stored)"
+    if wanted == "bfloat16" and device.type == "cpu" and not has_fast_products(device):
+        yield NOTHING_GAINED
+
+
+def _refuse_lacking(where: str, model: PreTrainedModel, missing: set[str]) -> None:
+    if missing:
+        raise ModelError(
+            f"{where} lacks weights that {type(model).__name__} needs ({min(missing)}, {len(missing)} in "
+            "all): it would score with random ones.\n  Save the model with its language-model head."
+        )
 
 
 def _default_type(stored: str | None, target: torch.device | None) -> torch.dtype | str:
     """Compute as stored, but on a CPU in float32, which it multiplies fastest and loses nothing by."""
     on_cpu = target is not None and target.type == "cpu"
     return torch.float32 if on_cpu and stored in {"float16", "bfloat16"} else "auto"
-
-
-def _refuse_lacking(where: str, model: PreTrainedModel, missing: set[str]) -> None:
-    """Refuse a model whose files lack weights."""
-    if missing:
-        raise ModelError(
-            f"{where} lacks weights that {type(model).__name__} needs ({min(missing)}, {len(missing)} in "
-            "all): it would score with random ones.\n  Save the model with its language-model head."
-        )
 
 
 # Weights that a model rightly leaves out: heads, buffers that old files hold, parts that read no text.
@@ -519,7 +492,7 @@ def _place(keywords: dict[str, object], device: str, quantised: bool) -> torch.d
     return target
 
 
-def _typed(name: str, text: str) -> OptionValue:
+def typed(name: str, text: str) -> OptionValue:
     """Read the value of an argument: a number, true, false, none, or text."""
     words: dict[str, bool | None] = {"true": True, "false": False, "none": None}
     if text.lower() in words:
@@ -537,10 +510,7 @@ def _typed(name: str, text: str) -> OptionValue:
 def plain_errors(scheme: str, rest: str, away: bool = True) -> Iterator[None]:
     """Silence transformers and the hub while a model is opened, and say whatever is raised in one message.
 
-    Args:
-        scheme: Of the adapter.
-        rest: Folder, or id on the hub.
-        away: Whether the hub could be asked.
+    `away` says whether the hub could be asked.
     """
     from huggingface_hub.utils import logging as hub  # noqa: PLC0415  optional, and heavy
     from transformers.utils import logging  # noqa: PLC0415  optional, and heavy
@@ -555,13 +525,12 @@ def plain_errors(scheme: str, rest: str, away: bool = True) -> Iterator[None]:
     except ModelError:
         raise
     except Exception as error:  # transformers and what it calls raise errors of every type
-        if not away and not Path(rest).exists() and isinstance(error, OSError):
-            raise ModelError(
-                f"{scheme}:{rest} cannot be opened: it is no folder, and not in the cache of the hub; "
-                "the hub was not asked, since there is no network or HF_HUB_OFFLINE is set.\n"
-                "  Give the folder of a saved model, or an id on the hub (without a network: in its cache)."
-            ) from error
         said = " ".join(str(error).split())[:300] or type(error).__name__
+        if not away and not Path(rest).exists() and isinstance(error, OSError):
+            said = (
+                "it is no folder, and not in the cache of the hub; the hub was not asked, since there is no "
+                "network or HF_HUB_OFFLINE is set."
+            )
         raise ModelError(
             f"{scheme}:{rest} cannot be opened: {said}\n"
             "  Give the folder of a saved model, or an id on the hub (without a network: in its cache)."

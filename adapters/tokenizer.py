@@ -40,17 +40,8 @@ def open_tokenizer(
 ) -> tuple[PreTrainedTokenizerBase, list[str]]:
     """Open a tokenizer that gives the pieces that its file says, the same every time.
 
-    Args:
-        where: The model, for messages.
-        source: Folder, or id on the hub.
-        keywords: For `from_pretrained`, `trust_remote_code` and where to look.
-
     Returns:
         The tokenizer, and what a user is to know of it.
-
-    Raises:
-        ModelError: It has code of its own that may not be run, gives other pieces each time, or others than
-            its file, whose special tokens are others too.
     """
     import transformers  # noqa: PLC0415  optional, and heavy
 
@@ -159,7 +150,6 @@ def find_starts(tokenizer: PreTrainedTokenizerBase, bos: str) -> tuple[int, ...]
     """Find the tokens that stand before every sentence, nearly always one.
 
     Args:
-        tokenizer: Of the model.
         bos: `auto`, what began documents in training: what the tokenizer puts before a text by itself; else
             its beginning of sequence if it has one, else its end of text if that stood between texts; of a
             model for chats, whose mark of a turn is neither, the one that the base model's vocabulary has;
@@ -273,8 +263,8 @@ def start_kind(tokenizer: PreTrainedTokenizerBase, starts: Sequence[int]) -> str
 def special_tokens(tokenizer: PreTrainedTokenizerBase, who: str = "") -> tuple[list[int], list[int]]:
     """Give the special tokens that a tokenizer puts before and after a text by itself.
 
-    Raises:
-        ModelError: It makes nothing else of a letter. Where nobody is named who asks, it is said to put none.
+    One that makes nothing else of a letter is refused. Where nobody is named who asks, it is said to put
+    none.
     """
     encoded = tokenizer("a", return_special_tokens_mask=True)
     ids = cast("list[int]", encoded["input_ids"])

@@ -1,6 +1,4 @@
-"""From words to pieces: which a word has, and what marks it.
-
-Where words begin and end, by the marks of a tokenizer: how sums over pieces become probabilities of words.
+"""From words to pieces: which a word has, and how sums over pieces become probabilities of words.
 
 Where pieces are marked that *begin* a word (`Ġlaugh`, `▁laugh`), those of *laugh* also begin *laughs* and
 *laughing*. The probability of the word is that of its pieces and of an end behind them. With B, the pieces
@@ -20,9 +18,10 @@ between spaces. Departure: every white space ends a word, line breaks too.
 from __future__ import annotations
 
 import re
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, Self, cast
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +29,8 @@ import pyarrow.compute as pc
 
 from tseval.adapters.tokenizer import TEXTS, draw_texts, pieces_of, splits_by_backend
 from tseval.errors import ModelError
-from tseval.scoring.protocol import Encoded
+from tseval.scoring.protocol import Encoded, ModelCard
+from tseval.scoring.trie import words_and_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tokenizers import Encoding
     from transformers import PreTrainedTokenizerBase
 
+    from tseval.adapters.pretrained import Pretrained
     from tseval.writing import Writing
 
 WHITE_SPACE = ("single", "kept", "all")  # what is left of it in a sentence
@@ -49,19 +50,12 @@ HELD = 64  # sentences of a shard that are split in both ways
 
 @dataclass(frozen=True, slots=True)
 class SplitUp:
-    """Sentences in pieces.
+    """Sentences in pieces."""
 
-    Attributes:
-        tokens: Of all sentences one after the other, (tokens,) int64.
-        pieces: Number of tokens of each word, (words,) int64.
-        lengths: Words of each sentence, (sentences,) int64.
-        joined: Which words have no space before them; None where all but first ones have.
-    """
-
-    tokens: np.ndarray
-    pieces: np.ndarray
-    lengths: np.ndarray
-    joined: np.ndarray | None
+    tokens: np.ndarray  # of all sentences one after the other, (tokens,) int64
+    pieces: np.ndarray  # number of tokens of each word, (words,) int64
+    lengths: np.ndarray  # words of each sentence, (sentences,) int64
+    joined: np.ndarray | None  # which words have no space before them; None where all but first ones have
 
     def equals(self, other: SplitUp) -> bool:
         """Tell whether another has the same pieces of the same words, joined alike."""
@@ -90,7 +84,6 @@ class Pieces:
     """Brings sentences to a tokenizer's vocabulary; special tokens are never added.
 
     Args:
-        tokenizer: Fast or slow.
         leading_space: Whether a sentence begins with a space, as in the middle of a text.
         white_space: Between words, `single` spaces, each of which belongs to the word after it. Or `kept` as
             it is, line breaks too, which needs a fast tokenizer; a piece that is nothing else then belongs to
@@ -149,7 +142,6 @@ class Pieces:
         )
 
     def _split(self, sentences: pa.StringArray) -> SplitUp:
-        """Give the pieces of sentences."""
         if self._by_chunk:
             self._by_chunk = self._chunks_are_apart(sample_of(sentences, HELD))
         found = self._each_chunk_once(sentences) if self._by_chunk else None
@@ -165,8 +157,8 @@ class Pieces:
     def _chunks_are_apart(self, sample: pa.StringArray) -> bool:
         """Tell whether sentences show no difference if each chunk between spaces is split by itself.
 
-        A tokenizer may split by what stands beyond a space. So it is asked of made-up sentences, of words
-        from all over the vocabulary, of some of all sentences of a run, and of some of each shard.
+        A tokenizer may split by what stands beyond a space: it is asked of made-up sentences, of words from
+        all over the vocabulary, of some of all sentences of a run, and of some of each shard.
         """
         whole, found = self._whole(sample), self._each_chunk_once(sample)
         return found is None or whole.equals(found)
@@ -181,9 +173,8 @@ class Pieces:
 
     def _each_chunk_once(self, sentences: pa.StringArray) -> SplitUp | None:
         """Do what `_whole` does, with each distinct chunk between spaces once; None where that cannot be."""
-        split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
+        split, lengths = words_and_lengths(sentences)
         words = split.flatten().dictionary_encode()
-        lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
         distinct = cast("list[str]", words.dictionary.to_pylist())
         if any(self._reaches_out(word) for word in distinct):
             return None
@@ -210,9 +201,8 @@ class Pieces:
     def _pieces_of_chunks(self, chunks: list[tuple[str, bool]]) -> list[tuple[np.ndarray, np.ndarray]]:
         """Give the pieces of chunks, and how many each word has; each chunk is split once in a run.
 
-        Args:
-            chunks: Words with nothing between them in the text, and whether they begin a sentence; all
-                others are split behind the word `BEFORE`, since a tokenizer may treat beginnings otherwise.
+        Chunks are words with nothing between them in the text, and whether they begin a sentence; all others
+        are split behind the word `BEFORE`, since a tokenizer may treat beginnings otherwise.
         """
         for is_first in (True, False):
             new = [text for text, first in chunks if first == is_first and (text, first) not in self._chunks]
@@ -253,13 +243,7 @@ class Pieces:
         return {part[0] for part in self._reaching}
 
     def too_long(self, sentences: pa.StringArray, longest: int | None, n_special: int) -> np.ndarray:
-        """Tell which sentences have more tokens than a model reads, (sentences,) bool.
-
-        Args:
-            sentences: Not split yet.
-            longest: Tokens that the model reads at most, if there is a limit.
-            n_special: Number of special tokens that are added to a sentence.
-        """
+        """Tell which sentences have more tokens than a model reads, if it has a limit, (sentences,) bool."""
         if self._by_chunk:  # here are all sentences of a run
             self._by_chunk = self._chunks_are_apart(sample_of(sentences, 8 * HELD))
         found = np.zeros(len(sentences), dtype=np.bool_)
@@ -277,9 +261,8 @@ class Pieces:
     def words_of_tokenizer(self, sentences: pa.StringArray) -> np.ndarray | None:
         """Tell which word each piece belongs to as the tokenizer splits words: `taking.` is two for BERT's.
 
-        Returns:
-            Numbers that differ between the words of one sentence, (tokens,) int64, pieces in the order of
-            `encode`; None for a tokenizer that does not say, or does not part words at spaces.
+        Numbers differ between the words of one sentence, (tokens,) int64, pieces in the order of `encode`;
+        None for a tokenizer that does not say, or does not part words at spaces.
         """
         if not self.parts_words:
             return None
@@ -316,12 +299,10 @@ class Pieces:
 
         Where they are written as natural text, also where each word begins, with the space before it.
         """
-        trimmed = pc.utf8_trim_whitespace(sentences)
-        split = pc.utf8_split_whitespace(trimmed)
-        lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
+        split, lengths = words_and_lengths(sentences)
         texts = cast("pa.StringArray", pc.binary_join(split, " "))
         if self._white_space != "single":
-            texts = trimmed if self._white_space == "kept" else sentences
+            texts = pc.utf8_trim_whitespace(sentences) if self._white_space == "kept" else sentences
         found = [str(text) for text in texts.to_pylist()]
         if self._writing is None:
             return found, lengths, None
@@ -398,6 +379,39 @@ class Pieces:
         return self._seen[word]
 
 
+class OfPieces:
+    """What models of pieces share: how sentences come to their vocabulary."""
+
+    card: ModelCard
+    opened: Pretrained
+    n_special: int  # special tokens that are added to a sentence
+    _pieces: Pieces
+
+    def __repr__(self) -> str:
+        return self.card.show(self)
+
+    def writing(self, rules: Writing) -> Self:
+        """Give the same model that reads sentences as natural text; see `WritingModel`."""
+        written = copy(self)
+        written._pieces = self._pieces.writing(rules)
+        written.card = self.card.reading("natural")
+        return written
+
+    def encode(self, sentences: pa.StringArray) -> Encoded:
+        """Split sentences into pieces."""
+        encoded = self._pieces.encode(sentences)
+        self.opened.check_fits(encoded, self.n_special)
+        return encoded
+
+    def too_long(self, sentences: pa.StringArray) -> np.ndarray:
+        """Tell which sentences are longer than the model reads; see `BoundedModel`."""
+        return self._pieces.too_long(sentences, self.opened.longest, self.n_special)
+
+    def token_texts(self, tokens: np.ndarray) -> list[str]:
+        """Spell tokens, each by itself."""
+        return self._pieces.texts(tokens)
+
+
 def _repeat(values: list[np.ndarray], which: np.ndarray) -> np.ndarray:
     """Join the arrays of a list, each as often as it is named, in the order in which it is."""
     sizes = np.array([len(one) for one in values])
@@ -420,10 +434,8 @@ def _after_spaces(text: str) -> list[int]:
 def _pieces_beside_white_space(joined: str, starts: np.ndarray, spans: np.ndarray) -> np.ndarray:
     """Count the pieces of each word where texts keep their white space, (words,).
 
-    Args:
-        joined: All texts end to end, a space before each.
-        starts: Where the text of each piece begins, (pieces,).
-        spans: Beginning and end of each piece in its text, (pieces, 2).
+    `joined` is all texts end to end, a space before each; `starts` where the text of each piece begins,
+    (pieces,); `spans` beginning and end of each piece in its text, (pieces, 2).
     """
     white = np.array([character.isspace() for character in joined])
     begins = white & ~np.concatenate(([False], white[:-1]))  # a run of white space is one gap
@@ -448,18 +460,12 @@ NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class WordMarks:
-    """What a tokenizer marks.
+    """What a tokenizer marks."""
 
-    Attributes:
-        kind: `beginnings` of words; `ends` (or every word is one piece), so that sums over pieces are right;
-            or `none`.
-        begins: Whether a piece begins a word, or ends the text: B, (vocabulary,).
-        opens: Whether a piece begins a first word without a space before it, or ends the text, (vocabulary,).
-    """
-
+    # `ends` also where every word is one piece: then sums over pieces are right
     kind: Literal["beginnings", "ends", "none"]
-    begins: np.ndarray
-    opens: np.ndarray
+    begins: np.ndarray  # a piece begins a word, or ends the text: B, (vocabulary,)
+    opens: np.ndarray  # it begins a first word without a space before it, or ends the text, (vocabulary,)
 
     @property
     def parts(self) -> np.ndarray:
@@ -469,19 +475,12 @@ class WordMarks:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The tokens of sentences, with one more behind those whose last word could go on.
+    """The tokens of sentences, with one more behind those whose last word could go on."""
 
-    Attributes:
-        tokens: Of all sentences, (tokens and ends,) int64.
-        counts: Of each sentence, (sentences,) int64.
-        has_end: Whether a sentence has one more, (sentences,) bool.
-        own: Whether it is a token of the sentence itself, (tokens and ends,) bool.
-    """
-
-    tokens: np.ndarray
-    counts: np.ndarray
-    has_end: np.ndarray
-    own: np.ndarray
+    tokens: np.ndarray  # of all sentences, (tokens and ends,) int64
+    counts: np.ndarray  # of each sentence, (sentences,) int64
+    has_end: np.ndarray  # whether a sentence has one more, (sentences,) bool
+    own: np.ndarray  # whether it is a token of the sentence itself, (tokens and ends,) bool
 
 
 def find_marks(tokenizer: PreTrainedTokenizerBase, writing: Writing | None = None) -> WordMarks:
@@ -490,17 +489,24 @@ def find_marks(tokenizer: PreTrainedTokenizerBase, writing: Writing | None = Non
     In natural text a word also ends where a mark is close to it.
     """
     pieces = [str(piece) for piece in tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))]
-    mark = next((piece[0] for piece in _probe(tokenizer, pieces) if _is_space(piece[0])), None)
+    # Some word of the vocabulary, twice, with a space between.
+    word = _some_word(pieces)
+    ids = tokenizer(f"{word} {word}", add_special_tokens=False)["input_ids"]
+    firsts = [str(piece)[0] for piece in tokenizer.convert_ids_to_tokens(cast("list[int]", ids))]
+    mark = next((letter for letter in firsts if letter in SPACES or letter.isspace()), None)
     if mark is not None:
         spaces = SPACES.get(mark, "")
         close = tuple(one[0] for one in writing.close_before) if writing else ()
-        marked = np.array([_begins_with_space(piece, spaces) or piece.startswith(close) for piece in pieces])
-        is_end = np.isin(np.arange(len(pieces)), _ends_of_text(tokenizer))
+        begins = (*spaces, *close)
+        marked = np.array([p[:1].isspace() or p.startswith(begins) or p in BYTES for p in pieces])
+        # Text ends before each special token. An unknown piece may stand within a word.
+        unknown = {tokenizer.unk_token_id} - {tokenizer.eos_token_id}
+        is_end = np.isin(np.arange(len(pieces)), sorted(set(tokenizer.all_special_ids) - unknown))
         return WordMarks("beginnings", marked | is_end, ~marked | is_end)
     model = tokenizer.backend_tokenizer.model if tokenizer.is_fast else None
     if continues := getattr(model, "continuing_subword_prefix", None):
-        begins = np.array([not piece.startswith(continues) for piece in pieces])
-        return WordMarks("beginnings", begins, begins)
+        marked = np.array([not piece.startswith(continues) for piece in pieces])
+        return WordMarks("beginnings", marked, marked)
     ends = getattr(model, "end_of_word_suffix", None) or any(
         piece.endswith(ENDS) and piece not in ENDS for piece in pieces
     )
@@ -526,12 +532,8 @@ def read_to_the_end(encoded: Encoded) -> Ended:
 def corrections(encoded: Encoded, ended: Ended, marks: WordMarks, found: np.ndarray) -> np.ndarray:
     """Give what is added to the sum over the pieces of each word, in nats, (words,) float64.
 
-    Args:
-        encoded: The sentences.
-        ended: Their tokens, as they were scored.
-        marks: Of the tokenizer.
-        found: For each token its log-probability, and the logarithms of the sums over `marks.parts` in its
-            place, (tokens and ends, 3).
+    `found` holds for each of the tokens as they were scored its log-probability, and the logarithms of the
+    sums over `marks.parts` in its place, (tokens and ends, 3).
     """
     assert encoded.pieces is not None
     sentence = np.repeat(np.arange(len(encoded.lengths)), encoded.lengths)
@@ -550,27 +552,6 @@ def corrections(encoded: Encoded, ended: Ended, marks: WordMarks, found: np.ndar
     return np.where(encoded.pieces == 0, 0.0, after.astype(np.float64) - before)
 
 
-def _probe(tokenizer: PreTrainedTokenizerBase, pieces: Sequence[str]) -> list[str]:
-    """Give the pieces of some word of the vocabulary, twice, with a space between."""
-    word = _some_word(pieces)
-    ids = tokenizer(f"{word} {word}", add_special_tokens=False)["input_ids"]
-    return [str(piece) for piece in tokenizer.convert_ids_to_tokens(cast("list[int]", ids))]
-
-
 def _some_word(pieces: Iterable[str]) -> str:
     texts = (str(piece).strip("".join(SPACES)) for piece in pieces)
     return next((text for text in texts if text.isalpha()), "")
-
-
-def _is_space(letter: str) -> bool:
-    return letter in SPACES or letter.isspace()
-
-
-def _begins_with_space(piece: str, spaces: str) -> bool:
-    return piece[:1].isspace() or piece.startswith(tuple(spaces)) or piece in BYTES
-
-
-def _ends_of_text(tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """List the special tokens: text ends before each of them. An unknown piece may stand within a word."""
-    unknown = {tokenizer.unk_token_id} - {tokenizer.eos_token_id}
-    return sorted(set(tokenizer.all_special_ids) - unknown)

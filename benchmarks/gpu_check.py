@@ -57,8 +57,8 @@ from tseval.scoring.engine import score_all
 from tseval.scoring.numerics import NarrowMatrix, accelerator, log_normaliser
 from tseval.scoring.scorers import scorer_for
 from tseval.training.corpus import Columns
-from tseval.training.loop import TrainingState
 from tseval.training.settings import Schedule, Settings
+from tseval.training.steps import TrainingState
 from tseval.verdicts import sentences_of
 
 if TYPE_CHECKING:

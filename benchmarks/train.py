@@ -41,8 +41,8 @@ from tseval.models.cells import CELLS
 from tseval.models.network import LanguageModel, Sizes
 from tseval.training.corpus import Columns
 from tseval.training.language_model import compile_loops
-from tseval.training.loop import TrainingState, product_type
 from tseval.training.settings import Schedule, Settings
+from tseval.training.steps import TrainingState, product_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,16 +1,10 @@
-"""BabyLM's zero-shot tasks (Choshen et al. 2026) as suites, and the predictions that are handed in.
-
-The zero-shot tasks of the BabyLM challenge (Choshen et al. 2026), and the predictions that are handed in.
+"""BabyLM's zero-shot tasks (Choshen et al. 2026) as suites, and the predictions that its pipeline collects.
 
 The protocol is that of its evaluation pipeline of 2025 and 2026, `sentence_zero_shot`. docs/babylm.md says
 what each task compares, and what shows that the predictions are the same.
 
-Predictions as the pipeline collects them, and its scores, from a run.
-
 The first of several equal scores is chosen, as in the pipeline: where the right one is among them, a tie is
 right. The verdicts of the run count it as wrong, as everywhere in tseval.
-
-Score the tasks with a model, and write what the pipeline collects where it looks for it.
 
 The pipeline's `collate_preds` reads `OUT/MODEL/REVISION/zero_shot/BACKEND/TASK/FOLDER/predictions.json`.
 Beside it stands the run that the predictions follow from.
@@ -40,7 +34,7 @@ from tseval.suites.data.records import read_records
 from tseval.suites.data.regions import text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -63,34 +57,21 @@ COMPS_FILES = {
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One of the texts of a choice.
+    """One of the texts of a choice."""
 
-    Attributes:
-        prefix: What is given, as it stands before the rest; empty where the whole text is compared.
-        rest: What is compared.
-        answer: What the pipeline writes down where this one is chosen.
-    """
-
-    prefix: str
-    rest: str
-    answer: str
+    prefix: str  # what is given, as it stands before the rest; empty where the whole text is compared
+    rest: str  # what is compared
+    answer: str  # what the pipeline writes down where this one is chosen
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One item of a task.
+    """One item of a task."""
 
-    Attributes:
-        place: `file:line`, for messages.
-        subset: Over which accuracy is counted first; the `UID` of the pipeline.
-        options: The right one first.
-        ratio: How often people chose the first, where that is known.
-    """
-
-    place: str
-    subset: str
-    options: tuple[Candidate, ...]
-    ratio: float | None = None
+    place: str  # `file:line`, for messages
+    subset: str  # over which accuracy is counted first; the `UID` of the pipeline
+    options: tuple[Candidate, ...]  # the right one first
+    ratio: float | None = None  # how often people chose the first, where that is known
 
 
 def read_blimp_pair(place: str, record: DataRecord, stem: str) -> Choice:
@@ -149,18 +130,11 @@ BOX_SPLITS = ("regular_", "ambiref_", "move_contents_")  # of entity tracking, e
 
 @dataclass(frozen=True, slots=True)
 class BabylmTask:
-    """A task of the pipeline.
+    """A task of the pipeline."""
 
-    Attributes:
-        name: As the pipeline calls it; two tasks may share a name.
-        full: Its folder in the full data.
-        fast: Its folder in the data for checkpoints; None where it is not among them.
-        read: Reads one record.
-    """
-
-    name: str
-    full: str
-    fast: str | None
+    name: str  # as the pipeline calls it; two tasks may share a name
+    full: str  # its folder in the full data
+    fast: str | None  # its folder in the data for checkpoints; None where it is not among them
     read: Reader
 
     @property
@@ -182,27 +156,16 @@ BABYLM_TASKS = (
 
 @dataclass(frozen=True, slots=True)
 class LoadedTask:
-    """A task with its items.
-
-    Attributes:
-        task: Which.
-        folder: Name of its folder.
-        choices: Its items, subset by subset.
-        suite: The same as a suite: a case for each subset, its items in order.
-    """
+    """A task with its items."""
 
     task: BabylmTask
     folder: str
-    choices: Sequence[Choice]
-    suite: Suite
+    choices: Sequence[Choice]  # its items, subset by subset
+    suite: Suite  # the same as a suite: a case for each subset, its items in order
 
 
 def load_tasks(data: Path) -> tuple[list[LoadedTask], list[str]]:
-    """Read all tasks of a folder of BabyLM's data, full or fast.
-
-    Returns:
-        The tasks that are there, and the names of the folders that are not.
-    """
+    """Read all tasks of a folder of BabyLM's data, full or fast; name the folders that are not there."""
     is_fast = any(
         (data / str(task.fast)).is_dir() for task in BABYLM_TASKS if task.fast not in {None, task.full}
     )
@@ -290,33 +253,20 @@ def _check(choice: Choice, first: Choice) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """What came out of a task.
+    """What came out of a task."""
 
-    Attributes:
-        predictions: Subset to its answers, as the pipeline writes them.
-        measure: `accuracy`, or `spearman`: the rank correlation with what people chose.
-        score: Mean over the subsets, or over the splits of entity tracking and the subsets in each; a
-            correlation is over all items, and None where all numbers of one side are equal.
-        subsets: Accuracy of each subset; none of a correlation.
-        n_items: Number of items.
-        n_tied: Of these, how many have another option as probable as the first, and none more probable.
-    """
-
-    predictions: Mapping[str, list[Answer]]
-    measure: str
+    predictions: Mapping[str, list[Answer]]  # subset to its answers, as the pipeline writes them
+    measure: str  # `accuracy`, or `spearman`: the rank correlation with what people chose
+    # Mean over the subsets, or over the splits of entity tracking and the subsets in each; a correlation is
+    # over all items, and None where all numbers of one side are equal.
     score: float | None
-    subsets: Mapping[str, float]
+    subsets: Mapping[str, float]  # accuracy of each; none of a correlation
     n_items: int
-    n_tied: int
+    n_tied: int  # of these, how many have another option as probable as the first, and none more probable
 
 
 def predict(loaded: LoadedTask, run: Run) -> TaskResult:
-    """Choose the most probable option of every item.
-
-    Args:
-        loaded: The task.
-        run: On its suite.
-    """
+    """Choose the most probable option of every item, by a run on the suite of the task."""
     scored = ScoredSentences(run.load_sentences())
     answered, subsets, n_tied = {}, {}, 0
     first, human, model = 0, [], []
@@ -326,11 +276,15 @@ def predict(loaded: LoadedTask, run: Run) -> TaskResult:
         scores = _scores(case, scored)
         chosen = scores.argmax(axis=1)
         n_tied += int(((scores == scores[:, :1]).sum(axis=1) > 1)[chosen == 0].sum())
-        answered[case.name] = list(_answers(case.name, own, chosen))
+        answers: list[Answer] = [
+            {"id": f"{case.name}_{number}", "pred": choice.options[at].answer}
+            for number, (choice, at) in enumerate(zip(own, chosen.tolist(), strict=True))
+        ]
+        answered[case.name] = answers
         subsets[case.name] = float((chosen == 0).mean())
         if loaded.task.correlates:
             shares = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))[:, 0]
-            for answer, share in zip(answered[case.name], shares.tolist(), strict=True):
+            for answer, share in zip(answers, shares.tolist(), strict=True):
                 answer["prob"] = share
             human += [choice.ratio for choice in own if choice.ratio is not None]
             model += shares.tolist()
@@ -355,11 +309,6 @@ def _scores(case: Case, scored: ScoredSentences) -> NDArray[np.float64]:
     return np.stack(columns, axis=1)
 
 
-def _answers(subset: str, choices: Sequence[Choice], chosen: NDArray[np.int64]) -> Iterator[Answer]:
-    for number, (choice, at) in enumerate(zip(choices, chosen.tolist(), strict=True)):
-        yield {"id": f"{subset}_{number}", "pred": choice.options[at].answer}
-
-
 def _mean(subsets: Mapping[str, float], splits: Sequence[str]) -> float:
     """Average accuracies, those of subsets whose names begin alike first."""
     groups = [[value for name, value in subsets.items() if name.startswith(split)] for split in splits]
@@ -376,13 +325,7 @@ PIPELINE_OPTIONS = {
 
 
 def results_folder(out: Path, spec: str, revision: str) -> Path:
-    """Give the folder of a model's zero-shot results, named as the pipeline names it.
-
-    Args:
-        out: Of all results.
-        spec: The model, as `--model` has it.
-        revision: Of the model, `main` where none was chosen.
-    """
+    """Give the folder of a model's zero-shot results, named as the pipeline names it."""
     scheme, _, rest = spec.rpartition(":")
     # The pipeline, too, takes what follows the last period for an ending.
     named = file_and_function(spec)
@@ -392,27 +335,15 @@ def results_folder(out: Path, spec: str, revision: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTask:
-    """A task that can be scored, and nothing stands in its place.
-
-    Attributes:
-        loaded: The task.
-        plan: How it is scored.
-        place: Folder of its predictions.
-    """
+    """A task that can be scored, and nothing stands in its place."""
 
     loaded: LoadedTask
     plan: Plan
-    place: Path
+    place: Path  # of its predictions
 
 
 def plan_tasks(model: Model, tasks: Sequence[LoadedTask], where: Path) -> list[PlannedTask]:
-    """Find out what must be scored, and refuse what cannot be, before anything is.
-
-    Args:
-        model: As `tseval.load_model` gives it.
-        tasks: What to score.
-        where: As `results_folder` gives it.
-    """
+    """Find out what must be scored, and refuse what cannot be, before anything is."""
     planned = []
     for loaded in tasks:
         plan = make_plan(model, loaded.suite)
@@ -430,12 +361,7 @@ def plan_tasks(model: Model, tasks: Sequence[LoadedTask], where: Path) -> list[P
 
 
 def score_task(planned: PlannedTask, progress: Callable[[int, int], None] | None = None) -> TaskResult:
-    """Score a task, going on with what was scored before, and write its predictions.
-
-    Args:
-        planned: The task.
-        progress: Called with the numbers of sentences done and of all.
-    """
+    """Score a task, going on with what was scored before, and write its predictions."""
     run = carry_out(planned.plan, planned.place / RUN, resume=True, progress=progress)
     result = predict(planned.loaded, run)
     _write(planned.place / PREDICTIONS, result)
@@ -459,7 +385,6 @@ def write_summary(model: Model, results: Mapping[str, TaskResult], where: Path) 
 
 
 def _write(path: Path, result: TaskResult) -> None:
-    """Write predictions, but not over others."""
     text = json.dumps({name: {"predictions": own} for name, own in result.predictions.items()})
     if path.exists() and read_bytes(path) != text.encode():
         raise RunError(_of_another(path))

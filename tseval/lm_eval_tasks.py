@@ -1,6 +1,4 @@
-"""tseval inside lm-eval: its models as a model of lm-eval.
-
-Any model of tseval as a model of lm-eval: `--model tseval --model_args checkpoint=drnn.pt`.
+"""Any model of tseval as a model of lm-eval: `--model tseval --model_args checkpoint=drnn.pt`.
 
 lm-eval asks for the log-probability of a continuation given a context. Here that is the sum over the words of
 the whole text that reach beyond the context; every distinct prefix of all requests is computed once.
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from lm_eval.api.instance import Instance
     from lm_eval.api.model import CacheHook
 
-    from tseval.scoring.protocol import Encoded, Model, ModelCard, PrefixState
+    from tseval.scoring.protocol import Model, ModelCard, PrefixState
 
 
 LM_EVAL_DEFAULT = "cuda:0"
@@ -159,27 +157,13 @@ class FirstChoices:
     """A recurrent model that gives 0 for its most probable next word, and -1 for all others.
 
     So the scorer finds in one more pass which continuations the model would have chosen itself.
-
-    Args:
-        model: Whose choices.
     """
 
     def __init__(self, model: NativeModel) -> None:
         self._model = model
         self.card: ModelCard = model.card
         self.row_bytes: int = model.row_bytes
-
-    def encode(self, sentences: pa.StringArray) -> Encoded:
-        """As the model does."""
-        return self._model.encode(sentences)
-
-    def start(self) -> PrefixState:
-        """As the model does."""
-        return self._model.start()
-
-    def advance(self, state: PrefixState, tokens: np.ndarray) -> PrefixState:
-        """As the model does."""
-        return self._model.advance(state, tokens)
+        self.encode, self.start, self.advance = model.encode, model.start, model.advance
 
     def logprobs(self, state: PrefixState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """Give 0 where a word is the most probable one, else -1, (words,) float32."""

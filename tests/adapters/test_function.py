@@ -343,7 +343,8 @@ def test_other_commands_take_a_function(tmp_path):
     assert found == pytest.approx(expected, abs=1e-4)
     pair = "the author laughs .", "the author laugh ."
     assert "is preferred, by" in succeed("pair", *model, *pair, cwd=tmp_path).stderr
-    assert "mine, checked as a TokenModel" in succeed("check-model", "mine.py:load", cwd=tmp_path).stdout
+    checked = succeed("check-model", "mine.py:load", "--sentences", "text", cwd=tmp_path)
+    assert "mine, checked as a TokenModel" in checked.stdout
     succeed("run", *model, "--limit", 2, "--case", "simple_agrmt", "--quiet", "--out", "run", cwd=tmp_path)
     rerun = succeed("verify", "run", "--rescore", "all", *model, cwd=tmp_path).stdout
     assert "largest difference 0 nats" in rerun
@@ -457,7 +458,7 @@ def test_evaluate_takes_names(tmp_path):
     run = tseval.evaluate("bundled:lstm", tmp_path / "pairs.tsv")
     again = tseval.evaluate(tseval.load_model("bundled:lstm"), tseval.load_suite(tmp_path / "pairs.tsv"))
     assert run.manifest["signature"] == again.manifest["signature"]
-    assert check_model("bundled:lstm").ok
+    assert check_model("bundled:lstm", ["the author laughs .", "the authors laugh ."]).ok
 
 
 def test_the_examples_of_the_page_run_as_they_stand(tmp_path):

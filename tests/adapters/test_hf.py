@@ -28,7 +28,7 @@ from small import make_case, make_suite
 
 import tseval
 from tseval.adapters import open_model
-from tseval.adapters.methods import NO_PARTS
+from tseval.adapters.hf import NO_PARTS
 from tseval.errors import ModelError
 from tseval.scoring import numerics
 from tseval.scoring.numerics import HAS_ONEDNN, NOTHING_GAINED, has_fast_products

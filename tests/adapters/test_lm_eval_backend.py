@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
-from in_process import call
+from in_process import call, installed, refuse, succeeded
 
 from tseval.adapters import open_model
 from tseval.errors import ModelError
@@ -86,17 +86,13 @@ def test_the_fingerprint_follows_the_files_and_not_their_place(gpt2, tmp_path):
 
 def test_a_suite_is_scored_from_the_command_line(gpt2, tmp_path):
     arguments = ["--model", "lm-eval:hf", "--model-args", f"pretrained={gpt2},batch_size=16"]
-    done = subprocess.run(
-        ["tseval", "run", *arguments, "--case", "simple_agrmt", "--limit", "8", "--out", "run"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    some = "--case", "simple_agrmt", "--limit", "8", "--out", "run"
+    succeeded(installed("run", *arguments, *some, cwd=tmp_path))
     scored = pd.read_parquet(tmp_path / "run" / "sentences.parquet").set_index("sentence")["logprob"]
     for sentence in scored.index[:3]:
         assert scored[sentence] == pytest.approx(by_forward(gpt2, sentence), abs=1e-4)
     more = "--score", "critical", "--case", "simple_agrmt", "--out", "other"
-    again = call("run", *arguments, *more, cwd=tmp_path)
-    assert again.returncode == 2
+    again = refuse("run", *arguments, *more, cwd=tmp_path)
     assert "gives one number for a sentence" in again.stderr
     assert not (tmp_path / "other").exists()
 

@@ -10,8 +10,7 @@ from checkpoints import bpe_tokenizer, save_causal
 from supplied import needs_real, real_weights
 
 from tseval.adapters import open_model
-from tseval.adapters.hf import CausalModel
-from tseval.adapters.methods import ALL_METHODS, LENGTH, choose_method
+from tseval.adapters.hf import ALL_METHODS, LENGTH, CausalModel, choose_method
 from tseval.adapters.pretrained import Pretrained, fuse_activations
 from tseval.errors import ModelError
 from tseval.scoring.numerics import NarrowMatrix

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from babylm_folder import write_folder, write_models
-from in_process import call
+from in_process import call, refuse
 from sound_models import Whole
 from supplied import BABYLM
 
@@ -140,8 +140,7 @@ def test_results_of_another_model_are_left_as_they_are(small, folder):
 
     shutil.rmtree(small / "plain.v1")
     shutil.copytree(folder / "started", small / "plain.v1")
-    ended = call(*arguments, cwd=small)
-    assert ended.returncode == 2
+    ended = refuse(*arguments, cwd=small)
     assert "holds another run and cannot be resumed with this one" in ended.stderr
     assert ((made / "predictions.json").read_bytes(), (made / "run/manifest.json").read_bytes()) == before
 
@@ -154,8 +153,7 @@ def test_predictions_of_another_program_are_left_as_they_are(small, with_run):
         call(*arguments, cwd=small)
     made.mkdir(parents=True, exist_ok=True)
     (made / "predictions.json").write_text("{}")
-    ended = call(*arguments, cwd=small)
-    assert ended.returncode == 2
+    ended = refuse(*arguments, cwd=small)
     assert "predictions.json holds predictions of another model or program" in ended.stderr
     assert (made / "predictions.json").read_text() == "{}"
 
@@ -164,8 +162,7 @@ def test_a_text_that_is_too_long_is_refused_before_anything_is_scored(small):
     file = small / "data/wug_past_tense/wug_past_tense.jsonl"
     record = {"sentences": f"They {'wug ' * 300}.\tThey wug.", "ratio": 0.5}
     file.write_text(file.read_text() + json.dumps(record) + "\n")
-    ended = call("babylm", "--data", "data", "--model", "hf:plain.v1", cwd=small)
-    assert ended.returncode == 2
+    ended = refuse("babylm", "--data", "data", "--model", "hf:plain.v1", cwd=small)
     assert "wug_past_tense: 1 texts are longer than plain.v1 reads" in ended.stderr
     assert not (small / "results").exists()
 

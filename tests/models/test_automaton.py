@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 import pytest
-from in_process import call
+from in_process import call, succeed
 
 from tseval.adapters.oracle import open_oracle
 from tseval.errors import ModelError
@@ -74,8 +74,7 @@ def test_probabilities_are_the_shares_among_drawn_strings():
 def test_it_is_right_at_every_position_of_the_suite(name, tmp_path):
     spec = "dyck(k=3,m=3,test=900,train=400)"
     arguments = ("--model", f"oracle:{name}", "--model-args", "k=3,m=3", "--suite", spec)
-    done = call("run", *arguments, "--out", tmp_path / "run")
-    assert done.returncode == 0, done.stderr
+    succeed("run", *arguments, "--out", tmp_path / "run")
     found = call("analyze", "formal", tmp_path / "run", "--format", "csv").stdout.splitlines()
     assert {line.split(",")[6] for line in found[1:]} == {"1.0"}
 

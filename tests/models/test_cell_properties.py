@@ -7,7 +7,7 @@ import torch
 
 from tseval.models.cells import CELLS
 from tseval.models.cells.decay import EIRNN, AblatedDecayRNN, ConvolutionalDecayRNN, DecayRNN, SlackedDecayRNN
-from tseval.models.cells.onlstm import ONLSTM
+from tseval.models.cells.rnn import ONLSTM
 
 INPUT, HIDDEN, BATCH, TIME = 7, 12, 3, 6
 WITH_DALE = ["drnn", "drnn-cnn", "eirnn"]

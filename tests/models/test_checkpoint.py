@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from hostile_pickles import Payload, in_zip
-from in_process import call
+from in_process import refuse, succeed
 from safetensors.torch import load_file, save_file
 from small_training import rewrite
 from supplied import TEXT_SAMPLE
@@ -276,8 +276,10 @@ def model():
     return LanguageModel(Sizes("lstm", len(WORDS_OF_QUANTISED), 6, 10, 2)).eval()
 
 
-def save(path, model):
-    save_checkpoint(path, model, WORDS_OF_QUANTISED, training={}, validation_perplexity=3.0, dtype="int8")
+def save(path, model, perplexity=3.0, dtype="int8", **training):
+    save_checkpoint(
+        path, model, WORDS_OF_QUANTISED, training=training, validation_perplexity=perplexity, dtype=dtype
+    )
     return path
 
 
@@ -340,14 +342,10 @@ def test_what_does_not_fit_together_is_refused(tmp_path, model, edit, said):
 
 
 def test_convert_makes_a_checkpoint_small_and_measures_it(tmp_path, model):
-    save_checkpoint(
-        tmp_path / "large.pt", model, WORDS_OF_QUANTISED, training={"seed": 1}, validation_perplexity=9.0
-    )
+    save(tmp_path / "large.pt", model, 9.0, "float32", seed=1)
     (tmp_path / "valid.txt").write_text("the author laughs .\nthe authors laugh .\n" * 40)
-    done = call(
-        "convert", "large.pt", "-o", "small.pt", "--stored", "int8", "--valid", "valid.txt", cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
+    to_int8 = "-o", "small.pt", "--stored", "int8", "--valid", "valid.txt"
+    done = succeed("convert", "large.pt", *to_int8, cwd=tmp_path)
     small = load_checkpoint(tmp_path / "small.pt")
     measured = f"validation perplexity {small.validation_perplexity:.2f}"
     assert done.stderr == f"small.pt: lstm, 2 layers of 10, 8 words, {measured}\n"
@@ -358,35 +356,25 @@ def test_convert_makes_a_checkpoint_small_and_measures_it(tmp_path, model):
 
 
 def test_convert_keeps_a_perplexity_as_long_as_the_numbers_stay(tmp_path, model):
-    save_checkpoint(
-        tmp_path / "old.pt",
-        model,
-        WORDS_OF_QUANTISED,
-        training={},
-        validation_perplexity=9.0,
-        dtype="float16",
-    )
+    save(tmp_path / "old.pt", model, 9.0, "float16")
     for stored, perplexity, said in (("float16", 9.0, ", validation perplexity 9.00"), ("int8", None, "")):
-        done = call("convert", "old.pt", "-o", f"{stored}.pt", "--stored", stored, cwd=tmp_path)
-        assert (done.returncode, done.stderr) == (0, f"{stored}.pt: lstm, 2 layers of 10, 8 words{said}\n")
+        done = succeed("convert", "old.pt", "-o", f"{stored}.pt", "--stored", stored, cwd=tmp_path)
+        assert done.stderr == f"{stored}.pt: lstm, 2 layers of 10, 8 words{said}\n"
         assert load_checkpoint(tmp_path / f"{stored}.pt").validation_perplexity == perplexity
 
 
 def test_a_classifier_has_no_perplexity(tmp_path):
     model = Classifier(Sizes("drnn", len(WORDS_OF_QUANTISED), 4, 5, 1, task="number")).eval()
-    save_checkpoint(
-        tmp_path / "number.pt", model, WORDS_OF_QUANTISED, training={}, validation_perplexity=None
-    )
+    save(tmp_path / "number.pt", model, None, "float32")
     (tmp_path / "valid.txt").write_text("the author laughs .\n")
-    done = call("convert", "number.pt", "-o", "x.pt", "--valid", "valid.txt", cwd=tmp_path)
-    assert done.returncode == 2
+    done = refuse("convert", "number.pt", "-o", "x.pt", "--valid", "valid.txt", cwd=tmp_path)
     assert done.stderr == "tseval: --valid valid.txt: a classifier has no perplexity; leave it out\n"
     assert not (tmp_path / "x.pt").exists()
 
 
 # The bundled checkpoint: small enough, really trained, and good for what the README says.
 @pytest.fixture(scope="module")
-def checkpoint_of_bundled():
+def bundled():
     return load_checkpoint(BUNDLED_CHECKPOINTS / "lstm.pt")
 
 
@@ -394,23 +382,23 @@ def test_it_is_small_enough_for_git():
     assert (BUNDLED_CHECKPOINTS / "lstm.pt").stat().st_size < 6_000_000
 
 
-def test_it_knows_every_word_of_marvin_and_linzen(checkpoint_of_bundled):
+def test_it_knows_every_word_of_marvin_and_linzen(bundled):
     sentences = sentences_of(tseval.load_suite("marvin_linzen")).to_pylist()
     words = {word for sentence in sentences for word in sentence.split()}
-    assert words <= set(checkpoint_of_bundled.vocabulary.words)
+    assert words <= set(bundled.vocabulary.words)
 
 
-def test_it_records_its_command_and_its_data(checkpoint_of_bundled):
-    assert str(checkpoint_of_bundled.training["command"]).startswith("tseval train lm --arch lstm")
-    assert checkpoint_of_bundled.training["files"][0]["tokens"] == 9_183_243
+def test_it_records_its_command_and_its_data(bundled):
+    assert str(bundled.training["command"]).startswith("tseval train lm --arch lstm")
+    assert bundled.training["files"][0]["tokens"] == 9_183_243
 
 
-def test_its_perplexity_is_that_of_the_validation_text(checkpoint_of_bundled, tmp_path):
+def test_its_perplexity_is_that_of_the_validation_text(bundled, tmp_path):
     # A slice of the shuffled text is a random sample of it; the recorded number is that of the whole.
     (tmp_path / "slice.txt").write_bytes(gzip.decompress(TEXT_SAMPLE.read_bytes()))
-    text = columns(encode_text([tmp_path / "slice.txt"], checkpoint_of_bundled.vocabulary), 32)
-    perplexity = math.exp(mean_loss(checkpoint_of_bundled.model, Columns(text, 35)))
-    assert perplexity == pytest.approx(checkpoint_of_bundled.validation_perplexity, rel=0.05)
+    text = columns(encode_text([tmp_path / "slice.txt"], bundled.vocabulary), 32)
+    perplexity = math.exp(mean_loss(bundled.model, Columns(text, 35)))
+    assert perplexity == pytest.approx(bundled.validation_perplexity, rel=0.05)
 
 
 def test_it_beats_chance_clearly_on_simple_agreement():

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 import torch
 from hostile_pickles import Payload
-from in_process import call
+from in_process import succeed
 from torch import nn
 
 import tseval
@@ -105,8 +105,7 @@ def test_commands_without_a_manifest_say_once_that_the_old_format_has_no_checksu
     (tmp_path / "text").write_text("the guard\nnear guard\n")
     for name, times in (("lstm-old", 1), ("lstm-zip", 0)):
         words = "--model-args", f"vocab={folder / 'vocab.txt'}"
-        done = call(*command, "--model", folder / f"{name}.pt", *words, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        done = succeed(*command, "--model", folder / f"{name}.pt", *words, cwd=tmp_path)
         assert done.stderr.count("warning: the checkpoint is in torch's old format") == times
         assert done.stderr.count("`tseval convert`") == times
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from in_process import call
+from in_process import succeed
 from torch import nn
 
 import tseval
@@ -86,13 +86,10 @@ def test_words_are_read_in_every_form(folder, expected, monkeypatch, arguments):
 def test_a_command_takes_several_texts_and_says_how_the_file_was_read(folder, monkeypatch):
     monkeypatch.chdir(folder)
     arguments = "vocab_from=train.txt,valid.txt,lowercase=false"
-    done = call("pair", "the author laughs .", "the author laugh .", "--model", "GRU-1-state.pt",
-                "--model-args", arguments, cwd=folder)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert (
-        "GRU-1-state.pt: GRU of 1 layers of 5; 9 words of train.txt,valid.txt, case kept, <eos> first, "
-        in done.stderr
-    )
+    model = "--model", "GRU-1-state.pt", "--model-args", arguments
+    done = succeed("pair", "the author laughs .", "the author laugh .", *model, cwd=folder)
+    read = "GRU-1-state.pt: GRU of 1 layers of 5; 9 words of train.txt,valid.txt, case kept, <eos> first, "
+    assert read in done.stderr
 
 
 @pytest.mark.parametrize("name", ["vocab.txt", "vocab.json", "meta.pkl"])
@@ -106,8 +103,7 @@ def test_words_beside_the_checkpoint_are_found_and_named(folder, expected, tmp_p
 
 def test_a_converted_file_scores_alike(folder, tmp_path):
     for name in ("awd-words", "projected-words", "cells-words"):
-        done = call("convert", folder / f"{name}.pt", "-o", tmp_path / f"{name}.pt", cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        succeed("convert", folder / f"{name}.pt", "-o", tmp_path / f"{name}.pt", cwd=tmp_path)
         models = [tseval.load_model(place / f"{name}.pt") for place in (folder, tmp_path)]
         assert models[0].card.fingerprint == models[1].card.fingerprint
         scores = [
@@ -143,8 +139,7 @@ def test_without_a_word_for_unknown_ones_an_item_that_has_one_is_undecidable(tmp
         "sentence_good,sentence_bad\n"
         "the author laughs .,the author laugh .\nthe judge laughs .,the judge laugh .\n"
     )
-    done = call("run", "--model", "model.pt", "--suite", "pairs.csv", "--out", "run", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = succeed("run", "--model", "model.pt", "--suite", "pairs.csv", "--out", "run", cwd=tmp_path)
     assert "2 sentences are of words that model does not know, the first 'the judge laugh .'" in done.stderr
     run = tseval.read_run(tmp_path / "run")
     assert run.verdicts["undecidable"].to_list() == [False, True]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from checkpoints import save_causal, save_masked
-from in_process import call
+from in_process import refuse, succeed
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import tseval
@@ -116,18 +116,16 @@ def test_the_signature_says_it_and_stays_what_it_was_without(folder):
         "none": "sentence", "words": "mean", "tokens": "sentence/tokens", "alpha=.50": "sentence/alpha=0.5",
     }  # fmt: skip
     for place, (by, score) in enumerate(table.items()):
-        done = call(
-            "run", "--model", "bundled:lstm", *suite, "--normalise", by, "--out", f"s{place}", cwd=folder
-        )
-        assert done.returncode == 0, done.stderr
+        how = "--normalise", by, "--out", f"s{place}"
+        succeed("run", "--model", "bundled:lstm", *suite, *how, cwd=folder)
         run = read_run(folder / f"s{place}")
         assert f"|score:{score}|" in run.manifest.signature
         assert ("n_tokens" in run.sentences) == ("/" in score)
-    done = call("run", "--model", "bundled:lstm", *suite, "--out", "plain", cwd=folder)
+    succeed("run", "--model", "bundled:lstm", *suite, "--out", "plain", cwd=folder)
     assert read_run(folder / "plain").manifest.signature == read_run(folder / "s0").manifest.signature
-    both = call("table", "s0", "s2", cwd=folder).stdout
+    both = succeed("table", "s0", "s2", cwd=folder).stdout
     assert "scored in different ways (lstm (s0): sentence, lstm (s2): sentence/tokens)" in both
-    assert call("analyze", "ratings", "s2", "--figure", "a.svg", cwd=folder).returncode == 0
+    succeed("analyze", "ratings", "s2", "--figure", "a.svg", cwd=folder)
     assert "log-probability by tokens" in (folder / "a.svg").read_text("utf-8")
 
 
@@ -187,12 +185,8 @@ def test_wrong_unigrams_are_refused_with_their_line(tmp_path, content, said):
     ],
 )  # fmt: skip
 def test_what_cannot_be_normalised_is_refused_before_anything_is_scored(folder, options, said):
-    done = call(
-        "run", "--model", "bundled:lstm", "--suite", "pairs.jsonl", *options.split(), "--out", "no",
-        cwd=folder,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    how = "--suite", "pairs.jsonl", *options.split(), "--out", "no"
+    assert said in refuse("run", "--model", "bundled:lstm", *how, cwd=folder).stderr
     assert not (folder / "no").exists()
 
 
@@ -212,12 +206,9 @@ def test_a_model_behind_a_wall_has_words_but_no_tokens(folder):
 
 def test_verification_and_boards_refuse_normalised_runs(folder):
     scored = ("--suite", "pairs.jsonl", "--normalise", "penlp", "--out", "v", "--quiet")
-    done = call("run", "--model", "bundled:lstm", *scored, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    done = call("verify", "v", "--suite", "pairs.jsonl", cwd=folder)
-    assert done.returncode == 2
-    assert "v has scores normalised by penlp" in done.stderr
-    assert call("board", "new", "board", "--suite", folder / "pairs.jsonl", cwd=folder).returncode == 0
-    done = call("board", "add", "board", "v", cwd=folder)
-    assert done.returncode == 2
+    succeed("run", "--model", "bundled:lstm", *scored, cwd=folder)
+    refused = refuse("verify", "v", "--suite", "pairs.jsonl", cwd=folder)
+    assert "v has scores normalised by penlp" in refused.stderr
+    succeed("board", "new", "board", "--suite", folder / "pairs.jsonl", cwd=folder)
+    done = refuse("board", "add", "board", "v", cwd=folder)
     assert "its sentences are compared by 'sentence/penlp', the board's by 'sentence'" in done.stderr

@@ -5,7 +5,8 @@ import torch
 from small_training import WORDS, Quiet, stream
 
 from tseval.models.network import LanguageModel, Sizes
-from tseval.training.language_model import Destination, train_language_model
+from tseval.training.language_model import train_language_model
+from tseval.training.loop import Destination
 from tseval.training.settings import Settings
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from in_process import call
+from in_process import call, refuse, succeed
 from small_training import WORDS, Quiet, assert_same, interrupt, outcome
 from systems import needs_linux, needs_posix
 
@@ -258,17 +258,15 @@ def test_a_bad_file_among_several_is_named(tmp_path, files, name, content, messa
     if content is not None:
         (tmp_path / name).write_bytes(content)
     arguments = command("--train", "a.txt", "--train", name, "--train", "b.txt.gz")
-    result = call(*arguments, cwd=tmp_path)
-    assert result.returncode == 2
+    result = refuse(*arguments, cwd=tmp_path)
     assert result.stderr.startswith(f"tseval: {message}"), result.stderr
     assert not (tmp_path / "model.pt").exists()
 
 
 def test_several_files_train_what_one_file_of_all_of_them_trains(tmp_path, files):
     (tmp_path / "all.txt").write_bytes(files[0].read_bytes() + gzip.decompress(files[1].read_bytes()))
-    parts = call(*command("--train", "a.txt", "--train", "b.txt.gz"), cwd=tmp_path)
-    assert parts.returncode == 0, parts.stderr
-    assert call(*command("--train", "all.txt", out="one.pt"), cwd=tmp_path).returncode == 0
+    succeed(*command("--train", "a.txt", "--train", "b.txt.gz"), cwd=tmp_path)
+    succeed(*command("--train", "all.txt", out="one.pt"), cwd=tmp_path)
     several, one = (load_checkpoint(tmp_path / name) for name in ("model.pt", "one.pt"))
     assert several.fingerprint == one.fingerprint
     assert several.vocabulary == one.vocabulary
@@ -291,8 +289,7 @@ def test_a_run_is_not_taken_up_with_another_corpus(tmp_path, files, others, name
     assert (tmp_path / "model.pt.resume").exists()
     texts = [word for name in others for word in ("--train", name)]
     settings = "--learning-rate", "1e30", "--clip", "1e30", "--resume"
-    result = call(*command(*texts, *settings), cwd=tmp_path)
-    assert result.returncode == 2
+    result = refuse(*command(*texts, *settings), cwd=tmp_path)
     assert f"model.pt.resume: the run was started with {named}" in result.stderr
 
 

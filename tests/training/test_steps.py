@@ -14,9 +14,8 @@ from tseval.models.cells import CELLS
 from tseval.models.network import LanguageModel, Sizes
 from tseval.training import loop, steps
 from tseval.training.language_model import windows_of
-from tseval.training.loop import TrainingState
 from tseval.training.settings import Schedule, Settings
-from tseval.training.steps import Learner, fuse_loops
+from tseval.training.steps import Learner, TrainingState, fuse_loops
 
 WAITS = {torch.ops.aten._local_scalar_dense.default, torch.ops.aten.nonzero.default}
 
@@ -149,7 +148,7 @@ def test_what_cannot_be_recorded_is_learnt_by_plain_steps(state, monkeypatch):
         assert loss.item() > 0
         return loss
 
-    monkeypatch.setattr(loop, "cross_entropy", waiting)
+    monkeypatch.setattr(steps, "cross_entropy", waiting)
     monkeypatch.setattr(steps, "_repair_random", lambda device, random: None)
     assert losses(recorded, 8) == expected
     assert recorded.learner.graph is None

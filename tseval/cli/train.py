@@ -51,9 +51,10 @@ from tseval.report.figures import write_figure
 from tseval.scoring.numerics import accelerator, pick_device
 from tseval.suites import load_suite
 from tseval.training.classifier import Examples, make_vocabulary, read_split, train_classifier
-from tseval.training.language_model import Destination, EarlyEvaluation, accuracy_path, train_language_model
-from tseval.training.loop import curves_path, product_type
+from tseval.training.language_model import EarlyEvaluation, accuracy_path, train_language_model
+from tseval.training.loop import Destination, curves_path
 from tseval.training.settings import CLASSIFIER_PRESETS, ClassifierSettings, Settings
+from tseval.training.steps import product_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

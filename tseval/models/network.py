@@ -17,8 +17,6 @@ from tseval.models.cells.cell import LARGEST, Option, complete_options, is_narro
 from tseval.models.cells.window import thinned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tseval.models.cells.cell import Cell, State
 
 
@@ -205,7 +203,6 @@ class Network(nn.Module):
         return first(self._dropped(self.embedding(words)), state)  # type: ignore[no-any-return]
 
     def _dropped(self, x: Tensor) -> Tensor:
-        """Apply dropout, while training."""
         share = self.sizes.dropout
         if share and self.training and is_narrow(x):
             return thinned(x, share)
@@ -297,13 +294,7 @@ class no_init(TorchFunctionMode):  # noqa: N801 - a context, called as torch.no_
     device, which has none, torch loads its whole compiler before it does not draw them.
     """
 
-    def __torch_function__(
-        self,
-        func: Callable[..., object],
-        types: object,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, object] | None = None,
-    ) -> object:
+    def __torch_function__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> object:
         kwargs = kwargs or {}
         if func in DRAWS:
             return args[0] if args else cast("Tensor", kwargs["tensor"])

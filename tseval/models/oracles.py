@@ -403,7 +403,6 @@ def _copies(oracle: Oracle, state: State) -> Tensor:
 
 
 def _copy(oracle: Oracle, state: State) -> str:
-    """Name the copy of the stack that is written."""
     pushed, popped = (bool(copy.any()) for copy in _copies(oracle, state))
     return "push" if pushed else "pop" if popped else "none"
 

@@ -20,17 +20,23 @@ from tseval.errors import ModelError, shortened, suggest
 from tseval.models.checkpoint import Checkpoint, fingerprint, fit_model
 from tseval.models.network import Sizes
 from tseval.models.pickles import Pickled, quoted
-from tseval.models.state_files import LAYER, choose_state, is_float, naming, read_state_file
-from tseval.models.vocabularies import VocabularyOptions, find_vocabulary
+from tseval.models.state_files import (
+    LAYER,
+    VocabularyOptions,
+    choose_state,
+    find_vocabulary,
+    is_float,
+    naming,
+    read_state_file,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from tseval.models.cells.cell import Option
-    from tseval.models.state_files import State, StateFile
-    from tseval.models.torch_files import StoredTensor
-    from tseval.models.vocabularies import Words
+    from tseval.models.state_files import State, Words
+    from tseval.models.torch_files import StoredTensor, TorchFile
 
 
 ANY_OTHER = (
@@ -153,7 +159,7 @@ class Ends:
     bias: str | None
 
 
-def _ends(state: State, layers: Sequence[Layer], rest: dict[str, StoredTensor], file: StateFile,
+def _ends(state: State, layers: Sequence[Layer], rest: dict[str, StoredTensor], file: TorchFile,
           arguments: Mapping[str, str]) -> Ends:  # fmt: skip
     """Tell embedding, output matrix and output bias by their shapes; by names only where shapes leave two."""
     width, outputs = layers[0].inputs, layers[-1].outputs
@@ -231,7 +237,7 @@ def _lone_bias(rest: Mapping[str, StoredTensor], rows: int) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _same_numbers(matrices: Mapping[str, StoredTensor], file: StateFile) -> dict[str, str]:
+def _same_numbers(matrices: Mapping[str, StoredTensor], file: TorchFile) -> dict[str, str]:
     """Say of each matrix which is the first that holds the same numbers."""
     first: dict[str, str] = {}
     for name, tensor in matrices.items():
@@ -248,14 +254,12 @@ def _same_numbers(matrices: Mapping[str, StoredTensor], file: StateFile) -> dict
 
 
 def _listed(tensors: Mapping[str, StoredTensor]) -> str:
-    """Name tensors with their shapes, as far as a message has room."""
     some = [f"{shortened(name, 60)} {tuple(tensor.shape)}" for name, tensor in list(tensors.items())[:4]]
     more = f" and {len(tensors) - 4:,} more" if len(tensors) > 4 else ""
     return ", ".join(some) + more or "nothing else"
 
 
-def _assemble(path: Path, file: StateFile, state: State, arguments: Mapping[str, str]) -> Checkpoint:
-    """Make a model of tensors whose places in it are found."""
+def _assemble(path: Path, file: TorchFile, state: State, arguments: Mapping[str, str]) -> Checkpoint:
     if not state.has_layers:
         raise ModelError(
             f"its tensors are not those of an LSTM, GRU or RNN language model: {_listed(state.tensors)}.\n"
@@ -366,7 +370,6 @@ def _modes(state: State, value: object) -> frozenset[str]:
 
 
 def _reading(sizes: Sizes, options: Mapping[str, Option], words: Words) -> str:
-    """Say in one line how a file was read."""
     kind = {"srn": "tanh RNN"}.get(sizes.arch, sizes.arch.upper())
     if options.get("activation") == "relu":
         kind = "ReLU RNN"

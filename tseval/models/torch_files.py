@@ -28,7 +28,7 @@ from tseval.errors import ModelError, first_line
 from tseval.models.pickles import MAX_INSTRUCTIONS, Name, Pickled, quoted, read_pickle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
 
@@ -100,15 +100,16 @@ class StoredTensor:
 class TorchFile:
     """An object in a file."""
 
-    form: str  # `old` or `zip`
+    form: str  # `old`, `zip`, or `safetensors`, of which tensors are read already
     value: object  # what was saved; whatever unpickling would have made by a call is a record
     names: frozenset[str]  # classes and functions it mentions besides those that it may call
     numbers: Callable[[Storage], Tensor]  # gives all numbers of a storage, one-dimensional
     size: int  # of the file, in bytes
 
-    def check(self, tensors: Collection[StoredTensor]) -> None:
+    def check(self, tensors: Iterable[StoredTensor | Tensor]) -> None:
         """Hold tensors to the numbers in the file before any is read."""
-        for tensor in tensors:
+        stored = [tensor for tensor in tensors if isinstance(tensor, StoredTensor)]
+        for tensor in stored:
             view, steps = tensor.view, zip(tensor.shape, tensor.stride, strict=True)
             last = tensor.offset + sum((size - 1) * step for size, step in steps)
             within = view.start >= 0 and view.start + view.length <= view.storage.numel
@@ -116,14 +117,16 @@ class TorchFile:
                 raise ModelError("a tensor reaches beyond its numbers in the file: it is damaged")
             if math.prod(tensor.shape) > view.length:
                 raise ModelError("a tensor has no numbers of its own behind its shape: it cannot be scored")
-        needed = sum(math.prod(one.shape) * one.view.storage.dtype.itemsize for one in tensors)
+        needed = sum(math.prod(one.shape) * one.view.storage.dtype.itemsize for one in stored)
         if needed > TIMES_THE_FILE * self.size:
             raise ModelError(
                 f"its tensors claim to hold {needed:,} bytes, but the file has {self.size:,}: it is damaged"
             )
 
-    def read(self, tensor: StoredTensor) -> Tensor:
+    def read(self, tensor: StoredTensor | Tensor) -> Tensor:
         """Read a tensor that was checked; on the CPU wherever it was when it was saved."""
+        if isinstance(tensor, Tensor):
+            return tensor
         numbers = self.numbers(tensor.view.storage)
         return numbers.as_strided(tensor.shape, tensor.stride, tensor.view.start + tensor.offset)
 

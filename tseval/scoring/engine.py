@@ -100,7 +100,6 @@ def score_all(
 
 
 def _score(scorer: Scorer, shard: pa.StringArray, asked: Asked | None, start: int) -> Part:
-    """Score a shard that begins with a given sentence."""
     before = scorer.n_contexts
     if asked is None:
         table = scorer.score(shard)

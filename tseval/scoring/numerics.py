@@ -36,7 +36,7 @@ from torch.overrides import TorchFunctionMode
 from tseval.errors import ModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
     Kernel = Callable[[int, int, int, int, int, int, bool, int, int, int, bool], None]
@@ -90,13 +90,7 @@ class Rerouted(TorchFunctionMode):
         super().__init__()
         self._multiply = multiply
 
-    def __torch_function__(
-        self,
-        func: Callable[..., object],
-        types: object,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, object] | None = None,
-    ) -> object:
+    def __torch_function__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> object:
         if not kwargs and func is F.linear:
             return self._multiply(*args)
         if not kwargs and func is torch.addmm:

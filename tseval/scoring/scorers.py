@@ -40,6 +40,7 @@ from tseval.scoring.trie import (
     sum_pieces,
     visit,
     with_unscored,
+    words_and_lengths,
 )
 
 if TYPE_CHECKING:
@@ -340,14 +341,12 @@ class SentenceScorer(Scorer):
         return encoded, np.concatenate([rows[i] for i in np.argsort(order)])
 
     def _encode(self, sentences: pa.StringArray) -> Encoded:
-        """Give the words; they are the tokens."""
         texts = [str(text) for text in sentences.to_pylist()]
         seen, n_unknown = self._seen(sentences, texts)
         lengths = np.array([len(text.split()) for text in texts], dtype=np.int64)
         return Encoded(seen, np.empty(0), lengths, n_unknown)
 
     def _batch(self, batch: list[str]) -> np.ndarray:
-        """Score a batch, (words,) float32."""
         who = self.card.name
         some = f"{len(batch)} sentences, the first {quoted_text(batch[0])}"
         rows = check_list(self._model.word_logprobs(batch), who, f"log-probabilities of the words of {some}")
@@ -464,9 +463,8 @@ class TotalScorer(Scorer):
         totals = as_numbers(self._model.sentence_logprobs(texts), self.card.name, what)
         if len(totals) != len(sentences):
             raise ModelError(f"{self.card.name} gave {len(totals)} scores for {len(sentences)} sentences")
-        lengths = pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences)))
+        _, n_words = words_and_lengths(sentences)
         self.n_contexts += len(sentences)
-        n_words = np.asarray(lengths, dtype=np.int64)
         words = pa.nulls(int(n_words.sum()), pa.float32())
         none = np.zeros(len(sentences), dtype=np.int32)
         return rows_of_sums(

@@ -106,12 +106,10 @@ def _found(
 
 
 def _tokens(scorer: Scorer, sentences: pa.StringArray) -> Iterator[list[Token]]:
-    """Score some sentences, and gather the tokens of each."""
     return _gathered(scorer, sentences, *scorer.score_tokens(sentences))
 
 
 def _words(scorer: Scorer, sentences: pa.StringArray) -> Iterator[list[Token]]:
-    """Score some sentences, and gather the words of each."""
     encoded, logprobs, corrections = scorer.score_words(sentences)
     if corrections is None:
         corrections = np.zeros(int(encoded.lengths.sum()))

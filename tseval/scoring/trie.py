@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +36,12 @@ def refuse_empty(sentences: pa.StringArray) -> None:
     """Refuse sentences without words."""
     if pc.min(pc.utf8_length(pc.utf8_trim_whitespace(sentences))).as_py() == 0:
         raise ModelError("a sentence without words cannot be scored")
+
+
+def words_and_lengths(sentences: pa.StringArray) -> tuple[Any, np.ndarray]:
+    """Split sentences at white space: the words of each, and how many it has, (sentences,) int64."""
+    words = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
+    return words, pc.list_value_length(words).to_numpy().astype(np.int64)
 
 
 def pieces_of(encoded: Encoded) -> np.ndarray:
@@ -274,7 +280,6 @@ def _given_after(
 
 
 def _fetched(given: np.ndarray | Tensor) -> np.ndarray:
-    """Bring numbers to the CPU."""
     array: np.ndarray = given.cpu().numpy() if isinstance(given, Tensor) else given
     return array
 

@@ -19,29 +19,20 @@ import pyarrow as pa
 from tseval.adapters import open_model
 from tseval.errors import ModelError, counted, first_line, one_line, shortened
 from tseval.scoring.protocol import ParticularModel, refuse_no_model
+from tseval.testing import properties
 from tseval.testing.properties import (
     Finding,
     Subject,
     as_in_a_run,
-    at_most_zero,
-    batches,
     card,
     default_sentences,
-    deterministic,
-    distribution,
-    encoding,
-    equal_sentences,
     fails,
     holds,
-    long_sentences,
     memory,
     not_applicable,
     numbers_of,
-    prefixes,
     protocol_of,
-    sums,
     tidied,
-    unknown_words,
 )
 
 if TYPE_CHECKING:
@@ -148,18 +139,11 @@ CLAIMS = {
     "distribution": "the probabilities of all next words add up to 1",
     "memory": "memory keeps within a batch, or within `row_bytes` for each row of a state",
 }
-# These look at scored sentences.
+# These look at scored sentences, each by the function of its name.
 LOOKS: dict[str, Callable[[Subject], Finding]] = {
-    "encoding": encoding,
-    "at most zero": at_most_zero,
-    "deterministic": deterministic,
-    "sums": sums,
-    "batches": batches,
-    "equal sentences": equal_sentences,
-    "prefixes": prefixes,
-    "unknown words": unknown_words,
-    "long sentences": long_sentences,
-    "distribution": distribution,
+    name: getattr(properties, name.replace(" ", "_"))
+    for name in CLAIMS
+    if name not in {"card", "finite", "memory"}
 }
 # And these compare several calls, which says nothing where one call does not equal another.
 COMPARE_CALLS = {"sums", "batches", "equal sentences", "prefixes", "unknown words", "long sentences"}
@@ -243,11 +227,7 @@ def _raised(error: Exception) -> Finding:
 
 
 def _refuse_foreign(model: Model, texts: Sequence[str], *, given: bool) -> None:
-    """Refuse sentences of another form than a model reads.
-
-    Raises:
-        ModelError: Holds what the model says of them, and how to give others.
-    """
+    """Refuse sentences of another form than a model reads."""
     if not isinstance(model, ParticularModel):
         return
     try:

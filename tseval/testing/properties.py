@@ -88,10 +88,8 @@ def numbers_of(table: pa.Table) -> Numbers:
 def directly(model: Model, sentences: Sequence[str], batch_tokens: int | None = None) -> Numbers:
     """Score sentences in the order given, repetitions and all, by the methods of the model's protocol.
 
-    Args:
-        model: Satisfies one of the protocols.
-        sentences: In one batch.
-        batch_tokens: Tokens that a `TokenModel` may read at once; None for as many as it likes.
+    They are one batch; `batch_tokens` is how many tokens a `TokenModel` may read at once, None for as many as
+    it likes.
     """
     if isinstance(model, RecurrentModel):
         return _word_by_word(model, sentences)
@@ -168,10 +166,9 @@ def sample(sentences: Sequence[str], size: int) -> list[str]:
 
 
 def with_other_ending(sentence: str, others: Sequence[str]) -> tuple[str, int] | None:
-    """Keep the first half of a sentence and let another one's end follow.
+    """Keep the first half of a sentence and let another one's end follow; say how many words are kept.
 
-    Returns:
-        The new sentence and how many words are kept; None where no other has an end that begins differently.
+    None where no other has an end that begins differently.
     """
     words = sentence.split()
     kept = len(words) // 2
@@ -199,21 +196,13 @@ def lengthened(sentence: str, length: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A model under test.
-
-    Attributes:
-        model: The model.
-        sentences: Distinct, in order.
-        tolerance: Largest difference between numbers that should be equal, in nats.
-        scored: The sentences as a run scores them, one row each.
-        numbers: Of each of them.
-    """
+    """A model under test."""
 
     model: Model
-    sentences: tuple[str, ...]
-    tolerance: float
-    scored: pa.Table
-    numbers: Numbers
+    sentences: tuple[str, ...]  # distinct, in order
+    tolerance: float  # largest difference between numbers that should be equal, in nats
+    scored: pa.Table  # the sentences as a run scores them, one row each
+    numbers: Numbers  # of each of them
 
     def numbers_for(self, sentences: Sequence[str]) -> Numbers:
         """Give the numbers of some of the sentences."""
@@ -361,7 +350,8 @@ def memory(model: Model, sentences: Sequence[str]) -> Finding:
     by_length = sorted(sentences, key=lambda text: len(text.split()))
     some, all_of_them = sorted(by_length[::4]), sorted(by_length)
     # First the few: what is made once, on first use, is made then.
-    growth = _peak(_scoring(model, some, some), _scoring(model, all_of_them, some))
+    before, after = _highest(_scoring(model, some, some)), _highest(_scoring(model, all_of_them, some))
+    growth = max(mine - its for mine, its in zip(after, before, strict=True))
     kept = growth / (len(all_of_them) - len(some))
     if kept <= KEPT:
         return holds()
@@ -396,12 +386,6 @@ def _scoring(model: Model, sentences: Sequence[str], few: Sequence[str]) -> Call
     return lambda: [
         directly(model, sentences[start : start + size]) for start in range(0, len(sentences), size)
     ]
-
-
-def _peak(first: Callable[[], object], second: Callable[[], object]) -> int:
-    """Do two things, and say by how many bytes the second one's highest memory lies above the first one's."""
-    before, after = _highest(first), _highest(second)
-    return max(mine - its for mine, its in zip(after, before, strict=True))
 
 
 def _highest(action: Callable[[], object]) -> tuple[int, int]:

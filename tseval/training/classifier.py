@@ -6,6 +6,7 @@ import math
 import time
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,33 +20,26 @@ from tseval.models import UNK, Vocabulary, words_of
 from tseval.models.checkpoint import save_checkpoint
 from tseval.scoring.numerics import widest_float
 from tseval.training.corpus import Window
-from tseval.training.language_model import READ_EVERY, provenance
+from tseval.training.language_model import provenance
 from tseval.training.loop import (
     Course,
-    curves_path,
-    enough_memory,
-    fitting_together,
-    identify,
-    load_resume,
-    remedy,
-    resume_path,
-    save_resume,
+    Training,
+    carry_out,
+    check_finite,
     snapshot,
-    stop_signals,
     take_up,
     watched_scalars,
-    write_curves,
 )
 from tseval.training.settings import Adam
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from torch import Tensor
 
     from tseval.items import Suite
     from tseval.models.network import Classifier, Task
-    from tseval.training.language_model import Destination, Listener
+    from tseval.training.loop import Destination, Listener
     from tseval.training.settings import ClassifierSettings
 
 
@@ -55,10 +49,8 @@ Labelled = tuple[str, int]  # a text, and its class
 def read_split(suites: Sequence[Suite], task: Task, split: Sequence[str]) -> list[Labelled]:
     """Gather the examples of one split: what stands before the label word, and the right label.
 
-    Args:
-        suites: Whose sentences end in the labels of the task, as the task's methods make them.
-        task: The labels.
-        split: Names of the split; a suite has a case for each of its splits.
+    Sentences of the suites end in the labels of the task, as its methods make them; a suite has a case for
+    each of its splits, of which `split` gives the names.
     """
     found: list[Labelled] = []
     for case in (case for suite in suites for case in suite.cases if case.name in split):
@@ -94,19 +86,12 @@ def make_vocabulary(examples: Sequence[Labelled], *, min_count: int, lowercase: 
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Encoded examples, end to end.
+    """Encoded examples, end to end."""
 
-    Attributes:
-        tokens: Word ids of all examples, (words,) int64.
-        starts: Where each example starts in them, (examples,) int64.
-        lengths: Words of each example, at least 1, (examples,) int64.
-        classes: Number of the right class, (examples,) int64.
-    """
-
-    tokens: Tensor
-    starts: Tensor
-    lengths: Tensor
-    classes: Tensor
+    tokens: Tensor  # word ids of all examples, (words,) int64
+    starts: Tensor  # where each example starts in them, (examples,) int64
+    lengths: Tensor  # words of each example, at least 1, (examples,) int64
+    classes: Tensor  # number of the right class, (examples,) int64
 
     @classmethod
     def encode(cls, examples: Sequence[Labelled], vocabulary: Vocabulary) -> Examples:
@@ -148,14 +133,8 @@ class Examples:
 def epoch_batches(lengths: Tensor, batch: int, seed: int, epoch: int) -> list[Tensor]:
     """Cut the examples into batches of nearly equal lengths, in an order that is another one each epoch.
 
-    Args:
-        lengths: Words of each example, (examples,).
-        batch: Examples of a batch; the last of the longest may be fewer.
-        seed: Of the run.
-        epoch: From 1.
-
-    Returns:
-        Rows of the examples of each batch.
+    The last batch of the longest may have fewer. Epochs count from 1; given are the rows of the examples of
+    each batch.
     """
     draw = np.random.default_rng([seed, epoch])
     shuffled = torch.from_numpy(draw.permutation(len(lengths)))
@@ -178,15 +157,11 @@ CLASSIFIER_COLUMNS: dict[str, pa.DataType] = {
 
 @dataclass(slots=True)
 class ClassifierCourse(Course):
-    """How a run went so far; `loss` is that since the last epoch ended.
+    """How a run went so far; `loss` is that since the last epoch ended."""
 
-    Attributes:
-        best: Highest validation accuracy, and the loss that went with it; None before the first epoch ends.
-        stale: Epochs since then.
-    """
-
+    # highest validation accuracy, and the loss that went with it; None before the first epoch ends
     best: tuple[float, float] | None = None
-    stale: int = 0
+    stale: int = 0  # epochs since then
 
 
 def train_classifier(
@@ -197,49 +172,22 @@ def train_classifier(
     destination: Destination,
     listener: Listener,
 ) -> float:
-    """Train a classifier and keep the checkpoint with the highest validation accuracy.
+    """Train a classifier and keep the checkpoint with the highest validation accuracy, which it gives.
 
     Among equal accuracies the lower validation loss is better.
 
     Args:
         model: With its initial weights, on the device to train on.
-        vocabulary: Its words.
         examples: For training and for validation.
-        settings: How to train.
-        destination: Where to write, and whether to go on with an earlier run.
         listener: Hears of the training as it goes, which it measures in examples.
-
-    Returns:
-        Validation accuracy of the saved checkpoint.
     """
-    with enough_memory(resume_path(destination.out)):
-        run = _Run(model, vocabulary, examples, settings, destination)
-        run.begin()
-    course = run.course
-    listener.start(run.examples_after(course.step), settings.epochs * len(examples[0]))
-    read_at = time.monotonic()
-    with enough_memory(run.resume), stop_signals() as stopping:
-        while not run.ended:
-            loss = run.advance()
-            if time.monotonic() - read_at >= READ_EVERY:
-                listener.read(course.step, run.examples_after(course.step), loss)
-                read_at = time.monotonic()
-            epoch, rest = divmod(course.step, run.n_batches)
-            if not rest:
-                kept, accuracy = run.validate()
-                listener.validated(epoch, accuracy, kept)
-            elif settings.log_every and course.step % settings.log_every == 0:
-                run.add_row()
-            if not rest or run.unsaved_seconds >= destination.save_every or stopping():
-                run.save()
-            if stopping():
-                raise KeyboardInterrupt
-    return run.finish()
+    make = partial(_Run, model, vocabulary, examples, settings, destination)
+    return carry_out(make, destination.out, listener)
 
 
 @torch.inference_mode()
 def validate(model: Classifier, examples: Examples) -> tuple[float, float]:
-    """Measure a classifier; it is left in evaluation mode.
+    """Measure a classifier, which is left in evaluation mode.
 
     Returns:
         Accuracy, and mean negative log-probability of the right class, in nats.
@@ -263,8 +211,12 @@ def _window_of(examples: Examples, device: torch.device) -> Window:
     return Window(words.to(device), classes.to(device), inside.to(device), fresh=True)
 
 
-class _Run:
-    """A training run and its files."""
+class _Run(Training):
+    """A training run of a classifier."""
+
+    columns = CLASSIFIER_COLUMNS
+    settings: ClassifierSettings
+    course: ClassifierCourse
 
     def __init__(
         self,
@@ -274,45 +226,44 @@ class _Run:
         settings: ClassifierSettings,
         destination: Destination,
     ) -> None:
-        self.model, self.vocabulary, self.settings = model, vocabulary, settings
         self.train, self.valid = examples
-        self.destination, self.out, self.resume = destination, destination.out, resume_path(destination.out)
-        self.identity = identify(model, vocabulary, (self.train.content, self.valid.content), settings)
+        super().__init__(model, vocabulary, (self.train.content, self.valid.content), settings, destination)
+        self.model = model
         self.device = next(model.parameters()).device
         self.optimiser = Adam(model.parameters(), lr=settings.learning_rate, fused=True)
         self.n_batches = math.ceil(len(self.train) / settings.batch)
-        self.course = ClassifierCourse()
+        self.course, self.notes = ClassifierCourse(), []
+        self._loss: float | None = None  # of the newest batch
         self._sample = _window_of(self.valid, self.device)
         self._batches: tuple[int, list[Tensor]] = 0, []  # of the epoch that is under way
-        self._saved_at = self._clock = time.monotonic()
 
     def begin(self) -> None:
-        """Take up the run where its resume file leaves it, or start one.
-
-        The file is there from the start: a checkpoint without one is a finished run.
-        """
-        if self.destination.resume and self.resume.exists():
-            content = load_resume(self.resume, self.identity)
-            with fitting_together(self.resume):
-                take_up(content, self.model, self.optimiser, self.course)
-        else:
-            self.add_row(None, *reversed(validate(self.model, self.valid)))
-            self.save()
+        """Begin; the model is then in training."""
+        super().begin()
         self.model.train()
 
-    @property
-    def ended(self) -> bool:
-        """Whether all epochs are over, or patience is."""
+    def _start(self) -> None:
+        self.add_row(None, *reversed(validate(self.model, self.valid)))
+
+    def content(self) -> dict[str, object]:
+        """See `Training`."""
+        return snapshot(self.model, self.optimiser, self.course)
+
+    def restore(self, content: Mapping[str, object]) -> None:
+        """See `Training`."""
+        take_up(content, self.model, self.optimiser, self.course)
+
+    def _ended(self) -> bool:
         settings, course = self.settings, self.course
         impatient = settings.patience is not None and course.stale >= settings.patience
         return impatient or course.step >= settings.epochs * self.n_batches
 
-    def examples_after(self, step: int) -> int:
-        """Examples learnt from after so many batches; of the epoch under way, an estimate."""
-        return round(step / self.n_batches * len(self.train))
+    def _progress(self) -> tuple[int, int]:
+        n_examples = len(self.train)  # of the epoch under way, an estimate
+        return round(self.course.step / self.n_batches * n_examples), self.settings.epochs * n_examples
 
-    def advance(self) -> float:
-        """Learn from one more batch and give its mean loss."""
+    def advance(self) -> None:
+        """Learn from one more batch."""
         course, (epoch, place) = self.course, divmod(self.course.step, self.n_batches)
         if self._batches[0] != epoch + 1:
             seed, size = self.settings.seed, self.settings.batch
@@ -321,35 +272,27 @@ class _Run:
         loss = F.cross_entropy(self.model.classify(words, lengths), classes)
         loss.backward()  # type: ignore[no-untyped-call]
         norm = clip_grad_norm_(self.model.parameters(), self.settings.clip)
-        values = {"loss": loss.item(), "norm of the gradient": norm.item()}
+        self._loss = loss.item()
         course.step += 1
-        for name, value in values.items():
-            if not math.isfinite(value):
-                raise TrainingError(
-                    f"the {name} is {value} in epoch {epoch + 1}, batch {course.step} of the run. "
-                    f"{remedy(self.model)} The best checkpoint before it, if any, stays."
-                )
+        check_finite(self.model, (self._loss, norm.item()), f"epoch {epoch + 1}, batch {course.step}")
         self.optimiser.step()
         self.optimiser.zero_grad()
-        course.loss += values["loss"]
-        return values["loss"]
+        course.loss += self._loss
 
-    def validate(self) -> tuple[bool, float]:
-        """Measure the model at the end of an epoch, and keep it if it is the best so far.
+    def read_losses(self) -> float | None:
+        """Give the loss of the newest batch."""
+        return self._loss
 
-        Returns:
-            Whether it was kept, and its accuracy.
-        """
-        course = self.course
+    def _validates(self) -> bool:
+        return self.course.step % self.n_batches == 0
+
+    def _validate(self) -> tuple[int, float, bool]:
+        course, epoch = self.course, self.course.step // self.n_batches
         accuracy, loss = validate(self.model, self.valid)
         training_loss, course.loss = course.loss / self.n_batches, 0.0
         self.add_row(training_loss, loss, accuracy)
         course.validations.append(
-            {
-                "epoch": course.step // self.n_batches,
-                "training_loss": training_loss,
-                "validation_accuracy": accuracy,
-            }
+            {"epoch": epoch, "training_loss": training_loss, "validation_accuracy": accuracy}
         )
         better = course.best is None or (accuracy, -loss) > (course.best[0], -course.best[1])
         course.stale = 0 if better else course.stale + 1
@@ -361,7 +304,7 @@ class _Run:
                 training={**record, "validation_accuracy": accuracy}, validation_perplexity=None,
             )  # fmt: skip
         self.model.train()
-        return better, accuracy
+        return epoch, accuracy, better
 
     def add_row(
         self, training_loss: float | None = None, loss: float | None = None, accuracy: float | None = None
@@ -382,20 +325,6 @@ class _Run:
             }
         )
 
-    @property
-    def unsaved_seconds(self) -> float:
-        """Seconds of work that a kill would lose."""
-        return time.monotonic() - self._saved_at
-
-    def save(self) -> None:
-        """Write the resume file and the learning curve."""
-        content = snapshot(self.model, self.optimiser, self.course)
-        save_resume(self.resume, self.identity, content)
-        write_curves(curves_path(self.out), self.course.rows, CLASSIFIER_COLUMNS)
-        self._saved_at = time.monotonic()
-
-    def finish(self) -> float:
-        """Leave the finished checkpoint and its curve; give its accuracy."""
+    def _best(self) -> float:
         assert self.course.best is not None, "no epoch has ended"
-        self.resume.unlink()
         return self.course.best[0]

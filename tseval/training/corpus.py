@@ -1,11 +1,10 @@
-"""Training text as numbers: files, packed files, formal languages; cut into windows.
+"""Training text as numbers: files, formal languages; cut into windows.
 
-Text files as numbers of their own words: read once, kept in the cache, and mapped from there.
-
-What is kept knows no vocabulary and no lower-casing: these only say what a number stands for
-(`tseval.training.corpus`), so that all models share it. It is named by the SHA-256 of the file, and holds the
-numbers, 4 bytes each, the words, how much there is of both, and a checksum. Whatever is wrong with it, the
-text is read again. A checksum finds damage, not intent (decision 10).
+A text file becomes numbers of its own words: read once, kept in the cache, and mapped from there. What is
+kept knows no vocabulary and no lower-casing: these only say what a number stands for, so that all models
+share it. It is named by the SHA-256 of the file, and holds the numbers, 4 bytes each, the words, how much
+there is of both, and a checksum. Whatever is wrong with it, the text is read again. A checksum finds damage,
+not intent (decision 10).
 """
 
 from __future__ import annotations
@@ -48,17 +47,11 @@ _TAIL = struct.Struct("<QQ32s")  # numbers, bytes of the words, SHA-256 of all b
 
 @dataclass(frozen=True, slots=True)
 class NumberedText:
-    """A text file, every word of it as a number.
+    """A text file, every word of it as a number."""
 
-    Attributes:
-        numbers: Of the words, line by line, (tokens,) uint32; each line that has words ends in 0.
-        words: By number; what 0 stands for is no word.
-        sha256: Of the bytes on disk.
-    """
-
-    numbers: NDArray[np.uint32]
-    words: list[str]
-    sha256: str
+    numbers: NDArray[np.uint32]  # of the words, line by line, (tokens,); each line that has words ends in 0
+    words: list[str]  # by number; what 0 stands for is no word
+    sha256: str  # of the bytes on disk
 
 
 def number_text(path: Path) -> NumberedText:
@@ -125,7 +118,6 @@ def _numbered(path: Path, known: defaultdict[str, int]) -> Iterator[NDArray[np.u
 
 
 def _write(path: Path, sha256: str, file: IO[bytes]) -> None:
-    """Write the numbers of a text."""
     known, checksum, tokens = _fresh_numbers(), hashlib.sha256(), 0
 
     def put(content: bytes) -> None:
@@ -186,17 +178,11 @@ STREAM_BLOCK = 1 << 19  # tokens of a stream in memory at once
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """What is recorded about a file that a model was trained on.
+    """What is recorded about a file that a model was trained on."""
 
-    Attributes:
-        name: File name without its folder.
-        sha256: Of the bytes on disk.
-        tokens: Words, with one `<eos>` a line.
-    """
-
-    name: str
-    sha256: str
-    tokens: int
+    name: str  # of the file without its folder
+    sha256: str  # of the bytes on disk
+    tokens: int  # words, with one `<eos>` a line
 
 
 def count_words(paths: Sequence[Path], *, lowercase: bool) -> Counter[str]:
@@ -216,13 +202,10 @@ class EncodedText:
     """Files as one stream of word ids: `<eos>`, then every sentence closed by `<eos>`. Most of it is on disk.
 
     Stands in for a tensor of (tokens,) int64 where it is read in parts.
-
-    Attributes:
-        eos: The id of `<eos>`.
-        parts: Of each file, the numbers of its words, and the id of each number.
     """
 
-    eos: int
+    eos: int  # the id of `<eos>`
+    # of each file, the numbers of its words, and the id of each number
     parts: tuple[tuple[NDArray[np.uint32], NDArray[np.int64]], ...]
 
     def __len__(self) -> int:
@@ -277,15 +260,10 @@ def file_facts(path: Path) -> TextFile:
 
 @dataclass(frozen=True, slots=True)
 class FoldedText:
-    """A stream on disk as parallel columns; stands in for a tensor of (time, batch).
-
-    Attributes:
-        stream: What is folded.
-        shape: Time and batch.
-    """
+    """A stream on disk as parallel columns; stands in for a tensor of (time, batch)."""
 
     stream: EncodedText
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # time and batch
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -314,19 +292,12 @@ def columns(stream: Stream, batch: int) -> Tensor | FoldedText:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What is read at once.
+    """What is read at once."""
 
-    Attributes:
-        words: Word ids, (time, batch).
-        targets: The words that follow, (predictions,).
-        rows: Which of the time * batch outputs predict them; None for all.
-        fresh: Whether the state before it is the fresh one, not that after the window before.
-    """
-
-    words: Tensor
-    targets: Tensor
-    rows: Tensor | None
-    fresh: bool
+    words: Tensor  # word ids, (time, batch)
+    targets: Tensor  # the words that follow, (predictions,)
+    rows: Tensor | None  # which of the time * batch outputs predict them; None for all
+    fresh: bool  # whether the state before it is the fresh one, not that after the window before
 
     def predicting(self, outputs: Tensor) -> Tensor:
         """Pick the outputs that predict a word: (time, batch, hidden) to (predictions, hidden)."""
@@ -353,34 +324,24 @@ class Windows(Protocol):
     @property
     def n_windows(self) -> int:
         """Windows of the whole text."""
-        ...
 
     def tokens(self, windows: int) -> int:
         """Count the words predicted in the first so many windows."""
-        ...
 
     def windows_for(self, tokens: int) -> int:
         """Count the windows, from the first, in which at least so many words are predicted."""
-        ...
 
     def read(self, window: int, device: torch.device) -> Window:
         """Give one window, counted from 0."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A text folded into columns that are read side by side; all but the first row is predicted.
+    """A text folded into columns that are read side by side; all but the first row is predicted."""
 
-    Attributes:
-        text: Word ids, (time, batch), in memory or on disk.
-        length: Rows predicted at once.
-        fresh_state: Whether every window starts from the fresh state; otherwise the first alone.
-    """
-
-    text: Tensor | FoldedText
-    length: int
-    fresh_state: bool = False
+    text: Tensor | FoldedText  # word ids, (time, batch), in memory or on disk
+    length: int  # rows predicted at once
+    fresh_state: bool = False  # every window starts from the fresh state; otherwise the first alone
 
     @property
     def n_windows(self) -> int:
@@ -405,13 +366,8 @@ class Columns:
 class Lines:
     """A text read by whole lines, each from the fresh state and the `<eos>` before it to the one at its end.
 
-    A batch holds lines that follow each other in the text. Shorter ones are filled up with `<eos>`, after
-    which nothing is predicted.
-
-    Args:
-        stream: Word ids, (tokens,), with `<eos>` first, last and between lines.
-        eos: The id of `<eos>`.
-        batch: Lines read at once; the last batch may hold fewer.
+    A batch holds lines that follow each other in the text; the last may hold fewer. Shorter ones are filled
+    up with `<eos>`, after which nothing is predicted. The stream has `<eos>` first, last and between lines.
     """
 
     def __init__(self, stream: Stream, eos: int, batch: int) -> None:
@@ -450,7 +406,6 @@ class Lines:
 
 
 def _places_of(word: int, stream: Stream) -> Tensor:
-    """Find a word in a stream, block by block."""
     found, start = [], 0
     for block in stream.split(STREAM_BLOCK):
         found.append((block == word).nonzero().flatten() + start)
@@ -466,8 +421,7 @@ def vocabulary_of(language: Language) -> Vocabulary:
 def draw_text(language: Language, split: Split) -> Tensor:
     """Draw the strings of a language as one stream of word ids: `<eos>`, then every string and an `<eos>`.
 
-    Returns:
-        Ids in `vocabulary_of(language)`, (tokens,) int64.
+    They are ids in `vocabulary_of(language)`, (tokens,) int64.
     """
     start = np.zeros(1, dtype=np.int32)  # <eos> has id 0
     return torch.from_numpy(np.concatenate([start, *map(_ids, language.draw(split))]).astype(np.int64))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import platform
-import time
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import torch
@@ -29,25 +29,18 @@ from tseval.training.corpus import Columns, Lines, columns
 from tseval.training.loop import (
     HASHED,
     OVERFLOW,
-    TrainingState,
+    Training,
     as_stored,
-    curves_path,
-    enough_memory,
-    fitting_together,
-    identify,
-    load_resume,
+    carry_out,
     mean_loss,
     perplexity,
     remedy,
-    resume_path,
-    save_resume,
-    stop_signals,
-    write_curves,
 )
 from tseval.training.settings import Schedule
+from tseval.training.steps import LanguageCourse, TrainingState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tseval.formats import Json
@@ -56,6 +49,7 @@ if TYPE_CHECKING:
     from tseval.models.network import LanguageModel
     from tseval.runs import Run
     from tseval.training.corpus import Stream, Windows
+    from tseval.training.loop import Destination, Listener
     from tseval.training.settings import ClassifierSettings, Settings
 
 
@@ -63,13 +57,7 @@ STRINGS = 512  # read at once
 
 
 def string_loss(model: LanguageModel, vocabulary: Vocabulary, suite: Suite) -> float:
-    """Measure a model on the strings of a formal language, in nats a symbol, the end of each included.
-
-    Args:
-        model: In evaluation mode.
-        vocabulary: Its symbols; it knows all of the suite's.
-        suite: A formal language.
-    """
+    """Measure a model on the strings of a formal language, in nats a symbol, the end of each included."""
     ids = vocabulary.ids()
     ends = ids[EOS]
     stream = [ends]
@@ -111,21 +99,13 @@ def accuracy_path(out: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class EarlyEvaluation:
-    """Scores suites and adds the accuracies to a parquet file, one row per construction and moment.
+    """Scores suites and adds the accuracies to a parquet file, one row per construction and moment."""
 
-    Attributes:
-        path: The file; what an earlier part of the same run wrote there is not measured again.
-        suites: What to score, no two of one name.
-        vocabulary: The model's words.
-        every: Windows between two moments; None for every validation. The end is always one.
-        runs: Where to keep a run of every moment, `RUNS/step-000500`; of several suites, each in a folder of
-            its name. None to keep none.
-    """
-
-    path: Path
-    suites: Sequence[Suite]
+    path: Path  # what an earlier part of the same run wrote there is not measured again
+    suites: Sequence[Suite]  # no two of one name
     vocabulary: Vocabulary
-    every: int | None
+    every: int | None  # windows between two moments; None for every validation. The end is always one
+    # Where to keep a run of every moment, `RUNS/step-000500`; of several suites, each in a folder of its own.
     runs: Path | None = None
 
     def start(self, resumed: bool) -> None:
@@ -160,12 +140,8 @@ class EarlyEvaluation:
                 out = self.runs and (self.runs / suite.name if len(self.suites) > 1 else self.runs)
                 # A run of this step that is there is from before an interruption, perhaps on another device.
                 run = evaluate_during(self._wrap(model), suite, out, step, tokens=tokens, overwrite=True)
-                counts = count(run.verdicts).assign(
-                    step=step,
-                    tokens=tokens,
-                    suite=suite.name,
-                    **self._of_language(model, suite, run),
-                )
+                own = self._of_language(model, suite, run)
+                counts = count(run.verdicts).assign(step=step, tokens=tokens, suite=suite.name, **own)
                 new = pa.Table.from_pandas(counts, SCHEMA, preserve_index=False)
                 rows = pa.concat_tables([rows, new.replace_schema_metadata(None)])
         write_whole(self.path, to_parquet(rows))
@@ -204,57 +180,6 @@ class EarlyEvaluation:
 
 VALIDATION_COLUMNS = 32
 VALIDATION_LINES = 512
-READ_EVERY = 0.5  # seconds between readings of the losses: often enough for a bar, seldom enough for a GPU
-
-
-@dataclass(frozen=True, slots=True)
-class Destination:
-    """Where a run writes, and what it measures besides; none of it changes the result.
-
-    Attributes:
-        out: The checkpoint; the resume file and the learning curves stand beside it.
-        origin: What the checkpoint records about where the model comes from.
-        save_every: Seconds between resume files.
-        resume: Go on from the resume file if there is one.
-        probe: What else to measure along the way.
-    """
-
-    out: Path
-    origin: Mapping[str, Json]
-    save_every: float = 300.0
-    resume: bool = False
-    probe: Probe | None = None
-
-
-class Probe(Protocol):
-    """Measures something else along the way, such as the accuracy on a suite."""
-
-    @property
-    def every(self) -> int | None:
-        """Windows between two moments; None for every validation. The very end is always one."""
-        ...
-
-    def start(self, resumed: bool) -> None:
-        """Hear that the run starts, or goes on where an earlier process left it."""
-
-    def measure(self, model: LanguageModel, step: int, tokens: int) -> None:
-        """Measure a copy of the model, weights as on disk, after so many windows and training tokens."""
-
-
-class Listener(Protocol):
-    """Hears of the training as it goes, to draw a bar."""
-
-    def start(self, done: int, total: int) -> None:
-        """Hear how many training tokens there are, and how many an earlier process has read."""
-
-    def read(self, step: int, done: int, loss: float) -> None:
-        """Hear that so many windows and tokens are done, the newest at this mean loss (nats)."""
-
-    def noted(self, line: str) -> None:
-        """Hear of something unusual that makes the run slower."""
-
-    def validated(self, step: int, value: float, kept: bool) -> None:
-        """Hear of the perplexity after a step, or a classifier's accuracy after an epoch; `kept` if saved."""
 
 
 def train_language_model(
@@ -269,45 +194,20 @@ def train_language_model(
 
     Args:
         model: With its initial weights, on the device to train on.
-        vocabulary: Its words.
         text: Training and validation streams of word ids, each (tokens,), in memory or on disk.
-        settings: How to train.
-        destination: Where to write, and whether to go on with an earlier run.
-        listener: Hears of the training as it goes.
 
     Returns:
         Validation perplexity of the saved checkpoint, per token with `<eos>`, unknown words as `<unk>`.
     """
-    with enough_memory(resume_path(destination.out)):
-        run = _Run(model, vocabulary, text, settings, destination)
-        run.begin()
-    state, course, schedule = run.state, run.state.course, run.schedule
-    listener.start(schedule.tokens(course.step), schedule.tokens(schedule.steps))
-    read_at = time.monotonic()
-    with enough_memory(run.resume), stop_signals() as stopping:
-        while course.step < schedule.steps:
-            state.advance()
-            while state.learner.notes:
-                listener.noted(state.learner.notes.pop(0))
-            if time.monotonic() - read_at >= READ_EVERY and (loss := state.read_losses()) is not None:
-                listener.read(course.step, schedule.tokens(course.step), loss)
-                read_at = time.monotonic()
-            if schedule.validates(course.step):
-                kept = run.validate()
-                listener.validated(course.step, run.newest_perplexity, kept)
-            elif schedule.logs(course.step):
-                state.add_row()
-            run.probe()  # before the state is saved, so that a kill meanwhile does not skip it
-            late = run.unsaved_seconds >= destination.save_every
-            if late or stopping() or schedule.validates(course.step):
-                run.save()
-            if stopping():
-                raise KeyboardInterrupt
-    return run.finish()
+    make = partial(_Run, model, vocabulary, text, settings, destination)
+    return carry_out(make, destination.out, listener)
 
 
-class _Run:
-    """A training run and its files."""
+class _Run(TrainingState, Training):
+    """A training run of a language model."""
+
+    settings: Settings
+    course: LanguageCourse
 
     def __init__(
         self,
@@ -318,104 +218,80 @@ class _Run:
         destination: Destination,
     ) -> None:
         train, self.valid = windows_of(text, vocabulary, settings)
-        self.vocabulary, self.settings, self.destination = vocabulary, settings, destination
-        self.schedule = Schedule(settings, train)
-        self.state = TrainingState(model, self.schedule)
-        self.identity = identify(model, vocabulary, text, settings)
-        self.out, self.resume = destination.out, resume_path(destination.out)
-        self._saved_at = time.monotonic()
+        Training.__init__(self, model, vocabulary, text, settings, destination)
+        TrainingState.__init__(self, model, Schedule(settings, train))
+        self.notes = self.learner.notes
 
     def begin(self) -> None:
-        """Take up the run where its resume file leaves it, or start one.
-
-        The file is there from the start: a checkpoint without one is a finished run.
-        """
-        resumed = self.destination.resume and self.resume.exists()
+        """Begin, and let the probe and the compiler do so."""
         if self.destination.probe:
-            self.destination.probe.start(resumed)
-        if resumed:
-            content = load_resume(self.resume, self.identity)
-            with fitting_together(self.resume):
-                self.state.restore(content)
-        else:
-            self.state.add_row()
-            self.save()
+            self.destination.probe.start(self.destination.resume and self.resume.exists())
+        super().begin()
         if self.settings.compiled:
-            compile_loops(self.state.model)
+            compile_loops(self.model)
 
-    def validate(self) -> bool:
-        """Measure the model, keep it if it is the best so far, and say whether it is."""
-        self.state.read_losses()
-        course = self.state.course
-        model = as_stored(self.state.model, self.settings.stored)
+    def _progress(self) -> tuple[int, int]:
+        return self.schedule.tokens(self.course.step), self.schedule.tokens(self.schedule.steps)
+
+    def _ended(self) -> bool:
+        return self.course.step >= self.schedule.steps
+
+    def _validates(self) -> bool:
+        return self.schedule.validates(self.course.step)
+
+    def _validate(self) -> tuple[int, float, bool]:
+        self.read_losses()
+        course = self.course
+        model = as_stored(self.model, self.settings.stored)
         loss = mean_loss(model, self.valid)
         if not math.isfinite(loss):
             raise TrainingError(
                 f"the validation loss is {loss} after window {course.step} of the run. {remedy(model)} "
                 "The best checkpoint before it, if any, stays."
             )
-        self.newest_perplexity = perplexity(loss)
-        better = self.newest_perplexity < course.best
-        course.best = min(self.newest_perplexity, course.best)
+        measured = perplexity(loss)
+        better = measured < course.best
+        course.best = min(measured, course.best)
         course.validations.append(
             {
                 "step": course.step,
                 "epoch": self.schedule.epoch(course.step),
                 "tokens": self.schedule.tokens(course.step),
                 "training_loss": course.mean_loss_since(course.at_validation),
-                "validation_perplexity": self.newest_perplexity if loss < OVERFLOW else None,
+                "validation_perplexity": measured if loss < OVERFLOW else None,
                 "seconds": round(course.seconds, 1),
             }
         )
         course.at_validation = course.step, course.loss
         if better:
-            self._keep(model)
+            record: dict[str, Json] = {
+                **self.destination.origin,
+                "digests": {name: str(self.identity[name]) for name in HASHED},
+                **provenance(self.settings),
+                "course": list(course.validations),
+            }
+            save_checkpoint(
+                self.out, model, self.vocabulary,
+                training=record, validation_perplexity=course.best, dtype=self.settings.stored,
+            )  # fmt: skip
         elif self.settings.schedule == "anneal":
             course.anneals += 1
-        self.state.add_row(loss, self.newest_perplexity)
-        return better
+        self.add_row(loss, measured)
+        return course.step, measured, better
 
-    def _keep(self, model: LanguageModel) -> None:
-        course = self.state.course
-        record: dict[str, Json] = {
-            **self.destination.origin,
-            "digests": {name: str(self.identity[name]) for name in HASHED},
-            **provenance(self.settings),
-            "course": list(course.validations),
-        }
-        save_checkpoint(
-            self.out, model, self.vocabulary,
-            training=record, validation_perplexity=course.best, dtype=self.settings.stored,
-        )  # fmt: skip
-
-    def probe(self) -> None:
-        """Measure what else is to be measured at this moment, if anything."""
-        probe, step = self.destination.probe, self.state.course.step
+    def _probe(self) -> None:
+        probe, step = self.destination.probe, self.course.step
         if probe is None:
             return
-        due = step % probe.every == 0 if probe.every else self.schedule.validates(step)
-        if due or step == self.schedule.steps:
-            model = as_stored(self.state.model, self.settings.stored)
+        due = step % probe.every == 0 if probe.every else self._validates()
+        if due or self._ended():
+            model = as_stored(self.model, self.settings.stored)
             probe.measure(model, step, self.schedule.tokens(step))
 
-    @property
-    def unsaved_seconds(self) -> float:
-        """Seconds of work that a kill would lose."""
-        return time.monotonic() - self._saved_at
-
-    def save(self) -> None:
-        """Write the resume file and the learning curves."""
-        save_resume(self.resume, self.identity, self.state.content())
-        write_curves(curves_path(self.out), self.state.course.rows)
-        self._saved_at = time.monotonic()
-
-    def finish(self) -> float:
-        """Leave the finished checkpoint and its curves; give its perplexity."""
-        if self.state.course.best == math.inf:
-            raise TrainingError(f"the validation perplexity was never finite. {remedy(self.state.model)}")
-        write_curves(curves_path(self.out), self.state.course.rows)
-        self.resume.unlink()
-        return self.state.course.best
+    def _best(self) -> float:
+        if self.course.best == math.inf:
+            raise TrainingError(f"the validation perplexity was never finite. {remedy(self.model)}")
+        return self.course.best
 
 
 def windows_of(

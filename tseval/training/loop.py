@@ -1,9 +1,8 @@
-"""What all trainings share: state, resuming, validation, learning curves, the loss.
+"""What all trainings share: the loop, resuming, learning curves; the loss and validation of language models.
 
-Resume files: everything that a training run is between two windows, as plain data.
-
-A run that was killed and taken up again ends, on a CPU, with the bit-identical checkpoint and the same
-learning curves as one that was not; only the seconds differ.
+A resume file is everything that a training run is between two windows, as plain data. A run that was killed
+and taken up again ends, on a CPU, with the bit-identical checkpoint and the same learning curves as one that
+was not; only the seconds differ.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ import math
 import signal
 import threading
 import time
+from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
-from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import pyarrow as pa
 import torch
@@ -32,18 +31,15 @@ from tseval.models.checkpoint import PackedType, read_plain, stored_weights
 from tseval.models.network import LanguageModel
 from tseval.runs.directory import to_parquet
 from tseval.scoring.numerics import (
-    HAS_ONEDNN,
     ONEDNN_IS_FASTER,
     chosen_logits,
     linear,
     log_normaliser,
-    multiplies_bfloat16,
     out_of_memory,
     widest_float,
 )
 from tseval.training.corpus import STREAM_BLOCK
-from tseval.training.settings import SGD, Adam, ClassifierSettings, Precision, Schedule, Settings
-from tseval.training.steps import Learner, random_there
+from tseval.training.settings import ClassifierSettings, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -68,21 +64,13 @@ HASHED = ("training text", "validation text", "vocabulary list")
 
 @dataclass(slots=True)
 class Course:
-    """How a run went so far; plain data, to which each trainer adds its own.
+    """How a run went so far; plain data, to which each trainer adds its own."""
 
-    Attributes:
-        step: Windows or batches learnt from.
-        loss: Sum of their mean losses, nats.
-        seconds: Of work, over all resumptions.
-        rows: Points of the learning curve.
-        validations: What the checkpoint records of each validation.
-    """
-
-    step: int = 0
-    loss: float = 0.0
-    seconds: float = 0.0
-    rows: list[CurveRow] = field(default_factory=list)
-    validations: list[Json] = field(default_factory=list)
+    step: int = 0  # windows or batches learnt from
+    loss: float = 0.0  # sum of their mean losses, nats
+    seconds: float = 0.0  # of work, over all resumptions
+    rows: list[CurveRow] = field(default_factory=list)  # points of the learning curve
+    validations: list[Json] = field(default_factory=list)  # what the checkpoint records of each
 
 
 def resume_path(out: Path) -> Path:
@@ -98,11 +86,7 @@ def identify(
 ) -> dict[str, object]:
     """Name everything that decides the result of a run, as a user knows it; long things by their SHA-256.
 
-    Args:
-        model: On the device to train on.
-        vocabulary: Its words.
-        text: All that is learnt from and validated on, (numbers,) each.
-        settings: How to train.
+    `text` is all that is learnt from and validated on, (numbers,) each.
     """
     words = hashlib.sha256("\n".join(vocabulary.words).encode()).hexdigest()
     return {
@@ -121,14 +105,15 @@ def _sha256(stream: Stream) -> str:
     return digest.hexdigest()
 
 
-def snapshot(model: Network, optimiser: Optimizer, course: Course) -> dict[str, object]:
-    """Give what decides how a run goes on, as tensors and plain data.
+def random_there(device: torch.device) -> dict[str, Tensor]:
+    """Give the state of the random numbers of a device, by its kind; a CPU's have a place of their own."""
+    if device.type == "cpu":
+        return {}
+    return {device.type: torch.get_device_module(device.type).get_rng_state(device)}
 
-    Args:
-        model: On the device to train on.
-        optimiser: Of its weights.
-        course: How the run went so far.
-    """
+
+def snapshot(model: Network, optimiser: Optimizer, course: Course) -> dict[str, object]:
+    """Give what decides how a run goes on, as tensors and plain data."""
     device = next(model.parameters()).device
     return {
         "weights": model.state_dict(),
@@ -169,11 +154,7 @@ def fitting_together(path: Path) -> Iterator[None]:
 
 @contextmanager
 def enough_memory(path: Path) -> Iterator[None]:
-    """Say in one message that memory ran out, and what is kept.
-
-    Args:
-        path: The resume file, which nothing touches between two savings.
-    """
+    """Say in one message that memory ran out, and that the resume file at `path` is what is kept."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -187,18 +168,6 @@ def enough_memory(path: Path) -> Iterator[None]:
             else f"Choose another --device, or {smaller}."
         )
         raise TrainingError(f"the training ran out of memory.\n  {step}") from None
-
-
-def save_resume(path: Path, identity: Mapping[str, object], content: Mapping[str, object]) -> None:
-    """Write a resume file, whole or not at all.
-
-    Args:
-        path: Where.
-        identity: All that must be equal for the run to be taken up again, by the name a user knows it by.
-        content: Tensors and plain data.
-    """
-    whole = {"format": RESUME_FORMAT, "version": RESUME_VERSION, "identity": dict(identity), **content}
-    write_whole(path, lambda file: torch.save(whole, file))
 
 
 def load_resume(path: Path, identity: Mapping[str, object]) -> dict[str, object]:
@@ -217,14 +186,11 @@ def load_resume(path: Path, identity: Mapping[str, object]) -> dict[str, object]
     started = {**defaults, **cast("dict[str, object]", content["identity"])}
     for name, value in identity.items():
         if started.get(name) != value:
-            raise TrainingError(f"{path}: {_difference(name, started.get(name), value)}\n  {over}")
+            difference = f"{name} {started.get(name)!r}, and cannot go on with {value!r}"
+            if name in HASHED:
+                difference = f"another {name}, and cannot go on with this one"
+            raise TrainingError(f"{path}: the run was started with {difference}.\n  {over}")
     return content
-
-
-def _difference(name: str, started: object, value: object) -> str:
-    if name in HASHED:
-        return f"the run was started with another {name}, and cannot go on with this one."
-    return f"the run was started with {name} {started!r}, and cannot go on with {value!r}."
 
 
 @contextmanager
@@ -261,6 +227,16 @@ def remedy(model: Network) -> str:
     return TRY if advice is None else f"{advice} Otherwise: {TRY}"
 
 
+def check_finite(model: Network, values: Sequence[float], place: str) -> None:
+    """Refuse to go on with a loss or a norm of the gradient that is none."""
+    for name, value in zip(("loss", "norm of the gradient"), values, strict=True):
+        if not math.isfinite(value):
+            raise TrainingError(
+                f"the {name} is {value} in {place} of the run. {remedy(model)} "
+                "The best checkpoint before it, if any, stays."
+            )
+
+
 CurveRow = dict[str, int | float | None]
 
 # What a point holds; one column a watched scalar and layer follows (`alpha_1`, `alpha_2`).
@@ -285,9 +261,8 @@ def curves_path(out: Path) -> Path:
 def watched_scalars(model: Network, sample: Window) -> CurveRow:
     """Read what the cells find worth a curve; layers are counted from 1.
 
-    Args:
-        model: In training; nothing is dropped, and no random numbers are drawn.
-        sample: The words over which is averaged what depends on the words; the same at every point.
+    What depends on words is averaged over those of a sample, the same at every point. Nothing is dropped, and
+    no random numbers are drawn.
     """
     row: CurveRow = {}
     x = None
@@ -302,22 +277,185 @@ def watched_scalars(model: Network, sample: Window) -> CurveRow:
     return row
 
 
-def write_curves(
-    path: Path, rows: Sequence[CurveRow], columns: Mapping[str, pa.DataType] = CURVE_COLUMNS
-) -> None:
-    """Write the points of a learning curve, whole or not at all.
-
-    Args:
-        path: Where.
-        rows: The points.
-        columns: What a point holds; anything more is a number.
-    """
+def write_curves(path: Path, rows: Sequence[CurveRow], columns: Mapping[str, pa.DataType]) -> None:
+    """Write the points of a learning curve, whole or not at all; what is no column is a number."""
     names = [*columns, *(name for name in rows[-1] if name not in columns)]
     types = [columns.get(name, pa.float64()) for name in names]
     values = [
         pa.array([row.get(name) for row in rows], kind) for name, kind in zip(names, types, strict=True)
     ]
     write_whole(path, to_parquet(pa.Table.from_arrays(values, names)))
+
+
+READ_EVERY = 0.5  # seconds between readings of the losses: often enough for a bar, seldom enough for a GPU
+
+
+class Probe(Protocol):
+    """Measures something else along the way, such as the accuracy on a suite."""
+
+    @property
+    def every(self) -> int | None:
+        """Windows between two moments; None for every validation. The very end is always one."""
+
+    def start(self, resumed: bool) -> None:
+        """Hear that the run starts, or goes on where an earlier process left it."""
+
+    def measure(self, model: LanguageModel, step: int, tokens: int) -> None:
+        """Measure a copy of the model, weights as on disk, after so many windows and training tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where a run writes, and what it measures besides; none of it changes the result."""
+
+    out: Path  # the checkpoint; the resume file and the learning curves stand beside it
+    origin: Mapping[str, Json]  # what the checkpoint records about where the model comes from
+    save_every: float = 300.0  # seconds between resume files
+    resume: bool = False  # go on from the resume file if there is one
+    probe: Probe | None = None  # of a language model
+
+
+class Listener(Protocol):
+    """Hears of the training as it goes, to draw a bar."""
+
+    def start(self, done: int, total: int) -> None:
+        """Hear how many tokens or examples there are, and how many an earlier process has read."""
+
+    def read(self, step: int, done: int, loss: float) -> None:
+        """Hear that so many windows and tokens are done, the newest at this mean loss (nats)."""
+
+    def noted(self, line: str) -> None:
+        """Hear of something unusual that makes the run slower."""
+
+    def validated(self, step: int, value: float, kept: bool) -> None:
+        """Hear of the perplexity after a step, or a classifier's accuracy after an epoch; `kept` if saved."""
+
+
+class Training(ABC):
+    """A training run and its files; how one step is learnt from and measured is a trainer's own."""
+
+    columns: Mapping[str, pa.DataType] = CURVE_COLUMNS
+    settings: Settings | ClassifierSettings
+    course: Course
+    notes: list[str]  # for the user, each about something that happened since they were last taken away
+
+    def __init__(
+        self,
+        model: Network,
+        vocabulary: Vocabulary,
+        text: tuple[Stream, Stream],
+        settings: Settings | ClassifierSettings,
+        destination: Destination,
+    ) -> None:
+        self.vocabulary, self.settings, self.destination = vocabulary, settings, destination
+        self.identity = identify(model, vocabulary, text, settings)
+        self.out, self.resume = destination.out, resume_path(destination.out)
+        self._saved_at = self._clock = time.monotonic()
+
+    def begin(self) -> None:
+        """Take up the run where its resume file leaves it, or start one.
+
+        The file is there from the start: a checkpoint without one is a finished run.
+        """
+        if self.destination.resume and self.resume.exists():
+            content = load_resume(self.resume, self.identity)
+            with fitting_together(self.resume):
+                self.restore(content)
+        else:
+            self._start()
+            self.save()
+
+    def follow(self, listener: Listener) -> float:
+        """Learn to the end, and give what the checkpoint that is left reached in validation."""
+        listener.start(*self._progress())
+        read_at = time.monotonic()
+        with enough_memory(self.resume), stop_signals() as stopping:
+            while not self._ended():
+                self.advance()
+                while self.notes:
+                    listener.noted(self.notes.pop(0))
+                if time.monotonic() - read_at >= READ_EVERY and (loss := self.read_losses()) is not None:
+                    listener.read(self.course.step, self._progress()[0], loss)
+                    read_at = time.monotonic()
+                validates = self._validates()
+                if validates:
+                    listener.validated(*self._validate())
+                elif self.settings.log_every and self.course.step % self.settings.log_every == 0:
+                    self.add_row()
+                self._probe()  # before the state is saved, so that a kill meanwhile does not skip it
+                late = time.monotonic() - self._saved_at >= self.destination.save_every
+                if late or validates or stopping():
+                    self.save()
+                if stopping():
+                    raise KeyboardInterrupt
+        best = self._best()
+        write_curves(curves_path(self.out), self.course.rows, self.columns)
+        self.resume.unlink()
+        return best
+
+    def save(self) -> None:
+        """Write the resume file and the learning curves."""
+        whole = {
+            "format": RESUME_FORMAT,
+            "version": RESUME_VERSION,
+            "identity": self.identity,
+            **self.content(),
+        }
+        write_whole(self.resume, lambda file: torch.save(whole, file))
+        write_curves(curves_path(self.out), self.course.rows, self.columns)
+        self._saved_at = time.monotonic()
+
+    def _start(self) -> None:
+        """Add the first point of the learning curve."""
+        self.add_row()
+
+    def _probe(self) -> None:  # noqa: B027 - nothing, of a classifier
+        """Measure what else is to be measured at this moment, if anything."""
+
+    @abstractmethod
+    def advance(self) -> None:
+        """Learn from one more window or batch."""
+
+    @abstractmethod
+    def read_losses(self) -> float | None:
+        """Give the mean loss of the newest steps, if there are some."""
+
+    @abstractmethod
+    def add_row(self) -> None:
+        """Add a point to the learning curve."""
+
+    @abstractmethod
+    def content(self) -> dict[str, object]:
+        """Give everything that `restore` needs, as tensors and plain data."""
+
+    @abstractmethod
+    def restore(self, content: Mapping[str, object]) -> None:
+        """Become the run that `content` was taken from; parts that do not fit raise errors of many kinds."""
+
+    @abstractmethod
+    def _progress(self) -> tuple[int, int]:
+        """Give how many tokens or examples were learnt from, and how many there are."""
+
+    @abstractmethod
+    def _ended(self) -> bool: ...
+
+    @abstractmethod
+    def _validates(self) -> bool: ...
+
+    @abstractmethod
+    def _validate(self) -> tuple[int, float, bool]:
+        """Measure the model and keep it if it is the best so far; give what a listener hears of it."""
+
+    @abstractmethod
+    def _best(self) -> float: ...
+
+
+def carry_out(make: Callable[[], Training], out: Path, listener: Listener) -> float:
+    """Make a run, and train to its end."""
+    with enough_memory(resume_path(out)):
+        run = make()
+        run.begin()
+    return run.follow(listener)
 
 
 TINY = torch.finfo(torch.float32).tiny
@@ -410,147 +548,6 @@ def cross_entropy(
     return _TiledCrossEntropy.apply(hidden, weight, bias, targets, dtype)  # type: ignore[no-any-return, no-untyped-call]
 
 
-@dataclass(slots=True)
-class LanguageCourse(Course):
-    """How a run went so far.
-
-    Attributes:
-        anneals: How often the learning rate was divided.
-        best: Lowest validation perplexity.
-        at_row: `step` and `loss` at the last point of the curve.
-        at_validation: Likewise at the last validation.
-    """
-
-    anneals: int = 0
-    best: float = math.inf
-    at_row: tuple[int, float] = (0, 0.0)
-    at_validation: tuple[int, float] = (0, 0.0)
-
-    def mean_loss_since(self, mark: tuple[int, float]) -> float | None:
-        """Mean training loss since a point, or None if no window was read since."""
-        windows = self.step - mark[0]
-        return (self.loss - mark[1]) / windows if windows else None
-
-
-def product_type(precision: Precision, device: torch.device) -> torch.dtype:
-    """Give the type in which products are made.
-
-    A processor without products in bfloat16 would imitate them, slower than it multiplies in float32.
-    """
-    imitated = device.type == "cpu" and HAS_ONEDNN and not multiplies_bfloat16()
-    return torch.float32 if imitated else cast("torch.dtype", getattr(torch, precision))
-
-
-def window_loss(
-    model: LanguageModel, low: torch.dtype, window: Window, before: State
-) -> tuple[Tensor, State]:
-    """Give the mean loss of a window, nats, and the state after it, float32.
-
-    Args:
-        model: In training.
-        low: Type of the products.
-        window: On the device of the model.
-        before: The state before it.
-    """
-    with torch.autocast(window.words.device.type, low, enabled=low is not torch.float32):
-        outputs, after = model(window.words, before)
-    hidden, output = window.predicting(outputs).float(), model.output
-    loss = cross_entropy(hidden, output.weight, output.bias, window.targets, low)
-    return loss, tuple(tensor.detach().float() for tensor in after)
-
-
-LEAST_COMPILED = 300  # windows of a run whose loops are compiled, which takes half a minute
-
-
-class TrainingState:
-    """A model in training, with all that decides how it goes on.
-
-    Args:
-        model: On the device to train on.
-        schedule: What happens when, and the training text.
-        graph: Whether a step on CUDA is recorded as a graph, its loops compiled before. None: it is, but a
-            short run is not worth a compilation.
-    """
-
-    def __init__(self, model: LanguageModel, schedule: Schedule, graph: bool | None = None) -> None:
-        settings = schedule.settings
-        self.model, self.schedule, self.settings = model, schedule, settings
-        self.device = next(model.parameters()).device
-        kinds = {"adam": Adam, "sgd": SGD}
-        self.optimiser = kinds[settings.optimiser](model.parameters(), lr=settings.learning_rate, fused=True)
-        low = product_type(settings.precision, self.device)
-        graphed = self.device.type == "cuda" and graph is not False
-        long = graph or schedule.steps >= LEAST_COMPILED
-        fused = low if graphed and long and not settings.compiled else None
-        self.learner = Learner(
-            model, self.optimiser, settings, partial(window_loss, model, low), graphed, fused
-        )
-        self.course = LanguageCourse()
-        self._unread: list[Tensor] = []
-        self._clock = time.monotonic()
-
-    def advance(self) -> None:
-        """Learn from one more window of text."""
-        text, course = self.schedule.text, self.course
-        window = text.read(course.step % text.n_windows, self.learner.reads_on)
-        self._unread.append(self.learner.learn(window, self.rate))
-        course.step += 1
-
-    @property
-    def rate(self) -> float:
-        """Learning rate of the next window."""
-        return self.schedule.rate(self.course.step, self.course.anneals)
-
-    def read_losses(self) -> float | None:
-        """Fetch the losses that are still on the device and give their mean; each fetch waits for it."""
-        course = self.course
-        first = course.step - len(self._unread) + 1
-        pairs = torch.stack(self._unread).tolist() if self._unread else []
-        for step, pair in enumerate(pairs, first):
-            for name, value in zip(("loss", "norm of the gradient"), pair, strict=True):
-                if not math.isfinite(value):
-                    raise TrainingError(
-                        f"the {name} is {value} in epoch {self.schedule.epoch(step)}, window {step} of the "
-                        f"run. {remedy(self.model)} The best checkpoint before it, if any, stays."
-                    )
-            course.loss += pair[0]
-        self._unread.clear()
-        now = time.monotonic()
-        course.seconds += now - self._clock
-        self._clock = now
-        return sum(loss for loss, _ in pairs) / len(pairs) if pairs else None
-
-    def add_row(self, loss: float | None = None, perplexity: float | None = None) -> None:
-        """Add a point to the learning curve, with loss and perplexity if the model was validated."""
-        self.read_losses()
-        course = self.course
-        course.rows.append(
-            {
-                "step": course.step,
-                "epoch": self.schedule.epoch(course.step),
-                "tokens": self.schedule.tokens(course.step),
-                "learning_rate": self.rate,
-                "training_loss": course.mean_loss_since(course.at_row),
-                "validation_loss": loss,
-                "validation_perplexity": perplexity,
-                "seconds": round(course.seconds, 3),
-                **watched_scalars(self.model, self.schedule.text.read(0, self.device)),
-            }
-        )
-        course.at_row = course.step, course.loss
-
-    def content(self) -> dict[str, object]:
-        """Give everything that `restore` needs, as tensors and plain data."""
-        self.read_losses()
-        return {**snapshot(self.model, self.optimiser, self.course), "carried": list(self.learner.carried)}
-
-    def restore(self, content: Mapping[str, object]) -> None:
-        """Become the run that `content` was taken from; parts that do not fit raise errors of many kinds."""
-        take_up(content, self.model, self.optimiser, self.course)
-        carried = cast("list[Tensor]", content["carried"])
-        self.learner.start_over(tuple(tensor.to(self.device) for tensor in carried))
-
-
 OVERFLOW = 700.0  # nats whose exponential is too large for a float
 
 
@@ -574,11 +571,9 @@ def perplexity(loss: float) -> float:
 
 @torch.inference_mode()
 def mean_loss(model: LanguageModel, text: Windows) -> float:
-    """Mean negative log-probability of a text, in nats a token.
+    """Mean negative log-probability of a text, in nats a token, for a model in evaluation mode.
 
-    Args:
-        model: In evaluation mode.
-        text: What to read. How much at once does not change the result where the state is carried through.
+    How much is read at once does not change the result where the state is carried through.
     """
     device = next(model.parameters()).device
     output = model.output

@@ -1,9 +1,8 @@
 """How a training goes: its settings, the rate over its steps, optimisers; the settings of papers, by name.
 
-Optimisers of torch, without the two seconds that their first step takes.
-
-Torch keeps its compiler out of the methods of an optimiser, and their first call imports the compiler for
-that, which takes as long as torch itself. Nothing here compiles an optimiser, or differentiates through one.
+Optimisers are torch's, without the two seconds that their first step takes: torch keeps its compiler out of
+their methods, and the first call imports the compiler for that. Nothing here compiles an optimiser, or
+differentiates through one.
 """
 
 from __future__ import annotations
@@ -40,28 +39,21 @@ class Settings:
     `tseval train lm`.
 
     Attributes:
-        epochs: Passes over the training text.
-        max_tokens: Stop after so many training tokens, rounded up to a window, in place of whole epochs.
-        batch: Parallel columns of text, or lines.
+        max_tokens: Rounded up to a window; in place of whole epochs.
         window: Words that an error is propagated back through.
         fresh_state: Whether every window starts from the fresh state, also in validation; otherwise the state
             is carried through an epoch. For cells that cannot forget, such as the URN.
         whole_lines: Whether the text is read by whole lines, `batch` at a time, each from the fresh state;
             `window` and `fresh_state` then have no say.
         optimiser: `adam`, or `sgd` without momentum.
-        learning_rate: The optimiser's, at the start.
         schedule: `constant`; `cosine`: from the full rate down to zero over the whole run; `anneal`: divided
             by `anneal_factor` whenever the validation perplexity is no better than the best.
         anneal_factor: 4 in Gulordava et al. 2018 and Marvin & Linzen 2018.
-        clip: Largest norm of a gradient.
-        initial_range: Word vectors start uniform within ± this. The word language models that the papers
-            build on have 0.1; gated cells under Adam leave the unigram distribution sooner with 1.
-        seed: For initial weights and dropout.
+        initial_range: The word language models that the papers build on have 0.1; gated cells under Adam
+            leave the unigram distribution sooner with 1.
         precision: Type of the matrix products, on a GPU torch's fused layers (SRN, GRU, LSTM) excepted where
             they are not compiled; weights, sums, state and the optimiser stay in float32.
-        stored: Type of the weights on disk.
         validate_every: Windows between validations, besides the ends of epochs and of the run.
-        log_every: Windows between points of the learning curve.
         compiled: Whether `torch.compile` fuses the loops of cells that torch has no fused layer for.
     """
 
@@ -110,18 +102,8 @@ class Settings:
 class ClassifierSettings:
     """How a classifier is trained, by Adam: all of it decides the result.
 
-    Every field is an option of `tseval train number` and `grammaticality`.
-
-    Attributes:
-        epochs: Passes over the training examples, at most.
-        patience: Stop after so many epochs in a row that were no better than the best; None for never.
-        batch: Examples learnt from at once.
-        learning_rate: Adam's.
-        clip: Largest norm of a gradient.
-        initial_range: Word vectors start uniform within ± this.
-        seed: For initial weights, the order of the examples, dropout and noise.
-        log_every: Batches between points of the learning curve within an epoch, which hold what the cell
-            shows of itself, such as α; None for none.
+    Every field is an option of `tseval train number` and `grammaticality`. `patience` is counted in epochs
+    that were no better than the best, None for never; `log_every` None for no points within an epoch.
     """
 
     epochs: int = field(default=30, metadata={"help": "Passes over the examples, at most."})
@@ -169,15 +151,10 @@ class SGD(_Bare, torch.optim.SGD):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The run as a count of steps, one step a window, the first step 1.
-
-    Attributes:
-        settings: How to train.
-        text: The training text, read once an epoch.
-    """
+    """The run as a count of steps, one step a window, the first step 1."""
 
     settings: Settings
-    text: Windows
+    text: Windows  # read once an epoch
 
     @property
     def steps(self) -> int:
@@ -202,10 +179,6 @@ class Schedule:
         every, epoch = self.settings.validate_every, self.text.n_windows
         return step == self.steps or step % epoch == 0 or (every is not None and step % every == 0)
 
-    def logs(self, step: int) -> bool:
-        """Tell whether the learning curve gets a point after a step."""
-        return step % self.settings.log_every == 0
-
     def rate(self, step: int, anneals: int) -> float:
         """Learning rate of the step that follows `step` steps, the rate having been annealed so often."""
         settings = self.settings
@@ -216,18 +189,12 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Sizes and settings that stand in for the defaults.
+    """Sizes and settings that stand in for the defaults."""
 
-    Attributes:
-        sizes: Fields of `tseval.models.network.Sizes`.
-        settings: Fields of `tseval.training.loop.Settings`.
-        source: Where they are published.
-        derived: Gives further sizes from architecture, hidden size and language, if any.
-    """
-
-    sizes: Mapping[str, int | float]
-    settings: Mapping[str, int | float | str]
-    source: str
+    sizes: Mapping[str, int | float]  # fields of `tseval.models.network.Sizes`
+    settings: Mapping[str, int | float | str]  # fields of `Settings`, or of `ClassifierSettings`
+    source: str  # where they are published
+    # Gives further sizes from architecture, hidden size and language, if any.
     derived: Callable[[str, int, Language | None], Mapping[str, int]] | None = None
 
 

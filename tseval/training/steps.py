@@ -1,4 +1,4 @@
-"""How a model learns from one window: in parts where memory is short, on CUDA as one graph.
+"""How a language model learns from one window: in parts where memory is short, on CUDA as one graph.
 
 A step is thousands of small operations, and a GPU would wait for each to be sent to it. CUDA records them
 once and repeats them at a word: what is recorded reads and writes the same memory every time, must not wait
@@ -8,10 +8,13 @@ for the device, and is not computed while it is recorded.
 from __future__ import annotations
 
 import gc
+import math
+import time
 import warnings
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor
@@ -20,28 +23,31 @@ from torch.nn.utils import clip_grad_norm_
 from tseval.errors import first_line
 from tseval.models.cells.cell import AdditiveCell, FusedCell
 from tseval.models.cells.window import Kernels
-from tseval.scoring.numerics import empty_caches, out_of_memory
+from tseval.scoring.numerics import HAS_ONEDNN, empty_caches, multiplies_bfloat16, out_of_memory
 from tseval.training.corpus import Window
+from tseval.training.loop import (
+    Course,
+    check_finite,
+    cross_entropy,
+    random_there,
+    snapshot,
+    take_up,
+    watched_scalars,
+)
+from tseval.training.settings import SGD, Adam
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from torch.optim import Optimizer
 
     from tseval.models.cells.cell import Cell, State
     from tseval.models.network import LanguageModel
-    from tseval.training.settings import Settings
+    from tseval.training.settings import Precision, Schedule, Settings
 
 WARM_UPS = 3  # steps before one is recorded: in the first, libraries and optimiser make what they keep
 TRIAL_WORDS = 3
 TRIAL_ERROR = 0.05  # of the gradient's length, to which products in bfloat16 add up differently
-
-
-def random_there(device: torch.device) -> dict[str, Tensor]:
-    """Give the state of the random numbers of a device, by its kind; a CPU's have a place of their own."""
-    if device.type == "cpu":
-        return {}
-    return {device.type: torch.get_device_module(device.type).get_rng_state(device)}
 
 
 class Learner:
@@ -49,8 +55,6 @@ class Learner:
 
     Args:
         model: On the device to train on.
-        optimiser: Of its weights.
-        settings: How to train.
         loss: Gives the mean loss of a window, nats, and the state after it, for the state before it.
         graphed: Whether steps are to be a CUDA graph.
         low: Type of the products if the loops of cells are to be compiled before, otherwise None.
@@ -89,14 +93,9 @@ class Learner:
         return torch.device("cpu") if self.device.type == "cuda" else self.device
 
     def learn(self, window: Window, rate: float) -> Tensor:
-        """Learn from one more window.
+        """Learn from one more window on the device `reads_on`, at a rate.
 
-        Args:
-            window: On the device `reads_on`.
-            rate: Learning rate.
-
-        Returns:
-            Mean loss and norm of the gradient, (2,), on the device of the model.
+        Gives mean loss and norm of the gradient, (2,), on the device of the model.
         """
         for group in self.optimiser.param_groups:
             group["lr"] = rate
@@ -233,23 +232,14 @@ class Learner:
 
 @dataclass(frozen=True, slots=True)
 class StepGraph:
-    """A recorded step, and the memory by which it is told what to learn from.
-
-    Attributes:
-        graph: The recording.
-        words: Word ids, (time, batch).
-        targets: The words that follow, (time * batch,).
-        state: State before the window, and once it is learnt from, after it.
-        rate: Learning rate, a scalar.
-        result: Mean loss and norm of the gradient, (2,).
-    """
+    """A recorded step, and the memory by which it is told what to learn from."""
 
     graph: torch.cuda.CUDAGraph
-    words: Tensor
-    targets: Tensor
-    state: State
-    rate: Tensor
-    result: Tensor
+    words: Tensor  # ids, (time, batch)
+    targets: Tensor  # the words that follow, (time * batch,)
+    state: State  # before the window, and once it is learnt from, after it
+    rate: Tensor  # learning rate, a scalar
+    result: Tensor  # mean loss and norm of the gradient, (2,)
 
     def replay(self, window: Window, before: State, rate: float) -> Tensor:
         """Learn from a window, on the CPU; give a copy of the result."""
@@ -298,19 +288,11 @@ def _repair_random(device: torch.device, state: Tensor) -> None:
 
 
 def fuse_loops(model: LanguageModel, batch: int, low: torch.dtype) -> int:
-    """Compile the loops of cells that are read word by word, if torch can.
+    """Compile the loops of cells that are read word by word, if torch can; give how many layers have such.
 
     These are also those that torch has a layer for, where products are in bfloat16: with it, that layer would
     keep its state in bfloat16 too. A cell stays as it is where there is no compiler, or where the gradient
-    becomes another.
-
-    Args:
-        model: In training.
-        batch: Columns of a window.
-        low: Type of the products.
-
-    Returns:
-        How many layers have compiled loops.
+    becomes another. Products are of type `low`, windows of `batch` columns.
     """
     device = next(model.parameters()).device
     narrow = low is not torch.float32
@@ -343,3 +325,125 @@ def _trial_gradient(cell: Cell, batch: int, low: torch.dtype) -> Tensor:
     total = torch.stack([tensor.float().square().sum() for tensor in (outputs, *after)]).sum()
     found = torch.autograd.grad(total, list(cell.parameters()), materialize_grads=True)
     return torch.cat([gradient.flatten() for gradient in found])
+
+
+@dataclass(slots=True)
+class LanguageCourse(Course):
+    """How a run went so far."""
+
+    anneals: int = 0  # how often the learning rate was divided
+    best: float = math.inf  # lowest validation perplexity
+    at_row: tuple[int, float] = (0, 0.0)  # `step` and `loss` at the last point of the curve
+    at_validation: tuple[int, float] = (0, 0.0)  # likewise at the last validation
+
+    def mean_loss_since(self, mark: tuple[int, float]) -> float | None:
+        """Mean training loss since a point, or None if no window was read since."""
+        windows = self.step - mark[0]
+        return (self.loss - mark[1]) / windows if windows else None
+
+
+def product_type(precision: Precision, device: torch.device) -> torch.dtype:
+    """Give the type in which products are made.
+
+    A processor without products in bfloat16 would imitate them, slower than it multiplies in float32.
+    """
+    imitated = device.type == "cpu" and HAS_ONEDNN and not multiplies_bfloat16()
+    return torch.float32 if imitated else cast("torch.dtype", getattr(torch, precision))
+
+
+def window_loss(
+    model: LanguageModel, low: torch.dtype, window: Window, before: State
+) -> tuple[Tensor, State]:
+    """Give the mean loss of a window, nats, by products of a type, and the state after it, float32."""
+    with torch.autocast(window.words.device.type, low, enabled=low is not torch.float32):
+        outputs, after = model(window.words, before)
+    hidden, output = window.predicting(outputs).float(), model.output
+    loss = cross_entropy(hidden, output.weight, output.bias, window.targets, low)
+    return loss, tuple(tensor.detach().float() for tensor in after)
+
+
+LEAST_COMPILED = 300  # windows of a run whose loops are compiled, which takes half a minute
+
+
+class TrainingState:
+    """A language model in training, with all that decides how it goes on.
+
+    Args:
+        model: On the device to train on.
+        schedule: What happens when, and the training text.
+        graph: Whether a step on CUDA is recorded as a graph, its loops compiled before. None: it is, but a
+            short run is not worth a compilation.
+    """
+
+    def __init__(self, model: LanguageModel, schedule: Schedule, graph: bool | None = None) -> None:
+        settings = schedule.settings
+        self.model, self.schedule, self.settings = model, schedule, settings
+        self.device = next(model.parameters()).device
+        kinds = {"adam": Adam, "sgd": SGD}
+        self.optimiser = kinds[settings.optimiser](model.parameters(), lr=settings.learning_rate, fused=True)
+        low = product_type(settings.precision, self.device)
+        graphed = self.device.type == "cuda" and graph is not False
+        long = graph or schedule.steps >= LEAST_COMPILED
+        fused = low if graphed and long and not settings.compiled else None
+        self.learner = Learner(
+            model, self.optimiser, settings, partial(window_loss, model, low), graphed, fused
+        )
+        self.course = LanguageCourse()
+        self._unread: list[Tensor] = []
+        self._clock = time.monotonic()
+
+    def advance(self) -> None:
+        """Learn from one more window of text."""
+        text, course = self.schedule.text, self.course
+        window = text.read(course.step % text.n_windows, self.learner.reads_on)
+        self._unread.append(self.learner.learn(window, self.rate))
+        course.step += 1
+
+    @property
+    def rate(self) -> float:
+        """Learning rate of the next window."""
+        return self.schedule.rate(self.course.step, self.course.anneals)
+
+    def read_losses(self) -> float | None:
+        """Fetch the losses that are still on the device and give their mean; each fetch waits for it."""
+        course = self.course
+        first = course.step - len(self._unread) + 1
+        pairs = torch.stack(self._unread).tolist() if self._unread else []
+        for step, pair in enumerate(pairs, first):
+            check_finite(self.model, pair, f"epoch {self.schedule.epoch(step)}, window {step}")
+            course.loss += pair[0]
+        self._unread.clear()
+        now = time.monotonic()
+        course.seconds += now - self._clock
+        self._clock = now
+        return sum(loss for loss, _ in pairs) / len(pairs) if pairs else None
+
+    def add_row(self, loss: float | None = None, perplexity: float | None = None) -> None:
+        """Add a point to the learning curve, with loss and perplexity if the model was validated."""
+        self.read_losses()
+        course = self.course
+        course.rows.append(
+            {
+                "step": course.step,
+                "epoch": self.schedule.epoch(course.step),
+                "tokens": self.schedule.tokens(course.step),
+                "learning_rate": self.rate,
+                "training_loss": course.mean_loss_since(course.at_row),
+                "validation_loss": loss,
+                "validation_perplexity": perplexity,
+                "seconds": round(course.seconds, 3),
+                **watched_scalars(self.model, self.schedule.text.read(0, self.device)),
+            }
+        )
+        course.at_row = course.step, course.loss
+
+    def content(self) -> dict[str, object]:
+        """Give everything that `restore` needs, as tensors and plain data."""
+        self.read_losses()
+        return {**snapshot(self.model, self.optimiser, self.course), "carried": list(self.learner.carried)}
+
+    def restore(self, content: Mapping[str, object]) -> None:
+        """Become the run that `content` was taken from; parts that do not fit raise errors of many kinds."""
+        take_up(content, self.model, self.optimiser, self.course)
+        carried = cast("list[Tensor]", content["carried"])
+        self.learner.start_over(tuple(tensor.to(self.device) for tensor in carried))

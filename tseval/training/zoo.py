@@ -13,18 +13,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from tseval.boards import (
-    BOARD_FILES_FORMAT,
-    Definition,
-)
+from tseval.boards import BOARD_FILES_FORMAT, Definition
 from tseval.boards.folder import accuracies
 from tseval.boards.sources import open_runs
 from tseval.errors import LimitError, RunError, TrainingError, suggest
-from tseval.files import (
-    PARTIAL,
-    take_lock,
-    write_text,
-)
+from tseval.files import PARTIAL, take_lock, write_text
 from tseval.formats import ContentError, checked, read_json, read_yaml
 from tseval.models.cells import CELLS
 from tseval.report.columns import column_of
@@ -55,36 +48,23 @@ _ELSEWHERE = "Choose another --out, or remove that folder."
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The texts that all models are trained on.
+    """The texts that all models are trained on."""
 
-    Attributes:
-        folder: Holds `train.txt.gz` and `valid.txt.gz`.
-        digests: SHA-256 of each file, by name.
-        more: Training texts that are read after the folder's. The vocabulary comes from the folder's alone.
-    """
-
-    folder: Path
-    digests: dict[str, str]
+    folder: Path  # holds `train.txt.gz` and `valid.txt.gz`
+    digests: dict[str, str]  # SHA-256 of each file, by name
+    # Training texts that are read after the folder's. The vocabulary comes from the folder's alone.
     more: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ZooModel:
-    """One model of a zoo.
+    """One model of a zoo."""
 
-    Attributes:
-        name: Architecture, with the seed where it is not the first.
-        arch: Name of a cell.
-        seed: Of initial weights and dropout.
-        options: Of `tseval train lm`, from the recipe.
-        zoo: The zoo's folder.
-    """
-
-    name: str
+    name: str  # architecture, with the seed where it is not the first
     arch: str
     seed: int
-    options: tuple[str, ...]
-    zoo: Path
+    options: tuple[str, ...]  # of `tseval train lm`, from the recipe
+    zoo: Path  # its folder
 
     @property
     def checkpoint(self) -> Path:
@@ -125,12 +105,7 @@ class ZooModel:
 
 
 def read_corpus(folder: Path, more: tuple[Path, ...] = ()) -> Corpus:
-    """Find the texts and hash them.
-
-    Args:
-        folder: Holds `train.txt.gz` and `valid.txt.gz`.
-        more: Training texts that are read after the folder's.
-    """
+    """Find the texts in a folder, and those that are read after them, and hash them."""
     digests: dict[str, str] = {}
     for path in (*(folder / name for name in CORPUS_FILES), *more):
         if path.name in digests:
@@ -231,21 +206,13 @@ RecipeValue = str | int | float | bool | dict[str, str | int | float | bool]
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How the models of a zoo are trained.
+    """How the models of a zoo are trained."""
 
-    Attributes:
-        name: Name of the recipe that comes with tseval, or of the file without its ending.
-        seeds: Models of an architecture that does not say otherwise.
-        train: Options of `tseval train lm` by name without dashes, for all models.
-        cells: Options that differ for one architecture.
-        own_seeds: Models of an architecture that does, by its name.
-    """
-
-    name: str
-    seeds: int
-    train: Mapping[str, RecipeValue]
-    cells: Mapping[str, Mapping[str, RecipeValue]]
-    own_seeds: Mapping[str, int]
+    name: str  # of the one that comes with tseval, or of the file without its ending
+    seeds: int  # models of an architecture that does not say otherwise
+    train: Mapping[str, RecipeValue]  # options of `tseval train lm` by name without dashes, for all models
+    cells: Mapping[str, Mapping[str, RecipeValue]]  # options that differ for one architecture
+    own_seeds: Mapping[str, int]  # models of an architecture that does, by its name
 
     def seeds_of(self, arch: str) -> int:
         """Give the number of models of an architecture, with seeds 1, 2, ..."""
@@ -257,16 +224,13 @@ class Recipe:
         for name, value in {**self.train, **self.cells.get(arch, {})}.items():
             if isinstance(value, dict):  # an option that takes NAME=VALUE and may be repeated
                 for key, one in value.items():
-                    words += [f"--{name}", f"{key}={_spelled(one)}"]
+                    spelled = str(one).lower() if isinstance(one, bool) else str(one)
+                    words += [f"--{name}", f"{key}={spelled}"]
             elif isinstance(value, bool):
                 words += [f"--{name}"] if value else []
             else:
                 words += [f"--{name}", str(value)]
         return tuple(words)
-
-
-def _spelled(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def bundled_recipes() -> dict[str, Path]:
@@ -275,11 +239,7 @@ def bundled_recipes() -> dict[str, Path]:
 
 
 def read_recipe(name: str) -> Recipe:
-    """Read a recipe.
-
-    Args:
-        name: Name of one that comes with tseval, or path of a YAML file.
-    """
+    """Read a recipe that comes with tseval, by its name, or a YAML file."""
     known = bundled_recipes()
     path = known.get(name, Path(name))
     try:
@@ -341,15 +301,10 @@ def _mapping(path: Path, where: str, content: object) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """How the making of a model ended.
-
-    Attributes:
-        entry: The model.
-        failed: Why it could not be made; None of one that is trained and scored.
-    """
+    """How the making of a model ended."""
 
     entry: ZooModel
-    failed: str | None
+    failed: str | None  # why it could not be made; None of one that is trained and scored
 
 
 @contextmanager
@@ -372,12 +327,8 @@ def alone(zoo: Path) -> Iterator[None]:
 def make(zoo: Path, entries: Sequence[ZooModel], corpus: Corpus, jobs: int, watch: Watcher) -> list[Made]:
     """Train and score models, `jobs` at a time; one that fails does not stop the others.
 
-    Args:
-        zoo: The folder, which this process holds.
-        entries: The models; those that are finished are left alone.
-        corpus: What to train on.
-        jobs: Models at a time; each gets its share of the cores, unless OMP_NUM_THREADS says how many.
-        watch: Hears of the progress.
+    Those that are finished are left alone. Each gets its share of the cores, unless OMP_NUM_THREADS says how
+    many.
     """
     units = [entry.unit(corpus) for entry in entries if not entry.finished()]
     place = Records(zoo / STATE, logs=zoo)
@@ -395,7 +346,7 @@ PAPER = "bhatt2020"
 
 def sources_of(entries: Sequence[ZooModel], recipe: Recipe) -> list[Run | Board]:
     """Give what a table of a zoo is made from: the runs, or with several seeds the board of their means."""
-    runs = runs_of(entries)
+    runs = {arch: [read_run(one.run) for one in own] for arch, own in in_architectures(entries).items()}
     if all(len(several) == 1 for several in runs.values()):
         return [run for several in runs.values() for run in several]
     manifest = next(iter(runs.values()))[0].manifest
@@ -413,12 +364,6 @@ def seeds_of_zoo(entries: Sequence[ZooModel]) -> Document | None:
     return seeds_table(opened, {arch: [next(names) for _ in several] for arch, several in groups.items()})
 
 
-def runs_of(entries: Sequence[ZooModel]) -> dict[str, list[Run]]:
-    """Read the runs of finished models, by architecture."""
-    groups = in_architectures(entries)
-    return {arch: [read_run(entry.run) for entry in several] for arch, several in groups.items()}
-
-
 def in_architectures(entries: Sequence[ZooModel]) -> dict[str, list[ZooModel]]:
     """Put the models of a zoo under their architectures."""
     groups: dict[str, list[ZooModel]] = {}
@@ -428,13 +373,7 @@ def in_architectures(entries: Sequence[ZooModel]) -> dict[str, list[ZooModel]]:
 
 
 def define(entries: Sequence[ZooModel], recipe: Recipe, manifest: Manifest) -> Definition:
-    """Say what the board of a zoo is over: the suite that its runs were scored on.
-
-    Args:
-        entries: The models, in the order of the columns.
-        recipe: How they were trained.
-        manifest: Of one of the runs.
-    """
+    """Say what the board of a zoo is over: the suite that its runs were scored on."""
     groups = in_architectures(entries)
     several = any(len(own) > 1 for own in groups.values())
     return Definition(

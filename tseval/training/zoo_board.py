@@ -80,22 +80,6 @@ def tell_options(recipe: Recipe, models: Sequence[ZooModel]) -> str:
     return "\n".join(f"- {group}: `{' '.join(words)}`" for group, words in lines.items())
 
 
-def options_on_page(text: str, arch: str) -> str | None:
-    """Find in a page the options of an architecture; None where it tells none."""
-    told = dict(_OPTIONS.findall(text))
-    return told.get(arch, told.get(_SHARED))
-
-
-def tell_texts(files: Sequence[Mapping[str, Json]]) -> str:
-    """Name the texts that a model read, for its entry."""
-    return "; ".join(f"{file['name']}, {file['tokens']:,} tokens, SHA-256 {file['sha256']}" for file in files)
-
-
-def digests_in_entry(texts: str) -> set[str]:
-    """Find in an entry the SHA-256 of each text that its model read."""
-    return set(_DIGEST.findall(texts))
-
-
 MARK = "Published by `tseval train zoo --publish DIR`; do not edit."
 _OF_ENTRY = {ENTRY_FILE, EVIDENCE, MANIFEST}
 
@@ -144,7 +128,8 @@ def put_entry(folder: Path, contents: Mapping[str, bytes]) -> None:
 
     Where the same stands already, nothing is done. Between the old and the new there is none for a moment.
     """
-    if folder.is_dir() and holds_entry(folder) and _contents(folder) == contents:
+    own = list(folder.iterdir()) if folder.is_dir() and holds_entry(folder) else []
+    if own and {one.name: read_bytes(one) for one in own} == contents:
         return
     partial = write_beside(folder, contents)
     if folder.exists():
@@ -175,10 +160,6 @@ def holds_entry(folder: Path) -> bool:
     return {one.name.removesuffix(PARTIAL) for one in folder.iterdir()} <= _OF_ENTRY
 
 
-def _contents(folder: Path) -> dict[str, bytes]:
-    return {one.name: read_bytes(one) for one in folder.iterdir()}
-
-
 def _remove(folder: Path) -> None:
     """Remove a folder, moved away first, so that nobody finds half of it."""
     gone = folder
@@ -196,14 +177,7 @@ _ANEW = "Publish to another folder; without --extend, what this zoo does not hol
 def models_to_keep(
     target: Path, recipe: Recipe, own: Collection[str], digests: Collection[str]
 ) -> list[ZooModel]:
-    """Find the published models that a zoo has not made itself, if they were made as its own are.
-
-    Args:
-        target: The folder of the publication; there may be none yet.
-        recipe: How the zoo's own models are trained.
-        own: Names of those that it has made.
-        digests: SHA-256 of each text that they read.
-    """
+    """Find the published models that a zoo has not made itself, if they were made as its own are."""
     if not (target / DEFINITION).exists():
         return []
     definition = read_definition(target)
@@ -214,14 +188,15 @@ def models_to_keep(
         model = planned(recipe, folder.name, target)
         if model is None:
             raise TrainingError(f"{folder} is of no model that a zoo has.\n  {_ANEW}")
-        before, now = options_on_page(definition.text, model.arch), " ".join(model.options)
+        on_page = dict(_OPTIONS.findall(definition.text))
+        before, now = on_page.get(model.arch, on_page.get(_SHARED)), " ".join(model.options)
         if before != now:
             raise TrainingError(
                 f"{target} holds a {model.name} of other settings: {before}\n"
                 f"  and recipe {recipe.name} has {now}\n  {_ANEW}"
             )
         read = read_entry(folder).about.training_data or "no text that is named"
-        if digests_in_entry(read) != set(digests):
+        if set(_DIGEST.findall(read)) != set(digests):
             raise TrainingError(f"{target} holds a {model.name} trained on other texts: {read}\n  {_ANEW}")
         kept.append(model)
     return kept
@@ -242,13 +217,8 @@ def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel], *, extend
     """Write the board: definition, entries, curves and pages; what an earlier publication left goes.
 
     At any moment an entry is whole or not there, and `board.json` that of before or of now; until all is
-    written, the page says so. A publication that was killed is ended by the next.
-
-    Args:
-        target: The folder.
-        recipe: How the models were trained.
-        entries: The models, finished.
-        extend: Keep what the folder has of other models, which were trained in the same way.
+    written, the page says so. A publication that was killed is ended by the next. To `extend` one keeps what
+    the folder has of other models, which were trained in the same way.
     """
     files = _files(entries[0])
     with publishing(target):
@@ -280,11 +250,10 @@ def _curves(target: Path, model: ZooModel) -> Path:
 
 
 def _entry(definition: Definition, model: ZooModel) -> dict[str, bytes]:
-    """Give the files of a model's entry."""
     entry, files = entry_files(definition, definition.suite, model.run, model.name)
-    texts = tell_texts(_files(model))
-    said = replace(entry, about=About(licence=None, training_data=texts, contains_suite="unknown"))
-    return {**files, ENTRY_FILE: to_utf8(write_entry(said))}
+    texts = [f"{one['name']}, {one['tokens']:,} tokens, SHA-256 {one['sha256']}" for one in _files(model)]
+    about = About(licence=None, training_data="; ".join(texts), contains_suite="unknown")
+    return {**files, ENTRY_FILE: to_utf8(write_entry(replace(entry, about=about)))}
 
 
 def _files(model: ZooModel) -> list[Mapping[str, Json]]:
@@ -310,7 +279,6 @@ def _text(
     *,
     drawn: bool,
 ) -> str:
-    """Write what the folder holds, and how it was made."""
     texts = [f"- `{file['name']}`: {file['tokens']:,} tokens, SHA-256 `{file['sha256']}`" for file in files]
     more = [f"--train {file['name']}" for file in files if file["name"] not in CORPUS_FILES]
     same = " ".join([*more, "--corpus DIR --out DIR --publish DIR"])
@@ -352,7 +320,6 @@ _ALIGN = ("left", *["right"] * 7)
 
 
 def _facts(target: Path, model: ZooModel) -> tuple[str, ...]:
-    """Describe how one model was trained, and what it came to."""
     manifest = load_manifest(target / ENTRY_FOLDERS / model.name)
     assert isinstance(manifest, Manifest)
     details = manifest.model.details
