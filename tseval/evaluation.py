@@ -190,7 +190,6 @@ def carry_out(
 
 
 def _write(plan: Plan, writer: RunWriter, progress: Callable[[int, int], None] | None) -> Document | Table:
-    """Do what is planned, into a directory; give the table."""
     run = _score_and_judge(plan, writer, progress)
     started = time.monotonic()
     table = document_of([run])
@@ -249,7 +248,6 @@ def refuse_other_clusters(run: Run, path: Path, suite: Suite) -> None:
 
 
 def _readable(scorer: Scorer, sentences: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
-    """Part what a model reads from what is too long for it."""
     too_long = scorer.too_long(sentences)
     return sentences.filter(pa.array(~too_long)), sentences.filter(pa.array(too_long))
 
@@ -290,7 +288,6 @@ def _check_card(card: ModelCard, key: RunKey) -> None:
 def _score_and_judge(
     plan: Plan, writer: RunWriter | None, progress: Callable[[int, int], None] | None
 ) -> Run:
-    """Do what is planned; parts go to the writer, if there is one."""
     started = time.monotonic()
     scored = score_all(plan.scorer, plan.sentences, plan.asked, writer, progress)
     if plan.lengths is not None:

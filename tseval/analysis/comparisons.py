@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tseval.analysis.design import Average
     from tseval.analysis.differences import Difference
     from tseval.analysis.ranks import RankSets
 
@@ -286,7 +287,6 @@ def pairwise(
 
 
 def _table(verdicts: Mapping[str, pd.DataFrame], margin: float) -> pd.DataFrame:
-    """Compare all pairs on the items of one table."""
     marked = {name: marks(frame) for name, frame in verdicts.items()}
     pairs = list(combinations(marked, 2))
     factors = Factors.of_verdicts(next(iter(verdicts.values())))
@@ -405,7 +405,6 @@ def _tell(found: Mapping[str, Sequence[Difference | None]], margin: float) -> di
 SEED_COLUMNS = (
     "n_seeds", "n_items", "accuracy", "spread", "low", "high", "se", "df", "clusters", "fixed",
 )  # fmt: skip
-_NUMBERS = ("accuracy", "spread", "low", "high", "se", "df")
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,29 +429,24 @@ def seed_means(groups: Mapping[str, Sequence[pd.DataFrame]], by: Sequence[str] =
     of_rows, of_means, of_all = {}, {}, []
     for name, seeds in groups.items():
         correct, decidable = marks_of_seeds(seeds)
-        found = []
+        found: list[Average | None] = []
         for places in (*([row] for row in range(len(rows))), *(places for _, places in sets)):
             own = np.isin(row_of, places) & decidable
-            whole = len(np.unique(row_of[own])) == len(places)
-            design = Design.of(factors.take(own), row_of[own])
-            found.append(_mean(correct[own], design) if whole else (len(seeds), *(None,) * 9))
-        frame = pd.DataFrame(found, columns=[*SEED_COLUMNS]).astype(dict.fromkeys(_NUMBERS, "float64"))
+            mean = None
+            if len(np.unique(row_of[own])) == len(places):
+                design = Design.of(factors.take(own), row_of[own])
+                several, all_of_them = len(seeds) > 1, np.ones(own.sum(), bool)
+                mean = (
+                    mean_of_seeds(correct[own], design)
+                    if several
+                    else estimate(correct[own, 0], all_of_them, design)
+                )
+            found.append(mean)
+        frame = in_columns(found, ("value", *SEED_COLUMNS[3:])).rename(columns={"value": "accuracy"})
+        frame.insert(0, "n_seeds", len(seeds))
+        frame.insert(1, "n_items", [None if one is None else one.n_items for one in found])
         of_rows[name] = frame[: len(rows)]
         of_means[name] = frame[len(rows) :].reset_index(drop=True)
         of_all.append(correct)
     ranks = ranks_of_seeds(of_all, Design.of(factors, row_of)) if len(groups) > 1 else None
     return SeedTable(rows, of_rows, heads_of(sets), of_means, ranks)
-
-
-def _mean(correct: NDArray[np.bool_], design: Design) -> tuple[object, ...]:
-    """Give what is known of a mean over seeds, or of one seed, in the order of `SEED_COLUMNS`."""
-    n_items, n_seeds = correct.shape
-    factors = design.clusters, design.fixed
-    if n_seeds > 1:
-        mean = mean_of_seeds(correct, design)
-        return (
-            n_seeds, n_items, mean.value, mean.spread, mean.low, mean.high, mean.se, mean.df, *factors,
-        )  # fmt: skip
-    one = estimate(correct[:, 0], np.ones(n_items, bool), design)
-    assert one is not None
-    return n_seeds, n_items, one.value, None, one.low, one.high, one.se, one.df, *factors

@@ -86,7 +86,6 @@ def mean_surprisals(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _averages(verdicts: pd.DataFrame, bits: NDArray[np.float64], by: Sequence[str]) -> pd.DataFrame:
-    """Average numbers in every group of verdicts."""
     groups = verdicts.groupby([*by], sort=False, dropna=False)
     keys = list(groups.ngroup().drop_duplicates().index)
     designs = items_of_rows(np.asarray(groups.ngroup(), np.int64), Factors.of_verdicts(verdicts))

@@ -59,7 +59,6 @@ class _Items:
     factors: Factors
 
     def estimate(self, chosen: NDArray[np.bool_]) -> Estimate | None:
-        """Estimate the accuracy of some of the items."""
         correct = self.correct[chosen]
         return estimate(correct, np.ones(len(correct), bool), Design.of(self.factors.take(chosen)))
 
@@ -178,7 +177,6 @@ def _shares(items: _Items, whole: Estimate) -> Iterator[tuple[str, float]]:
 def _of_entries(
     items: _Items, whole: Estimate, words: pd.Series[str], entries: list[str]
 ) -> Iterator[dict[str, object]]:
-    """Estimate the accuracy of each entry's items, and of all others."""
     for entry in entries:
         chosen = (words == entry).fillna(False).to_numpy(bool)
         found, others = items.estimate(chosen), items.estimate(~chosen)

@@ -118,7 +118,6 @@ def read_definition(board: Path) -> Definition:
 
 
 def _check(definition: Definition) -> None:
-    """Hold fields to each other."""
     check_decimals(definition.decimals)
     rows: set[RowKey] = set()
     for i, row in enumerate(definition.rows):
@@ -198,7 +197,6 @@ _Dumper.add_representer(str, _write_text)
 
 
 def _plain(value: object) -> object:
-    """Turn tuples into lists, as YAML has them."""
     if isinstance(value, Mapping):
         return {name: _plain(entry) for name, entry in value.items()}
     return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
@@ -456,14 +454,10 @@ def published_board(board: Path, definition: Definition) -> Board:
         suite=definition.suite,
         score=definition.score,
         decimals=definition.decimals,
-        models=tuple(
-            BoardModel(entry.name, entry.validation_perplexity, entry.parameters) for entry in entries
-        ),
+        models=tuple(BoardModel(one.name, one.validation_perplexity, one.parameters) for one in entries),
         rows=tuple(
-            BoardRow(
-                *row.key, row.n_items, {name: of[row.key] for name, of in printed.items() if row.key in of}
-            )
-            for row in definition.rows
+            BoardRow(*key, n_items, {name: of[key] for name, of in printed.items() if key in of})
+            for key, n_items in ((row.key, row.n_items) for row in definition.rows)
         ),
         notes=definition.notes,
         human=definition.human,

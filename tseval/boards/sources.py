@@ -125,7 +125,6 @@ def _board(path: Path, items: bool) -> list[tuple[Path, Callable[[], Run | Board
 
 
 def _entries(path: Path, folders: list[Path]) -> list[tuple[Path, Callable[[], Run | Board]]]:
-    """Open entries of one board as the runs that they were."""
     board = folders[0].resolve().parents[1]
     if read_definition(board).published:
         raise BoardError(f"{path} is of published accuracies, which are shown by boards.\n  Name {board}")

@@ -145,7 +145,6 @@ def convert_command(
 
 
 def _read(old: Path, vocab: Path | None, arguments: Mapping[str, str]) -> Checkpoint:
-    """Open a file of torch with its words, or a checkpoint, which has them."""
     from tseval.models.checkpoint import load_checkpoint
     from tseval.models.state_files import is_foreign
     from tseval.models.states import open_state
@@ -217,7 +216,6 @@ def oracle_command(kind: str, k: int, m: int, code: str, output: Path | None, sy
 
 
 def _table(steps: Iterable[Step], k: int) -> str:
-    """Show one line a symbol."""
     from tabulate import tabulate
 
     rows = [

@@ -181,7 +181,6 @@ def _score(
 
 
 def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool, read: str | None) -> None:
-    """Print the table, and on standard error what was read, where the run is and what it took."""
     from tseval.cli.console import print_or_write, screen_of
     from tseval.report import document_of
 
@@ -368,7 +367,6 @@ def _refuse_beside_plan(context: click.Context) -> None:
 
 
 def _tell(states: Sequence[UnitState]) -> None:
-    """Print how far everything is: a line for each unit, then how many are at which stage."""
     from tseval.cli.console import counts_of, say_progress
 
     width = max(len(state.unit.name) for state in states)
@@ -459,7 +457,6 @@ def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
 
 
 def _verifier(suite: str | None, model: Model | None, share: float, draw: str | None) -> _Verifier:
-    """Make what verifies a run or an entry; the suite of a board is expanded once for all its entries."""
     from tseval.boards import ENTRY_FILE, read_definition
     from tseval.boards.check import board_suite, verify_entry
     from tseval.verifying import verify_run

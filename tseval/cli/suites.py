@@ -80,7 +80,6 @@ def fetch(names: tuple[str, ...], quiet: bool) -> None:
 
 
 def _fetch(name: str, quiet: bool) -> None:
-    """Download one data set with a bar, and say what came."""
     from tseval.files import data_folder
     from tseval.suites import load_suite
     from tseval.suites.data.catalogue import CATALOGUE, fetch_files
@@ -147,7 +146,6 @@ def expand_command(
 
 
 def _with_progress(blocks: Iterable[Case], n_items: int, quiet: bool) -> Iterator[Case]:
-    """Show a bar while the blocks are made and written."""
     done = 0
     with progress_bar("items", quiet) as progress:
         for case in blocks:
@@ -278,7 +276,6 @@ def _known_words(spec: str) -> Callable[[str], bool]:
 
 
 def _bundled(name: str) -> Path:
-    """Find a checkpoint that comes with tseval."""
     from tseval.models import bundled_checkpoints
 
     known = bundled_checkpoints()

@@ -73,7 +73,6 @@ def field_options(
 
 
 def _option(name: str, of: object, text: str, default: object) -> Callable[[Function], Function]:
-    """Make an option of a field's name, type, help and default."""
     names = OPTIONS.get(name, f"--{name.replace('_', '-')}"), name
     if of is bool:
         return click.option(*names, is_flag=True, help=text)
@@ -105,11 +104,8 @@ TEXT = [
     click.option("--train", "train_files", type=FILE, multiple=True,
                  help="Training text; may be repeated, and is read file after file."),
     click.option("--valid", "valid_file", type=FILE, help="Validation text."),
-    click.option(
-        "--suite",
-        metavar="LANGUAGE",
-        help="Draw both texts from a formal language, such as 'cross_serial(8)'; by whole lines.",
-    ),
+    click.option("--suite", metavar="LANGUAGE",
+                 help="Draw both texts from a formal language, such as 'cross_serial(8)'; by whole lines."),
     click.option("--vocab-from", type=FILE,
                  help="Make the vocabulary from this text alone; else from all training texts."),
     click.option("--vocab-size", type=COUNT, help="Keep the most frequent words only."),

@@ -68,7 +68,8 @@ def build_board(board: str, site: Path) -> Path:
 
     The folder is new, empty, or that of an earlier page, which is replaced.
     """
-    folder = _folder(board)
+    bundled = not Path(board).exists() and board in bundled_boards()
+    folder = BUNDLED_BOARDS / board if bundled else Path(board)
     definition = read_definition(folder) if (folder / DEFINITION).is_file() else None
     lacking = None
     if definition is not None and not definition.published and lacks_evidence(folder):
@@ -96,11 +97,6 @@ def build_board(board: str, site: Path) -> Path:
     write_text(site / "index.html", index_page(about, table, models, means, lacking=lacking))
     remove_former(site, {model.items[0] for model in models if model.items})
     return site / "index.html"
-
-
-def _folder(board: str) -> Path:
-    """Find a board, which may be one that comes with tseval."""
-    return BUNDLED_BOARDS / board if not Path(board).exists() and board in bundled_boards() else Path(board)
 
 
 def _about(folder: Path, definition: Definition | None, published: Board | None) -> PageTopic:
@@ -170,7 +166,6 @@ def write_report(
 
 
 def _suite_of(kept: Sequence[CachedRun | None], spec: str | None) -> Suite:
-    """Find the suite of runs."""
     stated = next(one.run.manifest.suite for one in kept if one is not None)
     suite = load_suite(spec or stated.name, columns=stated.columns)
     if stated.complete and suite.digest != stated.digest:  # items of a part are looked for one by one

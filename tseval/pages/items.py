@@ -88,14 +88,7 @@ class ShownSentence:
 
 @dataclass(frozen=True, slots=True)
 class ShownItem:
-    """An item as a page shows it.
-
-    Attributes:
-        name: `simple_agrmt[12]`, as messages name it.
-        why: `drawn`, `close call` and `far off`: why it is shown.
-        margin: In nats; None where nothing was compared.
-        sentences: The better one first.
-    """
+    """An item as a page shows it, `simple_agrmt[12]`: why, and its sentences, the better one first."""
 
     name: str
     why: tuple[str, ...]

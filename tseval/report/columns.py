@@ -238,7 +238,6 @@ def _described(column: Column) -> str:
 
 
 def _decimal(value: Json) -> str | None:
-    """Print a perplexity, where a manifest has one."""
     if not isinstance(value, int | float) or _is_endless(value):
         return None
     return f"{value:.2f}"

@@ -96,7 +96,6 @@ def seeds_table(opened: RunSet, groups: Mapping[str, Sequence[str]], by: Sequenc
 
 
 def _notes(groups: Mapping[str, Sequence[str]], intervals: str) -> list[str]:
-    """Say what the means and their intervals are of."""
     if all(len(names) == 1 for names in groups.values()):
         return ["Accuracies are cut to 3 decimals, not rounded.", intervals]
     return [about_seeds(groups), f"{intervals} They are for other seeds too, where there are several."]
@@ -112,7 +111,6 @@ def about_seeds(groups: Mapping[str, Sequence[str]]) -> str:
 
 
 def _about_ranks(found: SeedTable, grouped: bool) -> Iterator[str]:
-    """Say what the ranks in brackets are, and which architectures they do not tell apart."""
     if found.ranks is None:
         return
     of = "for other words, and other seeds where there are several" if grouped else "for other words"
@@ -277,7 +275,6 @@ def _only_row(about: str, rows: pd.DataFrame, models: Sequence[str]) -> Grid:
 
 
 def _grid_comparisons(title: str, fields: Sequence[Field], rows: pd.DataFrame) -> Grid:
-    """Print a line for each pair."""
     columns = (field.values(rows) for field in fields)
     return Grid(fields, [Line(cells) for cells in zip(*columns, strict=True)], title)
 
@@ -336,7 +333,6 @@ def _reference(model: str, groups: Mapping[str, Sequence[str]]) -> str:
 
 
 def _records_comparisons(found: Against) -> pd.DataFrame:
-    """List the differences of all rows, then those of their means, model by model."""
     return in_full(
         labelled(heads.drop(columns=[*_OF_THE_REFERENCE.names]), frame, model=name, against=found.reference)
         for heads, own in found.parts

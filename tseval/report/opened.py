@@ -30,13 +30,9 @@ ACCURACY = (Field("", ("accuracy",), format_share), INTERVAL)
 
 @dataclass(frozen=True, slots=True)
 class RunSet:
-    """Runs over the same items, opened for an analysis.
+    """Runs over the same items, opened for an analysis, by the names of models, made distinct.
 
-    Attributes:
-        verdicts: Name of each model, made distinct, to the verdicts chosen; row by row the same items, with
-            the same lexical factors.
-        undecided: Likewise, of each model that tied or could not decide everything.
-        places: Name of each model to its run's directory, or to its name where it has none.
+    The verdicts are row by row of the same items, with the same lexical factors; `places` are directories.
     """
 
     verdicts: Mapping[str, pd.DataFrame]

@@ -97,7 +97,6 @@ def write_up(opened: RunSet, *, intervals: bool = False) -> Paper:
 
 
 def _cited(manifests: Sequence[Manifest], clustered: bool) -> dict[str, str]:
-    """Map what is cited to its key: the software, the suite, and the methods that were used."""
     suite = manifests[0].suite.name
     known = (key for name, key in OF_SUITES.items() if re.match(rf"{name}(?:$|_|\()", suite))
     found = {"tseval": "tseval", "suite": next(known, _key(suite))}
@@ -170,7 +169,6 @@ def _protocols(opened: RunSet, cited: dict[str, str]) -> Iterator[str]:
 
 
 def _value(value: Json) -> str:
-    """Say a part of a protocol in words."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "none" if value is None else str(value)

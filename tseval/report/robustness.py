@@ -93,7 +93,6 @@ def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Do
 
 
 def _rows(title: str, found: Robustness) -> Grid:
-    """Lay out the rows under their sections and phenomena, with what limits each."""
     keys = found.rows[[*ROW]].itertuples(index=False, name=None)
     columns = (field.values(found.rows) for field in _OF_A_ROW)
     lines = map(Line, zip(row_labels(found.rows[[*ROW]]), *columns, strict=True))
@@ -101,7 +100,6 @@ def _rows(title: str, found: Robustness) -> Grid:
 
 
 def _words(title: str, factors: pd.DataFrame) -> Grid:
-    """Lay out the factors of each row, with their lowest and highest entries."""
     fields = _OF_A_FACTOR if factors["rho"].isna().all() else (*_OF_A_FACTOR, _FREQUENCY)
     columns = [field.values(factors) for field in fields]
     lines: list[Line] = []
@@ -152,7 +150,6 @@ def word_panels(analysis: Document) -> list[Panel]:
 
 
 def _range(factor: tuple[Hashable, pd.DataFrame]) -> float:
-    """Say how far the accuracies of a factor's entries lie apart."""
     accuracies = factor[1]["accuracy"]
     return float(accuracies.max() - accuracies.min())
 

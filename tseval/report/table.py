@@ -23,9 +23,7 @@ from tseval.analysis import (
 )
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.analysis.measures import EFFECT
-from tseval.report.boards import (
-    Board,
-)
+from tseval.report.boards import Board
 from tseval.report.columns import (
     Column,
     Key,
@@ -190,7 +188,6 @@ def not_told_apart(ranks: RankSets, names: Sequence[str]) -> Iterator[str]:
 
 
 def _left_out(table: Table) -> Iterator[str]:
-    """Say which rows are left out of means and ranks, and which models have none of their own."""
     n_all, n_rows = len(table.rows), len(table.ranks)
     if n_rows < n_all:
         yield f"{n_all - n_rows} of {n_all} rows lack a value and are left out of means and ranks."
@@ -269,7 +266,10 @@ def _compare(
     columns = _over_rows(columns, rows, by)
     accuracy = _frame(columns, rows, {column.heading: column.exact(by) for column in columns})
     ranked = _frame(columns, rows, {column.heading: column.ranked_by(by) for column in columns})
-    defined = _defined(columns, rows, by)
+    # Those that all published boards list, or all.
+    listed = [set(column.keys(by)) for column in columns if column.published]
+    keys = rows.itertuples(index=False, name=None)
+    defined = rows.index[[all(key in board for board in listed) for key in keys]]
     parts = (rows.loc[defined], accuracy.loc[defined], ranked.loc[defined])
     *sets, whole = means(*parts)
     (overall,) = rank_rows(pd.DataFrame([mean(parts[2])], dtype=object)).to_numpy().tolist()
@@ -288,7 +288,6 @@ def _compare(
 
 
 def _infer(table: Table) -> Table:
-    """Say how sure the mean accuracies and the ranks of runs are."""
     columns = table.columns
     models = [column.answers for column in columns if column.answers is not None]
     found = []
@@ -303,7 +302,6 @@ def _infer(table: Table) -> Table:
 
 
 def _rows(columns: Sequence[Column], by: Sequence[str]) -> pd.DataFrame:
-    """Collect the rows of all columns, each once, in table order."""
     keys = dict.fromkeys(key for column in columns for key in column.keys(by))
     return in_table_order(pd.DataFrame(list(keys), columns=[*ROW, *by], dtype=object), by)
 
@@ -335,10 +333,3 @@ def _frame(
 
     laid = {heading: [shown(of.get(key)) for key in keys] for heading, of in values.items()}
     return pd.DataFrame(laid, dtype=object)
-
-
-def _defined(columns: Sequence[Column], rows: pd.DataFrame, by: Sequence[str]) -> pd.Index[int]:
-    """Find the rows that means and ranks are over: those that all published boards list, or all."""
-    listed = [set(column.keys(by)) for column in columns if column.published]
-    keys = rows.itertuples(index=False, name=None)
-    return rows.index[[all(key in board for board in listed) for key in keys]]

@@ -45,12 +45,7 @@ _OF_A_TRAINING = ("architecture", "parameters", "vocabulary", "training", "folde
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """The runs of one training.
-
-    Attributes:
-        runs: Moment, ascending, to the name of a model among those opened.
-        chance: The accuracy of who guesses; None where it is not known.
-    """
+    """The runs of one training, by moment, ascending; `chance` is None where who guesses has no known one."""
 
     name: str
     runs: Mapping[int, str]
@@ -113,7 +108,6 @@ def find_trainings(
 
 
 def _training(manifest: Manifest) -> str:
-    """Identify a training by all that its checkpoints have in common."""
     card = manifest.model
     known = [card.details.get(name) for name in _OF_A_TRAINING]
     return repr((training_of(card), card.kind, sorted(card.protocol.items()), known, manifest.key.score))
@@ -268,7 +262,7 @@ def _document(
 ) -> Document:
     records = _records(trainings, over)
     told = pd.concat(
-        [frame for one in trainings for _, measured in one.along.parts for frame in measured.values()]
+        frame for one in trainings for _, measured in one.along.parts for frame in measured.values()
     )
     notes = [
         f"Accuracies are cut to {RUN_DECIMALS} decimals, not rounded.",
@@ -310,7 +304,6 @@ def _undecided(trainings: Sequence[Training]) -> Iterator[str]:
 
 
 def _records(trainings: Sequence[Training], over: Clock) -> pd.DataFrame:
-    """List what was measured at each moment of each training, rows first, then means."""
     frames = []
     for training in trainings:
         for heads, measured in training.along.parts:

@@ -186,7 +186,6 @@ def find_interrupted(root: Path, key: RunKey) -> Path | None:
 
 
 def _load(path: Path, manifest: Manifest, name: str) -> pa.Table:
-    """Read one table, and hold it to the digest and the counts in the manifest."""
     content = read_intact(path, manifest.files, name)
     try:
         sentences = name == "sentences.parquet"

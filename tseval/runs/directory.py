@@ -79,15 +79,11 @@ def read_part(content: bytes) -> Part:
     """Read a saved part as it was scored: a resumed run writes the very bytes of an undisturbed one."""
     table = read_sentences(content)
     noted = (table.schema.metadata or {}).get(CONTEXTS, b"")
-    return Part(table.cast(_as_scored(table.schema)), int(noted) if noted.isdigit() else 0)
-
-
-def _as_scored(schema: pa.Schema) -> pa.Schema:
-    """Call the entries of lists `item` again: parquet calls them `element`, and the name would be written."""
-    types = {one.name: one.type for one in schema}
-    return pa.schema(
-        (name, pa.list_(kind.value_type) if pa.types.is_list(kind) else kind) for name, kind in types.items()
-    )
+    # Parquet calls the entries of lists `element`, and the name would be written: they are `item` again.
+    lists = [one for one in table.schema if pa.types.is_list(one.type)]
+    types = {one.name: one.type for one in table.schema}
+    types |= {one.name: pa.list_(one.type.value_type) for one in lists}
+    return Part(table.cast(pa.schema(types.items())), int(noted) if noted.isdigit() else 0)
 
 
 def digest(content: bytes) -> str:

@@ -10,6 +10,7 @@ import json
 import platform
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -115,7 +116,6 @@ class RunKey:
 
 
 def _shown(part: str | None) -> str:
-    """Give a part that is compared, or say that there is none."""
     return "nothing" if part is None else _text(json.loads(part))
 
 
@@ -213,11 +213,7 @@ class Counts:
 class Manifest:
     """What a run says of itself: `manifest.json`, whose every field `docs/run-directory.md` explains.
 
-    Attributes:
-        device: Where.
-        timings: How long it took.
-        files: Each data file to the SHA-256 of its bytes; none for a run that stands in no directory.
-        seal: Digests of all of this; None where there was none yet, as in runs of before it existed.
+    A run that stands in no directory has no files; one from before there were seals has none.
     """
 
     signature: str
@@ -305,7 +301,10 @@ def count_sentences(scored: pa.Table) -> dict[str, int]:
 
 def software() -> dict[str, str | None]:
     """Name the software that makes a run, without importing any of it."""
-    packages = {name: _version(name) for name in ("tseval", "torch", "numpy", "pyarrow")}
+    packages: dict[str, str | None] = dict.fromkeys(("tseval", "torch", "numpy", "pyarrow"))
+    for name in packages:
+        with suppress(PackageNotFoundError):
+            packages[name] = version(name)
     return packages | {"python": platform.python_version(), "platform": platform.platform()}
 
 
@@ -316,13 +315,6 @@ def dump_manifest(manifest: Manifest | UnfinishedManifest) -> bytes:
 
 def _true(verdicts: pa.Table, column: str) -> int:
     return int(pc.sum(verdicts[column]).as_py() or 0)
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 SELECTED = re.compile(r"(\d+) selected")

@@ -135,11 +135,6 @@ def test_quantiles_are_scipys(df):
     assert quantile(df) == pytest.approx(student.ppf(0.975, df), rel=1e-12)
 
 
-def test_a_share_of_0_or_1_ends_there():
-    assert score_interval(0, 3.5, 2.5)[0] == 0
-    assert score_interval(1, 3.5, 2.5)[1] == 1
-
-
 # Means of numbers with intervals, against scipy and statsmodels.
 def draw(n_levels, per_level, spread, seed=0):
     random = np.random.default_rng(seed)
