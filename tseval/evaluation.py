@@ -23,11 +23,11 @@ from tseval.items import Suite
 from tseval.questions import COMPARES_WORDS, SCORES, Score
 from tseval.questions.scored import Normalised
 from tseval.report import document_of, render
-from tseval.runs import Manifest, Run, RunKey, read_run, start_run
+from tseval.runs import Manifest, Run, RunKey, RunWriter, read_run, start_run
 from tseval.runs.manifest import Timings, count_run, describe_suite, software
 from tseval.scoring.engine import lengths_of, score_all
-from tseval.scoring.protocol import WritingModel
-from tseval.scoring.scorers import scorer_for
+from tseval.scoring.protocol import Model, ModelCard, WritingModel
+from tseval.scoring.scorers import Scorer, scorer_for
 from tseval.suites import load_suite
 from tseval.verdicts import check_score, judge, n_too_long, questions_in, sentences_of
 from tseval.writing import FORMS, Form
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from tseval.questions.pairs import Asked
     from tseval.report.document import Document
     from tseval.report.table import Table
-    from tseval.runs import RunWriter
-    from tseval.scoring.protocol import Model, ModelCard
-    from tseval.scoring.scorers import Scorer
 
 # A word with punctuation behind it, as in running text.
 ATTACHED = r"(?:^|\s)(?P<word>[\pL\pM]+[.,;:?!])(?:\s|$)"

@@ -16,8 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from http.client import HTTPException
-from typing import TYPE_CHECKING, Literal, cast
+from http.client import HTTPException, HTTPMessage
+from typing import IO, TYPE_CHECKING, Literal, cast
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -32,9 +32,7 @@ from tseval.tables import read_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from http.client import HTTPMessage
     from pathlib import Path
-    from typing import IO
 
     from numpy.typing import NDArray
 

@@ -13,19 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tseval.analysis.design import Design, Factors, estimate, in_columns
-from tseval.analysis.ranks import mean_rank_intervals, rank_sets
+from tseval.analysis.design import Design, Estimate, Factors, estimate, in_columns
+from tseval.analysis.ranks import RankSets, mean_rank_intervals, rank_sets
 from tseval.errors import RunError, SuiteError, suggest
-from tseval.items import ENTRY, RESERVED_NAMES
+from tseval.items import ENTRY, RESERVED_NAMES, Suite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
-
-    from tseval.analysis.design import Estimate
-    from tseval.analysis.ranks import RankSets
-    from tseval.items import Suite
 
 
 @dataclass(frozen=True, slots=True)

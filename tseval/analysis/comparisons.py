@@ -27,26 +27,23 @@ from tseval.analysis import (
     row_sets,
     tally,
 )
-from tseval.analysis.design import Design, Factors, estimate, in_columns, upper_tail
+from tseval.analysis.design import Average, Design, Factors, estimate, in_columns, upper_tail
 from tseval.analysis.differences import (
     ERROR_RATE,
+    Difference,
     compare,
     differences_of_seeds,
     holm,
     mean_of_seeds,
     over_seeds,
 )
-from tseval.analysis.ranks import ranks_of_seeds
+from tseval.analysis.ranks import RankSets, ranks_of_seeds
 from tseval.items import ENTRY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
-
-    from tseval.analysis.design import Average
-    from tseval.analysis.differences import Difference
-    from tseval.analysis.ranks import RankSets
 
 
 Name = TypeVar("Name", int, str)

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tseval.analysis.design import Average, of_pairs, quantile, score_interval, upper_tail, worth
+from tseval.analysis.design import Average, Design, of_pairs, quantile, score_interval, upper_tail, worth
 from tseval.errors import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-    from tseval.analysis.design import Design
 
 
 ERROR_RATE = 0.05

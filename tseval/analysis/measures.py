@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tseval.analysis import ROW, as_names, in_table_order, items_of_rows, refuse_unknown_features
+from tseval.analysis import ROW, Correctness, as_names, in_table_order, items_of_rows, refuse_unknown_features
 from tseval.analysis.design import Design, Factors, in_columns, quantile
 from tseval.analysis.differences import average
 from tseval.errors import SuiteError
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-    from tseval.analysis import Correctness
 
     Values = NDArray[np.float64]
 

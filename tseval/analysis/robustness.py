@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tseval.analysis import ROW, in_table_order
-from tseval.analysis.design import FEWEST_LEVELS, Design, Factors, estimate, quantile
+from tseval.analysis.design import FEWEST_LEVELS, Design, Estimate, Factors, estimate, quantile
 from tseval.items import ENTRY
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.analysis.design import Estimate
 
 # An accuracy of fewer items says nothing about their word.
 FEWEST_ITEMS = 5

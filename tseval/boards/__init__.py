@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ import yaml
 
 from tseval.analysis import COUNTS, ROW, count
 from tseval.errors import BoardError, EvidenceError, RunError, reason
-from tseval.evidence import EvidenceAddress, fetch_evidence, read_evidence, scored_again, split_words
+from tseval.evidence import EvidenceAddress, Words, fetch_evidence, read_evidence, scored_again, split_words
 from tseval.files import PARTIAL
 from tseval.formats import ContentError, Json, checked, read_yaml
 from tseval.questions import Score  # noqa: TC001 - likewise
@@ -39,12 +39,9 @@ from tseval.suites import available_suites, load_suite
 from tseval.verdicts import judge, sentences_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
     import pyarrow as pa
 
-    from tseval.evidence import Words
     from tseval.items import Suite
 
 

@@ -12,6 +12,8 @@ from tseval.boards import (
     ENTRY_FILE,
     ENTRY_FOLDERS,
     EVIDENCE,
+    Definition,
+    Entry,
     SplitSuite,
     entry_folders,
     entry_run,
@@ -60,7 +62,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from tseval.boards import Definition, Entry
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
 

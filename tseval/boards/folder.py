@@ -51,7 +51,7 @@ from tseval.evidence import (
     keep_evidence,
 )
 from tseval.files import PARTIAL, remove_lock, sync_directory, take_lock, to_utf8, write_text, write_whole
-from tseval.report import build_table, render
+from tseval.report import Table, build_table, render
 from tseval.report.boards import (
     BUNDLED_BOARDS,
     Board,
@@ -61,9 +61,10 @@ from tseval.report.boards import (
     bundled_boards,
     read_board,
 )
-from tseval.report.columns import column_of, refuse_unlike
+from tseval.report.columns import Column, Key, column_of, refuse_unlike
 from tseval.report.comparisons import seeds_table
 from tseval.report.document import (
+    Document,
     code,
     format_interval,
     format_mean_rank,
@@ -73,7 +74,7 @@ from tseval.report.document import (
     spread_beside,
 )
 from tseval.report.opened import for_analysis
-from tseval.runs import cache_runs, read_run
+from tseval.runs import Run, cache_runs, read_run
 from tseval.runs.directory import digest
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import dump_manifest
@@ -84,10 +85,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tseval.questions import Score
-    from tseval.report import Table
-    from tseval.report.columns import Column, Key
-    from tseval.report.document import Document
-    from tseval.runs import Run
 
 
 ACCURACIES, BOARD_PAGE = "board.json", "README.md"

@@ -20,11 +20,12 @@ from tseval.errors import ModelError, TrainingError
 from tseval.files import remove_lock, take_lock
 from tseval.models import SPECIAL_WORDS, Vocabulary
 from tseval.models.cells import CELLS
-from tseval.models.cells.cell import options_of
+from tseval.models.cells.cell import Option, options_of
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.network import Network, Sizes, count_parameters
-from tseval.suites.formal.languages import parse_language
+from tseval.suites.formal.languages import Language, parse_language
 from tseval.training.corpus import (
+    Stream,
     count_words,
     describe_drawn,
     draw_text,
@@ -34,7 +35,7 @@ from tseval.training.corpus import (
     vocabulary_of,
 )
 from tseval.training.loop import resume_path
-from tseval.training.settings import CLASSIFIER_PRESETS, PRESETS, ClassifierSettings, Settings
+from tseval.training.settings import CLASSIFIER_PRESETS, PRESETS, ClassifierSettings, Preset, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,10 +44,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tseval.formats import Json
-    from tseval.models.cells.cell import Option
-    from tseval.suites.formal.languages import Language
-    from tseval.training.corpus import Stream
-    from tseval.training.settings import Preset
 
 
 AnyNetwork = TypeVar("AnyNetwork", bound=Network)

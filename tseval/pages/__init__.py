@@ -7,12 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.boards import DEFINITION, ENTRY_FILE, ENTRY_FOLDERS, read_definition, read_entry, suite_of
+from tseval.boards import (
+    DEFINITION,
+    ENTRY_FILE,
+    ENTRY_FOLDERS,
+    Definition,
+    read_definition,
+    read_entry,
+    suite_of,
+)
 from tseval.boards.folder import means_over_seeds
 from tseval.boards.sources import lacks_evidence, not_shipped, open_sources
 from tseval.errors import BoardError, RunError, SuiteError, counted, first_line
 from tseval.files import write_text
-from tseval.pages.content import PageTopic, entry_page, facts_of, index_page, tabulate_once
+from tseval.pages.content import ModelFacts, PageTopic, entry_page, facts_of, index_page, tabulate_once
 from tseval.pages.items import ItemPages
 from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards
 from tseval.suites import load_suite
@@ -20,9 +28,7 @@ from tseval.suites import load_suite
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from tseval.boards import Definition
     from tseval.items import Suite
-    from tseval.pages.content import ModelFacts
     from tseval.report.columns import Column
     from tseval.runs import CachedRun
 

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Literal
 
 from tseval.analysis import factors_of_any
 from tseval.analysis.comparisons import DEFAULT_MARGIN, differences
-from tseval.analysis.differences import compare
+from tseval.analysis.differences import Difference, compare
 from tseval.errors import plain
-from tseval.pages.items import MOST_VALUES, N_CLOSEST, N_DRAWN, N_WORST
+from tseval.pages.items import MOST_VALUES, N_CLOSEST, N_DRAWN, N_WORST, RowPage
 from tseval.report import build_table, render
 from tseval.report.boards import Board
-from tseval.report.document import NONE, format_interval, format_rank_set, format_worth, latex
+from tseval.report.document import NONE, Document, format_interval, format_rank_set, format_worth, latex
 from tseval.report.layout import grid_of_columns, recorded
-from tseval.runs import cache_runs
+from tseval.runs import CachedRun, Run, cache_runs
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -33,13 +33,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from tseval.analysis.differences import Difference
     from tseval.boards import Entry
-    from tseval.pages.items import RowPage
     from tseval.report.columns import Column
-    from tseval.report.document import Document
     from tseval.report.table import Table
-    from tseval.runs import CachedRun, Run
 
 
 Badge = Literal["published", "reported", "recomputed", "rescored", "re-run"]

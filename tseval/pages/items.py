@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.analysis import split_by_row
-from tseval.analysis.design import Design, estimate
+from tseval.analysis import Correctness, split_by_row
+from tseval.analysis.design import Design, Estimate, estimate
 from tseval.errors import RunError
 from tseval.evidence import whole_column
-from tseval.items import ENTRY, RESERVED_NAMES
+from tseval.items import ENTRY, RESERVED_NAMES, Case, Suite
 from tseval.report.document import NONE, format_interval, format_share
 from tseval.report.layout import row_labels
 
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.analysis import Correctness
-    from tseval.analysis.design import Estimate
-    from tseval.items import Case, Suite
     from tseval.report.table import Table
     from tseval.runs import CachedRun
 

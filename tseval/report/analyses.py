@@ -18,6 +18,7 @@ from tseval.analysis.breakdowns import (
     ATTRACTORS,
     OTHERS,
     VARIES,
+    Measure,
     N,
     by_feature,
     by_feature_of_seeds,
@@ -57,15 +58,12 @@ from tseval.report.document import (
 )
 from tseval.report.figures import LONGEST, SHARES, Axis, Panel, Series, lines_of, share_panel, without_seed
 from tseval.report.layout import headed, row_labels
-from tseval.report.opened import ACCURACY, INTERVAL, interval_note, stacked, tell
+from tseval.report.opened import ACCURACY, INTERVAL, RunSet, interval_note, stacked, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
-
-    from tseval.analysis.breakdowns import Measure
-    from tseval.report.opened import RunSet
 
 
 NOUN_COUNTS = {N: "intervening nouns", ATTRACTORS: "attractors", OTHERS: "non-attractors"}

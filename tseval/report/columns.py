@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis import ROW, exact_accuracy
+from tseval.analysis import ROW, Correctness, exact_accuracy
 from tseval.errors import BoardError, RunError, SuiteError, plain, suggest
-from tseval.formats import is_count
+from tseval.formats import Json, is_count
 from tseval.report.document import spread_beside
 from tseval.tables import read_table
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from tseval.analysis import Correctness
-    from tseval.formats import Json
     from tseval.report.boards import Board
     from tseval.runs import Run
 

@@ -12,12 +12,21 @@ import pandas as pd
 
 from tseval.analysis import ROW, require_features
 from tseval.analysis.breakdowns import N
-from tseval.analysis.comparisons import DEFAULT_MARGIN, SEED_COLUMNS, against, pairwise, seed_means
+from tseval.analysis.comparisons import (
+    DEFAULT_MARGIN,
+    SEED_COLUMNS,
+    Against,
+    SeedTable,
+    against,
+    pairwise,
+    seed_means,
+)
 from tseval.analysis.differences import SAME
 from tseval.errors import RunError, suggest
 from tseval.report.analyses import NOUN_COUNTS
 from tseval.report.document import (
     NONE,
+    Document,
     Field,
     Grid,
     Line,
@@ -30,15 +39,11 @@ from tseval.report.document import (
 )
 from tseval.report.figures import Axis, Panel, lines_of
 from tseval.report.layout import in_full, labelled, row_labels, rows_and_means
-from tseval.report.opened import INTERVAL, interval_note, tell
+from tseval.report.opened import INTERVAL, RunSet, interval_note, tell
 from tseval.report.table import not_told_apart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from tseval.analysis.comparisons import Against, SeedTable
-    from tseval.report.document import Document
-    from tseval.report.opened import RunSet
 
 
 # What tells models apart that differ in nothing but their seed, and where they were scored.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -20,8 +20,6 @@ from wcwidth import wcswidth
 from tseval.errors import as_html, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from tseval.formats import Json
 
 

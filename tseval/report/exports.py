@@ -14,7 +14,7 @@ import re
 import uuid
 from dataclasses import dataclass, replace
 from shlex import quote
-from typing import TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -26,13 +26,13 @@ from tseval.errors import RunError, SuiteError, plain
 from tseval.files import to_utf8, write_output, write_whole
 from tseval.report.document import cell
 from tseval.report.layout import recorded, row_labels
-from tseval.report.table import build_table
+from tseval.report.table import Table, build_table
 from tseval.runs.manifest import NAME as MANIFEST
+from tseval.runs.manifest import Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-    from typing import IO
 
     from numpy.typing import NDArray
 
@@ -40,9 +40,7 @@ if TYPE_CHECKING:
     from tseval.items import Case, Suite
     from tseval.questions import Contrast
     from tseval.report.opened import RunSet
-    from tseval.report.table import Table
     from tseval.runs import Run
-    from tseval.runs.manifest import Manifest
 
 
 SCHEMA_VERSION = "0.3.0"

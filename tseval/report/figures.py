@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 from unicodedata import bidirectional
 
-from tseval.errors import plain
+from tseval.errors import TsevalError, plain
 from tseval.files import write_whole
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.text import Text
-
-    from tseval.errors import TsevalError
 
 
 FIGURE_ENDINGS = (".svg", ".pdf", ".png")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from tseval.analysis import COUNTS, ROW, SECTIONS, decidable
+from tseval.analysis import COUNTS, ROW, SECTIONS, Mean, decidable
 from tseval.analysis.measures import EFFECT
 from tseval.report.document import (
     NONE,
@@ -26,15 +26,13 @@ from tseval.report.document import (
     format_worth,
     spread_beside,
 )
-from tseval.report.table import is_low
+from tseval.report.table import Table, is_low
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from tseval.analysis import Mean
     from tseval.analysis.comparisons import RowsAndMeans
     from tseval.report.columns import Column, Key
-    from tseval.report.table import Table
 
     CellsOf = Callable[[Table], list[list[object]]]
 

@@ -12,13 +12,12 @@ from tseval.analysis.comparisons import share_entries
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.errors import RunError
 from tseval.report.columns import description_of, distinct_headings, refuse_unlike
-from tseval.report.document import Document, Field, format_interval, format_share
+from tseval.report.document import Document, Field, Grid, format_interval, format_share
 from tseval.report.table import sample_note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tseval.report.document import Grid
     from tseval.runs import Run
     from tseval.runs.manifest import Manifest
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import counted, plain
 from tseval.report.comparisons import seeds_table
-from tseval.report.document import as_latex_float, latex
+from tseval.report.document import Grid, as_latex_float, latex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tseval.formats import Json
-    from tseval.report.document import Grid
     from tseval.report.opened import RunSet
     from tseval.runs.manifest import Manifest
 

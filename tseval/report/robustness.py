@@ -7,10 +7,19 @@ from typing import TYPE_CHECKING
 
 from tseval.analysis import ROW
 from tseval.analysis.design import FEWEST_LEVELS
-from tseval.analysis.robustness import FEWEST_ITEMS, ITEMS, MOST_ENTRIES, by_factor, frequencies, robustness
+from tseval.analysis.robustness import (
+    FEWEST_ITEMS,
+    ITEMS,
+    MOST_ENTRIES,
+    Robustness,
+    by_factor,
+    frequencies,
+    robustness,
+)
 from tseval.errors import RunError
 from tseval.report.document import (
     NONE,
+    Document,
     Field,
     Grid,
     Line,
@@ -21,16 +30,13 @@ from tseval.report.document import (
 )
 from tseval.report.figures import Axis, Panel, lines_of
 from tseval.report.layout import headed, row_labels
-from tseval.report.opened import INTERVAL, stacked, tell
+from tseval.report.opened import INTERVAL, RunSet, stacked, tell
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     import pandas as pd
 
-    from tseval.analysis.robustness import Robustness
-    from tseval.report.document import Document
-    from tseval.report.opened import RunSet
 
 # Words of a panel; of more, those with the lowest and the highest accuracy.
 MOST_DRAWN = 30

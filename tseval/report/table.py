@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -12,6 +11,9 @@ import pandas as pd
 
 from tseval.analysis import (
     ROW,
+    Correctness,
+    Mean,
+    Ranking,
     as_names,
     cut,
     estimate_means,
@@ -39,7 +41,6 @@ from tseval.report.document import RUN_DECIMALS, format_share
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tseval.analysis import Correctness, Mean, Ranking
     from tseval.analysis.ranks import RankSets
     from tseval.runs import Run
 

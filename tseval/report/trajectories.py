@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tseval.analysis import require_features
-from tseval.analysis.comparisons import emergence, trajectory
+from tseval.analysis.comparisons import Emergence, RowsAndMeans, emergence, trajectory
 from tseval.errors import RunError
 from tseval.report.document import (
     RUN_DECIMALS,
@@ -22,15 +22,12 @@ from tseval.report.document import (
 )
 from tseval.report.figures import SHARES, Axis, Panel, Series
 from tseval.report.layout import in_full, labelled, row_labels, rows_and_means
-from tseval.report.opened import interval_note
-from tseval.runs import CLOCKS, progress_of, training_of
+from tseval.report.opened import RunSet, interval_note
+from tseval.runs import CLOCKS, Clock, progress_of, training_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from tseval.analysis.comparisons import Emergence, RowsAndMeans
-    from tseval.report.opened import RunSet
-    from tseval.runs import Clock
     from tseval.runs.manifest import Manifest
 
 

@@ -16,15 +16,13 @@ import pyarrow.parquet as pq
 from tseval.errors import RunError
 from tseval.files import PARTIAL, open_regular, read_bytes, remove_lock, take_lock, to_utf8, write_whole
 from tseval.formats import ContentError
-from tseval.runs.manifest import NAME, Manifest, UnfinishedManifest, dump_manifest, load_manifest
+from tseval.runs.manifest import NAME, Manifest, RunKey, UnfinishedManifest, dump_manifest, load_manifest
 from tseval.scoring.engine import Part
 from tseval.tables import read_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
-
-    from tseval.runs.manifest import RunKey
 
 
 CONTEXTS = b"contexts"

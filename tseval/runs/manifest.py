@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping  # noqa: TC003 - manifests are read into fields of it
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import sha256
@@ -24,7 +24,6 @@ from tseval.formats import ContentError, Json, checked, read_json
 from tseval.scoring.protocol import ModelCard  # noqa: TC001 - manifests are read into it
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from tseval.items import Suite

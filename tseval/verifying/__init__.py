@@ -12,6 +12,8 @@ from tseval.verifying.levels import (
     VERIFY_LEVELS,
     Check,
     CheckFailed,
+    Claim,
+    Recomputed,
     Verification,
     VerifyLevel,
     check_plausible,
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tseval.scoring.protocol import Model
-    from tseval.verifying.levels import Claim, Recomputed
 
 
 class Ladder(ABC):
