@@ -26,7 +26,7 @@ from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards
 from tseval.suites import load_suite
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from tseval.items import Suite
     from tseval.report.columns import Column
@@ -47,21 +47,6 @@ def claim_site(site: Path) -> None:
         raise BoardError(
             f"{site} cannot be written into: {error.strerror or error}.\n  Name another folder."
         ) from None
-
-
-def write_entry_page(path: Path, text: str) -> None:
-    """Write the page of an entry, but over no file of others."""
-    if path.exists() and not _is_ours(path):
-        raise BoardError(f"{path} is no page of tseval.\n  Move it away, or name a new folder for the page.")
-    path.parent.mkdir(exist_ok=True)
-    write_text(path, text)
-
-
-def remove_former(site: Path, files: Collection[str]) -> None:
-    """Remove pages of entries that are no longer there."""
-    for path in (site / ENTRY_FOLDERS).glob("*.html"):
-        if f"{ENTRY_FOLDERS}/{path.name}" not in files and _is_ours(path):
-            path.unlink()
 
 
 def _is_ours(page: Path) -> bool:
@@ -99,9 +84,18 @@ def build_board(board: str, site: Path) -> Path:
         ]
         for place, model in enumerate(models):
             if model.items is not None:
-                write_entry_page(site / model.items[0], entry_page(about, model, pages.rows(place)))
+                path = site / model.items[0]
+                if path.exists() and not _is_ours(path):
+                    raise BoardError(
+                        f"{path} is no page of tseval.\n  Move it away, or name a new folder for the page."
+                    )
+                path.parent.mkdir(exist_ok=True)
+                write_text(path, entry_page(about, model, pages.rows(place)))
     write_text(site / "index.html", index_page(about, table, models, means, lacking=lacking))
-    remove_former(site, {model.items[0] for model in models if model.items})
+    written = {site / model.items[0] for model in models if model.items}
+    for path in (site / ENTRY_FOLDERS).glob("*.html"):  # entries that are no longer there
+        if path not in written and _is_ours(path):
+            path.unlink()
     return site / "index.html"
 
 
