@@ -102,8 +102,6 @@ def ranks_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -
 
 
 _AT_ONCE = 100
-
-
 # Counts of items stay exact up to 16 million, and ties with them.
 _Counts = np.float32
 

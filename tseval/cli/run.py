@@ -63,8 +63,6 @@ EXAMPLES = """\
 tseval run --model bundled:lstm                # comes with tseval
 tseval run --model drnn.pt --suite ./mine      # your checkpoint and grammars
 tseval run --model hf:gpt2 --limit 50          # a look at 50 items a case"""
-
-
 how_suites_are_read = take_all([
     click.option("--case", "cases", type=CASE, multiple=True, help="Only these cases."),
     click.option("--limit", type=COUNT, help="Only the first N items of each case."),

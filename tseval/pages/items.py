@@ -203,8 +203,6 @@ def _differing(sentences: Sequence[Sequence[str]]) -> list[list[bool]]:
 
 MOST_VALUES = 8
 MOST_NAMED = 6  # models that are told one by one what they make of an item
-
-
 # Of a value of a feature: its name, the number of its items, and how each model does on them.
 Part = tuple[str, int, list["Estimate | None"]]
 

@@ -258,11 +258,7 @@ def printed_decimals(columns: Sequence[Column]) -> int | None:
 
 
 HUMAN = "Human"
-
-
 _CASE, _CONTRAST, _ACCURACY, _ASKED = "case", "contrast", "accuracy", "n"
-
-
 _FRACTION = re.compile(r"\d{1,20}(\.\d{0,100})?|\.\d{1,100}")
 
 

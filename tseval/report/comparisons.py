@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 _OF_A_SEED = frozenset(
     {"validation_perplexity", "validation_accuracy", "device", "step", "tokens", "training", "folder"}
 )
-
-
 _OF_SEEDS = (Field("", ("accuracy", "spread"), with_spread), INTERVAL)
 
 

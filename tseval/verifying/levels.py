@@ -167,8 +167,6 @@ def check_known_score(manifest: Manifest) -> None:
 
 
 _NUMBERS = ("logprob", "pieces", "right", "wrong")
-
-
 _DRAW = re.compile(r"([0-9]{1,18}) of each case, seed (-?[0-9]{1,30})")
 
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 
 _NUMBERS = ("logprob", "words", "pieces", "right", "wrong")
-
-
 # What tables show of a model.
 _SHOWN = ("parameters", "core_parameters", "validation_perplexity")
 # How many verdicts more the claim may have correct than the model's own numbers, where all are asked for: a
