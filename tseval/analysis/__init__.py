@@ -134,14 +134,11 @@ def as_names(by: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def count(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFrame:
-    """Count verdicts per construction, and per value of a feature or several.
+    """Count verdicts per construction, and per value of a feature or several, in table order.
 
-    Returns:
-        One row per dependency, phenomenon, construction, contrast and feature value, in table order,
-        with `n_items`, `n_correct`, `n_tied`, `n_undecidable`; `accuracy`, the correct share of the
-        decidable items; and of its estimate, clustered by lexicon entry, `se`, `low`, `high`, `df`, `n_eff`,
-        `clusters` and `fixed`. Where no item is decidable these are missing, and the last two empty; `df` is
-        also missing where items are independent.
+    Beside the columns of `COUNTS` stand those of `ESTIMATED`, of the correct share of the decidable items,
+    clustered by lexicon entry. Where no item is decidable these are missing, and the last two empty; `df` is
+    also missing where items are independent.
     """
     return tally(verdicts, by)[0]
 

@@ -117,13 +117,10 @@ def compare_examples(gold: pd.DataFrame, parsed: pd.DataFrame) -> pd.DataFrame:
     position, the number and the number of attractors are.
 
     Returns:
-        A row for all examples (`n_attractors` missing) and one for each number of attractors, which is that
-        of the gold tree for what is counted of gold examples, and that of the parsed tree for what is counted
-        of parsed ones. `n_gold`, `n_parsed`: examples. `n_found`: gold ones whose verb was found; `n_right`:
-        parsed ones whose verb is a gold one's; `n_same_number`: of those found, with the number they have.
-        `n_equal`: equal ones. For `verb` and for `equal` the shares `precision_...` and `recall_...` with the
-        ends of their 95% intervals (`..._low`, `..._high`), in which the examples of a sentence go together,
-        and `f1_...`, their harmonic mean; missing where nothing can be counted.
+        A row for all examples (`n_attractors` missing) and one for each number of attractors, that of the
+        gold tree for what is counted of gold examples, and of the parsed tree for parsed ones: counts, and
+        for `verb` and for `equal` precision and recall with 95% intervals, in which the examples of a
+        sentence go together, and `f1_...`, their harmonic mean; missing where nothing can be counted.
     """
     gold, parsed = (frame[VERB + EQUAL].drop_duplicates(VERB) for frame in (gold, parsed))
     if not set(gold["sentence"]) & set(parsed["sentence"]):

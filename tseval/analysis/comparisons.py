@@ -260,11 +260,8 @@ def pairwise(
 ) -> pd.DataFrame:
     """Compare all pairs of models on the same items: a table over all, then one for each value of a feature.
 
-    Returns:
-        One row per table and pair of models: the value of `by` (missing over all items), the two models,
-        `n_items` decidable for both; how much more of them the first gets right, as `compared` tells it; how
-        many of them both, one alone or neither got right, `p_mcnemar` of McNemar's exact test (two-sided),
-        and `p_mcnemar_holm`, corrected over the pairs of the table.
+    Each has what `compared` tells of the first of a pair, how many items both, one alone or neither got
+    right, and McNemar's exact test (two-sided), corrected over the pairs of the table too.
     """
     first = next(iter(verdicts.values()))
     tables = [(None, pd.Series(data=True, index=first.index))]
@@ -298,11 +295,9 @@ def _table(verdicts: Mapping[str, pd.DataFrame], margin: float) -> pd.DataFrame:
 def compared(found: Sequence[Difference | None], margin: float) -> pd.DataFrame:
     """Say what is known of each pair of a table, at an error rate of 5% for all of them together.
 
-    Returns:
-        A row for each pair, in the columns of `COMPARED`: `difference`, what the first gets right more than
-        the second, its standard error, 95% interval and degrees of freedom; `p`, that of no difference;
-        `p_holm`, corrected; `p_beyond`, that of a difference of the `margin` or more, corrected; `outcome`,
-        in a word, for the first; `clusters` and `fixed`, the factors. All are missing where a pair has none.
+    `difference` is what the first gets right more than the second; `p` that of no difference, `p_holm`
+    corrected; `p_beyond` that of a difference of the margin or more, corrected; `outcome` a word, for the
+    first. All are missing where a pair has none.
     """
     told = in_columns(found, ("value", "se", "low", "high", "df", "p", "clusters", "fixed"))
     known = [place for place, one in enumerate(found) if one is not None]

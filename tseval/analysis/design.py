@@ -94,17 +94,13 @@ def _sum_by(group: NDArray[np.int64], values: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Items grouped by one combination of factors.
+    """Items grouped by one combination of factors; an item without an entry is alone in its cell.
 
     Attributes:
-        n_factors: How many factors are combined.
-        of_item: (items,), the cell of each item, counted from 0; an item without an entry is alone in one.
-        part: (items,), its cell within its row, counted from 0.
-        row: (parts,), the row of each part.
-        cell: (parts,), its cell.
-        sizes: (parts,), the number of its items.
-        weights: (parts,), the weight of each of its items in the mean.
-        scale: (parts,), what makes up for taking the mean of a row from the row itself: 1 / (1 - w) for a
+        of_item: (items,), the cell of each item, counted from 0; `part`, its cell within its row.
+        row: (parts,), the row of each part; so are its cell, its size, and the weight of its items in the
+        mean. scale: (parts,), what makes up for taking the mean of a row from the row itself: 1 / (1 - w) for
+        a
             part that is w of it.
         lone: (rows,), whether a row has a single cell, and so shows nothing of how cells vary.
         worth: How many items these are worth if every cell is wholly right or wholly wrong.

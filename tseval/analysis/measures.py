@@ -215,15 +215,11 @@ ALL_SENTENCES = "All sentences"
 
 
 def correlate(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFrame:
-    """Correlate scores with ratings, row by row of the table.
+    """Correlate scores with ratings, row by row of the table, in the columns of `OF_RATINGS`.
 
-    Returns:
-        One row per dependency, phenomenon, construction, contrast and feature value, in table order, and,
-        where there are several, one over all sentences, whose construction is `ALL_SENTENCES`. Each has
-        `n_items`; `n_undecidable`, the sentences too long for the model, which are left out; `spearman` and
-        `pearson`, each with `_low`, `_high` and `_se` (missing where there are fewer than three sentences, or
-        ratings or scores do not vary); `df`, missing where sentences are independent; `ceiling`, as
-        `noise_ceiling` gives it; `clusters` and `fixed`.
+    Where there are several rows, one over all sentences, `ALL_SENTENCES`, stands last. `n_undecidable`
+    sentences are too long for the model, and left out; correlations are missing where there are fewer than
+    three, or ratings or scores do not vary; `df` is missing where sentences are independent.
     """
     by = as_names(by)
     refuse_unknown_features(by, map(str, verdicts.columns))

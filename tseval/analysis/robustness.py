@@ -35,14 +35,9 @@ _OF_AN_ENTRY = ("factor", "entry", "n_items", "accuracy", "low", "high", "withou
 class Robustness:
     """How far the rows of a run rest on single words.
 
-    Attributes:
-        rows: One line per row of the table, in its order: `n_items` (decidable), `accuracy`, `low`, `high`,
-            `se`, `n_eff` as in `Estimate`; `limit`, the factor that has the largest `share` of the variance,
-            or `items`, and the `n_entries` of it; `smallest_difference`. Missing where nothing is decidable.
-        entries: One line per row, factor and entry: `n_items`, `accuracy`, `low`, `high` of its items; the
-            row's accuracy `without` it; and whether it `decides` the row: with it the row's interval lies on
-            one side of chance, without it not, or the other way round.
-        n_passed_over: Entries, over all rows and factors, that were not looked at: they have too few items.
+    A row has what limits it: the factor that has the largest `share` of the variance, or `items`. An entry
+    has the row's accuracy `without` it; it `decides` the row if with it the row's interval lies on one side
+    of chance, without it not, or the other way round. Entries are passed over that have too few items.
     """
 
     rows: pd.DataFrame
@@ -94,12 +89,9 @@ def robustness(verdicts: pd.DataFrame) -> Robustness:
 def by_factor(entries: pd.DataFrame) -> pd.DataFrame:
     """Sum up the entries of each factor in each row, both in order of first appearance.
 
-    Returns:
-        One line per row and factor: `n_entries`; the entries that are `lowest` and `highest` in accuracy,
-        with `lowest_accuracy` and `highest_accuracy`; `without_low` and `without_high`, between which the
-        row's accuracy lies without one entry; `decides`, the entries that decide the row; `rho`, Spearman's
-        correlation of accuracy and frequency, missing where one of them is the same for all entries, or
-        these are fewer than `FEWEST_LEVELS`.
+    Between `without_low` and `without_high` the row's accuracy lies without one entry; `decides` are the
+    entries that decide the row; `rho` is Spearman's correlation of accuracy and frequency, missing where one
+    of them is the same for all entries, or these are fewer than `FEWEST_LEVELS`.
     """
     found = []
     for key, own in entries.groupby([*ROW, "factor"], sort=False, dropna=False):

@@ -307,7 +307,11 @@ def sweep_command(
     if len(files) + bool(models) != 1:
         raise click.UsageError("name one plan, or models with --model.")
     if files:
-        _refuse_beside_plan(click.get_current_context())
+        context, besides = click.get_current_context(), {"words", "engine_name", "workers", "out", "quiet"}
+        for one in context.command.params:
+            given = context.get_parameter_source(str(one.name)) is ParameterSource.COMMANDLINE
+            if given and one.name not in besides:
+                raise click.UsageError(f"{one.opts[0]} stands in the plan, if there is one.")
         plan = read_plan(Path(files[0]))
     else:
         arguments = with_precision(read_arguments(model_args), precision)
@@ -353,15 +357,6 @@ def sweep_and_tell(units: Sequence[SweepUnit], folder: Path, force: Workforce, q
         click.echo(f"{said}  The same command goes on.", err=True)
     if failed or left:
         raise click.exceptions.Exit(1)
-
-
-def _refuse_beside_plan(context: click.Context) -> None:
-    """Refuse options that would say something else than a plan does."""
-    allowed = {"words", "engine_name", "workers", "out", "quiet"}
-    for parameter in context.command.params:
-        given = context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
-        if given and parameter.name not in allowed:
-            raise click.UsageError(f"{parameter.opts[0]} stands in the plan, if there is one.")
 
 
 def _tell(states: Sequence[UnitState]) -> None:

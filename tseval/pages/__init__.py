@@ -28,9 +28,7 @@ from tseval.suites import load_suite
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tseval.items import Suite
     from tseval.report.columns import Column
-    from tseval.runs import CachedRun
 
 
 GENERATOR = '<meta name="generator" content="tseval">'
@@ -151,7 +149,14 @@ def write_report(
     sections, lacking = {}, None
     try:
         if any(kept):
-            pages = ItemPages(table, _suite_of(kept, spec), kept)
+            stated = next(one.run.manifest.suite for one in kept if one is not None)
+            suite = load_suite(spec or stated.name, columns=stated.columns)
+            if stated.complete and suite.digest != stated.digest:  # items of a part are looked for one by one
+                raise SuiteError(
+                    f"the suite {suite.name} here has the digest {suite.digest[:8]}, "
+                    f"the runs {stated.digest[:8]}"
+                )
+            pages = ItemPages(table, suite, kept)
             sections = {place: pages.rows(place) for place, run in enumerate(kept) if run is not None}
     except (RunError, SuiteError) as error:
         lacking = first_line(error).removesuffix(".")
@@ -163,13 +168,3 @@ def write_report(
     ]
     write_text(output, index_page(about, table, models, sections=sections, lacking=lacking))
     return lacking
-
-
-def _suite_of(kept: Sequence[CachedRun | None], spec: str | None) -> Suite:
-    stated = next(one.run.manifest.suite for one in kept if one is not None)
-    suite = load_suite(spec or stated.name, columns=stated.columns)
-    if stated.complete and suite.digest != stated.digest:  # items of a part are looked for one by one
-        raise SuiteError(
-            f"the suite {suite.name} here has the digest {suite.digest[:8]}, the runs {stated.digest[:8]}"
-        )
-    return suite

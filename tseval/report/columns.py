@@ -32,14 +32,9 @@ PRINTED = [*ROW, "n_items", "printed", "spread"]
 class Column:
     """A model in a table.
 
-    Attributes:
-        rows: One row per row of the table: `dependency`, `phenomenon`, `construction`, `contrast`,
-            features, `n_items`; for a run all that `tseval.analysis.count` gives; for a published
-            model `printed`, and the `spread` between seeds where it is a mean over several.
-        decimals: Decimals a published accuracy is cut to; None for a run.
-        digest: The suite's digest; None for a published model.
-        answers: What a run got right, item by item, over `rows`; None for a published model.
-        spread: Of a published mean over seeds, a set of rows to the spread between seeds of its mean.
+    The rows of a run have all that `tseval.analysis.count` gives; of a published model accuracies as
+    `printed`, and the `spread` between seeds where these are means; it has decimals that they are cut to, but
+    no digest and no answers. `spread` maps a set of rows to the spread between seeds of its mean.
     """
 
     heading: str

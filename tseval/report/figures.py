@@ -82,11 +82,9 @@ class Series:
 class Axis:
     """One axis of a panel.
 
-    Attributes:
-        limits: Its ends; None for what the values need. An upper end alone is only the highest it may be.
-        log_from: Where it begins to be logarithmic, 0 for all of it; None where it is linear.
-        most: How many whole numbers stand at it at most; 0 for any numbers.
-        in_full: Whether the numbers of a logarithmic axis are no powers of ten.
+    Limits are None for what the values need; an upper end alone is only the highest it may be. It is
+    logarithmic from `log_from` on, 0 for all of it. At most `most` whole numbers stand at it, 0 for any
+    numbers; the numbers of a logarithmic axis are powers of ten unless written in full.
     """
 
     label: str = ""

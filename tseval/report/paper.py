@@ -129,12 +129,13 @@ def _methods(opened: RunSet, cited: dict[str, str], about_intervals: str) -> str
     key, suite = first.key, first.suite
     versions = sorted({one.key.tseval for one in opened.manifests.values()})
     part = "" if suite.complete else f", a part of the suite ({latex(key.items)})"
+    compared = COMPARED.get(key.score)
+    compared = compared or f"the log-probability of a sentence, normalised as {key.score} says"
     said = [
         f"We scored {latex(', '.join(opened.manifests))} on {latex(suite.title)} \\citep{{{cited['suite']}}} "
         f"({counted(suite.n_items, 'item')}{part}; SHA-256 {suite.digest[:8]}) with tseval "
         f"{latex(', '.join(versions))} \\citep{{tseval}}.",
-        f"Compared was {_compared(key.score)}; a tie counts as wrong, and what a model cannot decide is left "
-        "out.",
+        f"Compared was {latex(compared)}; a tie counts as wrong, and what a model cannot decide is left out.",
         *_protocols(opened, cited),
         latex(about_intervals),
     ]
@@ -147,10 +148,6 @@ def _methods(opened: RunSet, cited: dict[str, str], about_intervals: str) -> str
         said.append(f"Left out were {latex(key.exclude)}.")
     signatures = [f"% {plain(name)}: {line}" for name, line in opened.signatures.items()]
     return "\n".join([*said, "% Signatures:", *signatures]) + "\n"
-
-
-def _compared(score: str) -> str:
-    return latex(COMPARED.get(score) or f"the log-probability of a sentence, normalised as {score} says")
 
 
 def _protocols(opened: RunSet, cited: dict[str, str]) -> Iterator[str]:

@@ -33,7 +33,7 @@ from tseval.report.layout import headed, row_labels
 from tseval.report.opened import INTERVAL, RunSet, stacked, tell
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -150,14 +150,9 @@ def word_panels(analysis: Document) -> list[Panel]:
         label, phenomenon = labels[row.index[0]], row["phenomenon"].iloc[0]
         factors = list(row.groupby("factor", sort=False))
         if len(rows) > 1:
-            factors = [max(factors, key=_range)]
+            factors = [max(factors, key=lambda one: one[1]["accuracy"].max() - one[1]["accuracy"].min())]
         panels += [_panel((label, f"{phenomenon}, by {factor}"), own, models) for factor, own in factors]
     return panels
-
-
-def _range(factor: tuple[Hashable, pd.DataFrame]) -> float:
-    accuracies = factor[1]["accuracy"]
-    return float(accuracies.max() - accuracies.min())
 
 
 def _panel(title: tuple[str, str], entries: pd.DataFrame, models: Sequence[str]) -> Panel:

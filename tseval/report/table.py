@@ -205,16 +205,10 @@ def _left_out(table: Table) -> Iterator[str]:
 class Table:
     """Models side by side, ready to print.
 
-    Attributes:
-        rows: `dependency`, `phenomenon`, `construction`, `contrast`, then the features, in table order.
-        accuracy: What is printed: `Fraction` or None, one row per row, one column per heading.
-            Beside a published board a run's accuracy is cut as the board's are.
-        ranks: `Fraction` rank per row and heading, 1 is best, None for a model that lacks the row; only the
-            rows that the table defines: those that every published board in it lists, or all.
-        overall: Rank of every model by its mean over these rows, None where it lacks one.
-        means: Mean accuracy and mean rank over sets of rows: dependencies, phenomena, values of features, and
-            all rows last.
-        unsplit: The same without a breakdown, for a table that has one.
+    Accuracies are `Fraction` or None, one row per row, one column per heading; beside a published board those
+    of runs are cut as the board's are. Ranks, 1 is best, are of the rows that the table defines: those that
+    every published board in it lists, or all; `overall` ranks by the mean over these. `means` are over
+    dependencies, phenomena, values of features, and all rows last. `unsplit` is the same without a breakdown.
     """
 
     columns: tuple[Column, ...]

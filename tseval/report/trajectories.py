@@ -28,8 +28,6 @@ from tseval.runs import CLOCKS, Clock, progress_of, training_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from tseval.runs.manifest import Manifest
-
 
 CHANCE_OF_PAIRS = 0.5
 LONGEST_TITLE = 45  # characters above a small panel
@@ -77,8 +75,11 @@ def find_trainings(
         if moment is None:
             left_out.append(opened.places[name])
             continue
-        training = _training(manifest)
-        names[training] = training_of(manifest.model)
+        card = manifest.model
+        facts = [card.details.get(fact) for fact in _OF_A_TRAINING]
+        protocol = sorted(card.protocol.items())
+        training = repr((training_of(card), card.kind, protocol, facts, manifest.key.score))
+        names[training] = training_of(card)
         own = found.setdefault(training, {})
         if moment in own:
             raise RunError(
@@ -102,12 +103,6 @@ def find_trainings(
         chance = None if manifest.key.score in _NO_PAIRS else CHANCE_OF_PAIRS
         trainings.append(Training(name, runs, along, chance))
     return trainings, left_out
-
-
-def _training(manifest: Manifest) -> str:
-    card = manifest.model
-    known = [card.details.get(name) for name in _OF_A_TRAINING]
-    return repr((training_of(card), card.kind, sorted(card.protocol.items()), known, manifest.key.score))
 
 
 def _distinct(names: Mapping[str, str]) -> dict[str, str]:
