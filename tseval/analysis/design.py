@@ -98,9 +98,8 @@ class Cells:
 
     Attributes:
         of_item: (items,), the cell of each item, counted from 0; `part`, its cell within its row.
-        row: (parts,), the row of each part; so are its cell, its size, and the weight of its items in the
-        mean. scale: (parts,), what makes up for taking the mean of a row from the row itself: 1 / (1 - w) for
-        a
+        row: (parts,), the row of each part; so are its cell, its size, and the weight of its items.
+        scale: (parts,), what makes up for taking the mean of a row from the row itself: 1 / (1 - w) for a
             part that is w of it.
         lone: (rows,), whether a row has a single cell, and so shows nothing of how cells vary.
         worth: How many items these are worth if every cell is wholly right or wholly wrong.
