@@ -101,10 +101,12 @@ def evaluate(  # noqa: PLR0913 - all that a user may say of a run
     Args:
         model: What `tseval.load_model` opens or takes: any object that satisfies a protocol of
             `tseval.scoring.protocol`, or a pair that holds a model of transformers or of torch.
+        suite: As `tseval.load_suite` gives it, or its name.
         score: What sentences are compared by (`tseval.questions`), or a log-probability that is
             `Normalised`; None for what the suite was published with.
         text: Form in which the sentences of a grammar are read (`FORMS`).
         out: Directory to write the run to; None keeps it in memory.
+        resume: Go on with an interrupted run in `out`: nothing that was saved is scored again.
         progress: Called with the numbers of sentences done and of all; where there is none, a notebook
             shows them.
 
