@@ -23,11 +23,11 @@ from tseval.items import Suite
 from tseval.questions import COMPARES_WORDS, SCORES, Score
 from tseval.questions.scored import Normalised
 from tseval.report import document_of, render
-from tseval.runs import Manifest, Run, RunKey, read_run, start_run
+from tseval.runs import Manifest, Run, RunKey, RunWriter, read_run, start_run
 from tseval.runs.manifest import Timings, count_run, describe_suite, software
 from tseval.scoring.engine import lengths_of, score_all
-from tseval.scoring.protocol import WritingModel
-from tseval.scoring.scorers import scorer_for
+from tseval.scoring.protocol import Model, ModelCard, WritingModel
+from tseval.scoring.scorers import Scorer, scorer_for
 from tseval.suites import load_suite
 from tseval.verdicts import check_score, judge, n_too_long, questions_in, sentences_of
 from tseval.writing import FORMS, Form
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from tseval.questions.pairs import Asked
     from tseval.report.document import Document
     from tseval.report.table import Table
-    from tseval.runs import RunWriter
-    from tseval.scoring.protocol import Model, ModelCard
-    from tseval.scoring.scorers import Scorer
 
 # A word with punctuation behind it, as in running text.
 ATTACHED = r"(?:^|\s)(?P<word>[\pL\pM]+[.,;:?!])(?:\s|$)"
@@ -104,10 +101,12 @@ def evaluate(  # noqa: PLR0913 - all that a user may say of a run
     Args:
         model: What `tseval.load_model` opens or takes: any object that satisfies a protocol of
             `tseval.scoring.protocol`, or a pair that holds a model of transformers or of torch.
+        suite: As `tseval.load_suite` gives it, or its name.
         score: What sentences are compared by (`tseval.questions`), or a log-probability that is
             `Normalised`; None for what the suite was published with.
         text: Form in which the sentences of a grammar are read (`FORMS`).
         out: Directory to write the run to; None keeps it in memory.
+        resume: Go on with an interrupted run in `out`: nothing that was saved is scored again.
         progress: Called with the numbers of sentences done and of all; where there is none, a notebook
             shows them.
 
@@ -190,7 +189,6 @@ def carry_out(
 
 
 def _write(plan: Plan, writer: RunWriter, progress: Callable[[int, int], None] | None) -> Document | Table:
-    """Do what is planned, into a directory; give the table."""
     run = _score_and_judge(plan, writer, progress)
     started = time.monotonic()
     table = document_of([run])
@@ -249,7 +247,6 @@ def refuse_other_clusters(run: Run, path: Path, suite: Suite) -> None:
 
 
 def _readable(scorer: Scorer, sentences: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
-    """Part what a model reads from what is too long for it."""
     too_long = scorer.too_long(sentences)
     return sentences.filter(pa.array(~too_long)), sentences.filter(pa.array(too_long))
 
@@ -290,7 +287,6 @@ def _check_card(card: ModelCard, key: RunKey) -> None:
 def _score_and_judge(
     plan: Plan, writer: RunWriter | None, progress: Callable[[int, int], None] | None
 ) -> Run:
-    """Do what is planned; parts go to the writer, if there is one."""
     started = time.monotonic()
     scored = score_all(plan.scorer, plan.sentences, plan.asked, writer, progress)
     if plan.lengths is not None:

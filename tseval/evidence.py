@@ -16,8 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from http.client import HTTPException
-from typing import TYPE_CHECKING, Literal, cast
+from http.client import HTTPException, HTTPMessage
+from typing import IO, TYPE_CHECKING, Literal, cast
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -32,9 +32,7 @@ from tseval.tables import read_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from http.client import HTTPMessage, HTTPResponse
     from pathlib import Path
-    from typing import IO
 
     from numpy.typing import NDArray
 
@@ -63,9 +61,8 @@ class Words:
 def split_words(sentences: pa.StringArray) -> Words:
     """Split sentences into the words that models read; before the terminator of an empty string is none."""
     split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
-    return Words(
-        cast("pa.StringArray", split.flatten()), pc.list_value_length(split).to_numpy().astype(np.int64)
-    )
+    lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
+    return Words(cast("pa.StringArray", split.flatten()), lengths)
 
 
 def common(values: NDArray[np.generic], words: Words, most: _Rows | None = None) -> _Rows:
@@ -160,10 +157,8 @@ def gather(scored: pa.Table, suite_digest: str) -> Evidence:
     sentences = whole_column(scored, "sentence")
     values = flat_column(scored, "words")
     if values.null_count:
-        logprob = whole_column(scored, "logprob")
-        return Evidence(
-            suite_digest, "sentence", {}, _table(logprob, whole_column(scored, "seen"), sentences)
-        )
+        table = _table(whole_column(scored, "logprob"), whole_column(scored, "seen"), sentences)
+        return Evidence(suite_digest, "sentence", {}, table)
     words, seen = split_words(sentences), split_words(whole_column(scored, "seen"))
     if not np.array_equal(words.lengths, seen.lengths):
         row = int(np.flatnonzero(words.lengths != seen.lengths)[0])
@@ -180,9 +175,8 @@ def gather(scored: pa.Table, suite_digest: str) -> Evidence:
         return Evidence(suite_digest, "word", {}, table)
     look = seen.texts.dictionary_encode().indices.to_numpy().astype(np.int64)
     if "unscored" in scored.column_names:
-        table, look = _with_first_tokens(
-            table, look, words.starts, whole_column(scored, "unscored").to_numpy()
-        )
+        tokens = whole_column(scored, "unscored").to_numpy()
+        table, look = _with_first_tokens(table, look, words.starts, tokens)
     bits = values.to_numpy().view(np.uint32)
     shared = common(look << 32 | bits, words, words.shared)
     if "pieces" in table.column_names:
@@ -219,7 +213,7 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray, words: Words | N
     values = whole_column(table, "logprob")
     made_of = whole_column(table, "pieces") if "pieces" in table.column_names else values
     sums = np.add.reduceat(made_of.to_numpy().astype(np.float64), words.starts)
-    offsets = pa.array(np.concatenate(([0], np.cumsum(words.lengths))), pa.int32())
+    offsets = _offsets(words.lengths)
     columns: dict[str, pa.Array] = {  # type: ignore[type-arg]
         "sentence": sentences,
         "seen": cast("pa.StringArray", pc.binary_join(pa.ListArray.from_arrays(offsets, seen), " ")),
@@ -266,16 +260,19 @@ def _places(evidence: Evidence, words: Words) -> NDArray[np.int64]:
 def _sentences_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
     _refuse_other_size(evidence, len(sentences))
     lengths = split_words(sentences).lengths
-    offsets = pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())
     nothing = pa.nulls(int(lengths.sum()), pa.float32())
     return pa.table(
         {
             "sentence": sentences,
             "seen": pc.coalesce(whole_column(evidence.table, "seen"), sentences),
             "logprob": whole_column(evidence.table, "logprob"),
-            "words": pa.ListArray.from_arrays(offsets, nothing),
+            "words": pa.ListArray.from_arrays(_offsets(lengths), nothing),
         }
     )
+
+
+def _offsets(lengths: _Rows) -> pa.Int32Array:
+    return pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())
 
 
 def _refuse_other_words(evidence: Evidence) -> None:
@@ -381,11 +378,8 @@ def _head(table: pa.Table) -> _Head:
         content = parse_json((table.schema.metadata or {})[KEY].decode())
     except (KeyError, ValueError, RecursionError):
         raise ContentError("its metadata does not say of what") from None
-    if (
-        isinstance(content, dict)
-        and isinstance(version := content.get("format"), int)
-        and version > EVIDENCE_FORMAT
-    ):
+    version = content.get("format") if isinstance(content, dict) else None
+    if isinstance(version, int) and version > EVIDENCE_FORMAT:
         raise ContentError(f"it has format {version}, but this tseval reads {EVIDENCE_FORMAT}")
     return checked(content, _Head)
 
@@ -406,7 +400,6 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _TIMEOUT = 30  # seconds without an answer
 _LONGEST = 600  # seconds in all: who sends a byte now and then holds up everyone who checks the board
 _THIS_MACHINE = {"localhost", "127.0.0.1"}
-_OTHERWISE = "Where there is no network, bring the file by other means, as"
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,27 +478,19 @@ def fetch_evidence(address: EvidenceAddress) -> bytes:
 def _download(address: EvidenceAddress, place: Path) -> bytes:
     """Read no more than one byte beyond what is announced."""
     opener = urllib.request.build_opener(_SafeRedirects)
+    content, deadline = bytearray(), time.monotonic() + _LONGEST
     try:
         with opener.open(address.url, timeout=_TIMEOUT) as answer:
-            content = _read(answer, address.bytes + 1, time.monotonic() + _LONGEST)
+            while len(content) <= address.bytes and (part := answer.read1(address.bytes + 1 - len(content))):
+                content += part
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"it does not end in {_LONGEST} seconds")
     except (OSError, ValueError, HTTPException) as error:
         why = getattr(error, "reason", None) or error
         raise AwayError(
             f"evidence cannot be had from {address.url} ({why}).\n"
             f"  Where there is no network, bring the file by other means, as {place}"
         ) from None
-    return content
-
-
-def _read(answer: HTTPResponse, most: int, deadline: float) -> bytes:
-    """Read as it comes, up to so many bytes."""
-    content = bytearray()
-    while part := answer.read1(most - len(content)):
-        content += part
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"it does not end in {_LONGEST} seconds")
-        if len(content) >= most:
-            break
     return bytes(content)
 
 

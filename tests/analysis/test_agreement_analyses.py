@@ -28,7 +28,6 @@ from tseval.analysis.breakdowns import (
     profile,
 )
 from tseval.analysis.comparisons import mcnemar, pairwise
-from tseval.analysis.differences import holm
 from tseval.analysis.measures import NATS_PER_BIT, mean_effects, mean_surprisals
 from tseval.errors import RunError, SuiteError
 from tseval.suites import load_suite
@@ -118,19 +117,6 @@ def test_mcnemar_is_the_binomial_sum(b, c):
     n = b + c
     tail = sum(math.comb(n, k) for k in range(min(b, c) + 1)) / 2**n
     assert mcnemar(b, c) == pytest.approx(min(1.0, 2 * tail), rel=1e-9)
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
-def test_holm_is_the_definition(p):
-    # A p is rejected at a level if all smaller ones are, and it is at most level / (p not yet rejected).
-    adjusted = holm(p)
-    for level in [*adjusted, 0.05]:
-        left, rejected = sorted(range(len(p)), key=p.__getitem__), set()
-        while left and p[left[0]] * len(left) <= level:
-            rejected.add(left.pop(0))
-        assert {i for i, value in enumerate(adjusted) if value <= level and value < 1} == {
-            i for i in rejected if adjusted[i] < 1
-        }
 
 
 MARKS = {"a": "++--+?+-", "b": "+-+-+++=", "c": "-------+"}

@@ -14,7 +14,6 @@ from statsmodels.stats.weightstats import ttost_paired
 
 from tseval.analysis.breakdowns import joint_grid, with_intervals
 from tseval.analysis.comparisons import count_clustered, pairwise, share_entries
-from tseval.errors import RunError
 
 SIZES = (8, 12)  # verbs, and items of each
 
@@ -147,13 +146,6 @@ def test_a_run_from_before_factors_were_kept_takes_those_of_the_others():
             assert frame["verb.entry"].tolist() == frames["new"]["verb.entry"].tolist()
     alone = share_entries({"old": frames["old"]})["old"]
     pd.testing.assert_frame_equal(alone, frames["old"])
-
-
-@pytest.mark.parametrize("margin", [0, 1, -1, float("nan"), float("inf")])
-def test_margins_that_are_no_differences_are_refused_even_where_nothing_is_decidable(margin):
-    frame = verdicts(0.5).assign(undecidable=True)
-    with pytest.raises(RunError, match="a margin is a difference of accuracies, between 0 and 1"):
-        pairwise({"a": frame, "b": frame}, margin=margin)
 
 
 def test_confidence_is_clustered_by_entry_and_never_surer_than_student():

@@ -33,7 +33,7 @@ def verdicts_of(correct, codes, construction="Simple", **columns):
 
 @pytest.fixture(scope="module")
 def drawn():
-    correct, codes = draw_items((9, 8, 6), (1.2, 0.3, 0.3), keep=0.8, seed=5)
+    correct, codes = draw_items((7, 6, 5), (1.2, 0.3, 0.3), keep=0.8, seed=5)
     return verdicts_of(correct, codes)
 
 
@@ -45,7 +45,7 @@ def test_each_entry_is_what_the_row_is_with_and_without_it(drawn):
     found = robustness(drawn)
     whole = found.rows.iloc[0]
     assert whole["accuracy"] == drawn["correct"].mean()
-    assert len(found.entries) == 9 + 8 + 6
+    assert len(found.entries) == 7 + 6 + 5
     for line in found.entries.to_dict("records"):
         has = drawn[f"{line['factor']}.entry"] == line["entry"]
         own, others = (robustness(drawn[chosen]).rows.iloc[0] for chosen in (has, ~has))

@@ -1,5 +1,4 @@
 import json
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +11,7 @@ from small import make_case, make_suite
 from statsmodels.stats.multitest import multipletests
 from supplied import TABLE4
 
-from tseval.analysis import check_features, count, cut, exact_accuracy, mean, means, rank_rows
+from tseval.analysis import check_features, count, cut, exact_accuracy, means, rank_rows
 from tseval.analysis.comparisons import against, seed_means
 from tseval.analysis.design import Z, score_interval
 from tseval.errors import RunError, SuiteError
@@ -93,17 +92,6 @@ def test_an_unknown_feature_is_told_before_anything_is_scored():
     check_features(suite, ["number"])
     with pytest.raises(SuiteError, match="no feature 'verb'"):
         check_features(suite, ["number", "verb"])
-
-
-@given(st.integers(1, 30000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
-def test_the_interval_is_wilsons_closed_form(counts):
-    k, n = counts
-    z, p = 1.959963984540054, k / n
-    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    assert score_interval(k / n, n, Z) == pytest.approx(
-        (max(0, centre - half), min(1, centre + half)), abs=1e-9
-    )
 
 
 @given(st.integers(1, 300000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
@@ -456,17 +444,8 @@ def test_a_model_with_no_row_has_no_mean_and_leaves_that_of_another_as_it_is(
     assert (overall.n_rows, overall.accuracy, overall.rank) == (n_rows, mean_accuracy, rank)
 
 
-def test_a_mean_counts_each_row_once_whatever_its_size():
-    assert mean(frame([["1"], ["0"], ["0"]])) == [Fraction(1, 3)]
-
-
 @given(st.fractions(0, 1, max_denominator=30000), st.integers(1, 4))
 def test_a_cut_value_is_the_decimal_expansion_broken_off(value, decimals):
     digits = value.numerator * 10**12 // value.denominator  # twelve digits, by whole numbers
     text = f"{digits:013d}"
     assert cut(value, decimals) == Fraction(f"{text[0]}.{text[1 : 1 + decimals]}")
-
-
-def test_29_of_100_is_not_cut_to_28():
-    assert int(0.29 * 100) == 28  # what floating point would print
-    assert cut(Fraction(29, 100), 2) == Fraction("0.29")

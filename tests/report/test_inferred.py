@@ -6,14 +6,12 @@ import json
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy.stats import binomtest
 from scipy.stats import t as student
 from small import make_case, make_run, make_suite
 
-from tseval.boards.sources import open_sources
 from tseval.items import as_entries
 from tseval.report import FORMATS, build_table, render
 from tseval.report.boards import Board, BoardModel, BoardRow
@@ -254,12 +252,6 @@ def test_a_run_beside_a_board_is_ranked_by_all_its_items_too():
     table = build_table([sly, board({"Simple": ("0.7", "0.4")})])
     assert cells(table, "Simple") == ["1.00", "0.7", "0.4"]
     assert cells(table, "Mean arithmetic rank") == ["2", "1", "3"]
-
-
-def test_bundled_boards_have_the_means_they_had():
-    table = build_table(open_sources(["bhatt2020"]))
-    assert pd.notna(table.ranks).all(axis=None)
-    assert cells(table, "Mean arithmetic rank") == ["5.94", "3", "3.31", "3.52", "3.68", "4.73", "2.94"]
 
 
 def test_models_that_decide_nothing_have_ranks_and_reasons_and_no_nan():

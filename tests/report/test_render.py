@@ -229,10 +229,6 @@ def test_what_parameters_count_is_said_once_and_only_where_they_are_printed():
     assert render(text).count(note) == 1
 
 
-def test_one_row_is_not_called_all_rows():
-    assert lines(build_table([make_run(hundred(), words(5))]))["The one row"][1] == "0.050"
-
-
 def test_one_feature_needs_no_list():
     run = make_run(hundred(features={"n": [1, 2] * 50}), words(50))
     assert render(build_table([run], "n")) == render(build_table([run], ["n"]))

@@ -13,19 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tseval.analysis.design import Design, Factors, estimate, in_columns
-from tseval.analysis.ranks import mean_rank_intervals, rank_sets
+from tseval.analysis.design import Design, Estimate, Factors, estimate, in_columns
+from tseval.analysis.ranks import RankSets, mean_rank_intervals, rank_sets
 from tseval.errors import RunError, SuiteError, suggest
-from tseval.items import ENTRY, RESERVED_NAMES
+from tseval.items import ENTRY, RESERVED_NAMES, Suite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
-
-    from tseval.analysis.design import Estimate
-    from tseval.analysis.ranks import RankSets
-    from tseval.items import Suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +134,11 @@ def as_names(by: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def count(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFrame:
-    """Count verdicts per construction, and per value of a feature or several.
+    """Count verdicts per construction, and per value of a feature or several, in table order.
 
-    Returns:
-        One row per dependency, phenomenon, construction, contrast and feature value, in table order,
-        with `n_items`, `n_correct`, `n_tied`, `n_undecidable`; `accuracy`, the correct share of the
-        decidable items; and of its estimate, clustered by lexicon entry, `se`, `low`, `high`, `df`, `n_eff`,
-        `clusters` and `fixed`. Where no item is decidable these are missing, and the last two empty; `df` is
-        also missing where items are independent.
+    Beside the columns of `COUNTS` stand those of `ESTIMATED`, of the correct share of the decidable items,
+    clustered by lexicon entry. Where no item is decidable these are missing, and the last two empty; `df` is
+    also missing where items are independent.
     """
     return tally(verdicts, by)[0]
 
@@ -241,13 +234,10 @@ def exact_accuracy(counts: pd.DataFrame) -> list[Fraction | None]:
 
 
 def rank_rows(accuracy: pd.DataFrame) -> pd.DataFrame:
-    """Rank the models in each row: standard competition ranking, 1 is best.
+    """Rank the models, which are columns, in each row: standard competition ranking, 1 is best.
 
-    Equal accuracies share the smallest rank, and the rank after them is skipped (1, 2, 2, 4).
-    A model without a value is None and so is not counted among those that are better.
-
-    Args:
-        accuracy: One row per table row, one column per model, `Fraction` or None.
+    Equal accuracies share the smallest rank, and the rank after them is skipped (1, 2, 2, 4). A model without
+    a value is None and so is not counted among those that are better.
     """
     ranks = [_rank(list(row)) for row in accuracy.itertuples(index=False, name=None)]
     return pd.DataFrame(ranks, index=accuracy.index, columns=accuracy.columns, dtype=object)
@@ -295,13 +285,10 @@ class Mean:
 def means(rows: pd.DataFrame, accuracy: pd.DataFrame, ranked: pd.DataFrame | None = None) -> tuple[Mean, ...]:
     """Average accuracies and ranks over sets of rows, each row counting once whatever its size.
 
-    A model that lacks a row has no mean over a set that holds it, and takes it from no other model: these
-    are averaged over all rows of the set. A division with a single set (one phenomenon, say) is left out, as
-    its mean is the mean over all rows; the last mean is over all rows.
-
-    Args:
-        accuracy: One row per table row, one column per model, `Fraction` or None.
-        ranked: What models are ranked by, likewise; None where that is accuracy.
+    A model, a column, that lacks a row has no mean over a set that holds it, and takes it from no other
+    model: these are averaged over all rows of the set. A division with a single set (one phenomenon, say) is
+    left out, as its mean is the mean over all rows; the last mean is over all rows. Ranked is by accuracy,
+    unless said otherwise.
     """
     ranks = rank_rows(accuracy if ranked is None else ranked)
     return tuple(
@@ -340,11 +327,9 @@ _SHOWN = 12
 
 
 def select(verdicts: pd.DataFrame, where: Sequence[tuple[str, str]]) -> pd.DataFrame:
-    """Keep the verdicts that have the given values.
+    """Keep the verdicts that have the given values of features, or of `case`, as they are printed.
 
-    Args:
-        where: Pairs of a feature, or `case`, and a value of it as it is printed; all must hold, and of one
-            feature that is named several times one of its values.
+    All must hold, and of one feature that is named several times one of its values.
     """
     kept = verdicts
     for name in dict.fromkeys(name for name, _ in where):

@@ -15,15 +15,13 @@ from scipy.special import expit
 
 from tseval.analysis import COUNTS, ESTIMATED, require_features
 from tseval.analysis.comparisons import count_clustered, marks, seed_means
-from tseval.analysis.design import Design, Factors, estimate
+from tseval.analysis.design import Design, Factors, estimate, in_columns
 from tseval.analysis.differences import average
 from tseval.errors import RunError, SuiteError
 from tseval.items import POSITION, WORD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 
 N, ATTRACTORS, OTHERS = "n_intervening", "n_attractors", "n_non_attractors"
@@ -54,7 +52,6 @@ def _known(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _count(verdicts: pd.DataFrame, by: list[str], cells: Sequence[tuple[int, ...]]) -> pd.DataFrame:
-    """Count verdicts in the given cells, in their order."""
     counts = count_clustered(verdicts, by)
     counts.index = pd.MultiIndex.from_frame(counts.index.to_frame(index=False).astype("int64"))
     counts = counts.reindex(pd.MultiIndex.from_tuples(cells, names=by))
@@ -120,13 +117,10 @@ def compare_examples(gold: pd.DataFrame, parsed: pd.DataFrame) -> pd.DataFrame:
     position, the number and the number of attractors are.
 
     Returns:
-        A row for all examples (`n_attractors` missing) and one for each number of attractors, which is that
-        of the gold tree for what is counted of gold examples, and that of the parsed tree for what is counted
-        of parsed ones. `n_gold`, `n_parsed`: examples. `n_found`: gold ones whose verb was found; `n_right`:
-        parsed ones whose verb is a gold one's; `n_same_number`: of those found, with the number they have.
-        `n_equal`: equal ones. For `verb` and for `equal` the shares `precision_...` and `recall_...` with the
-        ends of their 95% intervals (`..._low`, `..._high`), in which the examples of a sentence go together,
-        and `f1_...`, their harmonic mean; missing where nothing can be counted.
+        A row for all examples (`n_attractors` missing) and one for each number of attractors, that of the
+        gold tree for what is counted of gold examples, and of the parsed tree for parsed ones: counts, and
+        for `verb` and for `equal` precision and recall with 95% intervals, in which the examples of a
+        sentence go together, and `f1_...`, their harmonic mean; missing where nothing can be counted.
     """
     gold, parsed = (frame[VERB + EQUAL].drop_duplicates(VERB) for frame in (gold, parsed))
     if not set(gold["sentence"]) & set(parsed["sentence"]):
@@ -151,7 +145,6 @@ def _marked(own: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
 
 
 def _row(gold: pd.DataFrame, parsed: pd.DataFrame) -> dict[str, int | float | None]:
-    """Count examples, and give precision, recall and F1 of the verbs and of whole examples."""
     row: dict[str, int | float | None] = {
         "n_gold": len(gold),
         "n_parsed": len(parsed),
@@ -184,12 +177,10 @@ def _harmonic(precision: float | None, recall: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What a paper reports of a language.
+    """What a paper reports of a language, by a feature.
 
-    Attributes:
-        quantity: Whether the paper gives the share that is right, or that is wrong.
-        summary: How it is made one number: the mean of all rows, each counted once; the largest of them; or
-            the share of all verdicts.
+    `summary` makes it one number: the mean of all rows, each counted once; the largest of them; or the share
+    of all verdicts.
     """
 
     feature: str
@@ -219,11 +210,9 @@ def measure_of(suite: str) -> Measure:
 
 
 def by_feature(verdicts: pd.DataFrame, measure: Measure) -> pd.DataFrame:
-    """Break the verdicts of a run down as the paper does.
+    """Break the verdicts of a run down as the paper does: a row for every value of the feature, ascending.
 
-    Returns:
-        One row for every value of the feature that occurs, ascending: the feature, `n_items`, `n_wrong`, then
-        `value`, accuracy or error, and what `count_clustered` tells of it.
+    With `n_items`, `n_wrong`, then `value`, accuracy or error, and what `count_clustered` tells of it.
     """
     require_features(verdicts, (measure.feature,))
     rows = count_clustered(verdicts, [measure.feature]).reset_index()
@@ -280,8 +269,6 @@ def with_intervals(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     The 95% interval of the mean over items, clustered by lexicon entry and never narrower than Student's for
     items that are independent; cut to 0 and 1. Missing where there is one item only.
     """
-    from scipy.special import expit  # noqa: PLC0415 - slow to import
-
     decided = verdicts[~verdicts["undecidable"].astype(bool)]
     gaps = (decided["better_score"] - decided["worse_score"]).to_numpy("float64")
     confidence, factors = expit(gaps), Factors.of_verdicts(decided)
@@ -289,18 +276,6 @@ def with_intervals(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     found = []
     for name, place in zip(rows["case"], rows[POSITION], strict=True):
         own = (case == name) & (position == place)
-        design = Design.of(factors.take(own))
-        found.append((*_interval(confidence[own], design), design.clusters, design.fixed))
-    names = ["low", "high", "se"]
-    told = pd.DataFrame(found, rows.index, [*names, "clusters", "fixed"])
-    return rows.join(told.astype(dict.fromkeys(names, "float64")))
-
-
-def _interval(
-    values: NDArray[np.float64], design: Design
-) -> tuple[float, float, float] | tuple[None, None, None]:
-    """Give the ends of the interval of a mean, and its standard error."""
-    found = average(values, design)
-    if found is None or np.isnan(found.se):
-        return None, None, None
-    return max(0.0, found.low), min(1.0, found.high), found.se
+        found.append(average(confidence[own], Design.of(factors.take(own))))
+    told = in_columns(found, ("low", "high", "se", "clusters", "fixed"), rows.index)
+    return rows.join(told.assign(low=told["low"].clip(lower=0.0), high=told["high"].clip(upper=1.0)))

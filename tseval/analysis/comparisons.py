@@ -27,25 +27,23 @@ from tseval.analysis import (
     row_sets,
     tally,
 )
-from tseval.analysis.design import Design, Factors, estimate, in_columns, upper_tail
+from tseval.analysis.design import Average, Design, Factors, estimate, in_columns, upper_tail
 from tseval.analysis.differences import (
     ERROR_RATE,
+    Difference,
     compare,
     differences_of_seeds,
     holm,
     mean_of_seeds,
     over_seeds,
 )
-from tseval.analysis.ranks import ranks_of_seeds
+from tseval.analysis.ranks import RankSets, ranks_of_seeds
 from tseval.items import ENTRY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
-
-    from tseval.analysis.differences import Difference
-    from tseval.analysis.ranks import RankSets
 
 
 Name = TypeVar("Name", int, str)
@@ -262,11 +260,8 @@ def pairwise(
 ) -> pd.DataFrame:
     """Compare all pairs of models on the same items: a table over all, then one for each value of a feature.
 
-    Returns:
-        One row per table and pair of models: the value of `by` (missing over all items), the two models,
-        `n_items` decidable for both; how much more of them the first gets right, as `compared` tells it; how
-        many of them both, one alone or neither got right, `p_mcnemar` of McNemar's exact test (two-sided),
-        and `p_mcnemar_holm`, corrected over the pairs of the table.
+    Each has what `compared` tells of the first of a pair, how many items both, one alone or neither got
+    right, and McNemar's exact test (two-sided), corrected over the pairs of the table too.
     """
     first = next(iter(verdicts.values()))
     tables = [(None, pd.Series(data=True, index=first.index))]
@@ -286,7 +281,6 @@ def pairwise(
 
 
 def _table(verdicts: Mapping[str, pd.DataFrame], margin: float) -> pd.DataFrame:
-    """Compare all pairs on the items of one table."""
     marked = {name: marks(frame) for name, frame in verdicts.items()}
     pairs = list(combinations(marked, 2))
     factors = Factors.of_verdicts(next(iter(verdicts.values())))
@@ -301,11 +295,9 @@ def _table(verdicts: Mapping[str, pd.DataFrame], margin: float) -> pd.DataFrame:
 def compared(found: Sequence[Difference | None], margin: float) -> pd.DataFrame:
     """Say what is known of each pair of a table, at an error rate of 5% for all of them together.
 
-    Returns:
-        A row for each pair, in the columns of `COMPARED`: `difference`, what the first gets right more than
-        the second, its standard error, 95% interval and degrees of freedom; `p`, that of no difference;
-        `p_holm`, corrected; `p_beyond`, that of a difference of the `margin` or more, corrected; `outcome`,
-        in a word, for the first; `clusters` and `fixed`, the factors. All are missing where a pair has none.
+    `difference` is what the first gets right more than the second; `p` that of no difference, `p_holm`
+    corrected; `p_beyond` that of a difference of the margin or more, corrected; `outcome` a word, for the
+    first. All are missing where a pair has none.
     """
     told = in_columns(found, ("value", "se", "low", "high", "df", "p", "clusters", "fixed"))
     known = [place for place, one in enumerate(found) if one is not None]
@@ -405,7 +397,6 @@ def _tell(found: Mapping[str, Sequence[Difference | None]], margin: float) -> di
 SEED_COLUMNS = (
     "n_seeds", "n_items", "accuracy", "spread", "low", "high", "se", "df", "clusters", "fixed",
 )  # fmt: skip
-_NUMBERS = ("accuracy", "spread", "low", "high", "se", "df")
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,29 +421,24 @@ def seed_means(groups: Mapping[str, Sequence[pd.DataFrame]], by: Sequence[str] =
     of_rows, of_means, of_all = {}, {}, []
     for name, seeds in groups.items():
         correct, decidable = marks_of_seeds(seeds)
-        found = []
+        found: list[Average | None] = []
         for places in (*([row] for row in range(len(rows))), *(places for _, places in sets)):
             own = np.isin(row_of, places) & decidable
-            whole = len(np.unique(row_of[own])) == len(places)
-            design = Design.of(factors.take(own), row_of[own])
-            found.append(_mean(correct[own], design) if whole else (len(seeds), *(None,) * 9))
-        frame = pd.DataFrame(found, columns=[*SEED_COLUMNS]).astype(dict.fromkeys(_NUMBERS, "float64"))
+            mean = None
+            if len(np.unique(row_of[own])) == len(places):
+                design = Design.of(factors.take(own), row_of[own])
+                several, all_of_them = len(seeds) > 1, np.ones(own.sum(), bool)
+                mean = (
+                    mean_of_seeds(correct[own], design)
+                    if several
+                    else estimate(correct[own, 0], all_of_them, design)
+                )
+            found.append(mean)
+        frame = in_columns(found, ("value", *SEED_COLUMNS[3:])).rename(columns={"value": "accuracy"})
+        frame.insert(0, "n_seeds", len(seeds))
+        frame.insert(1, "n_items", [None if one is None else one.n_items for one in found])
         of_rows[name] = frame[: len(rows)]
         of_means[name] = frame[len(rows) :].reset_index(drop=True)
         of_all.append(correct)
     ranks = ranks_of_seeds(of_all, Design.of(factors, row_of)) if len(groups) > 1 else None
     return SeedTable(rows, of_rows, heads_of(sets), of_means, ranks)
-
-
-def _mean(correct: NDArray[np.bool_], design: Design) -> tuple[object, ...]:
-    """Give what is known of a mean over seeds, or of one seed, in the order of `SEED_COLUMNS`."""
-    n_items, n_seeds = correct.shape
-    factors = design.clusters, design.fixed
-    if n_seeds > 1:
-        mean = mean_of_seeds(correct, design)
-        return (
-            n_seeds, n_items, mean.value, mean.spread, mean.low, mean.high, mean.se, mean.df, *factors,
-        )  # fmt: skip
-    one = estimate(correct[:, 0], np.ones(n_items, bool), design)
-    assert one is not None
-    return n_seeds, n_items, one.value, None, one.low, one.high, one.se, one.df, *factors

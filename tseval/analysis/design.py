@@ -5,20 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from tseval.items import ENTRY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
 
 # With fewer entries, nothing can be said about those that were not drawn: the factor stays fixed.
 FEWEST_LEVELS = 5
@@ -99,16 +94,11 @@ def _sum_by(group: NDArray[np.int64], values: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Items grouped by one combination of factors.
+    """Items grouped by one combination of factors; an item without an entry is alone in its cell.
 
     Attributes:
-        n_factors: How many factors are combined.
-        of_item: (items,), the cell of each item, counted from 0; an item without an entry is alone in one.
-        part: (items,), its cell within its row, counted from 0.
-        row: (parts,), the row of each part.
-        cell: (parts,), its cell.
-        sizes: (parts,), the number of its items.
-        weights: (parts,), the weight of each of its items in the mean.
+        of_item: (items,), the cell of each item, counted from 0; `part`, its cell within its row.
+        row: (parts,), the row of each part; so are its cell, its size, and the weight of its items.
         scale: (parts,), what makes up for taking the mean of a row from the row itself: 1 / (1 - w) for a
             part that is w of it.
         lone: (rows,), whether a row has a single cell, and so shows nothing of how cells vary.
@@ -202,13 +192,10 @@ class Spread:
 class Design:
     """Items, the rows of a table that they stand in, and the lexicon entries that they share.
 
-    Attributes:
-        rows: (items,), the row of each item, counted from 0 without gaps. A statistic over several rows
-            weighs each row alike.
-        factors: The entries of each item. An item that has none for a factor is its own cluster.
-        fixed: Factors that have too few entries to be regarded as drawn (`FEWEST_LEVELS`), likewise.
-        cells: The items, grouped by every combination of the factors that are drawn in which some items share
-            a cell; the others add nothing to the variance of independent items.
+    `rows` counts from 0 without gaps, (items,); a statistic over several rows weighs each row alike. An item
+    that has no entry for a factor is its own cluster. `fixed` are factors that have too few entries to be
+    regarded as drawn (`FEWEST_LEVELS`); `cells` group items by every combination of the others in which some
+    share a cell: the rest adds nothing to the variance of independent items.
     """
 
     rows: NDArray[np.int64]
@@ -381,16 +368,12 @@ def upper_tail(t: float, df: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """An accuracy, or a mean of accuracies, and how sure it is.
+class Average:
+    """A mean over items, or over rows, each counted once, and how sure it is.
 
-    Attributes:
-        value: The accuracy, or the mean over rows, each counted once.
-        se: Its standard error; 0 where all verdicts of each row are alike.
-        df: Degrees of freedom of the quantile; None for the normal one, where items are independent.
-        n_eff: How many independent items the items are worth.
-        clusters: Factors whose entries are regarded as drawn, with their numbers of entries.
-        fixed: Factors with too few entries for that.
+    Error and interval are no numbers where nothing shows how items vary: all are alike, or there is one. `df`
+    is None for the normal quantile, where items are independent. `clusters` are factors whose entries are
+    regarded as drawn, with their numbers of entries, `fixed` those with too few for that.
     """
 
     value: float
@@ -399,16 +382,22 @@ class Estimate:
     high: float
     df: float | None
     n_items: int
-    n_eff: float
     clusters: dict[str, int]
     fixed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate(Average):
+    """An accuracy, and how many independent items these are worth; se is 0 where verdicts are alike."""
+
+    n_eff: float
 
 
 def in_columns(
     found: Iterable[object | None], names: Sequence[str], index: pd.Index[int] | None = None
 ) -> pd.DataFrame:
     """Tabulate what has these names, the last two `clusters` and `fixed`; missing where there is nothing."""
-    rows = [tuple(None if one is None else getattr(one, name) for name in names) for one in found]
+    rows = [tuple(getattr(one, name, None) for name in names) for one in found]
     return pd.DataFrame(rows, index, [*names]).astype(dict.fromkeys(names[:-2], "float64"))
 
 
@@ -434,7 +423,7 @@ def estimate(correct: NDArray[np.bool_], decidable: NDArray[np.bool_], design: D
     if variance == spread.independent[0] and not among.rows.any():
         n_eff = n_items / max(1.0, n_items * float(among.unseen(values)[0]))
     low, high = score_interval(p, n_eff, quantile(df))
-    return Estimate(p, sqrt(variance), low, high, df, n_items, n_eff, among.clusters, among.fixed)
+    return Estimate(p, sqrt(variance), low, high, df, n_items, among.clusters, among.fixed, n_eff)
 
 
 def worth(values: Array, variance: float, design: Design) -> float:

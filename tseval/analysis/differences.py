@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tseval.analysis.design import of_pairs, quantile, score_interval, upper_tail, worth
+from tseval.analysis.design import Average, Design, of_pairs, quantile, score_interval, upper_tail, worth
 from tseval.errors import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-    from tseval.analysis.design import Design
 
 
 ERROR_RATE = 0.05
@@ -28,30 +26,17 @@ _AT_ONCE = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Average):
     """How much more of the same items one model gets right than another, or the mean of one's seeds.
 
-    Attributes:
-        value: Accuracy of the first less that of the second, or the mean of this over rows.
-        p: Probability of a difference at least as large, in either direction, if the models were equally
-            good.
-        unseen: The standard error if no entry showed a difference: what entries that were not drawn may do.
-        same: Whether the two have the same verdict on every item.
-        clusters: Factors whose entries are regarded as drawn, with their numbers of entries.
-        fixed: Factors with too few entries for that.
+    `p` is the probability of a difference at least as large, in either direction, if they were equally good;
+    `unseen` the standard error if no entry showed a difference: what entries that were not drawn may do.
     """
 
-    value: float
-    se: float
-    low: float
-    high: float
     df: float
     p: float
     unseen: float
     same: bool
-    n_items: int
-    clusters: dict[str, int]
-    fixed: tuple[str, ...]
 
     def p_beyond(self, margin: float) -> float:
         """Test whether the difference may be as large as a margin, by two one-sided tests.
@@ -156,23 +141,6 @@ def _word(value: float, p: float, beyond: float) -> Outcome:
     return "undecided"
 
 
-@dataclass(frozen=True, slots=True)
-class Average:
-    """A mean over items, and how sure it is.
-
-    Error and interval are no numbers where all items are alike, or there is one: nothing shows how they vary.
-    """
-
-    value: float
-    se: float
-    low: float
-    high: float
-    df: float
-    n_items: int
-    clusters: dict[str, int]
-    fixed: tuple[str, ...]
-
-
 def average(values: NDArray[np.float64], design: Design) -> Average | None:
     """Estimate a mean over items that share words.
 
@@ -197,16 +165,11 @@ def over_seeds(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
 
 
 @dataclass(frozen=True, slots=True)
-class SeedMean:
-    """The mean accuracy of several seeds, with the spread between them and a 95% interval."""
+class SeedMean(Average):
+    """The mean accuracy of several seeds, with the spread between them."""
 
-    value: float
     of_seeds: tuple[float, ...]
     spread: float
-    se: float
-    low: float
-    high: float
-    df: float
 
 
 def mean_of_seeds(correct: NDArray[np.bool_], design: Design) -> SeedMean:
@@ -232,7 +195,10 @@ def mean_of_seeds(correct: NDArray[np.bool_], design: Design) -> SeedMean:
         df = float(stdtridf(0.975, sqrt(mixed / variance)))
     n_eff = worth(of_items, variance, design)
     low, high = score_interval(value, n_eff, quantile(df))
-    return SeedMean(value, tuple(map(float, of_seeds)), spread, sqrt(variance), low, high, df)
+    return SeedMean(
+        value, sqrt(variance), low, high, df, len(correct), design.clusters, design.fixed,
+        tuple(map(float, of_seeds)), spread,
+    )  # fmt: skip
 
 
 def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -> list[Difference]:

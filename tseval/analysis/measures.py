@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tseval.analysis import ROW, as_names, in_table_order, items_of_rows, refuse_unknown_features
+from tseval.analysis import ROW, Correctness, as_names, in_table_order, items_of_rows, refuse_unknown_features
 from tseval.analysis.design import Design, Factors, in_columns, quantile
 from tseval.analysis.differences import average
 from tseval.errors import SuiteError
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-    from tseval.analysis import Correctness
 
     Values = NDArray[np.float64]
 
@@ -86,7 +84,6 @@ def mean_surprisals(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _averages(verdicts: pd.DataFrame, bits: NDArray[np.float64], by: Sequence[str]) -> pd.DataFrame:
-    """Average numbers in every group of verdicts."""
     groups = verdicts.groupby([*by], sort=False, dropna=False)
     keys = list(groups.ngroup().drop_duplicates().index)
     designs = items_of_rows(np.asarray(groups.ngroup(), np.int64), Factors.of_verdicts(verdicts))
@@ -218,15 +215,11 @@ ALL_SENTENCES = "All sentences"
 
 
 def correlate(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFrame:
-    """Correlate scores with ratings, row by row of the table.
+    """Correlate scores with ratings, row by row of the table, in the columns of `OF_RATINGS`.
 
-    Returns:
-        One row per dependency, phenomenon, construction, contrast and feature value, in table order, and,
-        where there are several, one over all sentences, whose construction is `ALL_SENTENCES`. Each has
-        `n_items`; `n_undecidable`, the sentences too long for the model, which are left out; `spearman` and
-        `pearson`, each with `_low`, `_high` and `_se` (missing where there are fewer than three sentences, or
-        ratings or scores do not vary); `df`, missing where sentences are independent; `ceiling`, as
-        `noise_ceiling` gives it; `clusters` and `fixed`.
+    Where there are several rows, one over all sentences, `ALL_SENTENCES`, stands last. `n_undecidable`
+    sentences are too long for the model, and left out; correlations are missing where there are fewer than
+    three, or ratings or scores do not vary; `df` is missing where sentences are independent.
     """
     by = as_names(by)
     refuse_unknown_features(by, map(str, verdicts.columns))

@@ -102,8 +102,6 @@ def ranks_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -
 
 
 _AT_ONCE = 100
-
-
 # Counts of items stay exact up to 16 million, and ties with them.
 _Counts = np.float32
 
@@ -170,7 +168,6 @@ class _Row:
         codes: NDArray[np.int64],
         lone: NDArray[np.bool_],
     ) -> _Row:
-        """Take the items of one row from all, with their entries and which have none."""
         return cls(
             correct[items].astype(_Counts),
             {factor: column for factor, column in enumerate(codes[items].T) if (column >= 0).any()},
@@ -194,7 +191,6 @@ def _as_they_are(sizes: Sequence[int], n_lone: int) -> _Draws:
 
 
 def _draws(sizes: Sequence[int], n_lone: int) -> Iterator[_Draws]:
-    """Draw as many as there are, with replacement."""
     random = np.random.default_rng(_SEED)
     for _ in range(_MEAN_DRAWS // _AT_ONCE):
         drawn = [random.multinomial(size, np.full(size, 1 / size), _AT_ONCE).T for size in sizes]

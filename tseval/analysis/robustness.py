@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tseval.analysis import ROW, in_table_order
-from tseval.analysis.design import FEWEST_LEVELS, Design, Factors, estimate, quantile
+from tseval.analysis.design import FEWEST_LEVELS, Design, Estimate, Factors, estimate, quantile
 from tseval.items import ENTRY
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.analysis.design import Estimate
 
 # An accuracy of fewer items says nothing about their word.
 FEWEST_ITEMS = 5
@@ -36,14 +35,9 @@ _OF_AN_ENTRY = ("factor", "entry", "n_items", "accuracy", "low", "high", "withou
 class Robustness:
     """How far the rows of a run rest on single words.
 
-    Attributes:
-        rows: One line per row of the table, in its order: `n_items` (decidable), `accuracy`, `low`, `high`,
-            `se`, `n_eff` as in `Estimate`; `limit`, the factor that has the largest `share` of the variance,
-            or `items`, and the `n_entries` of it; `smallest_difference`. Missing where nothing is decidable.
-        entries: One line per row, factor and entry: `n_items`, `accuracy`, `low`, `high` of its items; the
-            row's accuracy `without` it; and whether it `decides` the row: with it the row's interval lies on
-            one side of chance, without it not, or the other way round.
-        n_passed_over: Entries, over all rows and factors, that were not looked at: they have too few items.
+    A row has what limits it: the factor that has the largest `share` of the variance, or `items`. An entry
+    has the row's accuracy `without` it; it `decides` the row if with it the row's interval lies on one side
+    of chance, without it not, or the other way round. Entries are passed over that have too few items.
     """
 
     rows: pd.DataFrame
@@ -59,7 +53,6 @@ class _Items:
     factors: Factors
 
     def estimate(self, chosen: NDArray[np.bool_]) -> Estimate | None:
-        """Estimate the accuracy of some of the items."""
         correct = self.correct[chosen]
         return estimate(correct, np.ones(len(correct), bool), Design.of(self.factors.take(chosen)))
 
@@ -96,12 +89,9 @@ def robustness(verdicts: pd.DataFrame) -> Robustness:
 def by_factor(entries: pd.DataFrame) -> pd.DataFrame:
     """Sum up the entries of each factor in each row, both in order of first appearance.
 
-    Returns:
-        One line per row and factor: `n_entries`; the entries that are `lowest` and `highest` in accuracy,
-        with `lowest_accuracy` and `highest_accuracy`; `without_low` and `without_high`, between which the
-        row's accuracy lies without one entry; `decides`, the entries that decide the row; `rho`, Spearman's
-        correlation of accuracy and frequency, missing where one of them is the same for all entries, or
-        these are fewer than `FEWEST_LEVELS`.
+    Between `without_low` and `without_high` the row's accuracy lies without one entry; `decides` are the
+    entries that decide the row; `rho` is Spearman's correlation of accuracy and frequency, missing where one
+    of them is the same for all entries, or these are fewer than `FEWEST_LEVELS`.
     """
     found = []
     for key, own in entries.groupby([*ROW, "factor"], sort=False, dropna=False):
@@ -178,7 +168,6 @@ def _shares(items: _Items, whole: Estimate) -> Iterator[tuple[str, float]]:
 def _of_entries(
     items: _Items, whole: Estimate, words: pd.Series[str], entries: list[str]
 ) -> Iterator[dict[str, object]]:
-    """Estimate the accuracy of each entry's items, and of all others."""
     for entry in entries:
         chosen = (words == entry).fillna(False).to_numpy(bool)
         found, others = items.estimate(chosen), items.estimate(~chosen)

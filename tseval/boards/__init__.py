@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ import yaml
 
 from tseval.analysis import COUNTS, ROW, count
 from tseval.errors import BoardError, EvidenceError, RunError, reason
-from tseval.evidence import EvidenceAddress, fetch_evidence, read_evidence, scored_again, split_words
+from tseval.evidence import EvidenceAddress, Words, fetch_evidence, read_evidence, scored_again, split_words
 from tseval.files import PARTIAL
 from tseval.formats import ContentError, Json, checked, read_yaml
 from tseval.questions import Score  # noqa: TC001 - likewise
@@ -39,12 +39,9 @@ from tseval.suites import available_suites, load_suite
 from tseval.verdicts import judge, sentences_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
     import pyarrow as pa
 
-    from tseval.evidence import Words
     from tseval.items import Suite
 
 
@@ -118,7 +115,6 @@ def read_definition(board: Path) -> Definition:
 
 
 def _check(definition: Definition) -> None:
-    """Hold fields to each other."""
     check_decimals(definition.decimals)
     rows: set[RowKey] = set()
     for i, row in enumerate(definition.rows):
@@ -198,7 +194,6 @@ _Dumper.add_representer(str, _write_text)
 
 
 def _plain(value: object) -> object:
-    """Turn tuples into lists, as YAML has them."""
     if isinstance(value, Mapping):
         return {name: _plain(entry) for name, entry in value.items()}
     return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
@@ -456,14 +451,10 @@ def published_board(board: Path, definition: Definition) -> Board:
         suite=definition.suite,
         score=definition.score,
         decimals=definition.decimals,
-        models=tuple(
-            BoardModel(entry.name, entry.validation_perplexity, entry.parameters) for entry in entries
-        ),
+        models=tuple(BoardModel(one.name, one.validation_perplexity, one.parameters) for one in entries),
         rows=tuple(
-            BoardRow(
-                *row.key, row.n_items, {name: of[row.key] for name, of in printed.items() if row.key in of}
-            )
-            for row in definition.rows
+            BoardRow(*key, n_items, {name: of[key] for name, of in printed.items() if key in of})
+            for key, n_items in ((row.key, row.n_items) for row in definition.rows)
         ),
         notes=definition.notes,
         human=definition.human,

@@ -12,6 +12,8 @@ from tseval.boards import (
     ENTRY_FILE,
     ENTRY_FOLDERS,
     EVIDENCE,
+    Definition,
+    Entry,
     SplitSuite,
     entry_folders,
     entry_run,
@@ -60,7 +62,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from tseval.boards import Definition, Entry
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
 
@@ -115,7 +116,6 @@ class _EntryLadder(Ladder):
         self._split, self._suite = split, split.suite
 
     def whole(self) -> str:
-        """Read entry, manifest and evidence, and hold them to each other."""
         try:
             self._entry, self._run = read_entry(self.path), entry_run(self.path, self._split)
             manifest = self._run.manifest
@@ -146,7 +146,6 @@ class _EntryLadder(Ladder):
         return "entry, manifest, seal and evidence"
 
     def recomputed(self) -> str:
-        """Count what follows from the evidence."""
         stated, follows = self.claim.key.terminator, self._suite.terminator
         if stated != follows:
             raise CheckFailed(
@@ -159,7 +158,6 @@ class _EntryLadder(Ladder):
 
 
 def _compare_counts(entry: Entry, run: Run) -> None:
-    """Compare counts that are stated with those that follow."""
     found = count_verdicts(run.load_verdicts()) | count_sentences(run.load_sentences())
     for name, value in found.items():
         if getattr(run.manifest.counts, name) != value:
@@ -221,7 +219,6 @@ def _wrong_with_entry(folder: Path, definition: Definition, suite: SplitSuite | 
 
 
 def _wrong_with_its_files(folder: Path, *, published: bool) -> Iterator[str]:
-    """Say which files an entry lacks, has too many of, or has elsewhere."""
     if links := links_in(folder):
         yield f"{links[0]} is a link"
         return
@@ -262,7 +259,6 @@ def _repeated(folders: Sequence[Path]) -> Iterator[str]:
 def _wrong_with_files(
     board: Path, definition: Definition, folders: Sequence[Path], suite: SplitSuite | None
 ) -> Iterator[str]:
-    """Hold what lies beside the entries to them."""
     entries = [folder.name for folder in folders]
     of_seeds = [name for names in definition.seeds.values() for name in names]
     for field, names in (("order", definition.order), ("seeds", of_seeds)):

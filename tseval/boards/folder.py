@@ -51,7 +51,7 @@ from tseval.evidence import (
     keep_evidence,
 )
 from tseval.files import PARTIAL, remove_lock, sync_directory, take_lock, to_utf8, write_text, write_whole
-from tseval.report import build_table, render
+from tseval.report import Table, build_table, render
 from tseval.report.boards import (
     BUNDLED_BOARDS,
     Board,
@@ -61,9 +61,10 @@ from tseval.report.boards import (
     bundled_boards,
     read_board,
 )
-from tseval.report.columns import column_of, refuse_unlike
+from tseval.report.columns import Column, Key, column_of, refuse_unlike
 from tseval.report.comparisons import seeds_table
 from tseval.report.document import (
+    Document,
     code,
     format_interval,
     format_mean_rank,
@@ -73,7 +74,7 @@ from tseval.report.document import (
     spread_beside,
 )
 from tseval.report.opened import for_analysis
-from tseval.runs import cache_runs, read_run
+from tseval.runs import Run, cache_runs, read_run
 from tseval.runs.directory import digest
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import dump_manifest
@@ -84,10 +85,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tseval.questions import Score
-    from tseval.report import Table
-    from tseval.report.columns import Column, Key
-    from tseval.report.document import Document
-    from tseval.runs import Run
 
 
 ACCURACIES, BOARD_PAGE = "board.json", "README.md"
@@ -130,12 +127,12 @@ def _page(
     columns: Mapping[str, Column],
     numbers: Board | None,
 ) -> Iterator[str]:
-    """Write what the board is over, its table, and what is known of each entry."""
     name = board.resolve().name
     yield f"# {markdown(definition.title)}"
     yield WRITTEN
     if definition.text:
-        yield _without_tags(definition.text.strip())
+        # The Markdown of whoever keeps the board, and nothing that a browser or a terminal would obey.
+        yield "\n".join(_TAG.sub("&lt;", plain(line)) for line in definition.text.strip().splitlines())
     yield f"Suite: {code(definition.suite)}, digest {code(definition.digest)}, score `{definition.score}`."
     if definition.source:
         yield f"Source: {markdown(definition.source)}"
@@ -159,7 +156,6 @@ def _page(
 def _results(
     name: str, definition: Definition, runs: Sequence[Run], columns: Mapping[str, Column], numbers: Board
 ) -> Iterator[str]:
-    """Write the tables: of the entries or of means over seeds, how sure these are, and beside a paper."""
     of_seeds = means_over_seeds(definition, runs)
     shown = [numbers] if definition.published or of_seeds is not None else list(columns.values())
     table = build_table(shown)
@@ -215,11 +211,8 @@ def _about_entry(folder: Path, definition: Definition) -> dict[str, str]:
         return {} if about == About() else _about(about)
     entry = read_entry(folder)
     last = entry.checks[-1] if entry.checks else None
-    return {
-        **_about(entry.about),
-        "fingerprint": markdown(entry.fingerprint[:16]),
-        "checked": f"{last.level}, {markdown(last.by)}, {markdown(last.on)}" if last else "–",
-    }
+    checked = f"{last.level}, {markdown(last.by)}, {markdown(last.on)}" if last else "–"
+    return {**_about(entry.about), "fingerprint": markdown(entry.fingerprint[:16]), "checked": checked}
 
 
 def _about(about: About) -> dict[str, str]:
@@ -229,11 +222,6 @@ def _about(about: About) -> dict[str, str]:
         "holds the suite": about.contains_suite,
         "contact": markdown(about.contact or "–"),
     }
-
-
-def _without_tags(text: str) -> str:
-    """Keep the Markdown of whoever keeps the board, and nothing that a browser or a terminal would obey."""
-    return "\n".join(_TAG.sub("&lt;", plain(line)) for line in text.splitlines())
 
 
 def in_groups(definition: Definition, entries: Iterable[str]) -> dict[str, list[str]]:
@@ -311,7 +299,6 @@ def _spread_of_means(columns: Sequence[Column], decimals: int) -> dict[str, str]
 
 
 def _known(values: Sequence[Fraction | None]) -> list[Fraction]:
-    """Give the values, or none where one is missing."""
     known = [value for value in values if value is not None]
     return known if len(known) == len(values) else []
 
@@ -337,7 +324,6 @@ def _mean_perplexity(columns: Sequence[Column]) -> str | None:
 
 
 def _notes(columns: Mapping[str, Sequence[Column]]) -> Iterator[str]:
-    """Say what a reader must know: parameters, seeds, ties, undecidable items."""
     flat = [column for several in columns.values() for column in several]
     yield from dict.fromkeys(note for column in flat for note in column.notes)
     if len(flat) > len(columns):
@@ -547,12 +533,6 @@ _TEXTS = {
 }
 
 
-def _this_version() -> str:
-    """Name this version of tseval as pip takes it: by its tag in the repository, as no index has it yet."""
-    urls = dict(url.split(", ", 1) for url in metadata("tseval").get_all("Project-URL", []))
-    return f"tseval @ git+{urls['Homepage']}@v{version('tseval')}"
-
-
 def new_repository(
     folder: Path,
     suite: str,
@@ -565,8 +545,11 @@ def new_repository(
     What else lies in the folder stays as it is: a suite, a licence, what git keeps. The suite is named as it
     is seen from the board's folder: `../pairs.jsonl` lies in the repository.
     """
+    # This version as pip takes it: by its tag in the repository, as no index has it yet.
+    urls = dict(url.split(", ", 1) for url in metadata("tseval").get_all("Project-URL", []))
+    this_version = f"tseval @ git+{urls['Homepage']}@v{version('tseval')}"
     # git would write other ends of lines on Windows, and other bytes have other digests.
-    others = {".gitattributes": "* -text\n", "requirements.txt": f"{_this_version()}\n"}
+    others = {".gitattributes": "* -text\n", "requirements.txt": f"{this_version}\n"}
     for name in (*_TEXTS, *others):
         if (folder / name).exists():
             raise BoardError(f"{folder / name} exists.\n  Name another folder, or move the file away.")

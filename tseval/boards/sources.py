@@ -19,14 +19,12 @@ from tseval.boards import (
 )
 from tseval.errors import BoardError, RunError, suggest
 from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards, read_board
-from tseval.report.opened import for_analysis
+from tseval.report.opened import RunSet, for_analysis
 from tseval.runs import Run, read_run, runs_below
 from tseval.runs.manifest import NAME as MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-
-    from tseval.report.opened import RunSet
 
 
 def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]:
@@ -125,7 +123,6 @@ def _board(path: Path, items: bool) -> list[tuple[Path, Callable[[], Run | Board
 
 
 def _entries(path: Path, folders: list[Path]) -> list[tuple[Path, Callable[[], Run | Board]]]:
-    """Open entries of one board as the runs that they were."""
     board = folders[0].resolve().parents[1]
     if read_definition(board).published:
         raise BoardError(f"{path} is of published accuracies, which are shown by boards.\n  Name {board}")

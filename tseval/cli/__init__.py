@@ -68,8 +68,6 @@ COMMANDS = {
         "Print what makes a shell complete commands, models, suites, runs, cases and features.",
     ),
 }
-
-
 PURPOSES = {
     "Score models": ("run", "sweep", "babylm", "pair", "surprisal"),
     "Read results": ("table", "report", "analyze", "cite", "board", "export"),

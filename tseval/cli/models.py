@@ -32,7 +32,6 @@ from tseval.errors import ModelError, SuiteError, TsevalError, first_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from importlib.metadata import EntryPoint
 
     from tseval.models.checkpoint import Checkpoint, PackedType
     from tseval.models.oracles import Step
@@ -43,12 +42,20 @@ if TYPE_CHECKING:
 @click.command()
 def models_command() -> None:
     """List the kinds of model and the bundled checkpoints."""
-    from tseval.adapters import adapters
+    from tseval.adapters import adapters, is_outside, load_adapter
     from tseval.models import bundled_checkpoints
     from tseval.models.checkpoint import load_checkpoint
 
     with busy("opening adapters"):
-        kinds = [(name, _opened_by(entry)) for name, entry in adapters().items()]
+        kinds = []
+        for name, entry in adapters().items():
+            broken = ""
+            if is_outside(entry):
+                try:
+                    load_adapter(entry)
+                except TsevalError as error:
+                    broken = f", broken: {first_line(error)}"
+            kinds.append((name, f"{entry.value}{broken}"))
     print_table(kinds, ["adapter", "opened by"])
     click.echo()
     rows = []
@@ -60,18 +67,6 @@ def models_command() -> None:
         rows.append((f"bundled:{name}", sizes.arch, *map(str, numbers), known))
     headings = ["model", "arch", "words", "embedding", "hidden", "layers", "perplexity"]
     print_table(rows, headings, ["left", "left", *["right"] * 5])
-
-
-def _opened_by(entry: EntryPoint) -> str:
-    """Name the function that opens models, and what is wrong with a package from outside."""
-    from tseval.adapters import is_outside, load_adapter
-
-    if is_outside(entry):
-        try:
-            load_adapter(entry)
-        except TsevalError as error:
-            return f"{entry.value}, broken: {first_line(error)}"
-    return entry.value
 
 
 @click.command(help="Check that a model's numbers can be believed: the same in any batch, finite, and more.")
@@ -145,7 +140,6 @@ def convert_command(
 
 
 def _read(old: Path, vocab: Path | None, arguments: Mapping[str, str]) -> Checkpoint:
-    """Open a file of torch with its words, or a checkpoint, which has them."""
     from tseval.models.checkpoint import load_checkpoint
     from tseval.models.state_files import is_foreign
     from tseval.models.states import open_state
@@ -217,7 +211,6 @@ def oracle_command(kind: str, k: int, m: int, code: str, output: Path | None, sy
 
 
 def _table(steps: Iterable[Step], k: int) -> str:
-    """Show one line a symbol."""
     from tabulate import tabulate
 
     rows = [

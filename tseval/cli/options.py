@@ -9,6 +9,7 @@ import os
 import re
 import zlib
 from contextlib import suppress
+from functools import reduce
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -232,13 +233,7 @@ QUIET = click.option("--quiet", is_flag=True, help="Print errors only.")
 
 def take_all(options: Sequence[Callable[[Function], Function]]) -> Callable[[Function], Function]:
     """Make many options one decorator; help shows them in this order."""
-
-    def decorate(function: Function) -> Function:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
+    return lambda function: reduce(lambda inner, option: option(inner), reversed(options), function)
 
 
 def _listed(given: Sequence[str]) -> tuple[str, ...]:
@@ -251,7 +246,6 @@ def _listed(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def _columns(context: click.Context, given: str | None) -> dict[str, str] | None:
-    """Read what the columns of a table are, and the layout beside them."""
     columns: dict[str, str] = {}
     if given is not None:
         from tseval.suites.data.roles import read_columns

@@ -63,8 +63,6 @@ EXAMPLES = """\
 tseval run --model bundled:lstm                # comes with tseval
 tseval run --model drnn.pt --suite ./mine      # your checkpoint and grammars
 tseval run --model hf:gpt2 --limit 50          # a look at 50 items a case"""
-
-
 how_suites_are_read = take_all([
     click.option("--case", "cases", type=CASE, multiple=True, help="Only these cases."),
     click.option("--limit", type=COUNT, help="Only the first N items of each case."),
@@ -181,7 +179,6 @@ def _score(
 
 
 def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool, read: str | None) -> None:
-    """Print the table, and on standard error what was read, where the run is and what it took."""
     from tseval.cli.console import print_or_write, screen_of
     from tseval.report import document_of
 
@@ -310,7 +307,11 @@ def sweep_command(
     if len(files) + bool(models) != 1:
         raise click.UsageError("name one plan, or models with --model.")
     if files:
-        _refuse_beside_plan(click.get_current_context())
+        context, besides = click.get_current_context(), {"words", "engine_name", "workers", "out", "quiet"}
+        for one in context.command.params:
+            given = context.get_parameter_source(str(one.name)) is ParameterSource.COMMANDLINE
+            if given and one.name not in besides:
+                raise click.UsageError(f"{one.opts[0]} stands in the plan, if there is one.")
         plan = read_plan(Path(files[0]))
     else:
         arguments = with_precision(read_arguments(model_args), precision)
@@ -358,17 +359,7 @@ def sweep_and_tell(units: Sequence[SweepUnit], folder: Path, force: Workforce, q
         raise click.exceptions.Exit(1)
 
 
-def _refuse_beside_plan(context: click.Context) -> None:
-    """Refuse options that would say something else than a plan does."""
-    allowed = {"words", "engine_name", "workers", "out", "quiet"}
-    for parameter in context.command.params:
-        given = context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
-        if given and parameter.name not in allowed:
-            raise click.UsageError(f"{parameter.opts[0]} stands in the plan, if there is one.")
-
-
 def _tell(states: Sequence[UnitState]) -> None:
-    """Print how far everything is: a line for each unit, then how many are at which stage."""
     from tseval.cli.console import counts_of, say_progress
 
     width = max(len(state.unit.name) for state in states)
@@ -459,7 +450,6 @@ def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
 
 
 def _verifier(suite: str | None, model: Model | None, share: float, draw: str | None) -> _Verifier:
-    """Make what verifies a run or an entry; the suite of a board is expanded once for all its entries."""
     from tseval.boards import ENTRY_FILE, read_definition
     from tseval.boards.check import board_suite, verify_entry
     from tseval.verifying import verify_run

@@ -69,28 +69,21 @@ def suites_command(context: click.Context) -> None:
 @QUIET
 def fetch(names: tuple[str, ...], quiet: bool) -> None:
     """Download data sets from where they are published, and check them."""
-    from tseval.suites.data.catalogue import CATALOGUE, refuse_elsewhere
+    from tseval.files import data_folder
+    from tseval.suites import load_suite
+    from tseval.suites.data.catalogue import CATALOGUE, fetch_files, refuse_elsewhere
 
     for name in names:
         refuse_elsewhere(name)
         if name not in CATALOGUE:
             raise SuiteError(f"there is no data set {name!r}.\n  {suggest(name, CATALOGUE, 'Data sets')}")
     for name in names:
-        _fetch(name, quiet)
-
-
-def _fetch(name: str, quiet: bool) -> None:
-    """Download one data set with a bar, and say what came."""
-    from tseval.files import data_folder
-    from tseval.suites import load_suite
-    from tseval.suites.data.catalogue import CATALOGUE, fetch_files
-
-    published, folder = CATALOGUE[name], data_folder() / name
-    with progress_bar(f"fetching {name}", quiet) as progress:
-        digest = fetch_files(name, published, folder, lambda here: load_suite(here).digest, progress)
-    if not quiet:
-        about = f"{published.title}, {published.licence}"
-        click.echo(f"{name}: {about}; digest {digest[:12]}, as published", err=True)
+        published, folder = CATALOGUE[name], data_folder() / name
+        with progress_bar(f"fetching {name}", quiet) as progress:
+            digest = fetch_files(name, published, folder, lambda here: load_suite(here).digest, progress)
+        if not quiet:
+            about = f"{published.title}, {published.licence}"
+            click.echo(f"{name}: {about}; digest {digest[:12]}, as published", err=True)
 
 
 _LONG = 200_000  # items, from which on a bar is worth showing
@@ -147,7 +140,6 @@ def expand_command(
 
 
 def _with_progress(blocks: Iterable[Case], n_items: int, quiet: bool) -> Iterator[Case]:
-    """Show a bar while the blocks are made and written."""
     done = 0
     with progress_bar("items", quiet) as progress:
         for case in blocks:
@@ -278,7 +270,6 @@ def _known_words(spec: str) -> Callable[[str], bool]:
 
 
 def _bundled(name: str) -> Path:
-    """Find a checkpoint that comes with tseval."""
     from tseval.models import bundled_checkpoints
 
     known = bundled_checkpoints()

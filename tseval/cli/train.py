@@ -10,14 +10,7 @@ import click
 import pandas as pd
 import torch
 
-from tseval.cli.console import (
-    busy,
-    ended_in_order,
-    open_console,
-    print_or_write,
-    say_progress,
-    watching,
-)
+from tseval.cli.console import busy, ended_in_order, open_console, print_or_write, say_progress, watching
 from tseval.cli.options import COUNT, FILE
 from tseval.cli.train_options import (
     Bar,
@@ -63,7 +56,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tseval.formats import Json
-    from tseval.items import Suite
     from tseval.report.boards import Board
     from tseval.runs import Run
     from tseval.sweeps import UnitState
@@ -90,7 +82,6 @@ def grammaticality_command(context: click.Context, /, **_: object) -> None:
 
 
 def _train(context: click.Context, task: str) -> None:
-    """Train a classifier as the options say."""
     given = context.params
     out: Path = given["out"]
     resume: bool = given["resume"]
@@ -142,7 +133,10 @@ def lm_command(
         return
     place = pick_device(device)
     with busy("reading texts and suites", quiet):
-        suites = _load_suites(eval_suites, eval_limit, eval_sample)
+        suites = [load_suite(one, limit=eval_limit, sample=eval_sample) for one in dict.fromkeys(eval_suites)]
+        names = [suite.name for suite in suites]
+        if repeated := {name for name in names if names.count(name) > 1}:
+            raise SuiteError(f"two suites are called {min(repeated)!r}: evaluate one of them")
         text = read_training_text(context, language)
     vocabulary = text.vocabulary
     model = build(LanguageModel, replace(sizes, vocabulary=len(vocabulary)), settings, place)
@@ -204,15 +198,6 @@ def _draw(out: Path, console: Console) -> None:
 def _figures(out: Path) -> list[Path]:
     """Name the figures of a checkpoint's curves, in the order in which they are written."""
     return [curves_path(out).with_suffix(ending) for ending in (".svg", ".png")]
-
-
-def _load_suites(names: tuple[str, ...], limit: int | None, sample: int | None) -> list[Suite]:
-    """Load the suites for early evaluation, each once."""
-    suites = [load_suite(name, limit=limit, sample=sample) for name in dict.fromkeys(names)]
-    found = [suite.name for suite in suites]
-    if repeated := {name for name in found if found.count(name) > 1}:
-        raise SuiteError(f"two suites are called {min(repeated)!r}: evaluate one of them")
-    return suites
 
 
 @click.command("zoo")
@@ -293,7 +278,6 @@ def zoo_command(
 def _print_models(
     done: Sequence[ZooModel], recipe: Recipe, boards: Sequence[Run | Board], *, quiet: bool
 ) -> None:
-    """Print the table of models, and with several seeds the one of their means with intervals."""
     from tseval.report import build_table
     from tseval.training.zoo import seeds_of_zoo, sources_of
 
@@ -306,7 +290,6 @@ def _print_models(
 
 
 def _print_published(target: Path, boards: Sequence[Run | Board]) -> None:
-    """Print the table of a published zoo."""
     from tseval.boards.sources import open_sources
     from tseval.report import build_table
 

@@ -20,11 +20,12 @@ from tseval.errors import ModelError, TrainingError
 from tseval.files import remove_lock, take_lock
 from tseval.models import SPECIAL_WORDS, Vocabulary
 from tseval.models.cells import CELLS
-from tseval.models.cells.cell import options_of
+from tseval.models.cells.cell import Option, options_of
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.network import Network, Sizes, count_parameters
-from tseval.suites.formal.languages import parse_language
+from tseval.suites.formal.languages import Language, parse_language
 from tseval.training.corpus import (
+    Stream,
     count_words,
     describe_drawn,
     draw_text,
@@ -34,7 +35,7 @@ from tseval.training.corpus import (
     vocabulary_of,
 )
 from tseval.training.loop import resume_path
-from tseval.training.settings import CLASSIFIER_PRESETS, PRESETS, ClassifierSettings, Settings
+from tseval.training.settings import CLASSIFIER_PRESETS, PRESETS, ClassifierSettings, Preset, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,10 +44,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tseval.formats import Json
-    from tseval.models.cells.cell import Option
-    from tseval.suites.formal.languages import Language
-    from tseval.training.corpus import Stream
-    from tseval.training.settings import Preset
 
 
 AnyNetwork = TypeVar("AnyNetwork", bound=Network)
@@ -73,7 +70,6 @@ def field_options(
 
 
 def _option(name: str, of: object, text: str, default: object) -> Callable[[Function], Function]:
-    """Make an option of a field's name, type, help and default."""
     names = OPTIONS.get(name, f"--{name.replace('_', '-')}"), name
     if of is bool:
         return click.option(*names, is_flag=True, help=text)
@@ -105,11 +101,8 @@ TEXT = [
     click.option("--train", "train_files", type=FILE, multiple=True,
                  help="Training text; may be repeated, and is read file after file."),
     click.option("--valid", "valid_file", type=FILE, help="Validation text."),
-    click.option(
-        "--suite",
-        metavar="LANGUAGE",
-        help="Draw both texts from a formal language, such as 'cross_serial(8)'; by whole lines.",
-    ),
+    click.option("--suite", metavar="LANGUAGE",
+                 help="Draw both texts from a formal language, such as 'cross_serial(8)'; by whole lines."),
     click.option("--vocab-from", type=FILE,
                  help="Make the vocabulary from this text alone; else from all training texts."),
     click.option("--vocab-size", type=COUNT, help="Keep the most frequent words only."),

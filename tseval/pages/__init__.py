@@ -7,24 +7,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.boards import DEFINITION, ENTRY_FILE, ENTRY_FOLDERS, read_definition, read_entry, suite_of
+from tseval.boards import (
+    DEFINITION,
+    ENTRY_FILE,
+    ENTRY_FOLDERS,
+    Definition,
+    read_definition,
+    read_entry,
+    suite_of,
+)
 from tseval.boards.folder import means_over_seeds
 from tseval.boards.sources import lacks_evidence, not_shipped, open_sources
 from tseval.errors import BoardError, RunError, SuiteError, counted, first_line
 from tseval.files import write_text
-from tseval.pages.content import PageTopic, entry_page, facts_of, index_page, tabulate_once
+from tseval.pages.content import ModelFacts, PageTopic, entry_page, facts_of, index_page, tabulate_once
 from tseval.pages.items import ItemPages
 from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards
 from tseval.suites import load_suite
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
-    from tseval.boards import Definition
-    from tseval.items import Suite
-    from tseval.pages.content import ModelFacts
     from tseval.report.columns import Column
-    from tseval.runs import CachedRun
 
 
 GENERATOR = '<meta name="generator" content="tseval">'
@@ -43,21 +47,6 @@ def claim_site(site: Path) -> None:
         ) from None
 
 
-def write_entry_page(path: Path, text: str) -> None:
-    """Write the page of an entry, but over no file of others."""
-    if path.exists() and not _is_ours(path):
-        raise BoardError(f"{path} is no page of tseval.\n  Move it away, or name a new folder for the page.")
-    path.parent.mkdir(exist_ok=True)
-    write_text(path, text)
-
-
-def remove_former(site: Path, files: Collection[str]) -> None:
-    """Remove pages of entries that are no longer there."""
-    for path in (site / ENTRY_FOLDERS).glob("*.html"):
-        if f"{ENTRY_FOLDERS}/{path.name}" not in files and _is_ours(path):
-            path.unlink()
-
-
 def _is_ours(page: Path) -> bool:
     with page.open(encoding="utf-8", errors="replace") as file:
         return GENERATOR in file.read(4096)
@@ -68,7 +57,8 @@ def build_board(board: str, site: Path) -> Path:
 
     The folder is new, empty, or that of an earlier page, which is replaced.
     """
-    folder = _folder(board)
+    bundled = not Path(board).exists() and board in bundled_boards()
+    folder = BUNDLED_BOARDS / board if bundled else Path(board)
     definition = read_definition(folder) if (folder / DEFINITION).is_file() else None
     lacking = None
     if definition is not None and not definition.published and lacks_evidence(folder):
@@ -92,15 +82,19 @@ def build_board(board: str, site: Path) -> Path:
         ]
         for place, model in enumerate(models):
             if model.items is not None:
-                write_entry_page(site / model.items[0], entry_page(about, model, pages.rows(place)))
+                path = site / model.items[0]
+                if path.exists() and not _is_ours(path):
+                    raise BoardError(
+                        f"{path} is no page of tseval.\n  Move it away, or name a new folder for the page."
+                    )
+                path.parent.mkdir(exist_ok=True)
+                write_text(path, entry_page(about, model, pages.rows(place)))
     write_text(site / "index.html", index_page(about, table, models, means, lacking=lacking))
-    remove_former(site, {model.items[0] for model in models if model.items})
+    written = {site / model.items[0] for model in models if model.items}
+    for path in (site / ENTRY_FOLDERS).glob("*.html"):  # entries that are no longer there
+        if path not in written and _is_ours(path):
+            path.unlink()
     return site / "index.html"
-
-
-def _folder(board: str) -> Path:
-    """Find a board, which may be one that comes with tseval."""
-    return BUNDLED_BOARDS / board if not Path(board).exists() and board in bundled_boards() else Path(board)
 
 
 def _about(folder: Path, definition: Definition | None, published: Board | None) -> PageTopic:
@@ -155,7 +149,14 @@ def write_report(
     sections, lacking = {}, None
     try:
         if any(kept):
-            pages = ItemPages(table, _suite_of(kept, spec), kept)
+            stated = next(one.run.manifest.suite for one in kept if one is not None)
+            suite = load_suite(spec or stated.name, columns=stated.columns)
+            if stated.complete and suite.digest != stated.digest:  # items of a part are looked for one by one
+                raise SuiteError(
+                    f"the suite {suite.name} here has the digest {suite.digest[:8]}, "
+                    f"the runs {stated.digest[:8]}"
+                )
+            pages = ItemPages(table, suite, kept)
             sections = {place: pages.rows(place) for place, run in enumerate(kept) if run is not None}
     except (RunError, SuiteError) as error:
         lacking = first_line(error).removesuffix(".")
@@ -167,14 +168,3 @@ def write_report(
     ]
     write_text(output, index_page(about, table, models, sections=sections, lacking=lacking))
     return lacking
-
-
-def _suite_of(kept: Sequence[CachedRun | None], spec: str | None) -> Suite:
-    """Find the suite of runs."""
-    stated = next(one.run.manifest.suite for one in kept if one is not None)
-    suite = load_suite(spec or stated.name, columns=stated.columns)
-    if stated.complete and suite.digest != stated.digest:  # items of a part are looked for one by one
-        raise SuiteError(
-            f"the suite {suite.name} here has the digest {suite.digest[:8]}, the runs {stated.digest[:8]}"
-        )
-    return suite

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Literal
 
 from tseval.analysis import factors_of_any
 from tseval.analysis.comparisons import DEFAULT_MARGIN, differences
-from tseval.analysis.differences import compare
+from tseval.analysis.differences import Difference, compare
 from tseval.errors import plain
-from tseval.pages.items import MOST_VALUES, N_CLOSEST, N_DRAWN, N_WORST
+from tseval.pages.items import MOST_VALUES, N_CLOSEST, N_DRAWN, N_WORST, RowPage
 from tseval.report import build_table, render
 from tseval.report.boards import Board
-from tseval.report.document import NONE, format_interval, format_rank_set, format_worth, latex
+from tseval.report.document import NONE, Document, format_interval, format_rank_set, format_worth, latex
 from tseval.report.layout import grid_of_columns, recorded
-from tseval.runs import cache_runs
+from tseval.runs import CachedRun, Run, cache_runs
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -33,13 +33,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from tseval.analysis.differences import Difference
     from tseval.boards import Entry
-    from tseval.pages.items import RowPage
     from tseval.report.columns import Column
-    from tseval.report.document import Document
     from tseval.report.table import Table
-    from tseval.runs import CachedRun, Run
 
 
 Badge = Literal["published", "reported", "recomputed", "rescored", "re-run"]
@@ -61,10 +57,8 @@ _SHOWN: dict[str, Badge] = {
 class ModelFacts:
     """A model of a page.
 
-    Attributes:
-        badge: How far its numbers were checked; None on a page of one's own runs.
-        where: What names it in commands; None where nothing names it alone.
-        items: Where its items are shown: a file and what names in it begin with; None where there are none.
+    No badge says how far it was checked on a page of one's own runs. `where` names it in commands; `items`
+    are shown in a file, under names that begin so.
     """
 
     heading: str
@@ -114,14 +108,11 @@ def bibtex(name: str, title: str, source: str | None, note: str) -> str:
     fields = {"title": title, "howpublished": "tseval, targeted syntactic evaluation", "note": note}
     if source and source != title:
         fields["note"] = f"{note}. Source: {source}"
-    lines = [f"  {field} = {{{_in_braces(text)}}}," for field, text in fields.items()]
+    # BibTeX counts braces even where LaTeX does not.
+    braced = {field: latex(text.replace("{", "(").replace("}", ")")) for field, text in fields.items()}
+    lines = [f"  {field} = {{{text}}}," for field, text in braced.items()]
     key = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "board"
     return "\n".join([f"@misc{{tseval-{key},", *lines, "}"]) + "\n"
-
-
-def _in_braces(text: str) -> str:
-    """Escape a text; BibTeX counts braces even where LaTeX does not."""
-    return latex(text.replace("{", "(").replace("}", ")"))
 
 
 def render_page(template: str, context: Mapping[str, object]) -> str:
@@ -214,12 +205,8 @@ Cell = tuple[int, int, int, int] | None
 def compare_pairs(table: Table) -> dict[tuple[int, int], list[Cell]] | None:
     """Compare all pairs of the models of a table, as `tseval table ONE OTHER --against OTHER` does each.
 
-    Tests are corrected by Holm over the rows of a pair, and likewise over its means.
-
-    Returns:
-        Places of two models to what is told of the first on each row, then on each mean; None in it where no
-        item is decidable for both. None where it is not known which items a model got right, or there is
-        one model only.
+    Tests are corrected by Holm over the rows of a pair, and likewise over its means. Told is of the first on
+    each row, then on each mean; nothing where it is not known which items a model got right.
     """
     models = [column.answers for column in table.columns if column.answers is not None]
     if len(models) < len(table.columns) or len(models) < 2:
@@ -255,13 +242,7 @@ N_SHADES = 11  # of the heat map; the middle one is chance
 
 @dataclass(frozen=True, slots=True)
 class PageCell:
-    """What stands in a cell.
-
-    Attributes:
-        shade: Of the heat map, 0 to `N_SHADES` - 1; None where the value is no accuracy.
-        rank: The rank of the model in the row with those that it may have, likewise.
-        value: What is sorted by.
-    """
+    """What stands in a cell, and what is sorted by; no shade of the heat map where that is no accuracy."""
 
     text: str
     shade: int | None = None
@@ -273,13 +254,7 @@ class PageCell:
 
 @dataclass(frozen=True, slots=True)
 class PageLine:
-    """A line of the table on a page.
-
-    Attributes:
-        part: `body` for rows, `means`, `ranks` or `facts`; `seeds` of the table of means over seeds.
-        group: What the line stands under: phenomenon in the body.
-        cells: One for each model, and for people behind them, of a `row`.
-    """
+    """A line of the table on a page: in the `body`, of `means`, `ranks`, `facts`, or means over `seeds`."""
 
     kind: str
     part: str
@@ -340,7 +315,6 @@ def people_of(table: Table) -> list[str]:
 
 
 def _body(table: Table) -> Iterator[list[PageCell]]:
-    """Give the cells of every row."""
     columns = []
     for place, column in enumerate(table.columns):
         rows = recorded(table, place).to_dict("records")
@@ -350,7 +324,6 @@ def _body(table: Table) -> Iterator[list[PageCell]]:
 
 
 def _cell(row: Mapping[Hashable, object]) -> PageCell:
-    """Give the cell of a record; its text is that of the table."""
     known = {str(name): float(value) for name, value in row.items() if isinstance(value, Real)}
     known = {name: value for name, value in known.items() if not isnan(value)}
     if "accuracy" not in known:
@@ -377,7 +350,6 @@ def _rank(known: Mapping[str, float]) -> str | None:
 
 
 def _means(table: Table) -> Iterator[list[PageCell]]:
-    """Give the cells of mean accuracies, then of mean ranks."""
     for mean in table.means:
         cells = []
         for value, known in zip(mean.accuracy, mean.estimates, strict=True):
@@ -430,12 +402,7 @@ def index_page(
     sections: Mapping[int, Sequence[RowPage]] | None = None,
     lacking: str | None = None,
 ) -> str:
-    """Give the page of a table.
-
-    Args:
-        sections: Of some columns the rows from near by, to stand on the same page.
-        lacking: Why there are no items.
-    """
+    """Give the page of a table; of some columns the rows from near by stand on the same page."""
     lines, column = page_lines(table), table.columns[0]
     over = f"Suite {column.suite}" + (f", digest {column.digest}" if column.digest else "")
     return render_page(

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.analysis import split_by_row
-from tseval.analysis.design import Design, estimate
+from tseval.analysis import Correctness, split_by_row
+from tseval.analysis.design import Design, Estimate, estimate
 from tseval.errors import RunError
 from tseval.evidence import whole_column
-from tseval.items import ENTRY, RESERVED_NAMES
+from tseval.items import ENTRY, RESERVED_NAMES, Case, Suite
 from tseval.report.document import NONE, format_interval, format_share
 from tseval.report.layout import row_labels
 
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.analysis import Correctness
-    from tseval.analysis.design import Estimate
-    from tseval.items import Case, Suite
     from tseval.report.table import Table
     from tseval.runs import CachedRun
 
@@ -88,14 +85,7 @@ class ShownSentence:
 
 @dataclass(frozen=True, slots=True)
 class ShownItem:
-    """An item as a page shows it.
-
-    Attributes:
-        name: `simple_agrmt[12]`, as messages name it.
-        why: `drawn`, `close call` and `far off`: why it is shown.
-        margin: In nats; None where nothing was compared.
-        sentences: The better one first.
-    """
+    """An item as a page shows it, `simple_agrmt[12]`: why, and its sentences, the better one first."""
 
     name: str
     why: tuple[str, ...]
@@ -213,8 +203,6 @@ def _differing(sentences: Sequence[Sequence[str]]) -> list[list[bool]]:
 
 MOST_VALUES = 8
 MOST_NAMED = 6  # models that are told one by one what they make of an item
-
-
 # Of a value of a feature: its name, the number of its items, and how each model does on them.
 Part = tuple[str, int, list["Estimate | None"]]
 

@@ -18,6 +18,7 @@ from tseval.analysis.breakdowns import (
     ATTRACTORS,
     OTHERS,
     VARIES,
+    Measure,
     N,
     by_feature,
     by_feature_of_seeds,
@@ -57,15 +58,12 @@ from tseval.report.document import (
 )
 from tseval.report.figures import LONGEST, SHARES, Axis, Panel, Series, lines_of, share_panel, without_seed
 from tseval.report.layout import headed, row_labels
-from tseval.report.opened import ACCURACY, INTERVAL, interval_note, stacked, tell
+from tseval.report.opened import ACCURACY, INTERVAL, RunSet, interval_note, stacked, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
-
-    from tseval.analysis.breakdowns import Measure
-    from tseval.report.opened import RunSet
 
 
 NOUN_COUNTS = {N: "intervening nouns", ATTRACTORS: "attractors", OTHERS: "non-attractors"}
@@ -282,7 +280,6 @@ def _tell(
     shown: Sequence[Field],
     more: Sequence[str],
 ) -> Document:
-    """Make the document of rows and headlines."""
     notes = [
         f"{measure.quantity.capitalize()} is cut to 3 decimals, not rounded.",
         interval_note(stacked(frames)),
@@ -394,7 +391,9 @@ def _notes(opened: RunSet, rows: pd.DataFrame) -> Iterator[str]:
 def scatter_panels(opened: RunSet, found: Document) -> list[Panel]:
     """Draw the sentences of every model, those that it scored."""
     panels = []
-    axes = Axis(_score_label(opened)), Axis("mean rating")
+    modes = dict.fromkeys(manifest.key.score for manifest in opened.manifests.values())
+    scores = (_LABELS.get(mode) or f"log-probability by {mode.partition('/')[2]}" for mode in modes)
+    axes = Axis(" / ".join(scores)), Axis("mean rating")
     for index, (name, frame) in enumerate(opened.verdicts.items()):
         dots = points(frame)
         rho = found.records.loc[found.records["model"] == name, "spearman"].iloc[-1]
@@ -404,12 +403,6 @@ def scatter_panels(opened: RunSet, found: Document) -> list[Panel]:
         series = Series(index, name, dots["score"].tolist(), rating.tolist(), *ends)
         panels.append(Panel(f"{plain(name)[:LONGEST]}{said}", [series], *axes))
     return panels
-
-
-def _score_label(opened: RunSet) -> str:
-    """Say what the scores of the models are, for the axis of a figure."""
-    modes = dict.fromkeys(manifest.key.score for manifest in opened.manifests.values())
-    return " / ".join(_LABELS.get(mode) or f"log-probability by {mode.partition('/')[2]}" for mode in modes)
 
 
 _TABLE, _NOUNS, _ATTRACTORS, _COUNT = "table", "n_intervening", "n_attractors", "n_examples"
@@ -423,24 +416,19 @@ def noun_counts(tables: Mapping[str, pa.Table], splits: Sequence[str] = ()) -> D
     for name, table in tables.items():
         if missing := [column for column in (_NOUNS, _ATTRACTORS) if column not in table.column_names]:
             raise SuiteError(f"{name}: has no column {missing[0]!r}, so there is nothing to count by.")
-        frame = _of_splits(name, table.to_pandas(), splits)
+        frame = table.to_pandas()
+        if splits:
+            known = sorted(frame["split"].unique()) if "split" in frame else []
+            if unknown := [split for split in splits if split not in known]:
+                known_ones = ", ".join(known) or "none"
+                raise SuiteError(f"{name}: there is no split {unknown[0]!r}; there are {known_ones}.")
+            frame = frame[frame["split"].isin(splits)]
         own = frame.groupby([_NOUNS, _ATTRACTORS]).size().rename(_COUNT).reset_index()
         own.insert(0, _TABLE, name)
         counts.append(own)
     rows = pd.concat(counts, ignore_index=True)
     grids = [_grid(name, own) for name, own in rows.groupby(_TABLE, sort=False)]
     return Document(grids, rows, {"analysis": "noun_counts", "rows": rows, "notes": [_NOTE]}, [_NOTE], [])
-
-
-def _of_splits(name: str, table: pd.DataFrame, splits: Sequence[str]) -> pd.DataFrame:
-    """Keep the rows of some splits."""
-    if not splits:
-        return table
-    known = sorted(table["split"].unique()) if "split" in table else []
-    for split in splits:
-        if split not in known:
-            raise SuiteError(f"{name}: there is no split {split!r}; there are {', '.join(known) or 'none'}.")
-    return table[table["split"].isin(splits)]
 
 
 def _grid(name: object, rows: pd.DataFrame) -> Grid:
@@ -499,21 +487,16 @@ _EXAMPLE_NOTES = (
 def found_examples(rows: pd.DataFrame, gold: str, parsed: str) -> Document:
     """Tabulate how good the examples of a parse are (`tseval.analysis.breakdowns.compare_examples`)."""
     number = Field("Same number", ("n_same_number", "n_found"), lambda pair: f"{pair[0]:,} of {pair[1]:,}")
+    equal, alike = (
+        Field("Equal", ("n_equal",), format_count),
+        "the same subject, number and number of attractors",
+    )
     grids = [
         _example_grid(rows, f"Verbs of {parsed} against {gold}", [*_COUNTS, *_measures("verb"), number]),
-        _example_grid(
-            rows,
-            "With the same subject, number and number of attractors",
-            [*_COUNTS, Field("Equal", ("n_equal",), format_count), *_measures("equal")],
-        ),
+        _example_grid(rows, f"With {alike}", [*_COUNTS, equal, *_measures("equal")]),
     ]
-    content = {
-        "analysis": "compare",
-        "gold": gold,
-        "parsed": parsed,
-        "rows": rows,
-        "notes": list(_EXAMPLE_NOTES),
-    }
+    about = {"analysis": "compare", "gold": gold, "parsed": parsed}
+    content = {**about, "rows": rows, "notes": list(_EXAMPLE_NOTES)}
     return Document(grids, rows, content, _EXAMPLE_NOTES, ())
 
 
@@ -529,7 +512,6 @@ def _measures(what: str) -> list[Field]:
 
 
 def _example_grid(rows: pd.DataFrame, title: str, fields: list[Field]) -> Grid:
-    """Lay out a line for each number of attractors, and one for all."""
     labels = rows["n_attractors"].astype("string").fillna("all").tolist()
     columns = [labels, *(field.values(rows) for field in fields)]
     lines = [Line(cells) for cells in zip(*columns, strict=True)]

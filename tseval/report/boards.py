@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 MOST_DECIMALS = 15  # no paper prints more, and a table would be as wide as it says
 PRINTED = re.compile(r"(?:0(?:\.([0-9]+))?|1(?:\.(0+))?)")
-
-
 RowKey = tuple[str | None, str, str, str]
 
 
@@ -92,8 +90,6 @@ def check_decimals(decimals: int) -> None:
 
 
 BOARD_FORMAT = 1
-
-
 BUNDLED_BOARDS = Path(__file__).parents[1] / "leaderboards"
 
 

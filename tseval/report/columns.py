@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis import ROW, exact_accuracy
+from tseval.analysis import ROW, Correctness, exact_accuracy
 from tseval.errors import BoardError, RunError, SuiteError, plain, suggest
-from tseval.formats import is_count
+from tseval.formats import Json, is_count
 from tseval.report.document import spread_beside
 from tseval.tables import read_table
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from tseval.analysis import Correctness
-    from tseval.formats import Json
     from tseval.report.boards import Board
     from tseval.runs import Run
 
@@ -35,14 +32,9 @@ PRINTED = [*ROW, "n_items", "printed", "spread"]
 class Column:
     """A model in a table.
 
-    Attributes:
-        rows: One row per row of the table: `dependency`, `phenomenon`, `construction`, `contrast`,
-            features, `n_items`; for a run all that `tseval.analysis.count` gives; for a published
-            model `printed`, and the `spread` between seeds where it is a mean over several.
-        decimals: Decimals a published accuracy is cut to; None for a run.
-        digest: The suite's digest; None for a published model.
-        answers: What a run got right, item by item, over `rows`; None for a published model.
-        spread: Of a published mean over seeds, a set of rows to the spread between seeds of its mean.
+    The rows of a run have all that `tseval.analysis.count` gives; of a published model accuracies as
+    `printed`, and the `spread` between seeds where these are means; it has decimals that they are cut to, but
+    no digest and no answers. `spread` maps a set of rows to the spread between seeds of its mean.
     """
 
     heading: str
@@ -238,7 +230,6 @@ def _described(column: Column) -> str:
 
 
 def _decimal(value: Json) -> str | None:
-    """Print a perplexity, where a manifest has one."""
     if not isinstance(value, int | float) or _is_endless(value):
         return None
     return f"{value:.2f}"
@@ -262,11 +253,7 @@ def printed_decimals(columns: Sequence[Column]) -> int | None:
 
 
 HUMAN = "Human"
-
-
 _CASE, _CONTRAST, _ACCURACY, _ASKED = "case", "contrast", "accuracy", "n"
-
-
 _FRACTION = re.compile(r"\d{1,20}(\.\d{0,100})?|\.\d{1,100}")
 
 

@@ -12,12 +12,21 @@ import pandas as pd
 
 from tseval.analysis import ROW, require_features
 from tseval.analysis.breakdowns import N
-from tseval.analysis.comparisons import DEFAULT_MARGIN, SEED_COLUMNS, against, pairwise, seed_means
+from tseval.analysis.comparisons import (
+    DEFAULT_MARGIN,
+    SEED_COLUMNS,
+    Against,
+    SeedTable,
+    against,
+    pairwise,
+    seed_means,
+)
 from tseval.analysis.differences import SAME
 from tseval.errors import RunError, suggest
 from tseval.report.analyses import NOUN_COUNTS
 from tseval.report.document import (
     NONE,
+    Document,
     Field,
     Grid,
     Line,
@@ -30,23 +39,17 @@ from tseval.report.document import (
 )
 from tseval.report.figures import Axis, Panel, lines_of
 from tseval.report.layout import in_full, labelled, row_labels, rows_and_means
-from tseval.report.opened import INTERVAL, interval_note, tell
+from tseval.report.opened import INTERVAL, RunSet, interval_note, tell
 from tseval.report.table import not_told_apart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from tseval.analysis.comparisons import Against, SeedTable
-    from tseval.report.document import Document
-    from tseval.report.opened import RunSet
 
 
 # What tells models apart that differ in nothing but their seed, and where they were scored.
 _OF_A_SEED = frozenset(
     {"validation_perplexity", "validation_accuracy", "device", "step", "tokens", "training", "folder"}
 )
-
-
 _OF_SEEDS = (Field("", ("accuracy", "spread"), with_spread), INTERVAL)
 
 
@@ -96,7 +99,6 @@ def seeds_table(opened: RunSet, groups: Mapping[str, Sequence[str]], by: Sequenc
 
 
 def _notes(groups: Mapping[str, Sequence[str]], intervals: str) -> list[str]:
-    """Say what the means and their intervals are of."""
     if all(len(names) == 1 for names in groups.values()):
         return ["Accuracies are cut to 3 decimals, not rounded.", intervals]
     return [about_seeds(groups), f"{intervals} They are for other seeds too, where there are several."]
@@ -112,7 +114,6 @@ def about_seeds(groups: Mapping[str, Sequence[str]]) -> str:
 
 
 def _about_ranks(found: SeedTable, grouped: bool) -> Iterator[str]:
-    """Say what the ranks in brackets are, and which architectures they do not tell apart."""
     if found.ranks is None:
         return
     of = "for other words, and other seeds where there are several" if grouped else "for other words"
@@ -277,7 +278,6 @@ def _only_row(about: str, rows: pd.DataFrame, models: Sequence[str]) -> Grid:
 
 
 def _grid_comparisons(title: str, fields: Sequence[Field], rows: pd.DataFrame) -> Grid:
-    """Print a line for each pair."""
     columns = (field.values(rows) for field in fields)
     return Grid(fields, [Line(cells) for cells in zip(*columns, strict=True)], title)
 
@@ -336,7 +336,6 @@ def _reference(model: str, groups: Mapping[str, Sequence[str]]) -> str:
 
 
 def _records_comparisons(found: Against) -> pd.DataFrame:
-    """List the differences of all rows, then those of their means, model by model."""
     return in_full(
         labelled(heads.drop(columns=[*_OF_THE_REFERENCE.names]), frame, model=name, against=found.reference)
         for heads, own in found.parts

@@ -148,7 +148,6 @@ def curve_panels(curves: Sequence[pd.DataFrame]) -> tuple[list[Panel], Look]:
 
 
 def _series(curves: pd.DataFrame, column: str, index: int, *, named: bool = True, **style: Any) -> Series:
-    """Give what is known of a column along the training."""
     time, unit, _ = _kind(curves).time
     x, y = curves[time] / unit, curves[column]
     known = np.isfinite(x + y)
@@ -161,7 +160,6 @@ def _dash(layer: str | int) -> tuple[float, tuple[float, ...]]:
 
 
 def _loss(curves: Sequence[pd.DataFrame], kind: TrainingKind, time: Axis) -> Panel:
-    """Draw both losses, in the limits of what was validated."""
     series: list[Series] = []
     values: list[Sequence[float]] = []
     for index, one in enumerate(curves):

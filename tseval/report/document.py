@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -20,8 +20,6 @@ from wcwidth import wcswidth
 from tseval.errors import as_html, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from tseval.formats import Json
 
 
@@ -98,11 +96,9 @@ def format_probability(p: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column of a grid.
+    """A column of a grid: its heading, the columns of a frame that it shows (of several, as a tuple), how.
 
-    Attributes:
-        names: Columns of a frame that its values are taken from; of several, a value is a tuple.
-        joined: Whether it says more of what the field before it says, and is not parted from it.
+    A field that is joined says more of what the field before it says, and is not parted from it.
     """
 
     heading: str
@@ -161,10 +157,7 @@ class Grid:
 class Document:
     """What is told about runs and boards. All text in it may come from outside; each format escapes it.
 
-    Attributes:
-        records: One row per model and number, full precision: what csv holds.
-        content: What json holds, by key, in its order; a frame is a list of its rows.
-        signatures: Name of each model that has one, and its run's signature.
+    `records` have one row per model and number, full precision: what csv holds; `content` is what json holds.
     """
 
     grids: Sequence[Grid]
@@ -187,9 +180,7 @@ def side_by_side(
 ) -> tuple[list[Field], list[Line]]:
     """Put models beside each other: what their rows share, then what was measured of each.
 
-    Args:
-        measures: Taken from every model; one without a heading stands under the model's name, and those with
-            one beside it.
+    A measure without a heading stands under the model's name, and those with one beside it.
     """
     first = next(iter(frames.values()))
     fields = [replace(key, joined=place > 0) for place, key in enumerate(keys)]
@@ -289,7 +280,9 @@ def as_latex(document: Document) -> str:
         blocks += [rf"\par\noindent\textbf{{{latex(grid.title)}}}\par"] if grid.title else []
         blocks += _tabular(grid)
     blocks += [_small(latex(note)) for note in document.notes]
-    blocks += [_small(f"{latex(name)}: {_breakable(line)}") for name, line in document.signatures]
+    for name, line in document.signatures:  # which has no spaces, and is broken between its parts
+        breakable = latex(line).replace(r"\textbar{}", r"\textbar\allowbreak{}")
+        blocks.append(_small(f"{latex(name)}: {breakable}"))
     return "\n".join(blocks) + "\n"
 
 
@@ -350,11 +343,6 @@ def _small(text: str) -> str:
     return rf"\par{{\footnotesize\noindent {text}\par}}"
 
 
-def _breakable(signature: str) -> str:
-    """Let a signature, which has no spaces, be broken between its parts."""
-    return latex(signature).replace(r"\textbar{}", r"\textbar\allowbreak{}")
-
-
 # Within a word `_` starts no emphasis, and `n_attractors` reads better as it is.
 MARKUP = re.compile(r"[\\`*|\[\]<>&]|(?<![^\W_])_|_(?![^\W_])")
 # A rank and what it may be, `2 [1–4]`, is no link unless something follows that makes it one.
@@ -384,8 +372,6 @@ def code(text: str) -> str:
 
 
 def _pipes(grid: Grid) -> str:
-    """Print a grid as one table."""
-
     def cells(line: Line) -> list[str]:
         label, *others = map(markdown, grid.texts(line))
         return [MARKS[line.kind].format(label), *others]
@@ -441,17 +427,11 @@ def as_screen(document: Document, screen: Screen) -> str:
 def _without_zeros(grid: Grid) -> tuple[Grid, list[str]]:
     """Leave out the counts that are 0 in every row, and name them."""
     cells = [line.cells for line in grid.lines if line.kind == "row"]
-    columns = {
-        place: [line[place] for line in cells if len(line) > place] for place in range(len(grid.fields))
-    }
-    zeros = [
-        place
-        for place, field in enumerate(grid.fields)
-        if place
-        and field.show is format_count
-        and columns[place]
-        and all(v in (0, "") for v in columns[place])
-    ]
+    zeros = []
+    for place, field in enumerate(grid.fields):
+        column = [line[place] for line in cells if len(line) > place]
+        if place and field.show is format_count and column and all(value in (0, "") for value in column):
+            zeros.append(place)
     kept = grid.only([place for place in range(len(grid.fields)) if place not in zeros])
     return kept, [grid.fields[place].heading for place in zeros]
 

@@ -14,7 +14,7 @@ import re
 import uuid
 from dataclasses import dataclass, replace
 from shlex import quote
-from typing import TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -26,13 +26,13 @@ from tseval.errors import RunError, SuiteError, plain
 from tseval.files import to_utf8, write_output, write_whole
 from tseval.report.document import cell
 from tseval.report.layout import recorded, row_labels
-from tseval.report.table import build_table
+from tseval.report.table import Table, build_table
 from tseval.runs.manifest import NAME as MANIFEST
+from tseval.runs.manifest import Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-    from typing import IO
 
     from numpy.typing import NDArray
 
@@ -40,9 +40,7 @@ if TYPE_CHECKING:
     from tseval.items import Case, Suite
     from tseval.questions import Contrast
     from tseval.report.opened import RunSet
-    from tseval.report.table import Table
     from tseval.runs import Run
-    from tseval.runs.manifest import Manifest
 
 
 SCHEMA_VERSION = "0.3.0"
@@ -60,12 +58,7 @@ _DESCRIPTION = (
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a record says that no run knows.
-
-    Attributes:
-        model_id: `developer/name`, as the store knows the model; None for the name in the run.
-        relationship: Of these to the developer of the model.
-    """
+    """What a record says that no run knows; a model is `developer/name`, as the store knows it."""
 
     model_id: str | None = None
     organisation: str = "unknown"
@@ -82,12 +75,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class EvalRecord:
-    """A record, and where it belongs.
-
-    Attributes:
-        content: As `eval.schema.json` has it.
-        place: In the store, `data/COLLECTION/DEVELOPER/MODEL/UUID.json`; None without a developer.
-    """
+    """A record as `eval.schema.json` has it, and its place in the store if the developer is known."""
 
     content: Mapping[str, Json]
     place: str | None
@@ -186,7 +174,6 @@ def _model(manifest: Manifest, model_id: str, submission: Submission) -> dict[st
 
 
 def _of_rows(table: Table, manifest: Manifest) -> Iterator[dict[str, Json]]:
-    """Write the rows of the table that have an accuracy."""
     rows = recorded(table, 0).astype(object)
     for place, row in enumerate(rows.where(rows.notna(), None).to_dict("records"), 1):
         if row["accuracy"] is None:
@@ -214,7 +201,6 @@ def _of_mean(table: Table, manifest: Manifest) -> Iterator[dict[str, Json]]:
 def _result(
     manifest: Manifest, identifier: str, names: Sequence[str], found: Estimate, told: Mapping[str, object]
 ) -> dict[str, Json]:
-    """Write one result."""
     suite = manifest.suite
     about = {"title": suite.title, "source": suite.source, "digest": suite.digest}
     scored = {"items": manifest.key.items, "complete": suite.complete}
@@ -247,7 +233,6 @@ def _result(
 
 
 def _uncertainty(found: Estimate) -> dict[str, Json]:
-    """Write standard error and 95% interval, and how they came about."""
     items = f"items clustered by {', '.join(found.clusters)}" if found.clusters else "items independent"
     t = "normal quantile" if found.df is None else f"quantile of t with {found.df:g} degrees of freedom"
     wilson = f"Wilson's score interval, items worth {found.n_eff:.6g} independent ones"
@@ -342,7 +327,11 @@ def mixed_model(opened: RunSet) -> MixedModel:
         )
     rows = pd.concat([frame[list(ROW)].drop_duplicates() for frame in parts]).drop_duplicates()
     several = [name for name, n in (("model", len(parts)), ("row", len(rows))) if n > 1]
-    counts = _count_entries(parts)
+    entries: dict[str, set[str]] = {}
+    for frame in parts:
+        for name in entry_columns(frame):
+            entries.setdefault(name, set()).update(frame[name].dropna().unique())
+    counts = {name: len(own) for name, own in entries.items()}
     slopes = "1 + model" if "model" in several else "1"
     effects = [f"({slopes} | {_quoted(cell(name))})" for name, n in counts.items() if n >= FEWEST_LEVELS]
     if len(parts) > 1 or parts[0].duplicated(["case", "item"]).any():
@@ -356,15 +345,6 @@ def mixed_model(opened: RunSet) -> MixedModel:
 
 def _decided(verdicts: pd.DataFrame) -> pd.DataFrame:
     return verdicts[~verdicts["undecidable"].to_numpy(bool)]
-
-
-def _count_entries(parts: Sequence[pd.DataFrame]) -> dict[str, int]:
-    """Count the entries of each factor over all models."""
-    found: dict[str, set[str]] = {}
-    for frame in parts:
-        for name in entry_columns(frame):
-            found.setdefault(name, set()).update(frame[name].dropna().unique())
-    return {name: len(entries) for name, entries in found.items()}
 
 
 def write_verdicts(opened: RunSet, file: IO[bytes]) -> None:
@@ -390,18 +370,12 @@ def _tidy(model: str, verdicts: pd.DataFrame) -> pd.DataFrame:
     }
     ours = {name: f"feature.{name}" for name in keys}
     others = frame.drop(columns=["correct", *_SCORES]).rename(columns=ours)
-    texts = {
-        str(name): _cells(column)
-        for name, column in others.items()
-        if not pd.api.types.is_numeric_dtype(column)
-    }
+    texts = {}
+    for name, column in others.items():
+        if not pd.api.types.is_numeric_dtype(column):  # each text once as a spreadsheet may read it
+            codes, values = pd.factorize(column)
+            texts[str(name)] = np.array([*(cell(str(text)) for text in values), ""], object)[codes]
     return pd.concat([pd.DataFrame(keys, frame.index), others.assign(**texts)], axis=1).rename(columns=cell)
-
-
-def _cells(column: pd.Series[str]) -> NDArray[np.object_]:
-    """Write each text once as a spreadsheet may read it; empty where it is missing."""
-    codes, texts = pd.factorize(column)
-    return np.array([*(cell(str(text)) for text in texts), ""], object)[codes]
 
 
 def _rows(verdicts: pd.DataFrame) -> NDArray[np.object_]:
@@ -469,8 +443,14 @@ def write_tasks(suite: Suite, folder: Path) -> list[str]:
             json.dumps(line, ensure_ascii=False) + "\n" for part in parts for line in _documents(suite, *part)
         )
         _write(folder / f"{task}.jsonl", "".join(lines))
-        _write_yaml(folder / f"{task}.yaml", _task(task, folder.resolve() / f"{task}.jsonl", suite))
-    _write_yaml(folder / f"{group}.yaml", _group(group, list(tasks), suite))
+        _write(folder / f"{task}.yaml", _yaml(_task(task, folder.resolve() / f"{task}.jsonl", suite)))
+    together: dict[str, Json] = {
+        "group": group,
+        "task": [*tasks],
+        "aggregate_metric_list": [{"metric": "acc", "aggregation": "mean", "weight_by_size": True}],
+        "metadata": {"version": 1.0, "suite": suite.name, "digest": suite.digest},
+    }
+    _write(folder / f"{group}.yaml", _yaml(together))
     about = {"title": suite.title, "name": suite.name, "digest": suite.digest[:12], "group": group}
     _write(folder / "README.md", README.format(**about, folder=quote(str(folder))))
     return [group, *tasks]
@@ -501,7 +481,6 @@ def _task_slug(text: str) -> str:
 
 
 def _documents(suite: Suite, case: Case, contrast: Contrast) -> Iterator[dict[str, Json]]:
-    """Give the items of one case on one contrast."""
     end = "" if suite.terminator is None else f" {suite.terminator}"
     for item in case.items():
         pair = {"good": item.sentences[contrast.better] + end, "bad": item.sentences[contrast.worse] + end}
@@ -533,17 +512,8 @@ def _task(name: str, data: Path, suite: Suite) -> dict[str, Json]:
     }
 
 
-def _group(name: str, tasks: list[str], suite: Suite) -> dict[str, Json]:
-    return {
-        "group": name,
-        "task": list(tasks),
-        "aggregate_metric_list": [{"metric": "acc", "aggregation": "mean", "weight_by_size": True}],
-        "metadata": {"version": 1.0, "suite": suite.name, "digest": suite.digest},
-    }
-
-
-def _write_yaml(path: Path, content: dict[str, Json]) -> None:
-    _write(path, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+def _yaml(content: dict[str, Json]) -> str:
+    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
 
 
 def _write(path: Path, text: str) -> None:

@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 from unicodedata import bidirectional
 
-from tseval.errors import plain
+from tseval.errors import TsevalError, plain
 from tseval.files import write_whole
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.text import Text
-
-    from tseval.errors import TsevalError
 
 
 FIGURE_ENDINGS = (".svg", ".pdf", ".png")
@@ -62,12 +60,8 @@ STYLE = {
 class Series:
     """The values of one model in a panel.
 
-    Attributes:
-        index: Which model; chooses colour and marker.
-        x: Places along the axis; words count from 1.
-        y: Not a number where there is none, and the line breaks.
-        low: Lower ends of intervals, or empty, as `high` is then.
-        style: How its line differs from those of the look, in matplotlib's terms.
+    The index chooses colour and marker. Places are numbers, words count from 1; where `y` is not a number the
+    line breaks. Without intervals `low` and `high` are empty. The style goes before that of the look.
     """
 
     index: int
@@ -88,11 +82,9 @@ class Series:
 class Axis:
     """One axis of a panel.
 
-    Attributes:
-        limits: Its ends; None for what the values need. An upper end alone is only the highest it may be.
-        log_from: Where it begins to be logarithmic, 0 for all of it; None where it is linear.
-        most: How many whole numbers stand at it at most; 0 for any numbers.
-        in_full: Whether the numbers of a logarithmic axis are no powers of ten.
+    Limits are None for what the values need; an upper end alone is only the highest it may be. It is
+    logarithmic from `log_from` on, 0 for all of it. At most `most` whole numbers stand at it, 0 for any
+    numbers; the numbers of a logarithmic axis are powers of ten unless written in full.
     """
 
     label: str = ""
@@ -105,13 +97,10 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One set of axes.
+    """One set of axes; words stand at its places, or numbers where there are none.
 
-    Attributes:
-        words: Of the places, or empty for numbers; text from outside.
-        rings: Whether a ring marks where a line ends, for lines that do not run along time.
-        family: Which models these are, or empty for all.
-        behind: Lines of other models, grey and without names.
+    Rings mark where lines end that do not run along time; lines of other models stand behind, grey and
+    nameless.
     """
 
     title: str
@@ -233,7 +222,6 @@ def _is_drawable(figure: Figure) -> bool:
 
 
 def _sign(index: int) -> dict[str, Any]:
-    """Give the colour and the marker of the so-manieth model."""
     return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
 
 
@@ -315,7 +303,6 @@ def _blocks(groups: Sequence[Sequence[Panel]], look: Look) -> list[list[Sequence
 
 
 def _size(panel: Panel, look: Look) -> tuple[float, float]:
-    """Give the width and height of a panel in inches."""
     if look.mark == "dot":
         return DOT_WIDTH, DOT_TITLE + DOT_LINE * len(panel.words)
     if look.mark == "bar":
@@ -326,7 +313,6 @@ def _size(panel: Panel, look: Look) -> tuple[float, float]:
 
 
 def _draw_panel(axes: Axes, panel: Panel, look: Look) -> None:
-    """Draw the series of a panel, and set its axes."""
     for one in panel.behind if look.mark in ("line", "band") else ():
         axes.plot(one.x, one.y, color=BEHIND, linewidth=1, zorder=1)
     places = sorted({place for one in (*panel.series, *panel.behind) for place in one.x})
@@ -409,7 +395,6 @@ def _set_scale(axes: Axes, side: Literal["x", "y"], axis: Axis) -> None:
 
 
 def _write_words(axes: Axes, panel: Panel, look: Look) -> None:
-    """Write words at the places of a panel."""
     words = [plain(word)[:LONGEST_WORD] for word in panel.words]
     places = range(1, len(words) + 1)
     if look.mark == "dot":
@@ -527,9 +512,7 @@ def without_seed(name: str) -> str:
 def in_families(names: Sequence[str]) -> list[tuple[str, list[int]]]:
     """Part models into families by the architectures in their names, where they are too many for one panel.
 
-    Returns:
-        The title of each family and the places of its models, at most `MOST_TOGETHER`: a larger family comes
-        in parts. One family without a title where the models are few.
+    A larger family comes in parts of at most `MOST_TOGETHER`. Few models are one family without a title.
     """
     if len(names) <= MOST_TOGETHER:
         return [("", list(range(len(names))))]

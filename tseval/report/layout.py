@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from tseval.analysis import COUNTS, ROW, SECTIONS, decidable
+from tseval.analysis import COUNTS, ROW, SECTIONS, Mean, decidable
 from tseval.analysis.measures import EFFECT
 from tseval.report.document import (
     NONE,
@@ -26,16 +26,13 @@ from tseval.report.document import (
     format_worth,
     spread_beside,
 )
-from tseval.report.table import is_low
+from tseval.report.table import Table, is_low
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from tseval.analysis import Mean
     from tseval.analysis.comparisons import RowsAndMeans
-    from tseval.analysis.design import Estimate
     from tseval.report.columns import Column, Key
-    from tseval.report.table import Table
 
     CellsOf = Callable[[Table], list[list[object]]]
 
@@ -140,19 +137,20 @@ def content_of(table: Table, rows: pd.DataFrame) -> dict[str, object]:
         "ranking": _ranking(table),
         "notes": table.notes,
     }
-    people = [_about_human(table, human) for human in table.humans]
+    people = [  # who are no models among the records
+        {
+            "model": human.heading,
+            "origin": human.origin,
+            "means": [{"over": one.over, "accuracy": human_mean(table, human, one)} for one in table.means],
+        }
+        for human in table.humans
+    ]
     return {**content, "humans": people} if people else content
-
-
-def _about_human(table: Table, human: Column) -> dict[str, object]:
-    """Say who is no model among the records, and give the means of their accuracies."""
-    means = [{"over": one.over, "accuracy": human_mean(table, human, one)} for one in table.means]
-    return {"model": human.heading, "origin": human.origin, "means": means}
 
 
 def _mean(table: Table, mean: Mean) -> dict[str, object]:
     def of_each(name: str) -> dict[str, object]:
-        return _by_model(table, [_known(one, name) for one in mean.estimates])
+        return _by_model(table, [getattr(one, name, None) for one in mean.estimates])
 
     spreads = [column.spread.get(mean.over) for column in table.columns]
     known = any(spread is not None for spread in spreads)
@@ -166,10 +164,6 @@ def _mean(table: Table, mean: Mean) -> dict[str, object]:
         "low": of_each("low"),
         "high": of_each("high"),
     }
-
-
-def _known(estimate: Estimate | None, name: str) -> object:
-    return None if estimate is None else getattr(estimate, name)
 
 
 def _ranking(table: Table) -> dict[str, object] | None:
@@ -205,7 +199,6 @@ def _about(column: Column) -> dict[str, object]:
 
 
 def _by_model(table: Table, values: Iterable[object]) -> dict[str, object]:
-    """Name the model of each value."""
     return {column.heading: value for column, value in zip(table.columns, values, strict=True)}
 
 
@@ -256,8 +249,7 @@ def _single(table: Table, run: Column) -> Grid:
         rows = part.columns[0].rows.assign(accuracy=part.accuracy[run.heading])
         return [*(field.values(rows) for field in told), *(_of_people(part, human) for human in part.humans)]
 
-    lines = list(_body(table, cells_of))
-    lines.append(MEAN_HEADING)
+    lines = [*_body(table, cells_of), MEAN_HEADING]
     for mean in table.means:
         (of_mean,) = mean.estimates
         ends = None if of_mean is None else (of_mean.low, of_mean.high)
@@ -276,16 +268,12 @@ def grid_of_columns(table: Table) -> Grid:
     """
     show = partial(format_share, decimals=table.decimals)
     fields = [Field(column.heading, show=show) for column in (*table.columns, *table.humans)]
-    lines = list(
-        _body(
-            table,
-            lambda part: [
-                *(_accuracies(part, column) for column in part.columns),
-                *(_of_people(part, human) for human in part.humans),
-            ],
-        )
-    )
-    lines.append(MEAN_HEADING)
+
+    def cells_of(part: Table) -> list[list[object]]:
+        people = (_of_people(part, human) for human in part.humans)
+        return [*(_accuracies(part, column) for column in part.columns), *people]
+
+    lines = [*_body(table, cells_of), MEAN_HEADING]
     for mean in table.means:
         of_people = (human_mean(table, human, mean) for human in table.humans)
         lines.append(Line((_over(table, mean.over), *_means(table, mean), *of_people)))
@@ -294,14 +282,18 @@ def grid_of_columns(table: Table) -> Grid:
 
 
 def _ranks_and_facts(table: Table) -> Iterator[Line]:
-    """Say what is told of models alone."""
     yield Line(("Mean rank, 1 is best",), "section")
     *parts, whole_table = table.means
     for mean in parts:
         yield Line((mean.over, *mean.rank), show=format_mean_rank)
     yield Line(("Mean arithmetic rank", *whole_table.rank), show=format_mean_rank)
     yield from _ranking_lines(table)
-    coverages = [_coverage(column) for column in table.columns]
+    coverages = [
+        None
+        if column.coverage is None
+        else format_share(column.coverage) + (" (low)" if is_low(column) else "")
+        for column in table.columns
+    ]
     if any(column.coverage not in (None, 1) for column in table.columns):
         yield Line(("Coverage, decided of all", *coverages))
     perplexities = [column.perplexity or None for column in table.columns]
@@ -323,21 +315,11 @@ def _ranking_lines(table: Table) -> list[Line]:
     found = table.ranking
     ends = zip(found.low.tolist(), found.high.tolist(), strict=True)
     sets = zip(table.overall, found.overall.low, found.overall.high, strict=True)
+    ranks = (None if rank is None else format_rank_set(rank, low, high) for rank, low, high in sets)
     return [
         Line(("95% interval", *ends), show=partial(format_interval, decimals=2)),
-        Line(
-            (
-                "Rank by mean accuracy",
-                *(None if rank is None else format_rank_set(rank, low, high) for rank, low, high in sets),
-            )
-        ),
+        Line(("Rank by mean accuracy", *ranks)),
     ]
-
-
-def _coverage(column: Column) -> str | None:
-    if column.coverage is None:
-        return None
-    return format_share(column.coverage) + (" (low)" if is_low(column) else "")
 
 
 def _body(table: Table, cells_of: CellsOf) -> Iterator[Line]:
@@ -346,14 +328,13 @@ def _body(table: Table, cells_of: CellsOf) -> Iterator[Line]:
     n_parts = Counter(key for key, _ in rows)
     wholes = {} if table.unsplit is None else dict(_lines_of_rows(table.unsplit, cells_of))
 
-    def with_wholes() -> Iterator[tuple[Key, Line]]:
-        for key, line in rows:
-            whole_row = wholes.pop(key, None)
-            if whole_row is not None and n_parts[key] > 1:
-                yield key, whole_row
-            yield key, line
-
-    return headed(with_wholes())
+    lines: list[tuple[Key, Line]] = []
+    for key, line in rows:
+        whole_row = wholes.pop(key, None)
+        if whole_row is not None and n_parts[key] > 1:
+            lines.append((key, whole_row))
+        lines.append((key, line))
+    return headed(lines)
 
 
 def headed(lines: Iterable[tuple[Key, Line]]) -> Iterator[Line]:
@@ -402,7 +383,6 @@ def in_full(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _lines_of_rows(table: Table, cells_of: CellsOf) -> list[tuple[Key, Line]]:
-    """Make the line of every row, with what it is a row, or a part of a row, of."""
     keys = table.rows[[*ROW]].itertuples(index=False, name=None)
     columns = zip(row_labels(table.rows), *cells_of(table), strict=True)
     return [(key, Line(cells)) for key, cells in zip(keys, columns, strict=True)]

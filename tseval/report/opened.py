@@ -12,13 +12,12 @@ from tseval.analysis.comparisons import share_entries
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.errors import RunError
 from tseval.report.columns import description_of, distinct_headings, refuse_unlike
-from tseval.report.document import Document, Field, format_interval, format_share
+from tseval.report.document import Document, Field, Grid, format_interval, format_share
 from tseval.report.table import sample_note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tseval.report.document import Grid
     from tseval.runs import Run
     from tseval.runs.manifest import Manifest
 
@@ -30,13 +29,9 @@ ACCURACY = (Field("", ("accuracy",), format_share), INTERVAL)
 
 @dataclass(frozen=True, slots=True)
 class RunSet:
-    """Runs over the same items, opened for an analysis.
+    """Runs over the same items, opened for an analysis, by the names of models, made distinct.
 
-    Attributes:
-        verdicts: Name of each model, made distinct, to the verdicts chosen; row by row the same items, with
-            the same lexical factors.
-        undecided: Likewise, of each model that tied or could not decide everything.
-        places: Name of each model to its run's directory, or to its name where it has none.
+    The verdicts are row by row of the same items, with the same lexical factors; `places` are directories.
     """
 
     verdicts: Mapping[str, pd.DataFrame]
@@ -72,7 +67,11 @@ def for_analysis(
         modes = ", ".join(f"{column.heading}: {column.score}" for column in columns)
         notes.append(f"The runs are scored in different ways ({modes}).")
     if where:
-        notes.append(_chosen(where))
+        values: dict[str, list[str]] = {}
+        for name, value in where:  # two values of one feature mean either
+            values.setdefault(name, []).append(value)
+        items = " and ".join(f"{name} {' or '.join(own)}" for name, own in values.items())
+        notes.append(f"Items with {items}.")
     verdicts = {
         column.heading: select(run.verdicts, where) for column, run in zip(columns, runs, strict=True)
     }
@@ -100,14 +99,6 @@ def for_analysis(
         tuple(undecided),
         places,
     )
-
-
-def _chosen(where: Sequence[tuple[str, str]]) -> str:
-    """Say which items were chosen; two values of one feature mean either."""
-    values: dict[str, list[str]] = {}
-    for name, value in where:
-        values.setdefault(name, []).append(value)
-    return "Items with " + " and ".join(f"{name} {' or '.join(own)}" for name, own in values.items()) + "."
 
 
 def stacked(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -143,13 +134,9 @@ def tell(
     """Make the document of an analysis; factors in its records are mappings or tuples."""
     notes = [*opened.notes, *opened.undecided, *notes]
     content = {"analysis": name, "rows": records, "notes": notes, "signatures": opened.signatures}
-    return Document(grids, _flat(records), content, notes, list(opened.signatures.items()))
-
-
-def _flat(records: pd.DataFrame) -> pd.DataFrame:
-    """Write the factors of each row as a text, `subject 20, verb 14`, for formats that know no nesting."""
+    # Formats that know no nesting have factors as a text: `subject 20, verb 14`.
     texts = {name: records[name].map(_listed) for name in ("clusters", "fixed") if name in records}
-    return records.assign(**texts)
+    return Document(grids, records.assign(**texts), content, notes, list(opened.signatures.items()))
 
 
 def _listed(factors: object) -> object:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import counted, plain
 from tseval.report.comparisons import seeds_table
-from tseval.report.document import as_latex_float, latex
+from tseval.report.document import Grid, as_latex_float, latex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tseval.formats import Json
-    from tseval.report.document import Grid
     from tseval.report.opened import RunSet
     from tseval.runs.manifest import Manifest
 
@@ -97,7 +96,6 @@ def write_up(opened: RunSet, *, intervals: bool = False) -> Paper:
 
 
 def _cited(manifests: Sequence[Manifest], clustered: bool) -> dict[str, str]:
-    """Map what is cited to its key: the software, the suite, and the methods that were used."""
     suite = manifests[0].suite.name
     known = (key for name, key in OF_SUITES.items() if re.match(rf"{name}(?:$|_|\()", suite))
     found = {"tseval": "tseval", "suite": next(known, _key(suite))}
@@ -131,12 +129,13 @@ def _methods(opened: RunSet, cited: dict[str, str], about_intervals: str) -> str
     key, suite = first.key, first.suite
     versions = sorted({one.key.tseval for one in opened.manifests.values()})
     part = "" if suite.complete else f", a part of the suite ({latex(key.items)})"
+    compared = COMPARED.get(key.score)
+    compared = compared or f"the log-probability of a sentence, normalised as {key.score} says"
     said = [
         f"We scored {latex(', '.join(opened.manifests))} on {latex(suite.title)} \\citep{{{cited['suite']}}} "
         f"({counted(suite.n_items, 'item')}{part}; SHA-256 {suite.digest[:8]}) with tseval "
         f"{latex(', '.join(versions))} \\citep{{tseval}}.",
-        f"Compared was {_compared(key.score)}; a tie counts as wrong, and what a model cannot decide is left "
-        "out.",
+        f"Compared was {latex(compared)}; a tie counts as wrong, and what a model cannot decide is left out.",
         *_protocols(opened, cited),
         latex(about_intervals),
     ]
@@ -149,10 +148,6 @@ def _methods(opened: RunSet, cited: dict[str, str], about_intervals: str) -> str
         said.append(f"Left out were {latex(key.exclude)}.")
     signatures = [f"% {plain(name)}: {line}" for name, line in opened.signatures.items()]
     return "\n".join([*said, "% Signatures:", *signatures]) + "\n"
-
-
-def _compared(score: str) -> str:
-    return latex(COMPARED.get(score) or f"the log-probability of a sentence, normalised as {score} says")
 
 
 def _protocols(opened: RunSet, cited: dict[str, str]) -> Iterator[str]:
@@ -170,7 +165,6 @@ def _protocols(opened: RunSet, cited: dict[str, str]) -> Iterator[str]:
 
 
 def _value(value: Json) -> str:
-    """Say a part of a protocol in words."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "none" if value is None else str(value)

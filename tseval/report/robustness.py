@@ -7,10 +7,19 @@ from typing import TYPE_CHECKING
 
 from tseval.analysis import ROW
 from tseval.analysis.design import FEWEST_LEVELS
-from tseval.analysis.robustness import FEWEST_ITEMS, ITEMS, MOST_ENTRIES, by_factor, frequencies, robustness
+from tseval.analysis.robustness import (
+    FEWEST_ITEMS,
+    ITEMS,
+    MOST_ENTRIES,
+    Robustness,
+    by_factor,
+    frequencies,
+    robustness,
+)
 from tseval.errors import RunError
 from tseval.report.document import (
     NONE,
+    Document,
     Field,
     Grid,
     Line,
@@ -21,16 +30,13 @@ from tseval.report.document import (
 )
 from tseval.report.figures import Axis, Panel, lines_of
 from tseval.report.layout import headed, row_labels
-from tseval.report.opened import INTERVAL, stacked, tell
+from tseval.report.opened import INTERVAL, RunSet, stacked, tell
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
-    from tseval.analysis.robustness import Robustness
-    from tseval.report.document import Document
-    from tseval.report.opened import RunSet
 
 # Words of a panel; of more, those with the lowest and the highest accuracy.
 MOST_DRAWN = 30
@@ -93,7 +99,6 @@ def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Do
 
 
 def _rows(title: str, found: Robustness) -> Grid:
-    """Lay out the rows under their sections and phenomena, with what limits each."""
     keys = found.rows[[*ROW]].itertuples(index=False, name=None)
     columns = (field.values(found.rows) for field in _OF_A_ROW)
     lines = map(Line, zip(row_labels(found.rows[[*ROW]]), *columns, strict=True))
@@ -101,7 +106,6 @@ def _rows(title: str, found: Robustness) -> Grid:
 
 
 def _words(title: str, factors: pd.DataFrame) -> Grid:
-    """Lay out the factors of each row, with their lowest and highest entries."""
     fields = _OF_A_FACTOR if factors["rho"].isna().all() else (*_OF_A_FACTOR, _FREQUENCY)
     columns = [field.values(factors) for field in fields]
     lines: list[Line] = []
@@ -146,15 +150,9 @@ def word_panels(analysis: Document) -> list[Panel]:
         label, phenomenon = labels[row.index[0]], row["phenomenon"].iloc[0]
         factors = list(row.groupby("factor", sort=False))
         if len(rows) > 1:
-            factors = [max(factors, key=_range)]
+            factors = [max(factors, key=lambda one: one[1]["accuracy"].max() - one[1]["accuracy"].min())]
         panels += [_panel((label, f"{phenomenon}, by {factor}"), own, models) for factor, own in factors]
     return panels
-
-
-def _range(factor: tuple[Hashable, pd.DataFrame]) -> float:
-    """Say how far the accuracies of a factor's entries lie apart."""
-    accuracies = factor[1]["accuracy"]
-    return float(accuracies.max() - accuracies.min())
 
 
 def _panel(title: tuple[str, str], entries: pd.DataFrame, models: Sequence[str]) -> Panel:

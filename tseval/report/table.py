@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -12,6 +11,9 @@ import pandas as pd
 
 from tseval.analysis import (
     ROW,
+    Correctness,
+    Mean,
+    Ranking,
     as_names,
     cut,
     estimate_means,
@@ -23,9 +25,7 @@ from tseval.analysis import (
 )
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.analysis.measures import EFFECT
-from tseval.report.boards import (
-    Board,
-)
+from tseval.report.boards import Board
 from tseval.report.columns import (
     Column,
     Key,
@@ -41,7 +41,6 @@ from tseval.report.document import RUN_DECIMALS, format_share
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tseval.analysis import Correctness, Mean, Ranking
     from tseval.analysis.ranks import RankSets
     from tseval.runs import Run
 
@@ -190,7 +189,6 @@ def not_told_apart(ranks: RankSets, names: Sequence[str]) -> Iterator[str]:
 
 
 def _left_out(table: Table) -> Iterator[str]:
-    """Say which rows are left out of means and ranks, and which models have none of their own."""
     n_all, n_rows = len(table.rows), len(table.ranks)
     if n_rows < n_all:
         yield f"{n_all - n_rows} of {n_all} rows lack a value and are left out of means and ranks."
@@ -207,16 +205,10 @@ def _left_out(table: Table) -> Iterator[str]:
 class Table:
     """Models side by side, ready to print.
 
-    Attributes:
-        rows: `dependency`, `phenomenon`, `construction`, `contrast`, then the features, in table order.
-        accuracy: What is printed: `Fraction` or None, one row per row, one column per heading.
-            Beside a published board a run's accuracy is cut as the board's are.
-        ranks: `Fraction` rank per row and heading, 1 is best, None for a model that lacks the row; only the
-            rows that the table defines: those that every published board in it lists, or all.
-        overall: Rank of every model by its mean over these rows, None where it lacks one.
-        means: Mean accuracy and mean rank over sets of rows: dependencies, phenomena, values of features, and
-            all rows last.
-        unsplit: The same without a breakdown, for a table that has one.
+    Accuracies are `Fraction` or None, one row per row, one column per heading; beside a published board those
+    of runs are cut as the board's are. Ranks, 1 is best, are of the rows that the table defines: those that
+    every published board in it lists, or all; `overall` ranks by the mean over these. `means` are over
+    dependencies, phenomena, values of features, and all rows last. `unsplit` is the same without a breakdown.
     """
 
     columns: tuple[Column, ...]
@@ -269,7 +261,10 @@ def _compare(
     columns = _over_rows(columns, rows, by)
     accuracy = _frame(columns, rows, {column.heading: column.exact(by) for column in columns})
     ranked = _frame(columns, rows, {column.heading: column.ranked_by(by) for column in columns})
-    defined = _defined(columns, rows, by)
+    # Those that all published boards list, or all.
+    listed = [set(column.keys(by)) for column in columns if column.published]
+    keys = rows.itertuples(index=False, name=None)
+    defined = rows.index[[all(key in board for board in listed) for key in keys]]
     parts = (rows.loc[defined], accuracy.loc[defined], ranked.loc[defined])
     *sets, whole = means(*parts)
     (overall,) = rank_rows(pd.DataFrame([mean(parts[2])], dtype=object)).to_numpy().tolist()
@@ -288,7 +283,6 @@ def _compare(
 
 
 def _infer(table: Table) -> Table:
-    """Say how sure the mean accuracies and the ranks of runs are."""
     columns = table.columns
     models = [column.answers for column in columns if column.answers is not None]
     found = []
@@ -303,7 +297,6 @@ def _infer(table: Table) -> Table:
 
 
 def _rows(columns: Sequence[Column], by: Sequence[str]) -> pd.DataFrame:
-    """Collect the rows of all columns, each once, in table order."""
     keys = dict.fromkeys(key for column in columns for key in column.keys(by))
     return in_table_order(pd.DataFrame(list(keys), columns=[*ROW, *by], dtype=object), by)
 
@@ -335,10 +328,3 @@ def _frame(
 
     laid = {heading: [shown(of.get(key)) for key in keys] for heading, of in values.items()}
     return pd.DataFrame(laid, dtype=object)
-
-
-def _defined(columns: Sequence[Column], rows: pd.DataFrame, by: Sequence[str]) -> pd.Index[int]:
-    """Find the rows that means and ranks are over: those that all published boards list, or all."""
-    listed = [set(column.keys(by)) for column in columns if column.published]
-    keys = rows.itertuples(index=False, name=None)
-    return rows.index[[all(key in board for board in listed) for key in keys]]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tseval.analysis import require_features
-from tseval.analysis.comparisons import emergence, trajectory
+from tseval.analysis.comparisons import Emergence, RowsAndMeans, emergence, trajectory
 from tseval.errors import RunError
 from tseval.report.document import (
     RUN_DECIMALS,
@@ -22,16 +22,11 @@ from tseval.report.document import (
 )
 from tseval.report.figures import SHARES, Axis, Panel, Series
 from tseval.report.layout import in_full, labelled, row_labels, rows_and_means
-from tseval.report.opened import interval_note
-from tseval.runs import CLOCKS, progress_of, training_of
+from tseval.report.opened import RunSet, interval_note
+from tseval.runs import CLOCKS, Clock, progress_of, training_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from tseval.analysis.comparisons import Emergence, RowsAndMeans
-    from tseval.report.opened import RunSet
-    from tseval.runs import Clock
-    from tseval.runs.manifest import Manifest
 
 
 CHANCE_OF_PAIRS = 0.5
@@ -45,12 +40,7 @@ _OF_A_TRAINING = ("architecture", "parameters", "vocabulary", "training", "folde
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """The runs of one training.
-
-    Attributes:
-        runs: Moment, ascending, to the name of a model among those opened.
-        chance: The accuracy of who guesses; None where it is not known.
-    """
+    """The runs of one training, by moment, ascending; `chance` is None where who guesses has no known one."""
 
     name: str
     runs: Mapping[int, str]
@@ -85,8 +75,11 @@ def find_trainings(
         if moment is None:
             left_out.append(opened.places[name])
             continue
-        training = _training(manifest)
-        names[training] = training_of(manifest.model)
+        card = manifest.model
+        facts = [card.details.get(fact) for fact in _OF_A_TRAINING]
+        protocol = sorted(card.protocol.items())
+        training = repr((training_of(card), card.kind, protocol, facts, manifest.key.score))
+        names[training] = training_of(card)
         own = found.setdefault(training, {})
         if moment in own:
             raise RunError(
@@ -110,13 +103,6 @@ def find_trainings(
         chance = None if manifest.key.score in _NO_PAIRS else CHANCE_OF_PAIRS
         trainings.append(Training(name, runs, along, chance))
     return trainings, left_out
-
-
-def _training(manifest: Manifest) -> str:
-    """Identify a training by all that its checkpoints have in common."""
-    card = manifest.model
-    known = [card.details.get(name) for name in _OF_A_TRAINING]
-    return repr((training_of(card), card.kind, sorted(card.protocol.items()), known, manifest.key.score))
 
 
 def _distinct(names: Mapping[str, str]) -> dict[str, str]:
@@ -268,7 +254,7 @@ def _document(
 ) -> Document:
     records = _records(trainings, over)
     told = pd.concat(
-        [frame for one in trainings for _, measured in one.along.parts for frame in measured.values()]
+        frame for one in trainings for _, measured in one.along.parts for frame in measured.values()
     )
     notes = [
         f"Accuracies are cut to {RUN_DECIMALS} decimals, not rounded.",
@@ -310,7 +296,6 @@ def _undecided(trainings: Sequence[Training]) -> Iterator[str]:
 
 
 def _records(trainings: Sequence[Training], over: Clock) -> pd.DataFrame:
-    """List what was measured at each moment of each training, rows first, then means."""
     frames = []
     for training in trainings:
         for heads, measured in training.along.parts:

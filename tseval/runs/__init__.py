@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import pandas as pd
 import pyarrow as pa
 
-from tseval.analysis import ROW, as_names, no_accuracy, refuse_unknown_features, tally
+from tseval.analysis import ROW, Correctness, as_names, no_accuracy, refuse_unknown_features, tally
 from tseval.analysis.measures import correlate, effects, with_effects
 from tseval.errors import LimitError, RunError, as_html, counted, one_line
 from tseval.formats import ContentError
@@ -36,7 +36,6 @@ from tseval.tables import read_parquet
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tseval.analysis import Correctness
     from tseval.scoring.protocol import ModelCard
 
 
@@ -186,7 +185,6 @@ def find_interrupted(root: Path, key: RunKey) -> Path | None:
 
 
 def _load(path: Path, manifest: Manifest, name: str) -> pa.Table:
-    """Read one table, and hold it to the digest and the counts in the manifest."""
     content = read_intact(path, manifest.files, name)
     try:
         sentences = name == "sentences.parquet"

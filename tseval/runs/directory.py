@@ -16,15 +16,13 @@ import pyarrow.parquet as pq
 from tseval.errors import RunError
 from tseval.files import PARTIAL, open_regular, read_bytes, remove_lock, take_lock, to_utf8, write_whole
 from tseval.formats import ContentError
-from tseval.runs.manifest import NAME, Manifest, UnfinishedManifest, dump_manifest, load_manifest
+from tseval.runs.manifest import NAME, Manifest, RunKey, UnfinishedManifest, dump_manifest, load_manifest
 from tseval.scoring.engine import Part
 from tseval.tables import read_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
-
-    from tseval.runs.manifest import RunKey
 
 
 CONTEXTS = b"contexts"
@@ -79,15 +77,11 @@ def read_part(content: bytes) -> Part:
     """Read a saved part as it was scored: a resumed run writes the very bytes of an undisturbed one."""
     table = read_sentences(content)
     noted = (table.schema.metadata or {}).get(CONTEXTS, b"")
-    return Part(table.cast(_as_scored(table.schema)), int(noted) if noted.isdigit() else 0)
-
-
-def _as_scored(schema: pa.Schema) -> pa.Schema:
-    """Call the entries of lists `item` again: parquet calls them `element`, and the name would be written."""
-    types = {one.name: one.type for one in schema}
-    return pa.schema(
-        (name, pa.list_(kind.value_type) if pa.types.is_list(kind) else kind) for name, kind in types.items()
-    )
+    # Parquet calls the entries of lists `element`, and the name would be written: they are `item` again.
+    lists = [one for one in table.schema if pa.types.is_list(one.type)]
+    types = {one.name: one.type for one in table.schema}
+    types |= {one.name: pa.list_(one.type.value_type) for one in lists}
+    return Part(table.cast(pa.schema(types.items())), int(noted) if noted.isdigit() else 0)
 
 
 def digest(content: bytes) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping  # noqa: TC003 - manifests are read into fields of it
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -23,7 +24,6 @@ from tseval.formats import ContentError, Json, checked, read_json
 from tseval.scoring.protocol import ModelCard  # noqa: TC001 - manifests are read into it
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from tseval.items import Suite
@@ -115,7 +115,6 @@ class RunKey:
 
 
 def _shown(part: str | None) -> str:
-    """Give a part that is compared, or say that there is none."""
     return "nothing" if part is None else _text(json.loads(part))
 
 
@@ -213,11 +212,7 @@ class Counts:
 class Manifest:
     """What a run says of itself: `manifest.json`, whose every field `docs/run-directory.md` explains.
 
-    Attributes:
-        device: Where.
-        timings: How long it took.
-        files: Each data file to the SHA-256 of its bytes; none for a run that stands in no directory.
-        seal: Digests of all of this; None where there was none yet, as in runs of before it existed.
+    A run that stands in no directory has no files; one from before there were seals has none.
     """
 
     signature: str
@@ -305,7 +300,10 @@ def count_sentences(scored: pa.Table) -> dict[str, int]:
 
 def software() -> dict[str, str | None]:
     """Name the software that makes a run, without importing any of it."""
-    packages = {name: _version(name) for name in ("tseval", "torch", "numpy", "pyarrow")}
+    packages: dict[str, str | None] = dict.fromkeys(("tseval", "torch", "numpy", "pyarrow"))
+    for name in packages:
+        with suppress(PackageNotFoundError):
+            packages[name] = version(name)
     return packages | {"python": platform.python_version(), "platform": platform.platform()}
 
 
@@ -316,13 +314,6 @@ def dump_manifest(manifest: Manifest | UnfinishedManifest) -> bytes:
 
 def _true(verdicts: pa.Table, column: str) -> int:
     return int(pc.sum(verdicts[column]).as_py() or 0)
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 SELECTED = re.compile(r"(\d+) selected")

@@ -12,6 +12,8 @@ from tseval.verifying.levels import (
     VERIFY_LEVELS,
     Check,
     CheckFailed,
+    Claim,
+    Recomputed,
     Verification,
     VerifyLevel,
     check_plausible,
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tseval.scoring.protocol import Model
-    from tseval.verifying.levels import Claim, Recomputed
 
 
 class Ladder(ABC):
@@ -105,7 +106,6 @@ class _RunLadder(Ladder):
         self._suite = suite
 
     def whole(self) -> str:
-        """Read every file of the run."""
         self.claim = claim_of_run(self.path)
         self.what = f"{self.claim.key.model} on {self.claim.key.suite}"
         files = counted(len(self.claim.manifest.files), "file")
@@ -114,7 +114,6 @@ class _RunLadder(Ladder):
         return f"manifest, seal and {files}"
 
     def recomputed(self) -> str:
-        """Work out verdicts and tables."""
         claim = self.claim
         self.again = recompute(claim, self._suite)
         n_verdicts = counted(self.again.verdicts.num_rows, "verdict")

@@ -13,15 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import EvidenceError, LimitError, ModelError, RunError, SuiteError, first_line, one_line
-from tseval.evidence import Evidence, flat_column, gather, scored_again, split_words, whole_column
-from tseval.items import ENTRY, cluster_by, suite_digest
-from tseval.questions import SCORES
+from tseval.evidence import Evidence, Words, flat_column, gather, scored_again, split_words, whole_column
+from tseval.items import ENTRY, Case, Suite, cluster_by, suite_digest
+from tseval.questions import SCORES, Score
 from tseval.questions.scored import split_measure
 from tseval.report import document_of, render
-from tseval.runs import Run, read_run
+from tseval.runs import Manifest, Run, RunKey, read_run
 from tseval.runs.directory import RUN_FILES, read_intact
 from tseval.runs.manifest import NAME as MANIFEST
-from tseval.runs.manifest import SELECTED
+from tseval.runs.manifest import SELECTED, SuiteFacts
 from tseval.suites import afresh, load_suite
 from tseval.suites.data.entries import KNOWN_ERRORS
 from tseval.suites.grammar.expand import choose_rows
@@ -33,13 +33,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.evidence import Words
     from tseval.formats import Json
-    from tseval.items import Case, Suite
-    from tseval.questions import Score
     from tseval.questions.pairs import Asked
-    from tseval.runs import Manifest, RunKey
-    from tseval.runs.manifest import SuiteFacts
 
     _Rows = NDArray[np.int64]
 
@@ -172,8 +167,6 @@ def check_known_score(manifest: Manifest) -> None:
 
 
 _NUMBERS = ("logprob", "pieces", "right", "wrong")
-
-
 _DRAW = re.compile(r"([0-9]{1,18}) of each case, seed (-?[0-9]{1,30})")
 
 

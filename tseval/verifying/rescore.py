@@ -15,7 +15,7 @@ from tseval.questions.pairs import Asked
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.scoring.engine import score_all
 from tseval.verdicts import judge
-from tseval.verifying.levels import CheckFailed
+from tseval.verifying.levels import CheckFailed, Claim, Recomputed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,14 +23,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tseval.scoring.protocol import Model, ModelCard
-    from tseval.verifying.levels import Claim, Recomputed
 
     _Rows = NDArray[np.int64]
 
 
 _NUMBERS = ("logprob", "words", "pieces", "right", "wrong")
-
-
 # What tables show of a model.
 _SHOWN = ("parameters", "core_parameters", "validation_perplexity")
 # How many verdicts more the claim may have correct than the model's own numbers, where all are asked for: a
