@@ -322,7 +322,7 @@ def _open_gguf(scheme: str, head: str, gguf: Gguf, arguments: Mapping[str, str],
     import transformers  # noqa: PLC0415  optional, and heavy
 
     where = f"{scheme}:{gguf.path.name}"
-    options = {name: _typed(name, text) for name, text in arguments.items()}
+    options = {name: typed(name, text) for name, text in arguments.items()}
     if foreign := sorted(options.keys() - {"dtype", "attn_implementation", "device_map"}):
         raise ModelError(
             f"--model-args {foreign[0]}: a GGUF takes dtype, attn_implementation and device_map alone"
