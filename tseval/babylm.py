@@ -321,7 +321,9 @@ PREDICTIONS, SUMMARY, RUN = "predictions.json", "tseval.json", "run"
 PIPELINE_OPTIONS = {
     "hf": {"bos": "tokenizer", "words": "pieces", "white_space": "kept"},
     "mlm": {"pll": "original", "white_space": "kept"},
+    "seq2seq": {"score": "mask", "white_space": "kept"},
 }
+BACKENDS = {"mlm": "mlm", "seq2seq": "enc_dec_mask"}  # what the pipeline calls them; all others are causal
 
 
 def results_folder(out: Path, spec: str, revision: str) -> Path:
@@ -330,7 +332,7 @@ def results_folder(out: Path, spec: str, revision: str) -> Path:
     # The pipeline, too, takes what follows the last period for an ending.
     named = file_and_function(spec)
     name = name_of_function(*named) if named else Path(rest).stem or Path(rest).resolve().stem
-    return out / name / revision / "zero_shot" / ("mlm" if scheme == "mlm" else "causal")
+    return out / name / revision / "zero_shot" / BACKENDS.get(scheme, "causal")
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
 LM_EVAL_DEFAULT = "cuda:0"
 # Arguments of adapters by which their models read a text as it is.
-AS_IT_IS = {"hf": {"white_space": "all", "words": "pieces"}, "mlm": {"white_space": "all"}}
+AS_IT_IS = {
+    "hf": {"white_space": "all", "words": "pieces"},
+    **dict.fromkeys(("mlm", "seq2seq"), {"white_space": "all"}),
+}
 
 
 @register_model("tseval")

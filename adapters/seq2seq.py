@@ -1,0 +1,169 @@
+"""Encoder-decoders of transformers: `seq2seq:PATH_OR_ID`, T5, BART and what else is called Seq2SeqLM.
+
+Two scores are in use. `mask` is a pseudo-log-likelihood: each token is replaced in the encoder by the mask,
+or by the first sentinel, and the decoder, given the same mark, says what stood there (`enc_dec_mask` of the
+BabyLM challenge's pipeline). `prefix` gives the encoder a context, by default nothing, and lets the decoder
+read the sentence (minicons, Misra 2022). By default a model is asked what it was trained on: T5 and mT5 fill
+spans, BART restores masked words, others write.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from tseval.adapters.hf import ModelProducts
+from tseval.adapters.mlm import MaskedModel
+from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, plain_errors, take_option
+from tseval.adapters.tokenizer import form_read, special_tokens
+from tseval.adapters.words import WHITE_SPACE, OfPieces, Pieces
+from tseval.errors import ModelError
+from tseval.scoring.protocol import ModelCard
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torch import Tensor
+
+    from tseval.adapters.pretrained import OptionValue, Pretrained
+    from tseval.scoring.protocol import Encoded
+
+SCHEMES = {"seq2seq": "open_seq2seq"}
+ARGUMENTS = ("score", "context", "leading_space", "white_space")  # all others are transformers' own
+TRAINED_TO_FILL = {"t5", "mt5", "umt5", "bart", "mbart"}
+SENTINEL = "<extra_id_0>"
+
+
+def _card(opened: Pretrained, score: str, white_space: str, **more: str | bool) -> ModelCard:
+    protocol: dict[str, OptionValue] = {"seq2seq": score, "dtype": opened.dtype, **more}
+    if white_space != "single":
+        protocol["white_space"] = white_space
+    return ModelCard(opened.name, "seq2seq", opened.fingerprint, protocol | opened.options, opened.details)
+
+
+class DenoisingModel(MaskedModel):
+    """An encoder-decoder that says what stood where a token is masked."""
+
+    def __init__(self, opened: Pretrained, leading_space: bool, white_space: str) -> None:
+        self.opened, self.model, self.pll = opened, opened.model, "original"
+        tokenizer = opened.tokenizer
+        self.reads = form_read(tokenizer)
+        mask, sentinel = tokenizer.mask_token_id, tokenizer.convert_tokens_to_ids(SENTINEL)
+        if mask is None and sentinel in {None, tokenizer.unk_token_id}:
+            raise ModelError(
+                f"seq2seq:{opened.name}: the tokenizer has neither a mask nor {SENTINEL}.\n"
+                "  Ask what the decoder reads: --model-args score=prefix."
+            )
+        self.mask: int = sentinel if mask is None else mask
+        start = tokenizer.bos_token_id
+        self.decoder_starts = [
+            opened.model.config.decoder_start_token_id if start is None else start,
+            self.mask,
+        ]
+        self.before, self.after = special_tokens(tokenizer, f"seq2seq:{opened.name}")
+        self.n_special = len(self.before) + len(self.after)
+        opened.check_known("", [*self.before, *self.decoder_starts, *self.after])
+        self.batch_tokens, self.warnings = opened.batch_tokens, []
+        self._pieces = Pieces(tokenizer, leading_space, white_space)
+        self._products = ModelProducts(self.model)
+        self.head_at_masks = True  # the decoder gives no more than is asked for
+        self.card = _card(opened, "mask", white_space, leading_space=leading_space, pll=self.pll)
+
+    def _logits(self, copies: np.ndarray, places: np.ndarray) -> Tensor:
+        """Logits behind the decoder's mark, (copies, vocabulary) float32."""
+        before, after, starts = (
+            np.tile(np.array(special, dtype=np.int64), (len(copies), 1))
+            for special in (self.before, self.after, self.decoder_starts)
+        )
+        ids = torch.from_numpy(np.hstack((before, copies, after))).to(self.model.device)
+        decoder = torch.from_numpy(starts).to(self.model.device)
+        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "decoder_input_ids": decoder}
+        with self._products.rerouted(whole=True):
+            return self.opened.logits(inputs)[:, -1].float()
+
+
+class PrefixModel(OfPieces):
+    """An encoder-decoder whose decoder reads sentences; the encoder reads one context, once."""
+
+    def __init__(self, opened: Pretrained, context: str, leading_space: bool, white_space: str) -> None:
+        self.opened, self.model = opened, opened.model
+        self.reads = form_read(opened.tokenizer)
+        start = opened.model.config.decoder_start_token_id
+        if start is None:
+            raise ModelError(f"seq2seq:{opened.name}: its configuration has no decoder_start_token_id")
+        self.start: int = start
+        self.n_special = 1
+        self.batch_tokens = opened.batch_tokens
+        self.warnings: list[str] = []
+        self._pieces = Pieces(opened.tokenizer, leading_space, white_space)
+        self._products = ModelProducts(self.model)
+        # Without a context there is nothing to read but what the tokenizer puts around a text.
+        ids = opened.tokenizer(context, add_special_tokens=not context)["input_ids"] or [start]
+        self._context = torch.tensor([ids], device=self.model.device)
+        self.card = _card(opened, "prefix", white_space, leading_space=leading_space, context=context)
+
+    @torch.inference_mode()
+    def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
+        """Score every token behind those before it, (tokens,) float32, in nats."""
+        counts = encoded.token_counts
+        starts = np.cumsum(counts) - counts
+        result = np.empty(len(encoded.tokens), dtype=np.float32)
+        with self._products.rerouted(whole=True):
+            read = self.model.get_encoder()(input_ids=self._context)
+            n_contexts = 0
+            for length in np.unique(counts):
+                at = starts[counts == length][:, None] + np.arange(length)
+                tokens = encoded.tokens[at]
+                # Sentences that differ in their last token alone are one row of the decoder.
+                rows, which = np.unique(tokens[:, :-1], axis=0, return_inverse=True)
+                which = which.reshape(-1)
+                n_contexts += rows.size + len(rows)
+                logs = self._logs(rows, tokens, which, read[0], batch_tokens)
+                result[at] = logs
+        return result, n_contexts
+
+    def _logs(
+        self, rows: np.ndarray, tokens: np.ndarray, which: np.ndarray, read: Tensor, batch_tokens: int
+    ) -> np.ndarray:
+        """Log-probabilities of tokens whose beginnings are rows, (sentences, length)."""
+        length = tokens.shape[1]
+        found = np.empty(tokens.shape, dtype=np.float32)
+        at_once = max(1, min(batch_tokens, OWN_LOGITS // self.opened.n_tokens) // length)
+        for first in range(0, len(rows), at_once):
+            some = rows[first : first + at_once]
+            ids = np.hstack((np.full((len(some), 1), self.start), some)).astype(np.int64)
+            output = self.model(
+                encoder_outputs=(read.expand(len(some), -1, -1),),
+                attention_mask=torch.ones_like(self._context).expand(len(some), -1),
+                decoder_input_ids=torch.from_numpy(ids).to(self.model.device),
+            )
+            logs = output.logits.float().log_softmax(-1)
+            own = np.flatnonzero((which >= first) & (which < first + at_once))
+            row = torch.from_numpy(which[own] - first).to(logs.device)
+            target = torch.from_numpy(tokens[own]).to(logs.device)
+            found[own] = logs[row].gather(2, target[..., None])[..., 0].cpu().numpy()
+        return found
+
+
+def open_seq2seq(rest: str, arguments: Mapping[str, str], device: str) -> DenoisingModel | PrefixModel:
+    """Open `--model seq2seq:PATH_OR_ID`; arguments that are not ours go to `from_pretrained`."""
+    remaining = dict(arguments)
+    score = take_option(remaining, "score", ("auto", "mask", "prefix"))
+    context = remaining.pop("context", "")
+    leading_space = take_option(remaining, "leading_space", ("false", "true")) == "true"
+    white_space = take_option(remaining, "white_space", WHITE_SPACE)
+    opened = open_pretrained("seq2seq", "AutoModelForSeq2SeqLM", rest, remaining, device, ARGUMENTS)
+    if score == "auto":
+        score = "mask" if opened.model.config.model_type in TRAINED_TO_FILL and not context else "prefix"
+    if score == "mask" and context:
+        raise ModelError("--model-args context: a context goes with score=prefix")
+    model: DenoisingModel | PrefixModel
+    with plain_errors("seq2seq", rest):
+        if score == "mask":
+            model = DenoisingModel(opened, leading_space, white_space)
+        else:
+            model = PrefixModel(opened, context, leading_space, white_space)
+    model.warnings += opened.notes
+    return model
