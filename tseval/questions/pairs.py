@@ -25,32 +25,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asks:
-    """What can be asked after a prefix: are the right symbols more probable than the wrong ones?
+    """What can be asked after a prefix: are the right symbols more probable than the wrong ones?"""
 
-    Attributes:
-        symbols: What is compared, single words; the stop symbol of the text may be one.
-        signs: For each ask, which symbols are right (1), which wrong (-1), and which are not compared (0),
-            (asks, symbols) int8.
-        share: The right symbols must have more than this share of the probability of all that are compared;
-            None: the best right symbol must beat the best wrong one.
-    """
-
-    symbols: tuple[str, ...]
+    symbols: tuple[str, ...]  # what is compared, single words; the stop symbol of the text may be one
+    # Of each ask, which symbols are right (1), wrong (-1), and not compared (0), (asks, symbols).
     signs: NDArray[np.int8]
+    # The right symbols must have more than this share of the probability of all that are compared; None: the
+    # best right symbol must beat the best wrong one.
     share: float | None = None
 
     def compare(
         self, which: NDArray[np.int64], logprobs: NDArray[np.float32]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Reduce the log-probabilities of all symbols to what the right ones have, and what they must exceed.
+        """Reduce log-probabilities to what right symbols have and what they must exceed, (prefixes,) each.
 
-        Args:
-            which: What is asked, (prefixes,).
-            logprobs: After each prefix, in nats, (prefixes, symbols).
-
-        Returns:
-            Two numbers for each prefix, in nats, (prefixes,) float64 each. With `share` the first is the
-            logarithm of the right symbols' share, the second that of the least share.
+        Given are what is asked, (prefixes,), and the log-probabilities of all symbols after each prefix, in
+        nats, (prefixes, symbols). With `share` the first number is the logarithm of the right symbols' share,
+        the second that of the least share.
         """
         signs = self.signs[which]
         values = logprobs.astype(np.float64)

@@ -243,14 +243,9 @@ class Findings(list[LintFinding]):
 def lint(path: Path, knows: Callable[[str], bool] | None = None, sample: int | None = None) -> Findings:
     """Check a suite folder or a single grammar; of the lexicon of one grammar only what it uses is judged.
 
-    Args:
-        path: The folder, or one `.jinja` file.
-        knows: Tells whether a model knows a word, where that is to be checked.
-        sample: How many items of each grammar are looked at, drawn at random, the first always; None for all.
-
-    Returns:
-        What was found, in the order of the cases; empty when all is well. What cannot be read or expanded is
-        an error among others.
+    `knows` tells whether a model knows a word, where that is to be checked. Of a `sample`, drawn at random,
+    the first item is always one. What was found comes in the order of the cases; what cannot be read or
+    expanded is an error among others.
     """
     folder = read_folder(path)
     findings = Findings()

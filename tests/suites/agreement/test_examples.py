@@ -482,9 +482,3 @@ def test_a_treebank_without_penn_tags_has_nothing_to_stand_in(tmp_path):
     ended = call("data", "agreement", "trees.conllu", "-o", "b.tsv", "--frequent", 1, cwd=tmp_path)
     assert ended.returncode == 2
     assert "trees: has no Penn tags (VBZ, VBP) in column 5, which stand in for rare words." in ended.stderr
-
-
-def test_a_table_of_examples_is_no_treebank(tmp_path):
-    ended = call("data", "agreement", AGREEMENT, "-o", "a.tsv", "--frequent", 10, cwd=tmp_path)
-    assert ended.returncode == 2
-    assert "is a table of examples already" in ended.stderr

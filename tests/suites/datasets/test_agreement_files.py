@@ -1,6 +1,5 @@
 """CLAMS, Linzen's and Gulordava's formats, on small files written here."""
 
-import gzip
 from typing import Any
 
 import pytest
@@ -124,16 +123,3 @@ def test_tables_in_one_folder_are_one_suite(tmp_path):
     table(tmp_path / "c.tsv")
     with pytest.raises(SuiteError, match=r"c\.tsv: has no column 'split', but other tables"):
         load_suite(tmp_path)
-
-
-def test_a_malformed_table_is_named_when_it_is_loaded(tmp_path):
-    with pytest.raises(SuiteError, match="no table of agreement examples: no column 'number'"):
-        load_suite(table(tmp_path / "a.tsv", HEADER.replace("number", "plural")))
-    packed = bytearray(gzip.compress(table(tmp_path / "a.tsv").read_bytes() * 50, mtime=0))
-    packed[20:40] = bytes(20)
-    (tmp_path / "b.tsv.gz").write_bytes(packed)
-    with pytest.raises(SuiteError, match=r"b\.tsv\.gz: cannot be read"):
-        load_suite(tmp_path / "b.tsv.gz")
-    (tmp_path / "a.parquet").write_bytes(b"")
-    with pytest.raises(SuiteError, match=r"a\.parquet: cannot be read"):
-        load_suite(tmp_path / "a.parquet")

@@ -6,7 +6,6 @@ import pytest
 import torch
 import transformers
 from checkpoints import bpe_tokenizer, save_causal
-from in_process import call
 from small import write_lines
 
 import tseval
@@ -119,14 +118,6 @@ def test_tokens_are_counted_after_the_prefix(tmp_path):
     question: Any = case.question
     assert question.regions_of("good") == [[6, 4]]
     assert question.regions_of("bad") == [[6, 2]]
-
-
-def test_another_score_is_refused_in_one_message(tmp_path):
-    write(tmp_path / "c.jsonl", PREFIXED)
-    ended = call("run", "--model", "bundled:lstm", "--suite", "c.jsonl", "--score", "sentence", cwd=tmp_path)
-    assert ended.returncode == 2
-    assert "compares regions" in ended.stderr
-    assert "Traceback" not in ended.stderr
 
 
 def test_where_nothing_says_how_probable_first_words_are_an_empty_prefix_decides_nothing(tmp_path, folder):

@@ -63,14 +63,6 @@ def test_rows_of_the_table_follow_from_their_columns(tmp_path):
     assert (second.construction, second.phenomenon, second.dependency) == ("b", "mine", None)
 
 
-def test_a_folder_of_files_is_one_suite(tmp_path):
-    for name in ("one", "two"):
-        write_lines(tmp_path / f"{name}.jsonl", RECORDS)
-    suite = load_suite(tmp_path)
-    assert [case.name for case in suite.cases] == ["one", "two"]
-    assert suite.name == tmp_path.name
-
-
 def test_limits_samples_and_cases_choose_items_and_keep_their_numbers(tmp_path):
     records = [{"good": f"a {i}", "bad": f"b {i}", "case": "xy"[i % 2], "i": i} for i in range(20)]
     path = write_lines(tmp_path / "many.jsonl", records)
@@ -236,27 +228,6 @@ def test_cases_keep_names_that_look_like_numbers(tmp_path):
     assert [case.name for case in load_suite(path).cases] == ["01", "0"]
 
 
-def test_a_folder_of_csv_is_a_suite_and_csv_beside_other_data_is_read_too(tmp_path):
-    for name in ("one", "two"):
-        write(tmp_path / f"{name}.csv", [("a", "b")], ("sen", "wrong_sen"), ",")
-    assert [case.name for case in load_suite(tmp_path).cases] == ["one", "two"]
-    (tmp_path / "three.jsonl").write_text('{"good": "a", "bad": "b"}\n')
-    assert [case.name for case in load_suite(tmp_path).cases] == ["one", "three", "two"]
-
-
-def test_files_of_one_name_in_folders_are_cases_called_like_their_folders(tmp_path):
-    for language in ("eng", "heb"):
-        (tmp_path / "hub" / language).mkdir(parents=True)
-        write(tmp_path / "hub" / language / "data.tsv", [("a", "b")], ("sen", "wrong_sen"), "\t")
-    (tmp_path / "hub/.git").mkdir()
-    (tmp_path / "hub/.git/x.txt").write_text("no data")
-    (tmp_path / "hub/README.md").write_text("read me")
-    suite = load_suite(tmp_path / "hub")
-    assert (suite.name, suite.title, [case.name for case in suite.cases]) == (
-        "hub", "MultiBLiMP", ["eng", "heb"],
-    )  # fmt: skip
-
-
 # Published tables of pairs, opened as they are: equal to how their own programs read them, item by item.
 def opened(path):
     """Give the pairs of each case."""
@@ -366,7 +337,7 @@ def test_multiblimp_is_what_pandas_reads_in_every_script(tmp_path):
         (tmp_path / name).mkdir()
         multiblimp(seed, 60).to_csv(tmp_path / name / "data.tsv", sep="\t", index=False)
     suite = load_suite(tmp_path)
-    assert [case.name for case in suite.cases] == ["heb", "zho"]
+    assert (suite.title, [case.name for case in suite.cases]) == ("MultiBLiMP", ["heb", "zho"])
     for case in suite.cases:
         table = pd.read_csv(tmp_path / case.name / "data.tsv", sep="\t")  # as its score.py does
         assert case.sentences["good"].to_pylist() == table.sen.tolist()

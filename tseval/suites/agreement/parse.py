@@ -282,13 +282,8 @@ def parse_text(
 ) -> Parsed | None:
     """Write the trees of a text, or go on with it; a file that is complete is only looked at, and gives None.
 
-    A sentence for which the parser gives no tree is left out and counted.
-
-    Args:
-        text: What is parsed.
-        output: Where to write, `.conllu` or `.conllu.gz`.
-        parser: How.
-        progress: Called with the lines done and their number.
+    A sentence for which the parser gives no tree is left out and counted. Progress is told in lines done, of
+    all.
 
     Raises:
         SuiteError: What is there was made from another text, by another parser or otherwise; another process

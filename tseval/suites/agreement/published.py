@@ -364,18 +364,11 @@ class Tally:
 def convert(
     files: Sequence[Path], shares: Shares, source: str | None = None, frequent: Frequent | None = None
 ) -> tuple[pa.Table, Tally]:
-    """Find the agreement examples of files of one kind, which their content tells.
+    """Find the agreement examples of files of one kind, which their content tells, and count what was read.
 
-    Args:
-        files: Treebanks in CoNLL-U; tables of Linzen et al. 2016; or texts with gold files beside them.
-            All may be gzip-compressed.
-        shares: Of the splits.
-        source: Name of the source; None for the name of each file.
-        frequent: Which words of treebanks stay, where Penn tags are to stand in for the others.
-
-    Returns:
-        The examples, as `read_examples` would give them, and what was counted. The same verb in the same
-        sentence is taken once.
+    They are treebanks in CoNLL-U; tables of Linzen et al. 2016; or texts with gold files beside them, and may
+    be compressed. Without a source each is one called like its file. In treebanks Penn tags may stand in for
+    words that are not frequent. The examples are as `read_examples` gives them, each verb of a sentence once.
     """
     kinds = [_kind(file) for file in files]
     for file, kind in zip(files, kinds, strict=True):

@@ -80,12 +80,9 @@ def is_data(path: Path) -> bool:
 
 
 def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] | None = None) -> DataSet:
-    """Read a data set, a file or a folder of files.
+    """Read a data set, a file or a folder of files; what its user says of its tables is in `columns`.
 
-    Args:
-        path: Of it.
-        method: What to compare, one of `methods_of`; None for the first.
-        columns: What its user says of its tables (`tseval.suites.data.roles`); None for known names.
+    Of a set with several methods (`methods_of`) the first is taken where none is named.
     """
     how = dict(columns or {})
     check_columns(how)

@@ -180,15 +180,8 @@ def fetch_files(
 ) -> str:
     """Download the files of a data set into a folder, which appears when all are there and checked.
 
-    Args:
-        name: Of the data set.
-        published: Where its files are, and what they must be.
-        folder: Where to put them.
-        digest_of: Gives the digest of the suite in a folder.
-        progress: Called with the numbers of files done and of all files.
-
-    Returns:
-        The digest of the suite.
+    `digest_of` gives the digest of the suite in a folder, which is given back; progress is told in files
+    done, of all.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}-") as made:
