@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tseval.analysis.design import Design, Estimate, Factors, estimate, in_columns
+from tseval.analysis.design import Design, Estimate, Factors, Z, estimate, in_columns, score_interval
 from tseval.analysis.ranks import RankSets, mean_rank_intervals, rank_sets
 from tseval.errors import RunError, SuiteError, suggest
 from tseval.items import ENTRY, RESERVED_NAMES, Suite
@@ -231,6 +231,11 @@ def exact_accuracy(counts: pd.DataFrame) -> list[Fraction | None]:
     """Give each row's accuracy as a fraction of whole numbers, None where no item is decidable."""
     pairs = zip(counts["n_correct"], decidable(counts), strict=True)
     return [Fraction(int(k), int(n)) if n else None for k, n in pairs]
+
+
+def wilson(n_correct: int, n_items: int) -> tuple[float, float] | None:
+    """Give the ends of the Wilson 95% interval of independent items, or None without items."""
+    return score_interval(n_correct / n_items, n_items, Z) if n_items else None
 
 
 def rank_rows(accuracy: pd.DataFrame) -> pd.DataFrame:
