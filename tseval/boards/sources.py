@@ -131,7 +131,7 @@ def _entries(path: Path, folders: list[Path]) -> list[tuple[Path, Callable[[], R
 
 
 def lacks_evidence(board: Path) -> bool:
-    """Tell whether a board is one that was installed with tseval, without its evidence."""
+    """Tell whether a board came with tseval without its evidence: installed, or in a clone that leaves it out."""
     bundled = BUNDLED_BOARDS.resolve() in board.resolve().parents
     folders = entry_folders(board) if bundled else []
     here = any((folder / EVIDENCE).exists() or read_entry(folder).evidence for folder in folders)
@@ -140,6 +140,11 @@ def lacks_evidence(board: Path) -> bool:
 
 def not_shipped(board: Path) -> BoardError:
     """Make the error that says where the evidence of such a board is."""
+    if (BUNDLED_BOARDS.resolve().parent / ".git").exists():
+        return BoardError(
+            f"{board.name}: what its numbers follow from was left out of this clone.\n"
+            f"  Fetch it: git sparse-checkout add /leaderboards/{board.name}/"
+        )
     return BoardError(
         f"{board.name}: what its numbers follow from is not a part of the installed package, for its size.\n"
         f"  Clone tseval's repository and name the folder there: leaderboards/{board.name}"
