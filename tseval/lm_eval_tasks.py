@@ -37,7 +37,8 @@ LM_EVAL_DEFAULT = "cuda:0"
 # Arguments of adapters by which their models read a text as it is.
 AS_IT_IS = {
     "hf": {"white_space": "all", "words": "pieces"},
-    **dict.fromkeys(("mlm", "seq2seq"), {"white_space": "all"}),
+    "mlm": {"white_space": "all"},
+    "seq2seq": {"white_space": "all"},
 }
 
 

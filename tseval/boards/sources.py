@@ -131,7 +131,7 @@ def _entries(path: Path, folders: list[Path]) -> list[tuple[Path, Callable[[], R
 
 
 def lacks_evidence(board: Path) -> bool:
-    """Tell whether a board came with tseval without its evidence: installed, or in a clone that leaves it out."""
+    """Tell whether a board came with tseval, but its evidence did not: installed, or in a sparse clone."""
     bundled = BUNDLED_BOARDS.resolve() in board.resolve().parents
     folders = entry_folders(board) if bundled else []
     here = any((folder / EVIDENCE).exists() or read_entry(folder).evidence for folder in folders)
@@ -143,7 +143,7 @@ def not_shipped(board: Path) -> BoardError:
     if (BUNDLED_BOARDS.resolve().parent / ".git").exists():
         return BoardError(
             f"{board.name}: what its numbers follow from was left out of this clone.\n"
-            f"  Fetch it: git sparse-checkout add /leaderboards/{board.name}/"
+            f"  Fetch it: git sparse-checkout add '/leaderboards/{board.name}/entries/*/evidence.parquet'"
         )
     return BoardError(
         f"{board.name}: what its numbers follow from is not a part of the installed package, for its size.\n"
