@@ -2,7 +2,9 @@
 
 import json
 import re
+import shlex
 import shutil
+import subprocess
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 from functools import cache
@@ -278,6 +280,23 @@ def test_whatever_needs_the_evidence_says_where_it_is(shipped, command):
     assert done.returncode == 2
     assert "mine: what its numbers follow from is not a part of the installed package" in done.stderr
     assert "Clone tseval's repository and name the folder there: leaderboards/mine" in done.stderr
+
+
+def test_in_a_clone_that_leaves_evidence_out_the_command_that_fetches_it_works(shipped, tmp_path):
+    def git(*words, cwd=tmp_path):
+        subprocess.run(["git", "-c", "protocol.file.allow=always", *words], cwd=cwd, check=True)
+
+    place = shipped / "entries/lstm/evidence.parquet"
+    place.write_bytes(b"evidence")
+    git("init", "-q")
+    git("add", "leaderboards")
+    git("-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "all")
+    git("sparse-checkout", "set", "--no-cone", "/*", "!/leaderboards/*/entries/*/evidence.parquet")
+    assert not place.exists()
+    said = call("verify", shipped).stderr
+    assert "mine: what its numbers follow from was left out of this clone.\n" in said
+    git(*shlex.split(said.partition("Fetch it: git ")[2]))
+    assert place.read_bytes() == b"evidence"
 
 
 def test_a_board_of_ones_own_that_lost_its_evidence_is_wrong(shipped, tmp_path):
