@@ -306,9 +306,10 @@ def test_a_model_that_is_not_there_gets_one_message(root, model):
 def test_entries_added_by_several_processes_at_once_are_all_there(root):
     names = [f"model-{i}" for i in range(4)]
     runs = []
-    for name in names:
+    for number, name in enumerate(names):
+        other = {"model": name, "fingerprint": f"{number:064x}"}
         shutil.copytree(root / "run", root / name)
-        with_key(root / name, lambda key, name=name: key.update(model=name))
+        with_key(root / name, lambda key, other=other: key.update(other))
         seal_anew(root / name)
         print_anew(root / name)
         runs.append([sys.executable, "-m", "tseval", "board", "add", str(root / "board"), str(root / name)])

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -10,13 +11,14 @@ from forged import VERBS, edit_json, edit_yaml, evidence_forged, put, run_of_pai
 from in_process import call
 
 from tseval.adapters import open_model
-from tseval.boards import About, check, entry_folders, entry_runs, read_entry
+from tseval.boards import About, check, entry_folders, entry_runs, read_definition, read_entry, write_entry
 from tseval.boards.check import board_suite, verify_entry, wrong_with_board
-from tseval.boards.folder import add_entries, new_board
+from tseval.boards.folder import add_entries, entry_files, new_board, unfit, write_beside
 from tseval.boards.sources import open_sources
 from tseval.errors import BoardError, SuiteError
 from tseval.evaluation import evaluate
 from tseval.models import bundled_checkpoints
+from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.report import build_table, render
 from tseval.report.boards import read_board
 from tseval.runs import Run, read_run
@@ -111,9 +113,12 @@ def test_what_does_not_belong_is_refused(root, run, name, said):
 
 
 def test_several_runs_are_added_together_or_none_is(root):
+    checkpoint = load_checkpoint(bundled_checkpoints()["lstm"])
     for name in ("third", "fourth"):
-        copy = shutil.copy(bundled_checkpoints()["lstm"], root / f"{name}.pt")
-        evaluate(open_model(copy), load_suite(root / "pairs.jsonl"), out=root / name)
+        checkpoint.model.output.bias.data[0] += 1
+        other = checkpoint.model, checkpoint.vocabulary
+        save_checkpoint(root / f"{name}.pt", *other, training={}, validation_perplexity=None)
+        evaluate(open_model(root / f"{name}.pt"), load_suite(root / "pairs.jsonl"), out=root / name)
     board = root / "board"
     before = sorted(board.rglob("*")), (board / "README.md").read_text()
     refusals = (
@@ -226,11 +231,35 @@ def test_a_board_is_kept_by_commands(root):
     assert (empty.returncode, "has no entries yet" in empty.stderr) == (2, True)
     assert call("board", "add", board, root / "run", "--name", "one").returncode == 0
     assert call("board", "check", board).returncode == 0
-    assert call("board", "add", board, root / "run", "--name", "two").returncode == 0
-    assert call("board", "check", board).returncode == 1  # one run, two names: the second is named
     assert call("verify", board, "--model", "bundled:lstm").returncode == 0
     table = call("table", board, "--format", "json")
-    assert {column["model"] for column in json.loads(table.stdout)["columns"]} == {"one", "two"}
+    assert {column["model"] for column in json.loads(table.stdout)["columns"]} == {"one"}
+
+
+def test_one_model_is_one_entry_whatever_it_is_called(root):
+    copy = shutil.copy(bundled_checkpoints()["lstm"], root / "supermodel.pt")
+    evaluate(open_model(copy), load_suite(root / "pairs.jsonl"), out=root / "super")
+    refused = call("board", "add", root / "board", root / "super")
+    assert refused.returncode == 2
+    assert "supermodel has the weights and the protocol of lstm, which is on the board" in refused.stderr
+    # Put there by hand.
+    entry, files = entry_files(read_definition(root / "board"), str(root / "pairs.jsonl"), root / "super")
+    write_beside(
+        root / "board/entries/supermodel", {**files, "entry.yaml": write_entry(entry).encode()}
+    ).rename(root / "board/entries/supermodel")
+    found = wrong_with_board(root / "board")
+    assert "supermodel: has the weights and the protocol of lstm, and the same as it" in found
+
+
+def test_a_board_may_ask_for_a_precision_whatever_a_run_says_of_it(root):
+    definition, narrow, wide = (
+        read_definition(root / "board"),
+        *map(read_run, (root / "second", root / "run")),
+    )
+    for asked in ("precision", "dtype"):
+        asking = replace(definition, protocol={asked: "float32"})
+        assert unfit(asking, wide) is None
+        assert unfit(asking, narrow) == f"its {asked} is 'bfloat16', the board's 'float32'"
 
 
 def test_the_folder_of_a_boards_entries_is_read_as_the_board_is(root):

@@ -241,6 +241,7 @@ def check_texts(content: Json, where: str = "") -> None:
 
 ENTRY_FOLDERS = "entries"
 ENTRY_FILE, EVIDENCE = "entry.yaml", "evidence.parquet"
+_NAMED = re.compile(r"model:[^|]*@")
 ENTRY_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,59}}(?<!{re.escape(PARTIAL)})")
 
 
@@ -307,6 +308,11 @@ class Entry:
     rows: tuple[EntryRow, ...]
     checks: tuple[Checked, ...] = ()
     evidence: EvidenceAddress | None = None
+
+    @property
+    def identity(self) -> str:
+        """What was scored and how, whatever it is called: fingerprint, and signature without the name."""
+        return f"{self.fingerprint} {_NAMED.sub('', self.signature)}"
 
     @property
     def files(self) -> set[str]:

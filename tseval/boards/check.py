@@ -240,9 +240,9 @@ def _wrong_with_its_files(folder: Path, *, published: bool) -> Iterator[str]:
 
 
 def _repeated(folders: Sequence[Path]) -> Iterator[str]:
-    """Find names that differ in case alone, and one signature with two results."""
+    """Find names that differ in case alone, and weights that were scored in one way twice."""
     names: dict[str, str] = {}
-    signatures: dict[str, tuple[str, object]] = {}
+    known: dict[str, Entry] = {}
     for folder in folders:
         if (first := names.setdefault(folder.name.lower(), folder.name)) != folder.name:
             yield f"{folder.name}: is the name of {first} in other letters"
@@ -250,10 +250,11 @@ def _repeated(folders: Sequence[Path]) -> Iterator[str]:
             entry = read_entry(folder)
         except (BoardError, LimitError):
             continue  # it is published, or wrong, which is said of the entry itself
-        first, rows = signatures.setdefault(entry.signature, (folder.name, entry.rows))
-        if first != folder.name:
-            same = "the same as" if rows == entry.rows else "other counts than"
-            yield f"{folder.name}: has the signature of {first}, and {same} it"
+        other = known.setdefault(entry.identity, entry)
+        if other is not entry:
+            same = "the same as" if other.rows == entry.rows else "other counts than"
+            what = "signature" if other.signature == entry.signature else "weights and the protocol"
+            yield f"{folder.name}: has the {what} of {other.name}, and {same} it"
 
 
 def _wrong_with_files(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -41,7 +41,7 @@ from tseval.boards import (
     write_definition,
     write_entry,
 )
-from tseval.errors import BoardError, plain, suggest
+from tseval.errors import BoardError, LimitError, plain, suggest
 from tseval.evidence import (
     LARGEST_EVIDENCE,
     EvidenceAddress,
@@ -409,6 +409,7 @@ def add_entries(
     checks = (Checked("plausible", "tseval board add", f"{datetime.now(UTC):%Y-%m-%d}"),)
     suite = str(suite_spec(definition.suite, board))
     added: dict[Path, dict[str, bytes]] = {}
+    added_entries: dict[Path, Entry] = {}
     for path in paths:
         entry, files = entry_files(definition, suite, path, name)
         if url is not None:
@@ -419,12 +420,19 @@ def add_entries(
         folder = board / ENTRY_FOLDERS / entry.name
         if _is_taken(folder, added):
             raise BoardError(f"two of the runs are of {entry.name!r}: add one of them alone, with --name.")
-        added[folder] = files
+        added[folder], added_entries[folder] = files, entry
     with changing(board):
         there = list((board / ENTRY_FOLDERS).glob("*"))
-        for folder in added:
+        known = {entry.identity: entry for entry in _entries_in(there)}
+        for folder, entry in added_entries.items():
             if _is_taken(folder, there):
                 raise BoardError(f"{folder} exists.\n  Name the entry otherwise with --name.")
+            twin = known.setdefault(entry.identity, entry)
+            if twin is not entry:
+                raise BoardError(
+                    f"{entry.name} has the weights and the protocol of {twin.name}, which is on the board.\n"
+                    "  One model is one entry, whatever its file is called."
+                )
         for folder, files in added.items():
             write_beside(folder, files).rename(folder)
             sync_directory(folder.parent)
@@ -478,10 +486,24 @@ def unfit(definition: Definition, run: Run) -> str | None:
         return f"its items are clustered by {', '.join(suite.clusters)}, not as the suite says"
     if key.score != definition.score:
         return f"its sentences are compared by {key.score!r}, the board's by {definition.score!r}"
+    # Products in another precision than the weights' are stated where there are any.
+    stated = {
+        **key.protocol,
+        "precision": key.protocol.get("precision", key.protocol.get("dtype", "float32")),
+    }
+    if "dtype" in stated:
+        stated["dtype"] = stated["precision"]
     for name, value in definition.protocol.items():
-        if key.protocol.get(name) != value:
-            return f"its {name} is {key.protocol.get(name)!r}, the board's {value!r}"
+        if stated.get(name) != value:
+            return f"its {name} is {stated.get(name)!r}, the board's {value!r}"
     return None
+
+
+def _entries_in(folders: Iterable[Path]) -> Iterator[Entry]:
+    """Read entries; what cannot be read is for `tseval board check` to say."""
+    for folder in folders:
+        with suppress(BoardError, LimitError):
+            yield read_entry(folder)
 
 
 def _is_taken(folder: Path, others: Iterable[Path]) -> bool:
