@@ -112,7 +112,7 @@ def tseval(checkout: Path, folder: Path, *arguments: str) -> str:
 
 
 INSPECT = """
-import importlib, json, sys
+import importlib, json, re, sys
 import click, tseval
 from tseval.cli import tseval as group
 
@@ -120,7 +120,7 @@ def options(command, path):
     context = click.Context(command)
     found = {}
     for one in command.params:
-        kind = str(one.type), repr(one.default), one.multiple, one.required
+        kind = re.sub(" at 0x[0-9a-f]+", "", str(one.type)), repr(one.default), one.multiple, one.required
         found[one.name] = [one.opts, one.secondary_opts, *kind]
     tree = {path: found}
     if isinstance(command, click.Group):

@@ -571,7 +571,11 @@ def new_repository(
     urls = dict(url.split(", ", 1) for url in metadata("tseval").get_all("Project-URL", []))
     this_version = f"tseval @ git+{urls['Homepage']}@v{version('tseval')}"
     # git would write other ends of lines on Windows, and other bytes have other digests.
-    others = {".gitattributes": "* -text\n", "requirements.txt": f"{this_version}\n"}
+    others = {
+        ".gitattributes": "* -text\n",
+        ".gitignore": "/site/\n/runs/\n",
+        "requirements.txt": f"{this_version}\n",
+    }
     for name in (*_TEXTS, *others):
         if (folder / name).exists():
             raise BoardError(f"{folder / name} exists.\n  Name another folder, or move the file away.")
