@@ -211,6 +211,7 @@ def test_wrong_data_are_named_with_their_line(tmp_path, name, records, said):
     [
         ("hf:./my.model", "my/main/zero_shot/causal"),
         ("mlm:me/bert", "bert/main/zero_shot/mlm"),
+        ("seq2seq:me/t5", "t5/main/zero_shot/enc_dec_mask"),
         ("drnn.pt", "drnn/main/zero_shot/causal"),
     ],
 )
