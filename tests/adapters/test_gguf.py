@@ -2,6 +2,7 @@
 
 import json
 import struct
+from typing import Any
 
 import gguf
 import numpy as np
@@ -105,7 +106,7 @@ def plain_surprisals(path):
 
 
 def test_scores_are_those_of_transformers_on_the_dequantised_weights(written):
-    model = load_model(written, device="cpu")
+    model: Any = load_model(written, device="cpu")
     for one, expected in zip(surprisals(model, TEXT), plain_surprisals(written), strict=True):
         assert np.allclose([token.surprisal for token in one], expected.numpy(), atol=1e-4)
     assert model.card.protocol["quantisation"] == "Q8_0,dequantised"
@@ -113,7 +114,8 @@ def test_scores_are_those_of_transformers_on_the_dequantised_weights(written):
 
 
 def test_nothing_says_afterwards_that_it_is_quantised(written, tmp_path):
-    model = load_model(written, device="cpu").opened.model
+    opened: Any = load_model(written, device="cpu")
+    model = opened.opened.model
     model.save_pretrained(tmp_path)
     assert "quantization_config" not in (tmp_path / "config.json").read_text()
     assert model.dtype == torch.float32
