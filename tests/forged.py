@@ -348,13 +348,13 @@ def identity_of_entry(draw, entry, suite):
 
 
 def said_in_entry(draw, entry, suite):
-    def edit(content):
-        if draw.random() < 0.5:
-            content["about"][draw.choice(["licence", "training_data", "contact"])] = f"forged {draw.random()}"
-        else:
-            content["checks"][0]["by"] = f"forged {draw.random()}"
+    said = {draw.choice(["licence", "training_data", "contact"]): f"forged {draw.random()}"}
+    edit_yaml(entry / "entry.yaml", lambda content: content["about"].update(said))
 
-    edit_yaml(entry / "entry.yaml", edit)
+
+def claims_of_entry(draw, entry, suite):
+    claim = draw.choice([{"by": f"forged {draw.random()}"}, {"level": draw.choice(["rescored", "rerun"])}])
+    edit_yaml(entry / "entry.yaml", lambda content: content["checks"][0].update(claim))
 
 
 def bytes_of_evidence(draw, entry, suite):
@@ -477,7 +477,8 @@ OF_BOTH = (
 OF_ENTRIES = (
     Kind("a count in `entry.yaml`", counts_of_entry, "recomputed", "recomputed", (8, 8)),
     Kind("name, signature or fingerprint in `entry.yaml`", identity_of_entry, "whole", "whole"),
-    Kind("what is said in `entry.yaml`: `about`, `checks`", said_in_entry, "check", NOTHING, (2, 2)),
+    Kind("what is said in `entry.yaml`: `about`", said_in_entry, "check", NOTHING, (2, 2)),
+    Kind("who verified it: `checks` in `entry.yaml`", claims_of_entry, "check", "check", (2, 2)),
     Kind("a bit of `evidence.parquet`", bytes_of_evidence, "whole", None, (150, 0)),
     Kind("rows of evidence cut off", rows_of_evidence, None, "whole", (0, 5)),
     Kind("evidence of another suite", evidence_of_another_suite, None, "whole", (0, 5)),

@@ -204,9 +204,10 @@ def test_hostile_texts_are_inert_on_the_page(root):
 
     def entry(content):
         content["about"] |= dict.fromkeys(("licence", "training_data", "contact", "revision"), HOSTILE)
-        content["checks"] = [{"level": "plausible", "by": HOSTILE, "on": HOSTILE}]
 
     edit_yaml(board / ENTRY, entry)
+    checks = {"lstm": [{"level": "plausible", "by": HOSTILE, "on": HOSTILE}]}
+    (board / "checks.yaml").write_text(yaml.safe_dump({"format": 1, "checks": checks}), "utf-8")
     assert call("board", "write", board).returncode == 0
     page = (board / "README.md").read_text()
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e]", page)

@@ -251,6 +251,29 @@ def test_one_model_is_one_entry_whatever_it_is_called(root):
     assert "supermodel: has the weights and the protocol of lstm, and the same as it" in found
 
 
+def test_who_verified_an_entry_stands_in_the_maintainers_file_alone(root):
+    board = root / "board"
+    ask = "--model", "bundled:lstm", "--rescore", "all", "--record"
+    done = call("verify", board / "entries/lstm", *ask, "Ada Keeper")
+    assert done.returncode == 0, done.stderr
+    recorded = yaml.safe_load((board / "checks.yaml").read_text())["checks"]["lstm"]
+    assert [(one["level"], one["by"]) for one in recorded] == [("rerun", "Ada Keeper")]
+    assert "rerun, Ada Keeper" in (board / "README.md").read_text()
+    assert wrong_with_board(board) == []
+    assert call("board", "build", board, "-o", root / "site").returncode == 0
+    assert "Ada Keeper" in (root / "site/index.html").read_text("utf-8")
+    # Another model than the entry's is not recorded.
+    other = call("verify", board / "entries/lstm-bf16", *ask, "Ada Keeper")
+    assert other.returncode == 1
+    assert "lstm-bf16" not in (board / "checks.yaml").read_text()
+    edit_yaml(board / "entries/lstm/entry.yaml", lambda entry: entry["checks"][0].update(level="rerun"))
+    assert "lstm: says of itself who verified it: that stands in checks.yaml" in "\n".join(
+        wrong_with_board(board)
+    )
+    refused = call("verify", root / "run", *ask, "Ada Keeper")
+    assert (refused.returncode, "run is no entry of a board" in refused.stderr) == (2, True)
+
+
 def test_a_board_may_ask_for_a_precision_whatever_a_run_says_of_it(root):
     definition, narrow, wide = (
         read_definition(root / "board"),

@@ -4,6 +4,7 @@ import json
 
 import pytest
 import yaml
+from forged import print_anew, seal_anew, with_key
 from in_process import call
 
 from tseval.adapters import open_model
@@ -103,15 +104,20 @@ def test_entries_and_items_of_hostile_texts_are_inert(open_page, tmp_path):
     evaluate(open_model("bundled:lstm"), load_suite(tmp_path / "pairs.jsonl"), out=tmp_path / "run")
     board, everything = tmp_path / "board", "\n".join(HOSTILE)
     new_board(board, "../pairs.jsonl", title=" ".join(HOSTILE))
+    checks = {}
     for number in range(0, len(HOSTILE), 5):
+        with_key(tmp_path / "run", lambda key, number=number: key.update(fingerprint=f"{number:064x}"))
+        seal_anew(tmp_path / "run")
+        print_anew(tmp_path / "run")
         (folder,) = add_entries(board, [tmp_path / "run"], About(), f"model-{number}")
         texts = HOSTILE[number:][:5]
         content = yaml.safe_load(write_entry(read_entry(folder)))
         content["about"] |= dict.fromkeys(
             ("revision", "licence", "training_data", "contact"), " ".join(texts)
         )
-        content["checks"] = [{"level": "rerun", "by": text, "on": text} for text in texts]
+        checks[folder.name] = [{"level": "rerun", "by": text, "on": text} for text in texts]
         (folder / "entry.yaml").write_text(yaml.safe_dump(content), "utf-8")
+    (board / "checks.yaml").write_text(yaml.safe_dump({"format": 1, "checks": checks}), "utf-8")
     definition = yaml.safe_load((board / "board.yaml").read_text("utf-8"))
     definition |= {"text": everything, "source": everything, "rules": HOSTILE}
     (board / "board.yaml").write_text(yaml.safe_dump(definition), "utf-8")

@@ -341,6 +341,35 @@ def read_entry(folder: Path) -> Entry:
     return _read(folder, Entry)
 
 
+CHECKS = "checks.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class BoardChecks:
+    """`checks.yaml`, the maintainer's file: which entries were verified, how far, by whom and when."""
+
+    format: int
+    checks: Mapping[str, tuple[Checked, ...]] = field(default_factory=dict)
+
+
+def read_checks(board: Path) -> BoardChecks:
+    """Read what the maintainer of a board verified; nothing where there is no such file."""
+    file = board / CHECKS
+    if not file.exists():
+        return BoardChecks(BOARD_FILES_FORMAT)
+    try:
+        return check_written(read_written(file), BoardChecks)
+    except (OSError, ContentError) as error:
+        raise BoardError(f"{file}: {reason(error)}.") from None
+
+
+def checked_entry(folder: Path) -> Entry:
+    """Read an entry with all that is known of who verified it, the maintainer's checks last."""
+    entry = read_entry(folder)
+    recorded = read_checks(folder.resolve().parents[1]).checks
+    return replace(entry, checks=(*entry.checks, *recorded.get(entry.name, ())))
+
+
 def read_published(folder: Path) -> PublishedEntry:
     """Read the `entry.yaml` of an entry of published accuracies."""
     return _read(folder, PublishedEntry)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tseval.boards import (
+    CHECKS,
     DEFINITION,
     ENTRY_FILE,
     ENTRY_FOLDERS,
@@ -19,12 +20,13 @@ from tseval.boards import (
     entry_run,
     evidence_of,
     published_entry,
+    read_checks,
     read_definition,
     read_entry,
     rows_of,
     suite_of,
 )
-from tseval.boards.folder import ACCURACIES, BOARD_LOCK, BOARD_PAGE, links_in, pages, unfit
+from tseval.boards.folder import ACCURACIES, ADDED_BY, BOARD_LOCK, BOARD_PAGE, links_in, pages, unfit
 from tseval.errors import (
     AwayError,
     BoardError,
@@ -178,7 +180,7 @@ CURVES_FOLDER, CURVES_FIGURE = "curves", "curves.svg"
 _ACTIVE = re.compile(
     rb"<\s*(?:script|foreignobject|iframe|animate|set)\b|\bon[a-z]+\s*=|javascript:|<!entity", re.IGNORECASE
 )
-_OWN = {DEFINITION, ACCURACIES, BOARD_PAGE, ENTRY_FOLDERS, BOARD_LOCK}
+_OWN = {DEFINITION, CHECKS, ACCURACIES, BOARD_PAGE, ENTRY_FOLDERS, BOARD_LOCK}
 
 
 def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
@@ -212,8 +214,11 @@ def _wrong_with_entry(folder: Path, definition: Definition, suite: SplitSuite | 
     except AwayError as error:
         yield first_line(error)
         return
+    claims = () if suite is None else read_entry(folder).checks
     if not verified.ok:
         yield verified.checks[-1].found
+    elif any((one.level, one.by) != ("plausible", ADDED_BY) for one in claims):
+        yield f"says of itself who verified it: that stands in {CHECKS} (tseval verify --record)"
     elif suite is not None and (refusal := unfit(definition, entry_run(folder, suite))):
         yield refusal
 
@@ -265,6 +270,8 @@ def _wrong_with_files(
     for field, names in (("order", definition.order), ("seeds", of_seeds)):
         if strangers := [name for name in names if name not in entries]:
             yield f"{DEFINITION}: {field}: there is no entry {strangers[0]!r}"
+    if strangers := sorted(read_checks(board).checks.keys() - {*entries}):
+        yield f"{CHECKS}: there is no entry {strangers[0]!r}"
     own = _OWN
     if (board / CURVES_FOLDER).is_dir():
         own = own | {CURVES_FOLDER, CURVES_FIGURE}

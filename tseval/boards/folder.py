@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from importlib.metadata import metadata, version
@@ -21,6 +21,7 @@ from tabulate import tabulate
 from tseval.analysis import cut, row_sets
 from tseval.boards import (
     BOARD_FILES_FORMAT,
+    CHECKS,
     DEFINITION,
     ENTRY_FILE,
     ENTRY_FOLDERS,
@@ -30,16 +31,19 @@ from tseval.boards import (
     Checked,
     Definition,
     Entry,
+    checked_entry,
     entry_folders,
     entry_runs,
     published_board,
     published_entry,
+    read_checks,
     read_definition,
     read_entry,
     rows_of,
     suite_spec,
     write_definition,
     write_entry,
+    write_yaml,
 )
 from tseval.errors import BoardError, LimitError, plain, suggest
 from tseval.evidence import (
@@ -85,6 +89,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tseval.questions import Score
+    from tseval.verifying.levels import Verification
 
 
 ACCURACIES, BOARD_PAGE = "board.json", "README.md"
@@ -209,7 +214,7 @@ def _about_entry(folder: Path, definition: Definition) -> dict[str, str]:
     if definition.published:
         about = published_entry(folder, definition).about
         return {} if about == About() else _about(about)
-    entry = read_entry(folder)
+    entry = checked_entry(folder)
     last = entry.checks[-1] if entry.checks else None
     checked = f"{last.level}, {markdown(last.by)}, {markdown(last.on)}" if last else "–"
     return {**_about(entry.about), "fingerprint": markdown(entry.fingerprint[:16]), "checked": checked}
@@ -342,6 +347,7 @@ def _notes(columns: Mapping[str, Sequence[Column]]) -> Iterator[str]:
 
 
 BOARD_LOCK = ".lock"
+ADDED_BY = "tseval board add"
 
 
 def new_board(
@@ -406,7 +412,7 @@ def add_entries(
         raise BoardError("several runs cannot share one name, or one address: add such a run alone.")
     if url is not None:
         check_address(url)
-    checks = (Checked("plausible", "tseval board add", f"{datetime.now(UTC):%Y-%m-%d}"),)
+    checks = (Checked("plausible", ADDED_BY, f"{datetime.now(UTC):%Y-%m-%d}"),)
     suite = str(suite_spec(definition.suite, board))
     added: dict[Path, dict[str, bytes]] = {}
     added_entries: dict[Path, Entry] = {}
@@ -438,6 +444,19 @@ def add_entries(
             sync_directory(folder.parent)
         write_pages(board, definition)
     return list(added)
+
+
+@afresh()
+def record_check(folder: Path, found: Verification, by: str) -> None:
+    """Write into the maintainer's file of a board how far an entry was verified, and by whom."""
+    board = folder.resolve().parents[1]
+    assert found.level is not None
+    one = Checked(found.level, by, f"{datetime.now(UTC):%Y-%m-%d}")
+    with changing(board):
+        known = read_checks(board)
+        checks = {**known.checks, folder.name: (*known.checks.get(folder.name, ()), one)}
+        write_text(board / CHECKS, write_yaml(asdict(replace(known, checks=checks))))
+        write_pages(board, read_definition(board))
 
 
 def entry_files(

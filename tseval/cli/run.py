@@ -400,32 +400,52 @@ class Share(click.ParamType[float]):
               help="How many sentences the model is asked about: 1% (default) to all.",
 )  # fmt: skip
 @click.option("--draw", help="Ask about the sentences that a report drew, which names this; else drawn anew.")
+@click.option("--record", metavar="NAME",
+              help="Write into the board of each entry that NAME verified it: for whoever keeps the board.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
 def verify_command(
     paths: tuple[str, ...], suite: str | None, spec: str | None, model_args: str, device: str,
-    share: float | None, draw: str | None, as_json: bool,
+    share: float | None, draw: str | None, record: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Check that runs are whole, follow from suite and evidence, and can be.
 
     With --model the model is asked again about a share of the sentences, drawn anew. Exits with 1 if anything
     is wrong.
     """
+    from tseval.boards.folder import record_check
+
     for option, given in (("--rescore", share), ("--draw", draw)):
         if spec is None and given is not None:
             raise RunError(f"{option} needs the model: name it with --model")
     model = None if spec is None else open_chosen(spec, model_args, device)
     reports = []
     verify = _verifier(suite, model, share or 0.01, draw)
-    for path in _runs_and_entries(paths):
+    chosen = _runs_and_entries(paths)
+    if record is not None:
+        _refuse_to_record(chosen)
+    for path in chosen:
         with progress_bar(f"verifying {path}") as progress:
             report = verify(path, progress)
         reports.append(report)
+        if record is not None and report.ok:
+            record_check(path, report, record)
         if not as_json:
             click.echo(str(report))
     if as_json:
         click.echo(json.dumps([report.to_mapping() for report in reports], indent=2, ensure_ascii=False))
     if not all(report.ok for report in reports):
         sys.exit(1)
+
+
+def _refuse_to_record(paths: Sequence[Path]) -> None:
+    from tseval.boards import ENTRY_FILE, read_definition
+
+    for path in paths:
+        if not (path / ENTRY_FILE).is_file():
+            raise RunError(f"--record: {path} is no entry of a board")
+        if read_definition(path.resolve().parents[1]).published:
+            raise RunError(f"--record: {path} is of published accuracies: there is nothing to verify")
 
 
 def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:

@@ -12,8 +12,8 @@ from tseval.boards import (
     ENTRY_FILE,
     ENTRY_FOLDERS,
     Definition,
+    checked_entry,
     read_definition,
-    read_entry,
     suite_of,
 )
 from tseval.boards.folder import means_over_seeds
@@ -125,7 +125,7 @@ def _about(folder: Path, definition: Definition | None, published: Board | None)
 
 def _facts(board: Path, about: PageTopic, column: Column) -> ModelFacts:
     folder = board / ENTRY_FOLDERS / column.heading
-    entry = None if column.published or not (folder / ENTRY_FILE).is_file() else read_entry(folder)
+    entry = None if column.published or not (folder / ENTRY_FILE).is_file() else checked_entry(folder)
     where = about.name if entry is None else f"{about.name}/{ENTRY_FOLDERS}/{column.heading}"
     return facts_of(column, entry, shlex.quote(where), on_a_board=True)
 
