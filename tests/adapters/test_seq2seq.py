@@ -12,6 +12,7 @@ from tseval.adapters import open_model
 from tseval.errors import ModelError
 from tseval.scoring.surprisal import surprisals
 from tseval.testing import check_model
+from tseval.testing.properties import default_sentences
 
 SIZES = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
 BART = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
@@ -57,16 +58,18 @@ def _own(score, folder, device):
     )
     torch.manual_seed(0)
     save_spread(folder / "t5", transformers.T5ForConditionalGeneration(config), tokenizer)
-    lacks = NO_STATE if score == "prefix" else NO_STATE | {"prefixes"}
-    return Own(open_model(f"seq2seq:{folder / 't5'}", {"score": score or "mask"}, device), None, lacks)
+    model = open_model(f"seq2seq:{folder / 't5'}", {"score": score or "mask"}, device)
+    if score == "prefix":
+        return Own(model, None, NO_STATE)
+    # Each token of each is a pass of its own: hardly more than the 64 sentences that the kit asks for.
+    return Own(model, sorted(default_sentences())[::4], NO_STATE | {"prefixes"})
 
 
 KINDS = {"seq2seq": _own}
 
 
-@pytest.mark.parametrize("score", ["mask", "prefix"])
-def test_both_scores_pass_the_kit(score, tmp_path):
-    own = _own(score, tmp_path, "cpu")
+def test_a_decoder_that_reads_passes_the_kit(tmp_path):
+    own = _own("prefix", tmp_path, "cpu")
     report = check_model(own.model)
     assert report.ok, str(report)
     skipped = {result.name for result in report.results if result.finding.verdict == "not applicable"}

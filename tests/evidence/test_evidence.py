@@ -16,7 +16,7 @@ from tseval.suites import load_suite
 from tseval.verdicts import judge, sentences_of
 
 # What one row of a kind's evidence is; a prefix where it is not named.
-UNITS = {"mlm": "word", "lm-eval": "sentence", "oracle": "word"}
+UNITS = {"mlm": "word", "seq2seq": "word", "lm-eval": "sentence", "oracle": "word"}
 
 
 def suite_for(own, name):

@@ -14,7 +14,7 @@ TEXTS = (
 )
 TIMES = st.sampled_from([1, 1, 1, LONG])
 
-# What is hostile stands for X.
+# What is hostile stands for X. No path is one from the root, below which everything would be read.
 COMMANDS = {
     "a command": ["X"],
     "an option": ["suites", "X"],
@@ -32,9 +32,9 @@ COMMANDS = {
     "expand, case": ["expand", "marvin_linzen", "--limit", "2", "--case", "X"],
     "expand, number": ["expand", "marvin_linzen", "--limit", "X"],
     "run, by": ["run", "--model", "bundled:lstm", "--case", "simple_agrmt", "--limit", "1", "--by", "X"],
-    "run, suite": ["run", "--model", "bundled:lstm", "--limit", "1", "--suite", "X/X"],
-    "table": ["table", "--", "X/X"],
-    "lint": ["lint", "--", "X/X"],
+    "run, suite": ["run", "--model", "bundled:lstm", "--limit", "1", "--suite", "./X/X"],
+    "table": ["table", "--", "./X/X"],
+    "lint": ["lint", "--", "./X/X"],
     "lint, vocabulary": ["lint", "marvin_linzen", "--vocab", "./X"],
     "convert": ["convert", "./X", "out.pt"],
     "data": ["data", "agreement", "./X", "-o", "out.tsv"],
