@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from tseval.boards import (
     ENTRY_FILE,
     ENTRY_FOLDERS,
     EVIDENCE,
+    Checked,
     Definition,
     Entry,
     SplitSuite,
@@ -25,8 +27,19 @@ from tseval.boards import (
     read_entry,
     rows_of,
     suite_of,
+    write_yaml,
 )
-from tseval.boards.folder import ACCURACIES, ADDED_BY, BOARD_LOCK, BOARD_PAGE, links_in, pages, unfit
+from tseval.boards.folder import (
+    ACCURACIES,
+    ADDED_BY,
+    BOARD_LOCK,
+    BOARD_PAGE,
+    changing,
+    links_in,
+    pages,
+    unfit,
+    write_pages,
+)
 from tseval.errors import (
     AwayError,
     BoardError,
@@ -40,7 +53,7 @@ from tseval.errors import (
     shortened,
 )
 from tseval.evidence import LARGEST_EVIDENCE, read_evidence
-from tseval.files import PARTIAL, read_bytes
+from tseval.files import PARTIAL, read_bytes, write_text
 from tseval.questions.scored import split_measure
 from tseval.report.curves import read_curves
 from tseval.runs.manifest import NAME as MANIFEST
@@ -89,6 +102,19 @@ def verify_entry(
             return _verify_published(folder, definition)
         suite = board_suite(board)
     return _EntryLadder(folder, suite).climb(model, share, draw, progress)
+
+
+@afresh()
+def record_check(folder: Path, found: Verification, by: str) -> None:
+    """Write into the maintainer's file of a board how far an entry was verified, and by whom."""
+    board = folder.resolve().parents[1]
+    assert found.level is not None
+    one = Checked(found.level, by, f"{datetime.now(UTC):%Y-%m-%d}")
+    with changing(board):
+        known = read_checks(board)
+        checks = {**known.checks, folder.name: (*known.checks.get(folder.name, ()), one)}
+        write_text(board / CHECKS, write_yaml(asdict(replace(known, checks=checks))))
+        write_pages(board, read_definition(board))
 
 
 def _verify_published(folder: Path, definition: Definition) -> Verification:

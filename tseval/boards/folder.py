@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from importlib.metadata import metadata, version
@@ -21,7 +21,6 @@ from tabulate import tabulate
 from tseval.analysis import cut, row_sets
 from tseval.boards import (
     BOARD_FILES_FORMAT,
-    CHECKS,
     DEFINITION,
     ENTRY_FILE,
     ENTRY_FOLDERS,
@@ -36,14 +35,12 @@ from tseval.boards import (
     entry_runs,
     published_board,
     published_entry,
-    read_checks,
     read_definition,
     read_entry,
     rows_of,
     suite_spec,
     write_definition,
     write_entry,
-    write_yaml,
 )
 from tseval.errors import BoardError, LimitError, plain, suggest
 from tseval.evidence import (
@@ -89,7 +86,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tseval.questions import Score
-    from tseval.verifying.levels import Verification
 
 
 ACCURACIES, BOARD_PAGE = "board.json", "README.md"
@@ -444,19 +440,6 @@ def add_entries(
             sync_directory(folder.parent)
         write_pages(board, definition)
     return list(added)
-
-
-@afresh()
-def record_check(folder: Path, found: Verification, by: str) -> None:
-    """Write into the maintainer's file of a board how far an entry was verified, and by whom."""
-    board = folder.resolve().parents[1]
-    assert found.level is not None
-    one = Checked(found.level, by, f"{datetime.now(UTC):%Y-%m-%d}")
-    with changing(board):
-        known = read_checks(board)
-        checks = {**known.checks, folder.name: (*known.checks.get(folder.name, ()), one)}
-        write_text(board / CHECKS, write_yaml(asdict(replace(known, checks=checks))))
-        write_pages(board, read_definition(board))
 
 
 def entry_files(

@@ -413,7 +413,7 @@ def verify_command(
     With --model the model is asked again about a share of the sentences, drawn anew. Exits with 1 if anything
     is wrong.
     """
-    from tseval.boards.folder import record_check
+    from tseval.boards.check import record_check
 
     for option, given in (("--rescore", share), ("--draw", draw)):
         if spec is None and given is not None:
