@@ -155,6 +155,9 @@ ROWS = [
         ([PREFIXED, PREFIXED | {"good": 3}], "c.jsonl:2: good is no text, but 3"),
         ([PREFIXED | {"bad": " "}], "c.jsonl:1: there is a continuation without words"),
         ([PREFIXED | {"number": [1]}], "c.jsonl:1: number is [1]"),
+        ([{"good": "a b .", "bad": "b a .", "number": "sing"}, PREFIXED],
+         "c.jsonl:1: has no prefix, but others beside it are continuations of one.\n"
+         "  Give each a prefix, or name files"),
         ([CROSSED, {"Context1": "a", "Target1": "b"}], "c.jsonl:2: there is no 'Context2'"),
         ([CROSSED | {"Target2": ["b"]}], "c.jsonl:1: Target2 is no text, but ['b']"),
     ]),

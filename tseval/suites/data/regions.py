@@ -62,6 +62,11 @@ def ask_continuations(predictions: tuple[Prediction, ...]) -> Callable[[Sequence
     """Give what asks entries for their continuations, each region 2 behind its beginning, region 1."""
 
     def ask(entries: Sequence[DataItem]) -> Question:
+        if whole := [entry for entry in entries if not entry.regions]:
+            raise SuiteError(
+                f"{whole[0].place}: has no prefix, but others beside it are continuations of one.\n"
+                "  Give each a prefix, or name files of either kind one by one."
+            )
         lengths = {
             label: [[length for _, length in entry.regions[label]] for entry in entries]
             for label in entries[0].sentences
