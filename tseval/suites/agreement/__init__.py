@@ -20,7 +20,8 @@ from tseval.files import write_whole
 from tseval.formats import is_count, read_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections import Counter
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
 
@@ -93,13 +94,31 @@ def filled(table: pa.Table) -> pa.Table:
 
 def write_examples(table: pa.Table, path: Path) -> None:
     """Write a table of examples, as its ending says: `.parquet`, `.tsv` or `.tsv.gz`."""
+    write_as_named(table, path, _as_tsv)
+
+
+def write_as_named(table: pa.Table, path: Path, as_text: Callable[[pa.Table], bytes]) -> None:
+    """Write a table as its ending says: parquet, or else as a text, which `.gz` compresses."""
     if path.name.endswith(".parquet"):
         write_whole(path, lambda file: pq.write_table(table, file))
     elif path.name.endswith(".gz"):
-        # Without a time stamp: the same examples give the same bytes.
-        write_whole(path, gzip.compress(_as_tsv(table), mtime=0))
+        # Without a time stamp: the same rows give the same bytes.
+        write_whole(path, gzip.compress(as_text(table), mtime=0))
     else:
-        write_whole(path, _as_tsv(table))
+        write_whole(path, as_text(table))
+
+
+def reasons_listed(left_out: Counter[str]) -> str:
+    """Write on one line what was left out and how often, the most frequent first."""
+    return ", ".join(f"{reason} ({n:,})" for reason, n in left_out.most_common())
+
+
+def reasons_table(left_out: Counter[str]) -> str:
+    """Tabulate what was left out, the most frequent reason first."""
+    from tabulate import tabulate  # noqa: PLC0415 - slow to import, and who reads tables needs none
+
+    rows = [(f"{n:,}", reason) for reason, n in left_out.most_common()]
+    return tabulate(rows, ["Left out", ""], tablefmt="pipe", colalign=("right", "left"))
 
 
 def _as_tsv(table: pa.Table) -> bytes:

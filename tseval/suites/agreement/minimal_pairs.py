@@ -6,7 +6,6 @@ of MultiBLiMP (Jumelet et al. 2025) and Grew-TSE.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import re
 from collections import Counter, defaultdict
@@ -15,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from tabulate import tabulate
 
 from tseval.errors import SuiteError, suggest
-from tseval.files import write_whole
 from tseval.formats import bare_name, read_lines
+from tseval.suites.agreement import reasons_listed, reasons_table, write_as_named
 from tseval.suites.agreement.forms import SeenForms, other_forms, read_unimorph
 from tseval.suites.agreement.requests import FORM, LEMMA, OWN, UPOS, XPOS, Word, check_names, read_request
 from tseval.suites.agreement.treebank import read_trees
@@ -111,9 +109,10 @@ def read_phenomenon(
     node = controller or file.notes.get("controller")
     found = shared[0] if shared and node is None else None
     if node is not None:
-        for request in file.requests:
-            _check_node(node, request.pattern.nodes, place)
         found = next((one for one in shared if one[0] == node), (node, parsed.feature))
+    if found is not None:
+        for request in file.requests:
+            _check_node(found[0], request.pattern.nodes, place)
     return Phenomenon(
         name, file.notes.get("title", name), file, parsed, found, found is not None and not shared
     )
@@ -257,10 +256,9 @@ def make_pairs(files: Sequence[Path], phenomenon: Phenomenon, forms: Sequence[Pa
     tables = {name: [own, *_more_forms(forms, own)] for name, own in seen.items()}
     (pairs,) = _find(files, [phenomenon], tables)
     if not pairs.table.num_rows:
-        reasons = ", ".join(f"{reason} ({n:,})" for reason, n in pairs.left_out.most_common())
         raise SuiteError(
             f"{', '.join(map(str, files))}: no pairs in {pairs.n_sentences:,} sentences.\n"
-            f"  Left out: {reasons or 'nothing; the request matches no word'}."
+            f"  Left out: {reasons_listed(pairs.left_out) or 'nothing; the request matches no word'}."
         )
     return pairs
 
@@ -328,9 +326,8 @@ def _more_forms(paths: Iterable[Path], own: SeenForms) -> Iterator[SeenForms | L
     for path in paths:
         if bare_name(path).endswith(".conllu"):
             more = SeenForms(bare_name(path), own.feature)
-            for tree in read_pair_trees(path):
-                for word in tree.words:
-                    more.add(word)
+            for word in (word for tree in read_pair_trees(path) for word in tree.words):
+                more.add(word)
             yield more
         else:
             yield read_unimorph(path, own.feature, own.lemmas())
@@ -461,20 +458,15 @@ def summarise_pairs(pairs: Pairs) -> str:
     align = ("left", *["right"] * (len(headers) - 1))
     parts = [told, tabulate(lines, headers, "pipe", disable_numparse=True, colalign=align)]
     if pairs.left_out:
-        reasons = [(f"{n:,}", reason) for reason, n in pairs.left_out.most_common()]
-        parts.append(tabulate(reasons, ["Left out", ""], tablefmt="pipe", colalign=("right", "left")))
+        parts.append(reasons_table(pairs.left_out))
     return "\n\n".join(parts)
 
 
 def write_pairs(table: pa.Table, path: Path) -> None:
-    """Write pairs as a suite, in the format that the ending says (`PAIR_ENDINGS`).
-
-    Raises:
-        OSError: Nothing was written.
-    """
-    if path.name.endswith(".parquet"):
-        write_whole(path, lambda file: pq.write_table(table, file))
-        return
-    between = "\t" if ".tsv" in path.name else ","
-    text = table.to_pandas().to_csv(sep=between, index=False, lineterminator="\n").encode()
-    write_whole(path, gzip.compress(text, mtime=0) if path.name.endswith(".gz") else text)
+    """Write pairs as a suite, in the format that the ending says (`PAIR_ENDINGS`)."""
+    between = "\t" if path.name.removesuffix(".gz").endswith(".tsv") else ","
+    write_as_named(
+        table,
+        path,
+        lambda rows: rows.to_pandas().to_csv(sep=between, index=False, lineterminator="\n").encode(),
+    )

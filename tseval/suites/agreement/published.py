@@ -37,6 +37,8 @@ from tseval.suites.agreement import (
     filled,
     gather_examples,
     read_targets,
+    reasons_listed,
+    reasons_table,
     split_of,
 )
 from tseval.suites.agreement.treebank import (
@@ -389,7 +391,7 @@ def convert(
         examples = _published(files, kinds[0], shares, source, tally)
     table = gather_examples(_once(examples, tally))
     if not table.num_rows:
-        reasons = ", ".join(f"{reason} ({n:,})" for reason, n in tally.left_out.most_common())
+        reasons = reasons_listed(tally.left_out)
         raise SuiteError(
             f"{', '.join(map(str, files))}: no agreement examples in {tally.n_sentences:,} sentences.\n"
             f"  Left out: {reasons or 'nothing; no present-tense verb has a common noun as its subject'}."
@@ -459,16 +461,13 @@ NUMBER_NAMES = {SINGULAR: "singular", PLURAL: "plural"}
 
 def summarise(table: pa.Table, tally: Tally) -> str:
     """Count examples by number, split, intervening nouns and attractors, and what was left out."""
-    from tabulate import tabulate  # noqa: PLC0415 - slow to import, and who reads tables needs none
-
     numbers, splits = Counter(_values(table, "number")), Counter(_values(table, "split"))
     by_number = ", ".join(f"{numbers[number]:,} {name}" for number, name in NUMBER_NAMES.items())
     by_split = ", ".join(f"{splits[split]:,} {split}" for split in ("train", "valid", "test"))
     counts = f"{tally.n_sentences:,} sentences, {table.num_rows:,} examples: {by_number}; {by_split}"
     parts = [counts, _grid(table)]
     if tally.left_out:
-        rows = [(f"{n:,}", reason) for reason, n in tally.left_out.most_common()]
-        parts.append(tabulate(rows, ["Left out", ""], tablefmt="pipe", colalign=("right", "left")))
+        parts.append(reasons_table(tally.left_out))
     return "\n\n".join(parts)
 
 
