@@ -18,7 +18,8 @@ import yaml
 
 from tseval.adapters import open_model
 from tseval.boards import About, entry_runs, rows_of
-from tseval.boards.folder import add_entries, new_board
+from tseval.boards.entries import add_entries
+from tseval.boards.folder import new_board
 from tseval.errors import TsevalError
 from tseval.evaluation import evaluate
 from tseval.evidence import evidence_bytes, read_evidence

@@ -18,8 +18,9 @@ from systems import needs_posix
 from terminals import on_a_terminal
 
 from tseval.adapters import open_model
-from tseval.boards import Definition, Entry
+from tseval.boards import Entry
 from tseval.boards.check import wrong_with_board
+from tseval.boards.definition import Definition
 from tseval.boards.folder import new_board
 from tseval.report.boards import Board, read_board
 from tseval.runs import Manifest

@@ -11,9 +11,11 @@ from forged import VERBS, edit_json, edit_yaml, evidence_forged, put, run_of_pai
 from in_process import call
 
 from tseval.adapters import open_model
-from tseval.boards import About, check, entry_folders, entry_runs, read_definition, read_entry, write_entry
+from tseval.boards import About, check, entry_folders, entry_runs, read_entry, write_entry
 from tseval.boards.check import board_suite, verify_entry, wrong_with_board
-from tseval.boards.folder import add_entries, entry_files, new_board, unfit, write_beside
+from tseval.boards.definition import read_definition
+from tseval.boards.entries import add_entries, entry_files, unfit, write_beside
+from tseval.boards.folder import new_board
 from tseval.boards.sources import open_sources
 from tseval.errors import BoardError, SuiteError
 from tseval.evaluation import evaluate
@@ -281,8 +283,8 @@ def test_a_board_may_ask_for_a_precision_whatever_a_run_says_of_it(root):
     )
     for asked in ("precision", "dtype"):
         asking = replace(definition, protocol={asked: "float32"})
-        assert unfit(asking, wide) is None
-        assert unfit(asking, narrow) == f"its {asked} is 'bfloat16', the board's 'float32'"
+        assert unfit(asking, wide, About()) is None
+        assert unfit(asking, narrow, About()) == f"its {asked} is 'bfloat16', the board's 'float32'"
 
 
 def test_the_folder_of_a_boards_entries_is_read_as_the_board_is(root):

@@ -12,9 +12,12 @@ from forged import board_of_pairs, edit_json, evidence_forged, model_of_symbols,
 from in_process import call
 
 from tseval.adapters import open_model
-from tseval.boards import About, read_definition
+from tseval.boards import About
 from tseval.boards.check import verify_entry, wrong_with_board
-from tseval.boards.folder import add_entries, new_board, write_pages
+from tseval.boards.definition import read_definition
+from tseval.boards.entries import add_entries
+from tseval.boards.folder import new_board
+from tseval.boards.readme import write_pages
 from tseval.errors import TsevalError
 from tseval.evaluation import evaluate
 from tseval.evidence import read_evidence

@@ -24,9 +24,11 @@ from small import with_field
 from supplied import BLIMP_HUMANS
 
 from tseval.adapters import open_model
-from tseval.boards import DEFINITION, About, published_board, read_definition, sources
+from tseval.boards import About, published_board, sources
 from tseval.boards.check import verify_entry, wrong_with_board
-from tseval.boards.folder import add_entries, new_board
+from tseval.boards.definition import DEFINITION, read_definition
+from tseval.boards.entries import add_entries
+from tseval.boards.folder import new_board
 from tseval.errors import BoardError
 from tseval.evaluation import evaluate
 from tseval.report import build_table, render

@@ -12,7 +12,8 @@ from systems import needs_posix
 
 from tseval.adapters import open_model
 from tseval.boards import About, Checked, Entry, sources
-from tseval.boards.folder import add_entries, new_board
+from tseval.boards.entries import add_entries
+from tseval.boards.folder import new_board
 from tseval.evaluation import evaluate
 from tseval.pages.content import bibtex, facts_of
 from tseval.pages.items import Verdicts, choose_items, draw_items, show_items

@@ -439,7 +439,8 @@ def verify_command(
 
 
 def _refuse_to_record(paths: Sequence[Path]) -> None:
-    from tseval.boards import ENTRY_FILE, read_definition
+    from tseval.boards import ENTRY_FILE
+    from tseval.boards.definition import read_definition
 
     for path in paths:
         if not (path / ENTRY_FILE).is_file():
@@ -450,7 +451,8 @@ def _refuse_to_record(paths: Sequence[Path]) -> None:
 
 def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
     """List what is to be verified; a board stands for all its entries."""
-    from tseval.boards import DEFINITION, entry_folders, read_definition
+    from tseval.boards import entry_folders
+    from tseval.boards.definition import DEFINITION, read_definition
     from tseval.boards.sources import lacks_evidence, not_shipped
     from tseval.report.boards import BUNDLED_BOARDS
 
@@ -470,8 +472,9 @@ def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
 
 
 def _verifier(suite: str | None, model: Model | None, share: float, draw: str | None) -> _Verifier:
-    from tseval.boards import ENTRY_FILE, read_definition
+    from tseval.boards import ENTRY_FILE
     from tseval.boards.check import board_suite, verify_entry
+    from tseval.boards.definition import read_definition
     from tseval.verifying import verify_run
 
     suite_of_board = lru_cache(maxsize=1)(board_suite)  # the entries of a board follow one another

@@ -7,16 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.boards import (
-    DEFINITION,
-    ENTRY_FILE,
-    ENTRY_FOLDERS,
-    Definition,
-    checked_entry,
-    read_definition,
-    suite_of,
-)
-from tseval.boards.folder import means_over_seeds
+from tseval.boards import ENTRY_FILE, ENTRY_FOLDERS, checked_entry
+from tseval.boards.definition import DEFINITION, Definition, read_definition, suite_of
+from tseval.boards.readme import means_over_seeds
 from tseval.boards.sources import lacks_evidence, not_shipped, open_sources
 from tseval.errors import BoardError, RunError, SuiteError, counted, first_line
 from tseval.files import write_text
