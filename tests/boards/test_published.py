@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from forged import add_and_write
 from in_process import call
 from scipy.stats import rankdata, spearmanr
 from small import with_field
@@ -258,7 +259,7 @@ def shipped(tmp_path, monkeypatch):
     evaluate(open_model("bundled:lstm"), load_suite(tmp_path / "pairs.tsv"), out=tmp_path / "run")
     board = tmp_path / "leaderboards/mine"
     new_board(board, "../../pairs.tsv")
-    add_entries(board, [tmp_path / "run"], About())
+    add_and_write(board, [tmp_path / "run"], About())
     monkeypatch.setattr(sources, "BUNDLED_BOARDS", tmp_path / "leaderboards")
     (board / "entries/lstm/evidence.parquet").unlink()
     return board

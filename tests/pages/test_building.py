@@ -6,13 +6,13 @@ import re
 import shutil
 
 import pytest
+from forged import add_and_write
 from in_process import call
 from small import make_case, make_run, make_suite
 from systems import needs_posix
 
 from tseval.adapters import open_model
 from tseval.boards import About, Checked, Entry, sources
-from tseval.boards.entries import add_entries
 from tseval.boards.folder import new_board
 from tseval.evaluation import evaluate
 from tseval.pages.content import bibtex, facts_of
@@ -40,8 +40,8 @@ def made(tmp_path_factory):
     evaluate(open_model("bundled:lstm", {"precision": "bfloat16"}), load_suite(root / "pairs.jsonl"),
              out=root / "second")  # fmt: skip
     new_board(root / "board", "../pairs.jsonl", title="Pairs of our own")
-    add_entries(root / "board", [root / "run"], About(licence="MIT"))
-    add_entries(root / "board", [root / "second"], About(), "second")
+    add_and_write(root / "board", [root / "run"], About(licence="MIT"))
+    add_and_write(root / "board", [root / "second"], About(), name="second")
     return root
 
 
@@ -140,6 +140,7 @@ def test_a_board_that_is_wrong_is_told_in_one_message_and_an_earlier_page_stays(
     assert call("board", "build", root / "board", "-o", site).returncode == 0
     before = {path: path.read_bytes() for path in site.rglob("*.html")}
     path = root / "board" / file
+    shutil.rmtree(root / "board/suite")
     if content is not None:
         path.write_bytes(content)
     elif path.is_dir():

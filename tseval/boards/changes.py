@@ -12,7 +12,7 @@ from tabulate import tabulate
 from tseval.analysis import cut
 from tseval.boards import ENTRY_FOLDERS, Entry, EntryRow, entry_folders, read_checks, readable_entries
 from tseval.boards.check import board_suite, repeated, warnings_of, wrong_with_entry
-from tseval.boards.definition import DEFINITION, read_definition
+from tseval.boards.definition import read_definition
 from tseval.boards.readme import ACCURACIES
 from tseval.errors import BoardError, shortened
 from tseval.report.boards import read_board
@@ -99,7 +99,7 @@ def _entries_at(root: Path, commit: str, place: str) -> list[str]:
 def _git(root: Path, *words: str) -> str:
     """Ask git; nothing where it says no."""
     try:
-        asked = subprocess.run(["git", *words], cwd=root, capture_output=True, check=False)  # noqa: S603, S607
+        asked = subprocess.run(["git", *words], cwd=root, capture_output=True, check=False)  # noqa: S603, S607 - git itself
     except FileNotFoundError:
         raise BoardError("--changed asks git what was changed, and git is not installed.") from None
     if asked.returncode == 128 and b"not a git repository" in asked.stderr:
@@ -166,17 +166,3 @@ def _mean(values: Sequence[Fraction | None]) -> Fraction | None:
 
 def _printed(value: Fraction | None) -> str:
     return "–" if value is None else f"{float(cut(value, 3)):.3f}"
-
-
-def boards_below(path: Path) -> list[Path]:
-    """List the boards that a folder is or holds, itself first, in order of their names.
-
-    Raises:
-        BoardError: There is none.
-    """
-    if (path / DEFINITION).is_file():
-        return [path]
-    found = sorted(file.parent for depth in ("*", "*/*") for file in path.glob(f"{depth}/{DEFINITION}"))
-    if not found:
-        read_definition(path)  # says that it is none, and how one is begun
-    return found

@@ -248,15 +248,17 @@ def warnings_of(board: Path, names: Sequence[str] = ()) -> list[str]:
     if definition.published:
         return []
     found: list[str] = []
-    read: list[tuple[str, Evidence]] = []
+    read: list[tuple[str, str, Evidence]] = []
     for folder in ranked_folders(board, definition):
         manifest = load_manifest(folder)
         if isinstance(manifest, Manifest):
-            read.append((folder.name, read_evidence(evidence_of(folder, manifest))))
-    for (one, ours), (other, theirs) in combinations(read, 2):
-        if (not names or {one, other} & {*names}) and _are_near(ours, theirs):
+            evidence = read_evidence(evidence_of(folder, manifest))
+            read.append((folder.name, manifest.key.fingerprint, evidence))
+    for (one, of_one, ours), (other, of_other, theirs) in combinations(read, 2):
+        chosen = not names or bool({one, other} & {*names})
+        if chosen and of_one != of_other and _are_near(ours, theirs):
             found.append(f"{other}: its log-probabilities are those of {one}, within {NEAR} nats everywhere")
-    waiting = sorted({name for name, _ in read} - set(_listed(board) or ()))
+    waiting = sorted({name for name, *_ in read} - set(_listed(board) or ()))
     if waiting and not names:
         write = f"tseval board write {quote(str(board))}"
         found.append(f"not on the pages yet: {', '.join(waiting)}. Write them: {write}")
@@ -272,7 +274,7 @@ def _are_near(one: Evidence, other: Evidence) -> bool:
 
 
 def _listed(board: Path) -> tuple[str, ...] | None:
-    """Name the entries that `board.json` is of; None for one of an earlier tseval, which is of all."""
+    """Name the entries that the pages are of; None where an earlier tseval wrote them, which is of all."""
     if not (board / ACCURACIES).is_file():
         return ()
     listed = tuple(entry.id for entry in read_board(board).entries)
@@ -347,10 +349,9 @@ def repeated(folders: Sequence[Path]) -> Iterator[str]:
             yield f"{folder.name}: has the {what} of {other.name}, and {same} it"
 
 
-def _wrong_with_files(
-    board: Path, definition: Definition, folders: Sequence[Path], runs: Sequence[Run]
-) -> Iterator[str]:
-    entries, known = [folder.name for folder in folders], read_checks(board)
+def _wrong_with_names(board: Path, definition: Definition, entries: Sequence[str]) -> Iterator[str]:
+    """Hold what definition and checks name to what is there."""
+    known = read_checks(board)
     of_seeds = [name for names in definition.seeds.values() for name in names]
     for file, field, names in (
         (DEFINITION, "order", definition.order), (DEFINITION, "seeds", of_seeds),
@@ -366,6 +367,13 @@ def _wrong_with_files(
     if copy is not None and copy.digest != definition.digest:
         theirs, ours = copy.digest[:8], definition.digest[:8]
         yield f"{SUITE_FOLDER} has the digest {theirs}, but the board is over {ours}"
+
+
+def _wrong_with_files(
+    board: Path, definition: Definition, folders: Sequence[Path], runs: Sequence[Run]
+) -> Iterator[str]:
+    entries = [folder.name for folder in folders]
+    yield from _wrong_with_names(board, definition, entries)
     own = _OWN
     if (board / CURVES_FOLDER).is_dir():
         own = own | {CURVES_FOLDER, CURVES_FIGURE}
@@ -377,8 +385,12 @@ def _wrong_with_files(
     try:
         # Entries may have come since the pages were written: these are held to the entries that they are of.
         listed = _listed(board)
-        follow = pages(board, definition, [run for run in runs if listed is None or run.name in listed])
-    except BoardError as error:
+        if not (board / ACCURACIES).is_file() and runs:
+            empty = pages(board, definition, [])[BOARD_PAGE]
+            listed = () if read_bytes(board / BOARD_PAGE, "document_bytes") == empty.encode() else None
+        of = [run for run in runs if listed is None or run.name in listed]
+        follow = pages(board, definition, of, feed=listed is not None)
+    except (BoardError, OSError) as error:
         yield first_line(error)
         return
     for name, text in follow.items():

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
 from tseval.analysis import estimate_means, tally
@@ -109,7 +110,7 @@ def add_entries(
     if definition.renewed_by is not None:
         raise BoardError(
             f"{board} is archived: there is a newer version of its suite.\n"
-            f"  Run the model on that, and add the run to {board / definition.renewed_by}"
+            f"  Run the model on that, and add the run to {os.path.normpath(board / definition.renewed_by)}"
         )
     if len(paths) > 1 and (name is not None or url is not None or instead_of is not None):
         raise BoardError("several runs cannot share one name, address or predecessor: add such a run alone.")
@@ -118,6 +119,12 @@ def add_entries(
     about = replace(about, date=about.date or _today())
     with _as_board_error("what is said of the model"):
         check_about(about)
+    present = suite_here(definition, board)
+    if present.digest != definition.digest:
+        raise BoardError(
+            f"{board} is over {definition.digest[:8]}, and its suite {definition.suite} has {present.digest[:8]} "
+            f"by now.\n  For a board over the new version: tseval board renew {quote(str(board))}"
+        )
     suite = str(suite_spec(definition.suite, board))
     added: dict[Path, dict[str, bytes]] = {}
     entries: dict[Path, Entry] = {}
@@ -346,7 +353,7 @@ def renew_board(board: Path, out: Path | None = None) -> Path:
     if definition.published:
         raise BoardError(f"{board} is of published accuracies, which follow from no suite.")
     if definition.renewed_by is not None:
-        raise BoardError(f"{board} was renewed: see {board / definition.renewed_by}")
+        raise BoardError(f"{board} was renewed: see {os.path.normpath(board / definition.renewed_by)}")
     present = suite_here(definition, board)
     if present.digest == definition.digest:
         raise BoardError(f"{board}: its suite {definition.suite} has no other version here.")

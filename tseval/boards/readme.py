@@ -66,11 +66,16 @@ WRITTEN = "Written by `tseval board`; do not edit."
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
-def pages(board: Path, definition: Definition, runs: Sequence[Run]) -> dict[str, str]:
-    """Give the texts of the files that follow from definition and entries, by name."""
+def pages(board: Path, definition: Definition, runs: Sequence[Run], *, feed: bool = True) -> dict[str, str]:
+    """Give the texts of the files that follow from definition and entries, by name.
+
+    Without `feed`, as an earlier tseval wrote them: `board.json` with nothing of single entries.
+    """
     runs = [one.for_table() for one in cache_runs(runs)]  # several tables read them
     columns = {run.name: column_of(run) for run in runs}
     numbers = _numbers(board, definition, columns)
+    if numbers is not None and not feed:
+        numbers = replace(numbers, digest=None, entries=())
     page = "\n\n".join(_page(board, definition, runs, columns, numbers)) + "\n"
     return {BOARD_PAGE: page} | ({} if numbers is None else {ACCURACIES: board_text(numbers)})
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from tseval.boards import ENTRY_FILE, EVIDENCE, entry_folders, entry_runs, read_entry
+from tseval.boards import ENTRY_FILE, EVIDENCE, entry_folders, entry_runs, ranked_folders, read_entry
 from tseval.boards.definition import DEFINITION, read_definition
 from tseval.errors import BoardError, RunError, suggest
 from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards, read_board
@@ -99,13 +99,20 @@ def _found(name: str, items: bool) -> list[tuple[Path, Callable[[], Run | Board]
     )
 
 
+def boards_below(path: Path) -> list[Path]:
+    """List the boards that a folder is or holds, in order of their names; none where it is no such folder."""
+    if (path / DEFINITION).is_file():
+        return [path]
+    return sorted(file.parent for depth in ("*", "*/*") for file in path.glob(f"{depth}/{DEFINITION}"))
+
+
 def _board(path: Path, items: bool) -> list[tuple[Path, Callable[[], Run | Board]]]:
     """Open the entries of a board as runs; its accuracies alone where nothing else is known or shown."""
     definition = read_definition(path)
     accuracies: list[tuple[Path, Callable[[], Run | Board]]] = [(path, partial(read_board, path))]
     if definition.published or (definition.seeds and not items):
         return accuracies
-    folders = entry_folders(path, definition.order)
+    folders = ranked_folders(path, definition)
     if not folders:
         raise BoardError(f"{path} has no entries yet.\n  Add a run: tseval board add {quote(str(path))} RUN")
     if lacks_evidence(path):

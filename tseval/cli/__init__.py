@@ -94,6 +94,10 @@ TRAININGS = {
 class Root(Group):
     """All commands; says at the end where the pages are that messages name."""
 
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Find a command; what is done to one suite is found under either number."""
+        return super().get_command(ctx, "suites" if cmd_name == "suite" else cmd_name)
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Give the address of the project."""
         urls = dict(url.split(", ", 1) for url in metadata("tseval").get_all("Project-URL", []))

@@ -146,10 +146,11 @@ def check_board(board: Path, entries: tuple[str, ...], base: str | None) -> None
 
     A folder stands for all boards in it.
     """
-    from tseval.boards.changes import boards_below, check_changes, summary
+    from tseval.boards.changes import check_changes, summary
     from tseval.boards.check import warnings_of, wrong_with_board
+    from tseval.boards.sources import boards_below
 
-    boards = boards_below(board)
+    boards = boards_below(board) or [board]
     if base is not None:
         if entries:
             raise click.UsageError("--changed finds the entries itself: name none.")
@@ -228,13 +229,13 @@ def renew(board: Path, out: Path | None) -> None:
 @click.argument("board", type=FILE)
 def write(board: Path) -> None:
     """Write README.md and board.json of a BOARD again; a folder stands for all boards in it."""
-    from tseval.boards.changes import boards_below
     from tseval.boards.definition import read_definition
     from tseval.boards.folder import changing
     from tseval.boards.readme import write_pages
+    from tseval.boards.sources import boards_below
     from tseval.suites import afresh
 
-    for one in boards_below(board):
+    for one in boards_below(board) or [board]:
         with changing(one), afresh():
             write_pages(one, read_definition(one))
 

@@ -451,9 +451,9 @@ def _refuse_to_record(paths: Sequence[Path]) -> None:
 
 def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
     """List what is to be verified; a board stands for all its entries."""
-    from tseval.boards import entry_folders
-    from tseval.boards.definition import DEFINITION, read_definition
-    from tseval.boards.sources import lacks_evidence, not_shipped
+    from tseval.boards import ranked_folders
+    from tseval.boards.definition import read_definition
+    from tseval.boards.sources import boards_below, lacks_evidence, not_shipped
     from tseval.report.boards import BUNDLED_BOARDS
 
     found: list[Path] = []
@@ -461,12 +461,15 @@ def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
         path = Path(name)
         if not path.exists() and (BUNDLED_BOARDS / name).exists():
             path = BUNDLED_BOARDS / name
-        if (path / DEFINITION).is_file():
-            definition = read_definition(path)
-            if not definition.published and lacks_evidence(path):
-                raise not_shipped(path)
-            found += entry_folders(path, definition.order)
-        else:
+        boards = boards_below(path)
+        for board in boards:
+            definition = read_definition(board)
+            if not definition.published and lacks_evidence(board):
+                raise not_shipped(board)
+            own = ranked_folders(board, definition)
+            click.echo(f"{board.resolve().name}: {definition.title}, {counted(len(own), 'model')}", err=True)
+            found += own
+        if not boards:
             found.append(path)
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 import sys
 from dataclasses import replace
 from functools import partial
@@ -16,7 +17,7 @@ import click
 
 from tseval.cli.console import busy, print_table, progress_bar
 from tseval.cli.options import CASE, COLUMNS_OPTION, COUNT, FILE, QUIET, RUN, SUITE, Group
-from tseval.errors import ModelError, SuiteError, counted, suggest
+from tseval.errors import ModelError, SuiteError, TsevalError, counted, suggest
 from tseval.files import read_bytes, write_output, write_text
 
 if TYPE_CHECKING:
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
 
 @click.group(
-    cls=Group, purposes={"Published": ("fetch",)}, invoke_without_command=True, help="List the suites."
+    cls=Group,
+    purposes={"Published": ("fetch",), "With withheld words": ("twin",)},
+    invoke_without_command=True,
+    help="List the suites.",
 )
 @click.pass_context
 def suites_command(context: click.Context) -> None:
@@ -84,6 +88,28 @@ def fetch(names: tuple[str, ...], quiet: bool) -> None:
         if not quiet:
             about = f"{published.title}, {published.licence}"
             click.echo(f"{name}: {about}; digest {digest[:12]}, as published", err=True)
+
+
+@suites_command.command("twin")
+@click.argument("suite", type=SUITE)
+@click.option("--lexicon", type=FILE, required=True, metavar="FILE",
+              help="The withheld words, by class as in the suite's lexicon, as many of each.")  # fmt: skip
+@click.option("-o", "--out", type=FILE, metavar="DIR", help="Default: SUITE_hidden, here.")
+def write_twin_command(suite: str, lexicon: Path, out: Path | None) -> None:
+    """Write the grammars of SUITE with words that nobody else has, for whoever keeps a board."""
+    from tseval.suites import load_suite, locate_suite
+    from tseval.suites.grammar.twin import write_twin
+
+    path, _ = locate_suite(suite)
+    out = out or Path(f"{path.stem}_hidden")
+    write_twin(path, lexicon, out)
+    try:
+        twin = load_suite(out)
+    except TsevalError:
+        shutil.rmtree(out)
+        raise
+    about = f"{counted(twin.n_items, 'item')}, digest {twin.digest[:12]}"
+    click.echo(f"{out}: {about}; keep it to yourself", err=True)
 
 
 _LONG = 200_000  # items, from which on a bar is worth showing
