@@ -101,17 +101,7 @@ def add_entries(
             meanwhile.
         instead_of: An entry that the single run takes the place of; its name goes on to lead here.
     """
-    definition = read_definition(board)
-    if definition.published:
-        raise BoardError(
-            f"{board} is of published accuracies: its entries have no evidence.\n"
-            f"  Write {ENTRY_FOLDERS}/NAME/{ENTRY_FILE} as docs/boards.md says, then tseval board write."
-        )
-    if definition.renewed_by is not None:
-        raise BoardError(
-            f"{board} is archived: there is a newer version of its suite.\n"
-            f"  Run the model on that, and add the run to {os.path.normpath(board / definition.renewed_by)}"
-        )
+    definition = _open_to_runs(board)
     if len(paths) > 1 and (name is not None or url is not None or instead_of is not None):
         raise BoardError("several runs cannot share one name, address or predecessor: add such a run alone.")
     if url is not None:
@@ -119,12 +109,6 @@ def add_entries(
     about = replace(about, date=about.date or _today())
     with _as_board_error("what is said of the model"):
         check_about(about)
-    present = suite_here(definition, board)
-    if present.digest != definition.digest:
-        raise BoardError(
-            f"{board} is over {definition.digest[:8]}, and its suite {definition.suite} has {present.digest[:8]} "
-            f"by now.\n  For a board over the new version: tseval board renew {quote(str(board))}"
-        )
     suite = str(suite_spec(definition.suite, board))
     added: dict[Path, dict[str, bytes]] = {}
     entries: dict[Path, Entry] = {}
@@ -158,6 +142,27 @@ def add_entries(
         if instead_of is not None:
             write_pages(board, read_definition(board))
     return list(added)
+
+
+def _open_to_runs(board: Path) -> Definition:
+    """Read what a board is over, if runs can be added to it."""
+    definition = read_definition(board)
+    if definition.published:
+        raise BoardError(
+            f"{board} is of published accuracies: its entries have no evidence.\n"
+            f"  Write {ENTRY_FOLDERS}/NAME/{ENTRY_FILE} as docs/boards.md says, then tseval board write."
+        )
+    if definition.renewed_by is not None:
+        raise BoardError(
+            f"{board} is archived: there is a newer version of its suite.\n"
+            f"  Run the model on that, and add the run to {os.path.normpath(board / definition.renewed_by)}"
+        )
+    if (present := suite_here(definition, board).digest) != definition.digest:
+        raise BoardError(
+            f"{board} is over {definition.digest[:8]}, but its suite {definition.suite} has {present[:8]} now.\n"
+            f"  For a board over the new version: tseval board renew {quote(str(board))}"
+        )
+    return definition
 
 
 def _refuse_taken(entries: dict[Path, Entry], there: Sequence[Path], retracted: set[str]) -> None:

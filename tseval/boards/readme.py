@@ -106,9 +106,9 @@ def _numbers(board: Path, definition: Definition, columns: Mapping[str, Column])
 
 def _board_entry(folder: Path, definition: Definition, column: Column | None) -> BoardEntry:
     """Give what programs read of an entry; of one without a column, which was retracted, no numbers."""
-    entry = checked_entry(folder)
+    entry = with_texts(checked_entry(folder), definition)
     retraction = read_checks(folder.resolve().parents[1]).retracted.get(entry.name)
-    said = asdict(_with_texts(entry.about, definition))
+    said = asdict(entry.about)
     listed = BoardEntry(
         id=entry.name,
         name=entry.about.display_name or entry.name,
@@ -134,10 +134,11 @@ def _board_entry(folder: Path, definition: Definition, column: Column | None) ->
     )  # fmt: skip
 
 
-def _with_texts(about: About, definition: Definition) -> About:
+def with_texts(entry: Entry, definition: Definition) -> Entry:
     """Put what a board says once of several models in place of its name."""
-    named = about.training_data or ""
-    return replace(about, training_data=definition.training_data.get(named, about.training_data))
+    named = entry.about.training_data
+    said = definition.training_data.get(named or "", named)
+    return replace(entry, about=replace(entry.about, training_data=said))
 
 
 def _page(
@@ -280,11 +281,11 @@ def _about_entry(folder: Path, definition: Definition) -> dict[str, str]:
     """Tell what is said of an entry, and how far it was checked; nothing where nothing is said."""
     if definition.published:
         about = published_entry(folder, definition).about
-        return {} if about == About() else _about(about, definition)
-    entry = checked_entry(folder)
+        return {} if about == About() else _about(about)
+    entry = with_texts(checked_entry(folder), definition)
     last = entry.checks[-1] if entry.checks else None
     checked = f"{last.level}, {markdown(last.by)}, {markdown(last.on)}" if last else "–"
-    facts = _about(entry.about, definition)
+    facts = _about(entry.about)
     if chosen := chosen_among(entry, definition):
         facts["seeds"] = chosen
     return {**facts, "fingerprint": markdown(entry.fingerprint[:16]), "checked": checked}
@@ -297,8 +298,7 @@ def chosen_among(entry: Entry, definition: Definition) -> str | None:
     return None if tried <= here else f"best of {tried}" if here == 1 else f"best {here} of {tried}"
 
 
-def _about(about: About, definition: Definition) -> dict[str, str]:
-    about = _with_texts(about, definition)
+def _about(about: About) -> dict[str, str]:
     always = {
         "licence": about.licence or "–",
         "trained on": about.training_data or "–",
