@@ -89,7 +89,8 @@ def test_numbers_are_those_of_the_table(seen, told):
             return [cell.className, own.firstChild.textContent, ends, own.dataset.rank];
           }))"""
     )
-    names = [one["model"] for one in told["columns"]]
+    means = told["means"][-1]["accuracy"]
+    names = sorted(means, key=means.get, reverse=True)
     assert headings(seen.page)[1:] == names
     by_model = {name: [row for row in told["rows"] if row["model"] == name] for name in names}
     for place, name in enumerate(names):
@@ -120,7 +121,7 @@ def test_a_click_sorts_rows_within_their_groups_and_a_third_undoes_it(seen):
     before = column(page, 1)
     expected = [sorted(group, reverse=True) for group in before]
     assert before != expected
-    button = page.get_by_role("button", name="lstm", exact=True)
+    button = page.get_by_role("button", name="lstm", exact=True)  # the best, and so the first
     button.click()
     assert column(page, 1) == expected
     assert page.locator("[aria-sort=descending]").all_inner_texts() == ["lstm"]
@@ -136,13 +137,15 @@ def test_models_are_sorted_by_mean_or_by_any_row_of_the_other_layout(seen, told)
     page = seen.page
     means = told["means"][-1]["accuracy"]
     best = sorted(means, key=means.get, reverse=True)
-    page.select_option("#order", "accuracy")
     assert headings(page)[1:] == best
+    page.select_option("#order", "board")
+    assert headings(page)[1:] == sorted(best)
     page.check("#flip")
-    assert page.locator("#board tbody th").all_inner_texts() == best
-    assert headings(page)[:3] == ["Construction 0", "Construction 1", "Construction 2"]
-    page.locator("#board thead tr").last.get_by_role("button").nth(2).click()
-    values = [float(v) for v in page.locator(f"{ROWS} td:nth-child(4) .v").evaluate_all(
+    assert page.locator("#board tbody th").all_inner_texts() == sorted(best)
+    leads = ["Mean, all 20 rows", "Rank by mean accuracy"]
+    assert headings(page)[:5] == [*leads, "Construction 0", "Construction 1", "Construction 2"]
+    page.locator("#board thead tr").last.get_by_role("button").nth(4).click()
+    values = [float(v) for v in page.locator(f"{ROWS} td:nth-child(6) .v").evaluate_all(
         "(all) => all.map((one) => one.firstChild.textContent)")]  # fmt: skip
     assert values == sorted(values, reverse=True)
     assert page.locator("[aria-sort]").inner_text() == "Construction 2"
@@ -153,7 +156,7 @@ def test_models_are_sorted_by_mean_or_by_any_row_of_the_other_layout(seen, told)
 def test_models_and_phenomena_are_filtered_and_the_page_says_how_many(seen):
     page = seen.page
     page.fill("#filter", "MODEL-")
-    assert headings(page)[1:] == ["model-14", "model-9"]
+    assert headings(page)[1:] == ["model-9", "model-14"]
     page.select_option("#phenomenon", "Polarity")
     assert page.locator("#status").inner_text() == "2 of 3 models, 5 of 20 rows"
     groups = page.locator("#board tbody tr.group").all_inner_texts()
@@ -195,7 +198,7 @@ def test_a_cell_leads_to_the_parts_and_items_of_its_row(seen):
     page = seen.page
     page.locator(f"{ROWS} a.v").nth(3 * 6 + 1).focus()  # second model, seventh row
     page.keyboard.press("Enter")
-    page.wait_for_url("**/entries/model-14.html#r6")
+    page.wait_for_url("**/entries/model-9.html#r6")
     row = page.locator("details[open]")
     assert row.count() == 1
     assert row.locator(".rowname").inner_text() == "Construction 1"
@@ -295,6 +298,37 @@ def test_without_scripts_the_numbers_are_there(open_page, three, told):
     page = open_page(three.index, java_script_enabled=False).page
     assert page.locator("#board tbody .v").first.inner_text() == format_share(told["rows"][0]["accuracy"])
     assert page.locator("#controls").is_hidden()
+
+
+def test_layout_order_and_filters_stand_in_the_address(seen, open_page):
+    page = seen.page
+    assert "#" not in page.url
+    page.check("#flip")
+    page.fill("#filter", "model")
+    page.select_option("#order", "name")
+    page.select_option("#phenomenon", "Polarity")
+    again = open_page(page.url).page
+    for shown in (page, again):
+        assert shown.locator("#board tbody th").all_inner_texts() == ["model-14", "model-9"]
+        assert shown.locator("#status").inner_text() == "2 of 3 models, 5 of 20 rows"
+    again.uncheck("#flip")
+    again.fill("#filter", "")
+    again.select_option("#order", "accuracy")
+    again.select_option("#phenomenon", "")
+    assert "#" not in again.url
+
+
+def test_the_keyboard_is_soon_at_the_first_cell_and_from_there_at_what_sorts(seen):
+    page, active = seen.page, "document.activeElement.textContent"
+    page.keyboard.press("Tab")
+    assert page.evaluate(active) == "To the table"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement === document.querySelector('#board .v')")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(active) == headings(page)[2]
+    page.keyboard.press("ArrowDown")
+    assert page.locator(f"{ROWS} .v").nth(1).evaluate("(one) => one === document.activeElement")
 
 
 def test_a_narrow_screen_scrolls_tables_and_not_the_page(open_page, three):

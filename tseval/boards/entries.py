@@ -159,7 +159,7 @@ def _open_to_runs(board: Path) -> Definition:
         )
     if (present := suite_here(definition, board).digest) != definition.digest:
         raise BoardError(
-            f"{board} is over {definition.digest[:8]}, but its suite {definition.suite} has {present[:8]} now.\n"
+            f"{board} is over {definition.digest[:8]}, and {definition.suite} is {present[:8]} now.\n"
             f"  For a board over the new version: tseval board renew {quote(str(board))}"
         )
     return definition

@@ -16,9 +16,10 @@ from tseval.boards import (
     ENTRY_FILE,
     ENTRY_FOLDERS,
     checked_entry,
+    entry_folders,
     ranked_folders,
     read_checks,
-    read_entry,
+    readable_entries,
 )
 from tseval.boards.definition import DEFINITION, Definition, read_definition, suite_of
 from tseval.boards.readme import ACCURACIES, chosen_among, means_over_seeds, not_yet_run, with_texts
@@ -32,8 +33,8 @@ from tseval.pages.content import (
     entry_page,
     facts_of,
     index_page,
+    moved_page,
     pair_pages,
-    redirect_page,
     tabulate_once,
     write_list,
 )
@@ -107,16 +108,12 @@ def build_board(board: str, site: Path) -> Path:
         if model.items is not None:
             known = _with_standing(model, table, place, about)
             texts[model.items[0]] = entry_page(about, known, pages.rows(place))
-            for alias in (
-                () if definition is None else read_entry(folder / ENTRY_FOLDERS / model.heading).aliases
-            ):
-                texts[f"{ENTRY_FOLDERS}/{alias}.html"] = redirect_page(f"{model.heading}.html")
     if len(models) > MOST_INLINE:
         about = replace(about, files={"table.csv": "Table as csv", "table.tex": "as LaTeX"})
         texts |= {"table.csv": render(table, "csv"), "table.tex": render(table, "latex")}
         texts |= {f"{PAIRS}/{name}.html": page for name, page in pair_pages(about, table, models)}
-    if definition is not None:
-        texts |= _for_programs(folder, about)
+    if definition is not None and not definition.published:
+        texts |= _moved_pages(folder, about) | _for_programs(folder, about)
     texts["index.html"] = index_page(replace(about, lacking=lacking), table, models, means)
     _write_site(site, texts)
     for picture in folder.glob("*.svg") if definition is not None else ():  # that its text shows
@@ -144,6 +141,17 @@ def _write_site(site: Path, texts: Mapping[str, str]) -> None:
         for path in (site / folder).glob("*.html"):
             if path not in written and _is_ours(path):
                 path.unlink()
+
+
+def _moved_pages(folder: Path, about: PageTopic) -> dict[str, str]:
+    """Give what stands where an entry was: under another name, or before it was retracted."""
+    pages = {}
+    for entry in readable_entries(entry_folders(folder)):
+        retracted = about.retracted.get(entry.name)
+        where = f"{entry.name}.html" if retracted is None else "../index.html"
+        for name in (*entry.aliases, *([] if retracted is None else [entry.name])):
+            pages[f"{ENTRY_FOLDERS}/{name}.html"] = moved_page(about, where, entry.name, retracted)
+    return pages
 
 
 def _build_boards(folder: Path, boards: Sequence[Path], site: Path) -> Path:

@@ -495,9 +495,7 @@ def index_page(
             "margin": f"{DEFAULT_MARGIN:g}",
             "n_shades": N_SHADES,
             "sections": sections or {},
-            "citation": bibtex(
-                about.name, about.title, about.source, f"{over}; {about.command}", about.cited
-            ),
+            "citation": bibtex(about.name, about.title, about.source, note, about.cited),
             "data": _data(about, table, lines, models) | _inline(table, about.files),
         },
     )
@@ -526,9 +524,10 @@ def write_list(title: str, boards: Sequence[tuple[str, PageTopic, int]]) -> str:
     return render_page("boards.html", {"title": title, "boards": boards, "version": version("tseval")})
 
 
-def redirect_page(address: str) -> str:
-    """Give the page that stands where an entry was under another name."""
-    return render_page("moved.html", {"address": address, "about": {"title": address}})
+def moved_page(about: PageTopic, address: str, name: str, retracted: Retraction | None) -> str:
+    """Give the page that stands where an entry was: under another name, or before it was retracted."""
+    context = {"about": about, "address": address, "name": name, "retracted": retracted}
+    return render_page("moved.html", context)
 
 
 def _frame(about: PageTopic) -> dict[str, object]:
