@@ -182,6 +182,13 @@ def new_repository(
     boards = [folder / name for name in names]
     if len(set(boards)) < len(boards):
         raise BoardError("two of the suites have one name: begin their boards without --repository.")
+    here = {
+        suite_spec(read_definition(one.parent).suite, one.parent): one.parent
+        for one in folder.glob(f"*/{DEFINITION}")
+    }
+    for board, suite in zip(boards, suites, strict=True):
+        if (other := here.get(suite_spec(suite, board))) is not None:
+            raise BoardError(f"{other} exists, and is over {suite}.\n  Begin a board over another suite.")
     for board, suite in zip(boards, suites, strict=True):
         new_board(board, suite, title, score, columns, evidence)
     if is_one:

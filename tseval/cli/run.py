@@ -421,7 +421,7 @@ def verify_command(
     model = None if spec is None else open_chosen(spec, model_args, device)
     reports = []
     verify = _verifier(suite, model, share or 0.01, draw)
-    chosen = _runs_and_entries(paths)
+    chosen = _runs_and_entries(paths, quiet=as_json)
     if record is not None:
         _refuse_to_record(chosen)
     for path in chosen:
@@ -449,7 +449,7 @@ def _refuse_to_record(paths: Sequence[Path]) -> None:
             raise RunError(f"--record: {path} is of published accuracies: there is nothing to verify")
 
 
-def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
+def _runs_and_entries(names: tuple[str, ...], *, quiet: bool) -> list[Path]:
     """List what is to be verified; a board stands for all its entries."""
     from tseval.boards import ranked_folders
     from tseval.boards.definition import read_definition
@@ -467,7 +467,8 @@ def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
             if not definition.published and lacks_evidence(board):
                 raise not_shipped(board)
             own = ranked_folders(board, definition)
-            click.echo(f"{board.resolve().name}: {definition.title}, {counted(len(own), 'model')}", err=True)
+            if not quiet:
+                click.echo(f"{board.resolve().name}: {definition.title}, {counted(len(own), 'model')}")
             found += own
         if not boards:
             found.append(path)
