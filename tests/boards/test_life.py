@@ -365,3 +365,22 @@ def test_a_board_may_ask_how_many_seeds_were_tried(clone):
         file.write("seeds_tried: 5\n")
     done = call("board", "check", clone / "board")
     assert "ann--lstm: it is one of 3 seeds, and the board asks for 5 (--seeds-tried)" in done.stdout
+
+
+def test_verifying_takes_over_the_precision_of_an_entry_and_records_who_did(clone):
+    entry = clone / "board/entries/bob--lstm"
+    asked = ("verify", entry, "--model", "bundled:lstm", "--rescore", "all", "--record", "A. Reviewer")
+    assert "rerun" in succeeded(call(*asked)).stdout
+    assert "| rerun, A. Reviewer," in " ".join((clone / "board/README.md").read_text().split())
+    wrong = call(
+        "verify", entry, "--model", "bundled:lstm", "--model-args", "precision=float32", "--rescore", "all"
+    )
+    assert (wrong.returncode, "WRONG" in wrong.stdout) == (1, True)
+
+
+def test_a_board_becomes_a_record_for_each_entry_of_a_common_store(clone):
+    store = clone.parent / "store"
+    assert "name a folder" in refused(call("export", "eee", clone / "board")).stderr
+    succeeded(call("export", "eee", clone / "board", "-o", store))
+    records = [json.loads(file.read_text("utf-8")) for file in store.rglob("*.json")]
+    assert sorted(one["model_info"]["id"] for one in records) == ["ann/lstm", "bob/lstm"]

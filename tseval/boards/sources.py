@@ -106,6 +106,18 @@ def boards_below(path: Path) -> list[Path]:
     return sorted(file.parent for depth in ("*", "*/*") for file in path.glob(f"{depth}/{DEFINITION}"))
 
 
+def entries_with_ids(board: Path) -> list[tuple[Path, str]]:
+    """List the entries of a board that have a rank, with DEVELOPER/NAME of each as stores of results take it.
+
+    That is the display name where it is of this form; else the developer is the board.
+    """
+    found = []
+    for folder in ranked_folders(board, read_definition(board)):
+        name = read_entry(folder).about.display_name or ""
+        found.append((folder, name if name.count("/") == 1 else f"{board.resolve().name}/{folder.name}"))
+    return found
+
+
 def _board(path: Path, items: bool) -> list[tuple[Path, Callable[[], Run | Board]]]:
     """Open the entries of a board as runs; its accuracies alone where nothing else is known or shown."""
     definition = read_definition(path)

@@ -39,7 +39,7 @@ from tseval.cli.options import (
     take_all,
     with_precision,
 )
-from tseval.errors import RunError, SuiteError, counted, shortened
+from tseval.errors import LimitError, RunError, SuiteError, counted, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -418,10 +418,14 @@ def verify_command(
     for option, given in (("--rescore", share), ("--draw", draw)):
         if spec is None and given is not None:
             raise RunError(f"{option} needs the model: name it with --model")
-    model = None if spec is None else open_chosen(spec, model_args, device)
+    chosen = _runs_and_entries(paths, quiet=as_json)
+    model = (
+        None
+        if spec is None
+        else open_chosen(spec, model_args, device, _claimed_precision(chosen, model_args))
+    )
     reports = []
     verify = _verifier(suite, model, share or 0.01, draw)
-    chosen = _runs_and_entries(paths, quiet=as_json)
     if record is not None:
         _refuse_to_record(chosen)
     for path in chosen:
@@ -436,6 +440,18 @@ def verify_command(
         click.echo(json.dumps([report.to_mapping() for report in reports], indent=2, ensure_ascii=False))
     if not all(report.ok for report in reports):
         sys.exit(1)
+
+
+def _claimed_precision(paths: Sequence[Path], model_args: str) -> str:
+    """Give the precision that the first of several claims states, unless the user says which."""
+    from tseval.runs.manifest import load_manifest
+
+    if "precision" in read_arguments(model_args):
+        return "float32"
+    try:
+        return str(load_manifest(paths[0]).key.protocol.get("precision", "float32"))
+    except (RunError, LimitError):
+        return "float32"  # what is wrong with it is said where it is verified
 
 
 def _refuse_to_record(paths: Sequence[Path]) -> None:

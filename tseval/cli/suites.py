@@ -375,20 +375,26 @@ def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
               default="unknown", show_default=True, help="Of the model's weights.")  # fmt: skip
 @QUIET
 def eee(run: Path, output: Path | None, quiet: bool, **said: str | None) -> None:  # fmt: skip
-    """Write a RUN, or an entry of a board, as a record of Every Eval Ever."""
-    from tseval.boards.sources import open_run
+    """Write a RUN, an entry of a board, or all entries of one, as records of Every Eval Ever."""
+    from tseval.boards.definition import DEFINITION
+    from tseval.boards.sources import entries_with_ids, open_run
     from tseval.report.exports import Submission, make_record, write_record
 
     submission = Submission(**said)  # type: ignore[arg-type] # click holds them to their choices
-    with busy(f"reading {run}", quiet):
-        record = make_record(open_run(run), run, submission)
-    if output is None:
-        click.echo(str(record), nl=False)
-    else:
-        written = write_record(record, output)
-    if quiet:
-        return
-    for note in record.notes:
-        click.echo(note, err=True)
-    if output is not None:
-        click.echo(written, err=True)
+    named = [(run, submission)]
+    if (run / DEFINITION).is_file():
+        if output is None or output.suffix == ".json" or submission.model_id is not None:
+            raise click.UsageError("a board has many entries: name a folder with -o, and no --model-id.")
+        named = [(folder, replace(submission, model_id=one)) for folder, one in entries_with_ids(run)]
+    notes: dict[str, None] = {}
+    written: list[Path] = []
+    for path, submitted in named:
+        with busy(f"reading {path}", quiet):
+            record = make_record(open_run(path), path, submitted)
+        notes |= dict.fromkeys(record.notes)
+        if output is None:
+            click.echo(str(record), nl=False)
+        else:
+            written.append(write_record(record, output))
+    for line in () if quiet else (*notes, *written):
+        click.echo(line, err=True)
