@@ -173,16 +173,6 @@ def test_data_that_cannot_be_learnt_from_get_one_message(data, splits, header, m
     assert not (data / "model.pt").exists()
 
 
-def test_a_finished_training_is_not_done_again(data):
-    succeeded(train(data, "number", "--epochs", 1, "--resume"))
-    before = (data / "model.pt").read_bytes()
-    again = train(data, "number", "--epochs", 1, "--resume")
-    assert "model.pt: finished already, fingerprint" in again.stderr
-    assert (data / "model.pt").read_bytes() == before
-    other = refused(train(data, "grammaticality", "--epochs", 1, "--resume"))
-    assert "finished already, but with task 'number', not 'grammaticality'" in other.stderr
-
-
 def test_a_classifier_where_it_does_not_fit_says_where_it_does(data):
     succeeded(train(data, "number", "--epochs", 1))
     for command in (
@@ -208,12 +198,6 @@ def test_pair_and_lint_know_classifiers(data):
     assert done.returncode == 1
     # `number` reads up to the verb: the classifier has seen nothing of what follows.
     assert "words missing from the vocabulary (5): ., laughs, laugh, surgeon, surgeons" in done.stdout
-
-
-def test_a_killed_run_resumes_with_a_classifier(data):
-    succeeded(train(data, "number", "--epochs", 1))
-    command = "run", "--model", "model.pt", "--suite", "examples.tsv:number", "--out", "run", "--resume"
-    assert [call(*command, cwd=data).returncode for _ in range(2)] == [0, 0]
 
 
 @pytest.mark.slow

@@ -34,7 +34,7 @@ def test_a_hostile_pickle_gets_one_message(tmp_path, monkeypatch, form):
     assert not (tmp_path / "executed").exists()
 
 
-def message(path):
+def refusal(path):
     with pytest.raises(ModelError) as error:
         load_checkpoint(path)
     return str(error.value)
@@ -68,14 +68,15 @@ def message(path):
 def test_the_message_says_what_is_wrong(tmp_path, name, said):
     path = tmp_path / "hostile.pt"
     path.write_bytes(in_zip(PICKLES[name]))
-    assert f"{path}: " in message(path)
-    assert said in message(path)
+    message = refusal(path)
+    assert f"{path}: " in message
+    assert said in message
 
 
 def test_a_pickle_that_is_longer_than_any_of_ours_is_not_read(tmp_path):
     path = tmp_path / "long.pt"
     path.write_bytes(in_zip(weights(text("x" * 2**26))))
-    assert "refused: its pickle has more than 67,108,864 bytes" in message(path)
+    assert "refused: its pickle has more than 67,108,864 bytes" in refusal(path)
 
 
 def test_what_the_hostile_pickles_are_made_of_is_what_torch_writes(tmp_path):
@@ -83,7 +84,7 @@ def test_what_the_hostile_pickles_are_made_of_is_what_torch_writes(tmp_path):
     path.write_bytes(in_zip(weights(tensor(shape=(2, 2), stride=(2, 1)))))
     read = torch.load(path, weights_only=True)["weights"]["w0"]
     assert torch.equal(read, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
-    assert message(path).endswith("the checkpoint does not hold the sizes of its model")
+    assert refusal(path).endswith("the checkpoint does not hold the sizes of its model")
     for name, bit in (("negated", torch.Tensor.is_neg), ("conjugated", torch.Tensor.is_conj)):
         path.write_bytes(in_zip(PICKLES[name]))
         if name == "negated":
