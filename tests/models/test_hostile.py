@@ -1,10 +1,11 @@
 """Hostile files of weights: nothing in them runs, none takes memory or time, each gets one message."""
 
 import re
+from contextlib import chdir
 
 import pytest
 import torch
-from bounded import check
+from bounded import hold, outcomes
 from hostile_pickles import FORMS, PICKLES, in_zip, tensor, text, weights, write_all
 from systems import needs_linux
 
@@ -20,18 +21,27 @@ READERS = {
 }
 
 
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """Files of every form, and how reading each ended; one process reads all."""
+    folder = tmp_path_factory.mktemp("hostile")
+    paths = {form: write_all(folder / form, form) for form in FORMS}
+    with chdir(folder):
+        read = iter(outcomes([(READERS[form], path) for form, own in paths.items() for path in own]))
+    assert not (folder / "executed").exists()
+    return {form: (own, [next(read) for _ in own]) for form, own in paths.items()}
+
+
 @pytest.mark.parametrize("form", FORMS)
-def test_a_hostile_pickle_gets_one_message(tmp_path, monkeypatch, form):
-    monkeypatch.chdir(tmp_path)
-    paths = write_all(tmp_path, form)
-    found = check(READERS[form], paths)
+def test_a_hostile_pickle_gets_one_message(ended, form):
+    paths, found = ended[form]
+    hold(paths, found)
     assert [path.stem for path, (how, _) in zip(paths, found, strict=True) if how != "refused"] == []
     # Advice of ours may begin another line; nothing that stands in a file may.
     advice = re.compile(
         r"\n  (Name a model of|Any other model|Save |Add --model-args|or vocab_from).*", re.DOTALL
     )
     assert all(advice.sub("", message).isprintable() for _, message in found)
-    assert not (tmp_path / "executed").exists()
 
 
 def refusal(path):

@@ -117,10 +117,7 @@ def test_an_interaction_two_of_whose_conditions_look_alike_is_undecidable(tmp_pa
             word = "blorf" if "mis" in condition["condition_name"] else "glorf"
             condition["regions"][3]["content"] = word
     differs = "(4;%mismatch_{0}%) - (4;%match_{0}%)"
-    formulas = (
-        f"{differs.format('sing')} > {differs.format('plur')}",
-        "(4;%match_plur%) < (4;%match_sing%)",
-    )
+    formulas = (f"{differs.format('sing')} > {differs.format('plur')}", "(4;%match_plur%) < (4;%match_sing%)")
     loaded = load_suite(write(tmp_path / "s.json", suite(*formulas, items=items)), tokenise=True)
     verdicts = tseval.evaluate(tseval.load_model("bundled:lstm"), loaded).verdicts.set_index("contrast")
     assert verdicts["undecidable"].tolist()[:2] == [True, False]
