@@ -1,7 +1,7 @@
 """`tseval oracle`, as a user runs it, and oracles as models by name."""
 
 import pytest
-from in_process import call, succeed
+from in_process import refuse, succeed
 
 from tseval.adapters.oracle import open_oracle
 from tseval.models import SPECIAL_WORDS
@@ -13,8 +13,7 @@ def test_the_walk_prints_the_stack_after_each_symbol(tmp_path):
     for kind, columns in (("dyck-srn", ["copy"]), ("dyck-lstm", ["input", "forget", "output"])):
         for code in ("log", "one-hot"):
             language = "-k", 20, "-m", 2, "--code", code
-            done = call("oracle", kind, *language, "--show-gates", "(3 (20 )20", cwd=tmp_path)
-            assert done.returncode == 0, done.stderr
+            done = succeed("oracle", kind, *language, "--show-gates", "(3 (20 )20", cwd=tmp_path)
             heading, _, *rows = done.stdout.splitlines()
             assert heading.split() == ["symbol", "stack", *columns, "may", "follow"]
             start, first, second, third = (row.split() for row in rows)
@@ -27,8 +26,7 @@ def test_the_walk_prints_the_stack_after_each_symbol(tmp_path):
 
 
 def test_a_saved_oracle_says_how_to_use_it_and_is_the_model_of_that_name(tmp_path):
-    done = call("oracle", "dyck-srn", "-k", 6, "-m", 3, "-o", "oracle.pt", cwd=tmp_path)
-    assert done.returncode == 0
+    done = succeed("oracle", "dyck-srn", "-k", 6, "-m", 3, "-o", "oracle.pt", cwd=tmp_path)
     assert done.stdout == ""
     assert "dyck-srn-k6-m3-log: 48 hidden units" in done.stderr
     assert "oracle.pt: score it with --suite 'dyck(k=6,m=3)'" in done.stderr
@@ -53,7 +51,6 @@ SMALL = "dyck-srn", "-k", 2, "-m", 1
         ((*SMALL, "-k", 9000, "--code", "one-hot"), "too many. The code log takes far fewer units"),
         ((*SMALL, "-m", 100_000), "has 400,000 units and 160,000,000,000 recurrent weights: too many."),
         ((*SMALL, "--show-gates", "(1 )2"), "symbol 2, ')2', may not stand there: )1 may"),
-        ((*SMALL, "--show-gates", "(1 )1 (1 (2"), "symbol 4, '(2', may not stand there: )1 may"),
         ((*SMALL, "--show-gates", ")1"), "may not stand there: <eos>, (1, (2 may (<eos> ends the string)"),
         ((*SMALL, "-k", 99, "--show-gates", "a"), "not in the language: (1, (2, (3, (4, …, )97, )98, )99"),
         ((*SMALL, "-o", "oracle.bin"), "ends in .pt or .safetensors"),
@@ -63,10 +60,7 @@ SMALL = "dyck-srn", "-k", 2, "-m", 1
 )
 def test_bad_input_gets_one_message(tmp_path, arguments, message):
     (tmp_path / "here.pt").touch()
-    done = call("oracle", *arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    assert message in refuse("oracle", *arguments, cwd=tmp_path).stderr
     assert [path.name for path in tmp_path.iterdir()] == ["here.pt"]
 
 

@@ -162,8 +162,7 @@ def test_closed_and_full_streams_leave_a_whole_run(checkpoint, tmp_path, redirec
 def test_a_file_name_that_is_not_text_is_scored_all_the_same(checkpoint, tmp_path):
     odd = os.fsencode(tmp_path) + b"/\xff|=1.pt"
     Path(os.fsdecode(odd)).write_bytes(checkpoint.read_bytes())
-    result = succeed("run", "--model", os.fsdecode(odd), "--limit", 1, cwd=tmp_path)
-    assert "Traceback" not in result.stderr
+    assert "Traceback" not in succeed("run", "--model", os.fsdecode(odd), "--limit", 1, cwd=tmp_path).stderr
 
 
 def test_an_unknown_score_is_refused_by_the_api(checkpoint):
@@ -270,8 +269,7 @@ def test_an_output_that_exists_is_not_touched(checkpoint, tmp_path):
 def test_a_full_disk_in_the_middle_of_a_run_loses_nothing(checkpoint, tmp_path):
     # A file size limit stands in for a full disk: the first part fits, the final files do not.
     limited = f"ulimit -f 900; exec tseval run --model {checkpoint} {' '.join(OF_SOME)} --out run"
-    result = refused(run_process(["bash", "-c", limited], cwd=tmp_path))
-    assert "cannot be written" in result.stderr
+    assert "cannot be written" in refused(run_process(["bash", "-c", limited], cwd=tmp_path)).stderr
     assert len(list((tmp_path / "run" / "parts").glob("*.parquet"))) >= 1
     succeed("run", "--model", checkpoint, *OF_SOME, "--out", "run", "--resume", cwd=tmp_path)
     assert tseval.read_run(tmp_path / "run").manifest.counts.resumed_sentences > 0

@@ -1,23 +1,15 @@
 """`tseval run --model hf:...` and `mlm:...`, as a user runs them, without a network."""
 
 import json
-import os
-import subprocess
 import sys
 
 import pytest
 from checkpoints import save_causal
+from in_process import installed, succeeded
 
 import tseval
 from tseval.adapters import open_model
 from tseval.errors import ModelError, RunError
-
-
-def command(*arguments, cwd, **environment):
-    return subprocess.run(
-        ["tseval", *map(str, arguments)],
-        cwd=cwd, capture_output=True, text=True, check=False, env=os.environ | environment,
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +19,7 @@ def gpt2(tmp_path_factory):
 
 @pytest.mark.slow
 def test_a_folder_is_scored_and_the_run_says_how(gpt2, tmp_path):
-    result = command("run", "--model", f"hf:{gpt2}", "--limit", 3, "--out", "run", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(installed("run", "--model", f"hf:{gpt2}", "--limit", 3, "--out", "run", cwd=tmp_path))
     assert "tiny on marvin_linzen" in result.stdout
     assert "|bos:<?endoftext?>|" in result.stderr  # a bar would end the part of the signature
     assert "|first_token:scored|" in result.stderr

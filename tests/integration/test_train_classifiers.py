@@ -89,18 +89,6 @@ def test_the_recorded_accuracy_is_that_of_a_run_on_the_validation_rows(data):
     assert read_run(data / "run").verdicts["correct"].mean() == accuracy
 
 
-@pytest.mark.parametrize("arch", ["gru", "lstm"])
-def test_gru_and_lstm_have_relu_only_if_asked(data, arch):
-    for out, extra in (("plain.pt", ()), ("relu.pt", ("--option", "activation=relu"))):
-        command = "train", "number", "--data", "examples.tsv", "--arch", arch, "--preset", "bansal2020"
-        succeed(*command, "--epochs", 1, "--out", out, *extra, cwd=data)
-    plain, relu = (load_checkpoint(data / name) for name in ("plain.pt", "relu.pt"))
-    assert (plain.model.sizes.options, relu.model.sizes.options) == ({}, {"activation": "relu"})
-    assert plain.fingerprint != relu.fingerprint
-    settings: Any = relu.training["settings"]
-    assert (settings["batch"], settings["learning_rate"], settings["log_every"]) == (64, 0.005, None)
-
-
 def test_the_checkpoint_records_how_it_came_about_and_a_preset_stands_in_for_defaults(data):
     command = (
         "train", "number", "--data", "examples.tsv", "--arch", "drnn", "--out", "model.pt", "--epochs", 1,
@@ -117,11 +105,14 @@ def test_the_checkpoint_records_how_it_came_about_and_a_preset_stands_in_for_def
     assert curve["validation_accuracy"].notna().all()
 
 
-def test_a_given_activation_goes_before_relu_and_cells_without_one_need_none(data):
+def test_a_given_activation_goes_before_relu_and_gated_cells_have_it_only_if_given(data):
+    relu, tanh = ("--option", "activation=relu"), ("--option", "activation=tanh")
     for arch, options, expected in (
         ("srn", (), {"activation": "relu"}),
-        ("srn", ("--option", "activation=tanh"), {"activation": "tanh"}),
-        ("lstm", (), {}),
+        ("srn", tanh, {"activation": "tanh"}),
+        ("lstm", ("--preset", "bansal2020"), {}),
+        ("lstm", relu, {"activation": "relu"}),
+        ("gru", relu, {"activation": "relu"}),
     ):
         succeeded(train(data, "number", "--epochs", 1, *options, arch=arch))
         assert load_checkpoint(data / "model.pt").model.sizes.options == expected
