@@ -103,10 +103,7 @@ class LmEvalModel:
         tokens = self._single_tokens()
         if len(tokens) < 2:  # nothing to compare
             return
-        for which, texts in (
-            ("last", [f"{tokens[0]} {token}" for token in tokens]),
-            ("first", tokens),
-        ):
+        for which, texts in (("last", [f"{tokens[0]} {token}" for token in tokens]), ("first", tokens)):
             found = np.array(self.sentence_logprobs(texts))
             if not np.isfinite(found).all() or np.ptp(found) < SAME:
                 raise ModelError(

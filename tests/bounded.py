@@ -36,15 +36,8 @@ def outcomes(readings, megabytes=MEGABYTES, seconds=SECONDS):
     return found
 
 
-def check(reader, paths, **limits):
-    """Hold every path to a result, or one message of bearable length; give the outcomes."""
-    found = outcomes([(reader, path) for path in paths], **limits)
-    hold(paths, found)
-    return found
-
-
 def hold(paths, found):
-    """Hold outcomes of paths to that."""
+    """Hold outcomes of paths to a result, or one message of bearable length."""
     for path, (how, message) in zip(paths, found, strict=True):
         assert how in ("read", "refused"), f"{path}: {message}"
         assert len(message) < LONGEST, message[:LONGEST]

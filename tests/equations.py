@@ -178,9 +178,7 @@ KNOWN = {
     "gru": Known(gru, lambda e, n: 3 * (n * (e + n) + 2 * n), {"activation": "relu"}),
     "lstm": Known(lstm, lambda e, n: 4 * (n * (e + n) + 2 * n), {"activation": "relu", "projection": 2}),
     "eirnn": Known(
-        eirnn,
-        lambda e, n: n * (e + n) + n,
-        {"beta": 0.005, "sigma": 0.2, "self_connections": True} | OF_DALE,
+        eirnn, lambda e, n: n * (e + n) + n, {"beta": 0.005, "sigma": 0.2, "self_connections": True} | OF_DALE
     ),
     "drnn": Known(drnn, lambda e, n: n * (e + n) + n + 1, OF_DECAY | OF_DALE),
     "sdrnn": Known(sdrnn, lambda e, n: n * (e + n) + n + 1, OF_DECAY),

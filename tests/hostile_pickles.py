@@ -207,6 +207,7 @@ FORMS = {"zip": in_zip, "old": in_old_format, "module": as_module}
 
 def write_all(folder, form):
     """Write every hostile pickle in one form; give the files."""
+    folder.mkdir()
     Path(folder, VOCABULARY).write_text("<eos> <unk> the author")
     paths = [Path(folder, f"{name.replace(' ', '-')}.pt") for name in PICKLES]
     for path, pickled in zip(paths, PICKLES.values(), strict=True):

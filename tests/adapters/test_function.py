@@ -114,7 +114,7 @@ def test_numbers_are_those_of_a_plain_loop_over_the_module(kind):
         assert found == pytest.approx(plainly(module, sentence, read), abs=1e-5), sentence
 
 
-@pytest.mark.parametrize("kind", USUAL)
+@pytest.mark.parametrize("kind", ["word_language_model", "last place", "state of None"])
 def test_a_module_passes_the_checks_of_all_models(kind):
     model = open_model((USUAL[kind][0](), LIST))
     check_model(model).raise_for_failures()
@@ -349,8 +349,7 @@ def test_other_commands_take_a_function(tmp_path):
     rerun = succeed("verify", "run", "--rescore", "all", *model, cwd=tmp_path).stdout
     assert "largest difference 0 nats" in rerun
     (tmp_path / "mine.py").write_text(FILE + PLAIN.replace("-scale, scale", "-scale, scale / 2"))
-    changed = call("verify", "run", "--rescore", "all", *model, cwd=tmp_path)
-    assert changed.returncode != 0
+    assert call("verify", "run", "--rescore", "all", *model, cwd=tmp_path).returncode != 0
 
 
 def test_a_sweep_names_runs_by_files_and_functions(tmp_path):

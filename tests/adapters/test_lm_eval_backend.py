@@ -92,8 +92,7 @@ def test_a_suite_is_scored_from_the_command_line(gpt2, tmp_path):
     for sentence in scored.index[:3]:
         assert scored[sentence] == pytest.approx(by_forward(gpt2, sentence), abs=1e-4)
     more = "--score", "critical", "--case", "simple_agrmt", "--out", "other"
-    again = refuse("run", *arguments, *more, cwd=tmp_path)
-    assert "gives one number for a sentence" in again.stderr
+    assert "gives one number for a sentence" in refuse("run", *arguments, *more, cwd=tmp_path).stderr
     assert not (tmp_path / "other").exists()
 
 

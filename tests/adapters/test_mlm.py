@@ -1,4 +1,4 @@
-"""Masked models against one plain forward pass per masked token, and minicons."""
+"""Masked models against one plain forward pass per masked token."""
 
 from typing import Any
 
@@ -72,22 +72,6 @@ def test_every_word_scores_as_one_forward_pass_per_masked_piece(saved, kind, pll
     assert_brute_force(model, pll)
     assert model.warnings == []
     assert model.card.protocol["pll"] == pll
-
-
-def test_the_default_masks_the_rest_of_a_word_too(saved):
-    assert open_model(f"mlm:{saved()}").card.protocol["pll"] == "within_word_l2r"
-
-
-@pytest.mark.parametrize("pll", METRICS)
-def test_sums_are_those_of_minicons(saved, pll, monkeypatch):
-    scorer = pytest.importorskip("minicons.scorer")
-    # minicons 0.3.39 calls it by a name that transformers 5 dropped for the plain call.
-    base = transformers.PreTrainedTokenizerBase
-    monkeypatch.setattr(base, "batch_encode_plus", base.__call__, raising=False)
-    theirs = scorer.MaskedLMScorer(str(saved()), device="cpu")
-    sums = theirs.sequence_score(SENTENCES, reduction=lambda x: x.sum().item(), PLL_metric=pll)
-    ours = scorer_for(open_model(f"mlm:{saved()}", {"pll": pll})).score(pa.array(SENTENCES))
-    np.testing.assert_allclose(ours["logprob"].to_pylist(), sums, atol=1e-4)
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 30])
@@ -184,11 +168,6 @@ def test_a_tokenizer_may_know_that_the_model_reads_less(tmp_path):
     scorer_for(model).score(pa.array([" ".join(["the"] * 60)]))
     with pytest.raises(ModelError, match="has 63 tokens, but the model reads at most 62"):
         scorer_for(model).score(pa.array([" ".join(["the"] * 61)]))
-
-
-def test_a_sentence_longer_than_the_model_reads_is_named_with_its_special_tokens(saved):
-    with pytest.raises(ModelError, match="has 65 tokens, but the model reads at most 64: 'the the"):
-        scorer_for(open_model(f"mlm:{saved()}")).score(pa.array([" ".join(["the"] * 63)]))
 
 
 def unsplit(kind, cls="<s>", template="<s> $A </s>"):

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import torch
-from in_process import call
+from in_process import succeed
 from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import nn
 from torch.nn import functional as F
@@ -109,8 +109,7 @@ def test_an_item_with_another_letter_is_undecidable(letters):
         "sentence_good,sentence_bad\n"
         "the author laughs.,the author laugh.\nthe author jokes.,the author joke.\n"
     )
-    done = call("run", "--model", "ckpt.pt", "--suite", "pairs.csv", "--out", "run", cwd=letters)
-    assert done.returncode == 0, done.stderr
+    done = succeed("run", "--model", "ckpt.pt", "--suite", "pairs.csv", "--out", "run", cwd=letters)
     assert "or of other characters" in done.stderr
     assert tseval.read_run(letters / "run").verdicts["undecidable"].to_list() == [False, True]
 

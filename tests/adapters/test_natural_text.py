@@ -169,10 +169,7 @@ WRITTEN = {
     ),
     "clams_hebrew": ("ה טייס ש מכיר את ה בנאי נוסעים", "הטייס שמכיר את הבנאי נוסעים"),
     "clams_russian": ("пилот , которого художники любит , ждал", "Пилот, которого художники любит, ждал"),
-    "marvin_linzen": (
-        "few authors have ever been famous .",
-        "Few authors have ever been famous.",
-    ),
+    "marvin_linzen": ("few authors have ever been famous .", "Few authors have ever been famous."),
 }
 
 
@@ -236,8 +233,7 @@ def test_a_suite_is_written_out_in_either_form(tmp_path):
     (tmp_path / "pairs.jsonl").write_text(json.dumps({"good": "I laugh.", "bad": "I laughs."}) + "\n")
     # Data are as somebody wrote them.
     succeed("export", "lm-eval", tmp_path / "pairs.jsonl", "-o", tmp_path / "data", "--text", "natural")
-    refused = refuse("expand", tmp_path / "pairs.jsonl", "--text", "natural")
-    assert "--text natural" in refused.stderr
+    assert "--text natural" in refuse("expand", tmp_path / "pairs.jsonl", "--text", "natural").stderr
     for text, sentence in (("natural", "The author laughs."), ("tokenised", "the author laughs .")):
         call("export", "lm-eval", "marvin_linzen", "--limit", "1", "--text", text, "-o", tmp_path / text)
         assert any(f'"{sentence}"' in file.read_text() for file in (tmp_path / text).rglob("*.jsonl"))

@@ -597,8 +597,7 @@ def test_without_a_start_symbol_sums_are_those_of_minicons(tmp_path):
 
 def test_a_pair_that_differs_in_the_unscored_token_is_undecidable(tmp_path):
     options = "pair", "--model", f"hf:{saved(tmp_path / 'tiny', eos=None)}"
-    result = call(*options, *ROWS[0], cwd=tmp_path)
-    assert "undecidable: the two begin with different tokens" in result.stderr
+    assert "undecidable: the two begin with different tokens" in call(*options, *ROWS[0], cwd=tmp_path).stderr
     assert "is preferred" in call(*options, *ROWS[1], cwd=tmp_path).stderr
 
 

@@ -15,13 +15,10 @@ COLUMNS = (
     "split",
 )  # fmt: skip
 # Nouns, attractors and split of each example; ten nouns are counted with eight.
-ROWS = [(0, 0, "train")] * 5 + [
-    (1, 0, "train"),
-    (1, 1, "train"),
-    (1, 1, "test"),
-    (8, 2, "train"),
+ROWS = [
+    *[(0, 0, "train")] * 5, (1, 0, "train"), (1, 1, "train"), (1, 1, "test"), (8, 2, "train"),
     (10, 6, "train"),
-]
+]  # fmt: skip
 
 
 def write(path, rows, columns=COLUMNS):

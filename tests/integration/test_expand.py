@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import signal
-import stat
 import subprocess
 import sys
 from functools import partial
@@ -13,7 +12,7 @@ from pathlib import Path
 import in_process
 import pyarrow.parquet as pq
 import pytest
-from in_process import Ended, call, refuse, refused, run_process, succeeded
+from in_process import Ended, call, refuse, refused, succeeded
 from supplied import MARVIN_LINZEN
 from systems import needs_linux, needs_posix
 
@@ -81,30 +80,6 @@ def test_nothing_is_lost_where_python_does_not_buffer_and_signals_cut_writes_sho
     whole = succeed(tseval(*wanted)).encode()
     assert len(whole) > 200_000  # more than a pipe takes
     assert content == whole
-
-
-def test_the_conditions_of_the_json_lines_are_the_published_ones(tseval) -> None:
-    published = json.loads(MARVIN_LINZEN.read_text())["cases"]
-    for name in ("npi_across_inanim", "prep_anim", "vp_coord"):
-        conditions: dict[str, list[str]] = {}
-        for row in succeed(
-            tseval("expand", "marvin_linzen", "--case", name, "--format", "jsonl")
-        ).splitlines():
-            item = json.loads(row)
-            line = "\t".join(item["sentences"].values())
-            conditions.setdefault(item["features"]["condition"], []).append(line)
-        expected = published[name]["conditions"]
-        assert {
-            key: hashlib.sha256("\n".join(lines).encode()).hexdigest() for key, lines in conditions.items()
-        } == {key: condition["sha256_original_order"] for key, condition in expected.items()}
-
-
-def test_expansion_from_the_cache_is_that_from_cold(installed, cache: Path, tmp_path: Path) -> None:
-    for file in cache.glob("tseval/*"):
-        file.unlink()
-    cold = succeed(installed("expand", "marvin_linzen"))
-    assert list(cache.glob("tseval/*"))
-    assert succeed(installed("expand", "marvin_linzen")) == cold
 
 
 def test_limit_counts_items_over_the_cases_in_order(tseval, mine: Path) -> None:
@@ -182,28 +157,6 @@ def test_output_may_go_to_a_pipe(installed, mine: Path) -> None:
     assert len(succeed(installed("expand", "./mine", "-o", "/dev/stdout")).splitlines()) == 8
 
 
-def test_output_goes_through_a_link_to_its_target(tseval, mine: Path, tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "real" / "items.tsv").write_text("old")
-    (tmp_path / "link.tsv").symlink_to("real/items.tsv")
-    (tmp_path / "new.tsv").symlink_to("real/new.tsv")
-    for name in ("link.tsv", "new.tsv"):
-        succeed(tseval("expand", "./mine", "-o", name))
-        assert (tmp_path / name).is_symlink()
-    assert (tmp_path / "real" / "items.tsv").read_text() == succeed(tseval("expand", "./mine"))
-    assert sorted(file.name for file in (tmp_path / "real").iterdir()) == ["items.tsv", "new.tsv"]
-
-
-@needs_posix
-def test_output_goes_into_a_named_pipe(tseval, mine: Path, tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
-        succeed(tseval("expand", "./mine", "-o", "pipe"))
-        assert reader.communicate(timeout=20)[0] == succeed(tseval("expand", "./mine"))
-    assert stat.S_ISFIFO(pipe.stat().st_mode)
-
-
 @needs_posix
 def test_an_open_file_under_dev_is_written_to_and_not_replaced(mine: Path, tmp_path: Path) -> None:
     # The link stands for /dev/stdout: were a link replaced, it would be this one and not the machine's.
@@ -223,27 +176,6 @@ def test_an_output_that_cannot_be_written_is_named_as_it_was_given(tseval, mine:
     assert result.stderr.startswith("tseval: /proc/items.tsv: ")
     (mine.parent / "link.tsv").symlink_to("/sys/items.tsv")
     assert refused(tseval("expand", "./mine", "-o", "link.tsv")).stderr.startswith("tseval: link.tsv: ")
-
-
-@needs_posix
-@pytest.mark.parametrize(("options", "drawn"), [((), True), (("--quiet",), False)])
-def test_a_bar_is_drawn_on_a_terminal_unless_quiet(mine: Path, options: tuple[str, ...], drawn: bool) -> None:
-    text = (mine / "one.jinja").read_text()
-    slots = "slots: {x: " + str(list(range(500))) + ", y: " + str(list(range(500))) + "}"
-    body = "---\ngood: {{ x }} {{ y }}\nbad: {{ x }} a {{ y }}\n"
-    head = text[: text.index("slots")]
-    (mine / "one.jinja").write_text(head + slots + "\n" + body)
-    ours, theirs = os.openpty()
-    command = [str(TSEVAL), "expand", "./mine", "--limit", "250000", "-o", "items.tsv", *options]
-    environment = os.environ | {"TERM": "xterm"}
-    subprocess.run(command, stderr=theirs, stdin=theirs, cwd=mine.parent, env=environment, check=True)
-    os.write(theirs, b"END")
-    seen = b""
-    while not seen.endswith(b"END"):
-        seen += os.read(ours, 4096)
-    os.close(ours)
-    os.close(theirs)
-    assert (b"items" in seen) is drawn
 
 
 def test_suites_lists_names_and_sizes(installed) -> None:
@@ -293,16 +225,6 @@ def test_lint_of_too_many_items_advises_what_lint_can_do(tseval, mine: Path) -> 
     assert (result.returncode, result.stderr.endswith(" in 55 items.\n")) == (1, True), result.stderr
     assert "of 50 items repeat another" in result.stdout, "found in what was drawn"
     assert tseval("lint", "./mine", "--sample", "50").stdout == result.stdout, "the same items at any time"
-
-
-def test_commands_import_neither_torch_nor_pandas() -> None:
-    code = (
-        "import sys, tseval.cli.suites, tseval.cli.suites, tseval.cli.suites, tseval.suites; "
-        "import tseval.suites.lint, tseval.suites.grammar; "
-        "print({'torch', 'pandas'} & set(sys.modules))"
-    )
-    result = run_process([sys.executable, "-c", code], check=True)
-    assert result.stdout == "set()\n"
 
 
 def test_a_new_phenomenon_passes_lint_and_can_be_scored(tmp_path):

@@ -78,10 +78,8 @@ def test_a_table_takes_every_run_below_a_folder(tmp_path):
     done = succeed("table", "runs/", cwd=tmp_path)
     assert done.stderr == "runs/begun: not finished, left out\n"
     assert [cell.strip() for cell in done.stdout.splitlines()[0].split("|")[2:-1]] == ["ree", "one", "two"]
-    named = call("table", "runs/deeper/three", "runs/one", "runs/two", cwd=tmp_path)
-    assert named.stdout == done.stdout
-    again = call("table", "runs", "runs/one", cwd=tmp_path)
-    assert "'runs/one' is the same as 'runs'." in again.stderr
+    assert call("table", "runs/deeper/three", "runs/one", "runs/two", cwd=tmp_path).stdout == done.stdout
+    assert "'runs/one' is the same as 'runs'." in call("table", "runs", "runs/one", cwd=tmp_path).stderr
 
 
 def test_a_run_in_a_folder_that_is_damaged_is_named(tmp_path):

@@ -3,14 +3,13 @@
 import json
 import os
 import re
-import subprocess
 
 import pytest
 import torch
 import transformers
 import yaml
 from checkpoints import save_causal
-from in_process import call
+from in_process import refuse, run_process, succeed
 from lm_eval.api.instance import Instance
 from small import write_lines
 
@@ -28,14 +27,7 @@ LIMIT = 4
 
 def command(*arguments, cwd):
     offline = {"HF_DATASETS_OFFLINE": "1", "HF_HOME": str(cwd / "hub")}
-    return subprocess.run(
-        list(map(str, arguments)),
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | offline,
-    )
+    return run_process(list(map(str, arguments)), cwd=cwd, env=os.environ | offline)
 
 
 def answers(folder):
@@ -58,11 +50,7 @@ def verdicts(spec):
 @pytest.fixture(scope="module")
 def tasks(tmp_path_factory):
     place = tmp_path_factory.mktemp("lm-eval")
-    result = command(
-        "tseval", "export", "lm-eval", "marvin_linzen", "-o", "tasks", "--limit", LIMIT, cwd=place
-    )
-    assert result.returncode == 0, result.stderr
-    assert "tasks: tseval_marvin_linzen, 19 tasks" not in result.stdout
+    succeed("export", "lm-eval", "marvin_linzen", "-o", "tasks", "--limit", LIMIT, cwd=place)
     return place
 
 
@@ -106,12 +94,7 @@ def test_continuations_are_scored_after_their_contexts_and_first_choices_told():
 
     table = plain(["the", "authors"])
     favourite = words[int(table[2].argmax())]
-    requests = [
-        ("The authors", f" {favourite}"),
-        ("The authors", " laugh."),
-        ("", "the"),
-        ("the auth", "ors"),
-    ]
+    requests = ("The authors", f" {favourite}"), ("The authors", " laugh."), ("", "the"), ("the auth", "ors")
     model = TsevalLM("bundled:lstm")
     made = [Instance("loglikelihood", {}, pair, i) for i, pair in enumerate(requests)]
     found = model.loglikelihood(made)
@@ -137,48 +120,33 @@ def test_continuations_are_scored_after_their_contexts_and_first_choices_told():
         (("export", "lm-eval", "marvin_lin", "-o", "new"), "Did you mean 'marvin_linzen'?"),
         (("export", "lm-eval", "marvin_linzen", "-o", "full"), "full: holds something already."),
         (("export", "lm-eval", "pairs.jsonl:two_prefix", "-o", "new"), "no method 'two_prefix'"),
-        (
-            ("export", "lm-eval", "blimp.jsonl:two_prefix", "-o", "new"),
-            "is compared by its score 'ending', for which",
-        ),
+        (("export", "lm-eval", "blimp.jsonl:two_prefix", "-o", "new"),
+         "is compared by its score 'ending', for which"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_gets_one_message(tmp_path, arguments, message):
     (tmp_path / "full").mkdir()
     (tmp_path / "full/file").write_text("")
     (tmp_path / "pairs.jsonl").write_text('{"good": "a", "bad": "b"}')
     record = {
-        "UID": "x",
-        "pairID": "0",
-        "field": "syntax",
-        "linguistics_term": "binding",
-        "sentence_good": "a",
-        "sentence_bad": "b",
-        "two_prefix_method": True,
-        "two_prefix_prefix_good": "a",
-        "two_prefix_prefix_bad": "b",
-        "two_prefix_word": "c",
-    }
+        "UID": "x", "pairID": "0", "field": "syntax", "linguistics_term": "binding", "sentence_good": "a",
+        "sentence_bad": "b", "two_prefix_method": True, "two_prefix_prefix_good": "a",
+        "two_prefix_prefix_bad": "b", "two_prefix_word": "c",
+    }  # fmt: skip
     (tmp_path / "blimp.jsonl").write_text(json.dumps(record))
-    result = call(*arguments, cwd=tmp_path)
-    assert result.returncode == 2
-    assert message in result.stderr
-    assert "Traceback" not in result.stderr
+    assert message in refuse(*arguments, cwd=tmp_path).stderr
 
 
 def test_a_model_that_is_not_there_is_one_message_in_lm_eval_too(tmp_path):
     arguments = "--model", "tseval", "--model_args", "checkpoint=no.pt", "--tasks", "blimp"
-    result = command("tseval", "lm-eval", *arguments, cwd=tmp_path)
-    assert result.returncode == 2
-    assert "tseval: no.pt: no such checkpoint" in result.stderr
-    assert "Traceback" not in result.stderr
+    assert "tseval: no.pt: no such checkpoint" in refuse("lm-eval", *arguments, cwd=tmp_path).stderr
 
 
 def test_a_cache_and_a_folder_of_results_hold_models_apart(tmp_path):
     """Two models of one tokenizer: each gets its own numbers, and a cache that both use serves both."""
     pairs = [("the author laughs .", "the author laugh ."), ("the authors laugh .", "the authors laughs .")]
     write_lines(tmp_path / "pairs.jsonl", [{"good": good, "bad": bad} for good, bad in pairs])
-    assert call("export", "lm-eval", "./pairs.jsonl", "-o", "tasks", cwd=tmp_path).returncode == 0
+    succeed("export", "lm-eval", "./pairs.jsonl", "-o", "tasks", cwd=tmp_path)
     models = {"model-a": save_causal(tmp_path / "model-a"), "model-b": save_causal(tmp_path / "model-b")}
     other = transformers.AutoModelForCausalLM.from_pretrained(models["model-b"])
     with torch.no_grad():

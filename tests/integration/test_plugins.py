@@ -68,22 +68,20 @@ class Environment:
 
     folder: Path
 
-    def tseval(self, *arguments: object, path: Path = ROOT) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [self.folder / "env" / "bin" / "python", "-m", "tseval", *map(str, arguments)],
-            capture_output=True, text=True, check=False, cwd=self.folder,
-            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(path), "OMP_NUM_THREADS": "1"},
-        )  # fmt: skip
-
-    def refuses(self, *models: str, path: Path = ROOT) -> dict[str, str]:
-        """Give the messages that models are refused with, by a process that is asked for all of them."""
+    def python(self, *arguments: str, path: Path = ROOT) -> str:
+        """Give what a process that ends well prints."""
         done = subprocess.run(
-            [self.folder / "env" / "bin" / "python", "-c", REFUSE, *models],
-            capture_output=True, text=True, check=True, cwd=self.folder,
+            [self.folder / "env" / "bin" / "python", *arguments],
+            capture_output=True, text=True, check=False, cwd=self.folder,
             env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{path}:{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
-        said: dict[str, str] = json.loads(done.stdout)
-        return said
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def refuses(self, *models: str, path: Path = ROOT) -> dict[str, str]:
+        """Give the messages that models are refused with, by a process that opens all of them."""
+        messages: dict[str, str] = json.loads(self.python("-c", REFUSE, *models, path=path))
+        return messages
 
 
 def write_package(folder: Path, package: str, modules: dict[str, str]) -> Path:
@@ -106,29 +104,15 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     home = str(folder / "env")
     site = Path(sysconfig.get_path("purelib", "venv", {"base": home, "platbase": home}))
     (site / "libraries.pth").write_text(sysconfig.get_path("purelib"), "utf-8")
-    pip: list[str | Path] = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        folder / "env" / "bin" / "python",
-        "install",
-        "--quiet",
-    ]
-    offline = ["--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
+    pip = f"{sys.executable} -m pip --quiet --disable-pip-version-check"
+    there, offline = f"--python {folder}/env/bin/python", "--no-deps --no-index --no-build-isolation"
     # By its name from a folder of wheels, as from an index.
-    build: list[str | Path] = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--wheel-dir",
-        folder / "wheels",
-    ]
-    subprocess.run([*build, *offline, foreign], check=True)
-    subprocess.run([*pip, *offline, "--find-links", folder / "wheels", "tseval-foreign"], check=True)
-    subprocess.run([*pip, *offline, "--editable", edited], check=True)
+    for command in (
+        f"{pip} wheel --wheel-dir {folder}/wheels {foreign}",
+        f"{pip} {there} install --find-links {folder}/wheels tseval-foreign",
+        f"{pip} {there} install --editable {edited}",
+    ):
+        subprocess.run([*command.split(), *offline.split()], check=True)
     # What happens to a package between two installations.
     renamed = edited / "edited" / "renamed.py"
     renamed.write_text(renamed.read_text().replace("open_it", "open_other"))
@@ -147,65 +131,36 @@ def refused(environment: Environment) -> dict[str, str]:
 
 def test_a_sound_adapter_works_beside_broken_ones(environment: Environment) -> None:
     for scheme in ("sound", "kept"):
-        done = environment.tseval("check-model", f"{scheme}:it")
-        assert done.returncode == 0, done.stdout + done.stderr
+        environment.python("-m", "tseval", "check-model", f"{scheme}:it")
+
+
+LACKING = "cannot be imported: No module named 'no_such_library'"
+CRASHED = r"cannot be imported: RuntimeError: the licence is missing \(\S+foreign/crashing\.py:3\)"
+ANOTHER = r"Try another version of it, or .* pip install --force-reinstall --no-deps tseval-foreign"
+ONCE = "Entry points are read when a package is installed: if the"
+AGAIN = r"renamed, install it again: pip install -e FOLDER/tseval-edited"
 
 
 @pytest.mark.parametrize(
-    ("scheme", "message"),
+    ("package", "scheme", "why", "what_to_do"),
     [
-        (
-            "lacking",
-            r"cannot be imported: No module named 'no_such_library'\.\n"
-            r"  Install what it needs: pip install no_such_library\.\n",
-        ),
-        (
-            "misspelt",
-            r"cannot be imported: SyntaxError: expected ':' \(misspelt\.py, line 1\)\.\n"
-            r"  Try another version of it, or .* pip install --force-reinstall --no-deps tseval-foreign\.\n",
-        ),
-        (
-            "crashing",
-            r"cannot be imported: RuntimeError: the licence is missing \(\S+foreign/crashing\.py:3\)\.\n"
-            r"  Try another version of it, or .* pip install --force-reinstall --no-deps tseval-foreign\.\n",
-        ),
-        (
-            "leaving",
-            r"cannot be imported: SystemExit: wants another Python .*\n  Try another version of it, or .*\n",
-        ),
+        ("foreign", "lacking", LACKING, "Install what it needs: pip install no_such_library"),
+        ("foreign", "misspelt", r"cannot be imported: .* expected ':' \(misspelt\.py, line 1\)", ANOTHER),
+        ("foreign", "crashing", CRASHED, ANOTHER),
+        ("foreign", "leaving", "cannot be imported: SystemExit: wants another Python .*", ANOTHER),
+        ("edited", "renamed", r"is not there: edited\.renamed has no open_it",
+         f"{ONCE} function was {AGAIN}"),
+        ("edited", "moved", r"cannot be imported: there is no module edited\.moved",
+         f"{ONCE} module was moved or {AGAIN}"),
     ],
-)
+)  # fmt: skip
 def test_an_adapter_that_cannot_be_imported_is_named(
-    refused: dict[str, str], scheme: str, message: str
+    environment: Environment, refused: dict[str, str], package: str, scheme: str, why: str, what_to_do: str
 ) -> None:
-    named = (
-        rf"tseval: the adapter '{scheme}' of the package tseval-foreign 1\.5 \(foreign\.{scheme}:open_it\) "
-    )
-    shown = refused[f"{scheme}:it"]
-    assert re.fullmatch(named + message, shown), shown
-
-
-@pytest.mark.parametrize(
-    ("scheme", "message"),
-    [
-        (
-            "renamed",
-            r"is not there: edited\.renamed has no open_it\.\n  {once}: if the function was renamed, {do}\n",
-        ),
-        (
-            "moved",
-            r"cannot be imported: there is no module edited\.moved\.\n"
-            r"  {once}: if the module was moved or renamed, {do}\n",
-        ),
-    ],
-)
-def test_what_an_edited_package_no_longer_has_asks_for_a_new_installation(
-    environment: Environment, refused: dict[str, str], scheme: str, message: str
-) -> None:
-    once = "Entry points are read when a package is installed"
-    do = rf"install it again: pip install -e {re.escape(str(environment.folder))}/tseval-edited\."
-    named = rf"tseval: the adapter '{scheme}' of the package tseval-edited 1\.5 \(edited\.{scheme}:open_it\) "
-    assert re.fullmatch(named + message.format(once=once, do=do), refused[f"{scheme}:it"])
+    named = rf"the adapter '{scheme}' of the package tseval-{package} 1\.5 \({package}\.{scheme}:open_it\)"
+    what_to_do = what_to_do.replace("FOLDER", re.escape(str(environment.folder)))
+    said = refused[f"{scheme}:it"]
+    assert re.fullmatch(rf"tseval: {named} {why}\.?\n  {what_to_do}\.\n", said), said
 
 
 def test_an_adapter_registered_after_the_installation_is_found_in_its_project(
@@ -214,10 +169,7 @@ def test_an_adapter_registered_after_the_installation_is_found_in_its_project(
     shown = refused["late:it"]
     edited = environment.folder / "tseval-edited"
     assert "late:it: no such checkpoint, and no adapter for 'late'." in shown
-    assert (
-        f"{edited / 'pyproject.toml'} registers 'late', but tseval-edited was installed before it did."
-        in shown
-    )
+    assert f"{edited}/pyproject.toml registers 'late', but tseval-edited was installed before it" in shown
     assert f"Entry points are read when a package is installed: pip install -e {edited}\n" in shown
 
 
@@ -258,9 +210,8 @@ def test_an_adapter_that_gives_no_model_is_one_message(
 
 
 def test_the_list_of_models_says_what_is_broken_and_goes_on(environment: Environment) -> None:
-    done = environment.tseval("models")
-    assert (done.returncode, done.stderr) == (0, "")
-    lines = {line.split()[0]: line for line in done.stdout.splitlines() if line}
+    listed = environment.python("-m", "tseval", "models").splitlines()
+    lines = {line.split()[0]: line for line in listed if line}
     assert lines["native"].split() == ["native", "tseval.adapters.native:open_checkpoint"]
     assert lines["sound"].split() == ["sound", "foreign.sound:open_it"]
     for scheme, why in (

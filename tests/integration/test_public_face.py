@@ -97,19 +97,10 @@ class Outside:
 def outside(tmp_path_factory: pytest.TempPathFactory, release: Release) -> Outside:
     folder = tmp_path_factory.mktemp("outside")
     venv.create(folder / "env")
-    site = Path(
-        sysconfig.get_path("purelib", "venv", {"base": str(folder / "env"), "platbase": str(folder / "env")})
-    )
-    install: list[str | Path] = [
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-index",
-        "--target",
-        site,
-        release.wheel,
-    ]
-    subprocess.run([sys.executable, "-m", "pip", *install], check=True, capture_output=True)
+    home = str(folder / "env")
+    site = Path(sysconfig.get_path("purelib", "venv", {"base": home, "platbase": home}))
+    install = f"{sys.executable} -m pip install --quiet --no-deps --no-index --target {site} {release.wheel}"
+    subprocess.run(install.split(), check=True, capture_output=True)
     # The libraries come from the environment of the tests; its own tseval stands behind the wheel's.
     (site / "libraries.pth").write_text(sysconfig.get_path("purelib"), "utf-8")
     (folder / "mypy.ini").write_text(SETTINGS, "utf-8")

@@ -2,8 +2,6 @@
 
 import json
 import os
-import pickle
-import time
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +9,6 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import torch
-from hostile_pickles import Payload
 from in_process import installed, refuse, refused, run_process, succeed, succeeded
 from stopped_runs import start_and_stop
 from systems import needs_linux, needs_posix
@@ -87,19 +84,6 @@ def test_every_case_scores_as_sentence_by_sentence(whole_run, checkpoint):
         assert scored[sentence] == pytest.approx(alone, abs=5e-5)
 
 
-def test_verdicts_follow_from_the_saved_scores(whole_run):
-    path, _ = whole_run
-    scored = pd.read_parquet(path / "sentences.parquet").set_index("sentence")["logprob"]
-    verdicts = pd.read_parquet(path / "verdicts.parquet")
-    for case in tseval.load_suite("marvin_linzen").cases:
-        rows = verdicts[verdicts["case"] == case.name]
-        for contrast in case.contrasts:
-            ours = rows[rows["contrast"] == str(contrast)].sort_values("item")
-            better = [scored[f"{text} ."] for text in case.sentences[contrast.better].to_pylist()]
-            worse = [scored[f"{text} ."] for text in case.sentences[contrast.worse].to_pylist()]
-            assert (ours["correct"].to_numpy() == (np.array(better) > np.array(worse))).all()
-
-
 def test_the_python_api_gives_the_numbers_of_the_command(whole_run, checkpoint):
     path, _ = whole_run
     model = tseval.load_model(str(checkpoint))
@@ -113,44 +97,11 @@ def test_the_python_api_gives_the_numbers_of_the_command(whole_run, checkpoint):
     assert table["n_items"].tolist() == [140, 4800, 4800, 4800]
 
 
-def test_a_breakdown_by_a_feature_splits_every_row(whole_run, checkpoint, tmp_path):
-    result = succeed(
-        "run", "--model", checkpoint, "--case", "prep_anim", "--by", "attractor", "--out", "run", cwd=tmp_path
-    )
-    assert "match" in result.stdout
-    assert "mismatch" in result.stdout
-    run = tseval.read_run(tmp_path / "run")
-    assert run.table(["attractor"])["n_items"].tolist() == [8400, 8400]
-
-
 def test_limit_takes_the_first_items_of_each_case_and_says_so(checkpoint, tmp_path):
     result = succeed("run", "--model", checkpoint, "--limit", 4, "--out", "run", cwd=tmp_path)
     verdicts = tseval.read_run(tmp_path / "run").verdicts
     assert (verdicts.groupby("case")["item"].nunique() == 4).all()
     assert "items:88 selected" in result.stderr
-
-
-def test_scores_can_be_compared_at_the_first_word_that_differs(checkpoint, tmp_path):
-    for score in ("critical", "mean"):
-        arguments = "--case", "simple_agrmt", "--score", score, "--out", score
-        succeed("run", "--model", checkpoint, *arguments, cwd=tmp_path)
-    scored = pd.read_parquet(tmp_path / "critical" / "sentences.parquet").set_index("sentence")["words"]
-    row = tseval.read_run(tmp_path / "critical").verdicts.iloc[0]
-    assert row["better_score"] == pytest.approx(scored["the author laughs ."][2])
-    assert row["worse_score"] == pytest.approx(scored["the author laugh ."][2])
-
-
-def test_unknown_words_make_items_undecidable_and_are_reported_apart(suite_words, tmp_path):
-    words = [word for word in suite_words if word not in {"laugh", "laughs", "swims"}]
-    path = save(tmp_path / "small.pt", words)
-    succeed("run", "--model", path, "--case", "simple_agrmt", "--out", "run", cwd=tmp_path)
-    verdicts = tseval.read_run(tmp_path / "run").verdicts
-    # `the author laughs` and `the author laugh` look the same; `swims` against `swim` does not.
-    undecidable = verdicts[verdicts["undecidable"]]
-    assert len(undecidable) == 20
-    assert set(undecidable["verb"]) == {"laughs"}
-    table = tseval.read_run(tmp_path / "run").table()
-    assert table["accuracy"][0] == table["n_correct"][0] / 120
 
 
 def test_a_run_lands_in_runs_by_default_and_two_do_not_collide(checkpoint, tmp_path):
@@ -211,20 +162,13 @@ def test_closed_and_full_streams_leave_a_whole_run(checkpoint, tmp_path, redirec
 def test_a_file_name_that_is_not_text_is_scored_all_the_same(checkpoint, tmp_path):
     odd = os.fsencode(tmp_path) + b"/\xff|=1.pt"
     Path(os.fsdecode(odd)).write_bytes(checkpoint.read_bytes())
-    result = succeed("run", "--model", os.fsdecode(odd), "--limit", 1, cwd=tmp_path)
-    assert "Traceback" not in result.stderr
+    assert "Traceback" not in succeed("run", "--model", os.fsdecode(odd), "--limit", 1, cwd=tmp_path).stderr
 
 
 def test_an_unknown_score_is_refused_by_the_api(checkpoint):
     suite = tseval.load_suite("marvin_linzen", cases=["simple_agrmt"], limit=1)
     with pytest.raises(SuiteError, match=r"Did you mean 'mean'?"):
         tseval.evaluate(tseval.load_model(checkpoint), suite, score="meen")  # type: ignore[arg-type]
-
-
-def test_quiet_prints_the_table_only(checkpoint, tmp_path):
-    result = succeed("run", "--model", checkpoint, "--limit", 1, "--quiet", cwd=tmp_path)
-    assert result.stderr == ""
-    assert "Across a subject RC" in result.stdout
 
 
 # A quarter of the suite, scored in five parts.
@@ -288,82 +232,6 @@ def test_another_models_run_is_not_resumed(checkpoint, suite_words, tmp_path):
     assert (tmp_path / "run" / "verdicts.parquet").read_bytes() == before
 
 
-@pytest.fixture(scope="module")
-def bad_models(tmp_path_factory, checkpoint):
-    """A folder of checkpoints that cannot be used, each in its own way."""
-    folder = tmp_path_factory.mktemp("bad")
-    content = checkpoint.read_bytes()
-    (folder / "truncated.pt").write_bytes(content[: len(content) // 2])
-    (folder / "text.pt").write_text("the author laughs .\n")
-    (folder / "pickle.pt").write_bytes(pickle.dumps(Payload(folder / "executed")))
-    torch.save({"format": "tseval-checkpoint", "weights": Payload(folder / "executed")}, folder / "code.pt")
-    good = torch.load(checkpoint, weights_only=True)
-    torch.save({**good, "vocabulary": good["vocabulary"][:-3]}, folder / "short.pt")
-    good["weights"]["output.bias"][3] = float("nan")
-    torch.save(good, folder / "nan.pt")
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("absent.pt", "no such checkpoint"),
-        ("truncated.pt", "truncated or damaged"),
-        ("text.pt", "a text file"),
-        ("pickle.pt", "refused"),
-        ("code.pt", f"refused, because reading it would execute code ({os.mkdir.__module__}.mkdir)"),
-        ("short.pt", "the vocabulary has"),
-        ("nan.pt", "'output.bias' holds NaN"),
-    ],
-)
-def test_a_bad_checkpoint_gets_one_message_and_writes_nothing(bad_models, tmp_path, name, message):
-    result = refuse("run", "--model", bad_models / name, "--out", "run", cwd=tmp_path)
-    assert message in result.stderr
-    assert name in result.stderr
-    assert not (tmp_path / "run").exists()
-    assert not (bad_models / "executed").exists()
-
-
-GRAMMAR = """---
-construction: Simple
-phenomenon: Agreement
-lexicon: lexicon.yaml
-slots:
-{slots}
----
-grammatical:   the {{{{ subject }}}} {good}
-ungrammatical: the {{{{ subject }}}} laugh
-"""
-SUBJECT = "  subject: {class: noun.animate, number: sing}"
-MANY = "\n".join([SUBJECT, *(f"  extra{i}: noun.animate" for i in range(30))])
-
-
-@pytest.mark.parametrize(
-    ("slots", "good", "message"),
-    [
-        ("  subject: [", "laughs", "simple.jinja:"),
-        (SUBJECT, "{{ subjct }} laughs", "Did you mean 'subject'?"),
-        ("  subject: noun.none", "laughs", "noun.none"),
-        (MANY, "laughs", "items"),
-        (SUBJECT, "{% for i in range(10000000000) %}x{% endfor %}", "simple.jinja:8"),
-        (SUBJECT, "{{ ''.__class__ }} laughs", "simple.jinja:8"),
-    ],
-    ids=["yaml", "undefined", "empty class", "billions", "endless", "escape"],
-)
-def test_a_bad_grammar_gets_one_message_that_names_the_file(checkpoint, tmp_path, slots, good, message):
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    empty = "  none: []\n" if "noun.none" in slots else ""
-    (folder / "lexicon.yaml").write_text(f"noun:\n  animate: [author, pilot]\n{empty}")
-    (folder / "simple.jinja").write_text(GRAMMAR.format(slots=slots, good=good))
-    started = time.monotonic()
-    result = refuse("run", "--model", checkpoint, "--suite", "./mine", "--out", "run", cwd=tmp_path)
-    assert message in result.stderr
-    assert "mine/" in result.stderr
-    assert not (tmp_path / "run").exists()
-    assert time.monotonic() - started < 60
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -373,6 +241,7 @@ def test_a_bad_grammar_gets_one_message_that_names_the_file(checkpoint, tmp_path
         (("--model-args", "nonsense"), "write key=value"),
         (("--model-args", "bos=true"), "takes no --model-args"),
         (("--device", "abacus"), "device 'abacus' cannot be used"),
+        (("--model", "absent.pt"), "no such checkpoint"),
         (("--model", "hff:gpt2"), "no adapter for 'hff'"),
         (("--model", "bundled:lstn"), "no bundled checkpoint 'lstn'"),
         (("--limit", "0"), "--limit"),
@@ -396,24 +265,17 @@ def test_an_output_that_exists_is_not_touched(checkpoint, tmp_path):
     assert "holds a complete run" in refuse("run", "--model", checkpoint, *arguments, cwd=tmp_path).stderr
 
 
-@needs_linux  # /sys, which even root cannot write
-def test_a_read_only_place_is_named(checkpoint, tmp_path):
-    result = refuse("run", "--model", checkpoint, "--limit", 1, "--out", "/sys/run", cwd=tmp_path)
-    assert "/sys/run cannot be written" in result.stderr
-
-
 @needs_posix
 def test_a_full_disk_in_the_middle_of_a_run_loses_nothing(checkpoint, tmp_path):
     # A file size limit stands in for a full disk: the first part fits, the final files do not.
     limited = f"ulimit -f 900; exec tseval run --model {checkpoint} {' '.join(OF_SOME)} --out run"
-    result = refused(run_process(["bash", "-c", limited], cwd=tmp_path))
-    assert "cannot be written" in result.stderr
+    assert "cannot be written" in refused(run_process(["bash", "-c", limited], cwd=tmp_path)).stderr
     assert len(list((tmp_path / "run" / "parts").glob("*.parquet"))) >= 1
     succeed("run", "--model", checkpoint, *OF_SOME, "--out", "run", "--resume", cwd=tmp_path)
     assert tseval.read_run(tmp_path / "run").manifest.counts.resumed_sentences > 0
 
 
 def test_models_lists_adapters_and_bundled_checkpoints(tmp_path):
-    result = succeeded(installed("models", cwd=tmp_path))
-    assert "native" in result.stdout
-    assert "bundled:lstm" in result.stdout
+    listed = succeed("models", cwd=tmp_path).stdout
+    assert "native" in listed
+    assert "bundled:lstm" in listed

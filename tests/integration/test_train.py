@@ -97,23 +97,15 @@ def test_a_model_that_is_worse_than_guessing_is_pointed_out(corpus):
     assert "guessing" not in learnt.stderr
 
 
-def test_a_loss_that_is_not_finite_stops_with_a_message(corpus):
-    result = refused(train(corpus, "--learning-rate", "1e30", "--clip", "1e30"))
-    assert "Lower --learning-rate or --clip" in result.stderr
-
-
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
         (("--tied", "--embedding", 8), "tied weights need equal embedding and hidden sizes"),
         (("--dropout", 1), "dropout must be in [0, 1)"),
         (("--hidden", 0), "0 is not in the range x>=1"),
-        (("--epochs", 0), "0 is not in the range x>=1"),
         (("--learning-rate", "nan"), "nan is not a finite number"),
-        (("--seed", 10**30), "is not in the range"),
         (("--hidden", 10**7), "does not fit into memory: lower --hidden"),
         (("--min-count", 999_999), "no word of the training text occurs 999999 times"),
-        (("--clip", -1), "-1.0 is not in the range x>0"),
         (("--valid", "absent.txt"), "absent.txt: cannot be read"),
         (("--device", "abacus"), "device 'abacus' cannot be used"),
         (("--batch", 100_000), "too few for a batch"),
@@ -127,12 +119,10 @@ def test_a_loss_that_is_not_finite_stops_with_a_message(corpus):
         (("--option", "alpha"),
          "--option alpha: write NAME=VALUE. The defaults of lstm: activation=tanh, projection=0."),
         (("--arch", "drnn", "--option", "alpha_bound"), "The defaults of drnn: initial_alpha=0.8"),
-        (("--arch", "drnn", "--option", "alpha_bond=none"), "Did you mean 'alpha_bound'?"),
         (("--arch", "drnn", "--option", "alpha_bound=loose"), "alpha_bound must be sigmoid or none"),
         (("--arch", "drnn", "--option", "initial_alpha=high"), "initial_alpha must be a number"),
         (("--arch", "eirnn", "--option", "self_connections=1"), "self_connections must be true or false"),
         (("--eval-suite", "marvin_lin"), "Did you mean 'marvin_linzen'?"),
-        (("--eval-suite", "marvin_linzen", "--eval-every", 0), "0 is not in the range x>=1"),
     ],
 )  # fmt: skip
 def test_bad_settings_get_one_message(corpus, extra, message):
@@ -155,28 +145,18 @@ def kill_mid_epoch(cwd, command, windows):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arch", "settings"),
-    [
-        ("drnn", "--dropout 0.2 --schedule cosine"),
-        ("eirnn", "--dropout 0.2 --precision bfloat16"),
-        ("lstm", "--dropout 0.2 --optimiser sgd --learning-rate 20 --clip 0.25 --schedule anneal"),
-    ],
-)
-def test_a_killed_training_resumes_to_the_bit_identical_checkpoint(corpus, arch, settings):
+def test_a_killed_training_resumes_to_the_bit_identical_checkpoint(corpus):
     (corpus / "train.txt").write_text((corpus / "train.txt").read_text() * 4)
-    settings = [*settings.split(), "--epochs", "2", "--hidden", "50", "--save-every", "0.05"]
-    settings += ["--validate-every", "75"]
-    succeeded(train(corpus, *settings, out="whole.pt", arch=arch))
-    command = train(corpus, *settings, out="killed.pt", arch=arch, command_only=True)
+    course = "--dropout 0.2 --optimiser sgd --learning-rate 20 --clip 0.25 --schedule anneal --epochs 2"
+    settings = f"{course} --hidden 50 --save-every 0.05 --validate-every 75".split()
+    succeeded(train(corpus, *settings, out="whole.pt"))
+    command = train(corpus, *settings, out="killed.pt", command_only=True)
     windows = math.ceil((1500 * 4 * 5 // 8 - 1) / 35)
     step = kill_mid_epoch(corpus, command, windows)
     assert 0 < step < 2 * windows
-    ended = refused(train(corpus, *settings, out="killed.pt", arch=arch))
-    assert (
-        "killed.pt.resume: an interrupted training. Add --resume to go on with it, or remove" in ended.stderr
-    )
-    succeeded(train(corpus, *settings, "--resume", out="killed.pt", arch=arch))
+    said = refused(train(corpus, *settings, out="killed.pt")).stderr
+    assert "killed.pt.resume: an interrupted training. Add --resume to go on with it, or remove" in said
+    succeeded(train(corpus, *settings, "--resume", out="killed.pt"))
     assert_same(outcome(corpus, "whole"), outcome(corpus, "killed"))
     assert not (corpus / "killed.pt.resume").exists()
 
@@ -238,11 +218,8 @@ def test_a_preset_may_share_its_paper_with_classifiers_and_not_its_settings(corp
     assert (settings["whole_lines"], settings["batch"], settings["epochs"], settings["clip"]) == (
         True, 128, 100, 5,
     )  # fmt: skip
-    assert (settings["schedule"], settings["anneal_factor"], settings["learning_rate"]) == (
-        "anneal",
-        2,
-        0.001,
-    )
+    found = settings["schedule"], settings["anneal_factor"], settings["learning_rate"]
+    assert found == ("anneal", 2, 0.001)
 
 
 def test_the_words_may_come_from_one_text_alone(corpus):
@@ -354,9 +331,3 @@ def test_compiled_loops_train_like_plain_ones(corpus):
         pd.read_parquet(corpus / f"{n}.curves.parquet")["training_loss"][1:] for n in ("plain", "compiled")
     )
     np.testing.assert_allclose(ours, theirs, rtol=1e-3)
-
-
-def test_weights_keep_float32_in_memory_whatever_is_stored(corpus):
-    succeeded(train(corpus, "--stored", "float16", "--epochs", 1))
-    dtypes = {tensor.dtype for tensor in load_checkpoint(corpus / "model.pt").model.state_dict().values()}
-    assert dtypes == {torch.float32}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from in_process import refused, run_process, succeeded
 from pages import Command, follow, offline_pip, write_files
 
 import tseval
@@ -28,10 +29,7 @@ class Followed:
     commands: list[Command]
 
     def tseval(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["tseval", *arguments],
-            capture_output=True, text=True, env=self.environment, cwd=self.folder, check=False,
-        )  # fmt: skip
+        return run_process(["tseval", *arguments], env=self.environment, cwd=self.folder)
 
 
 @pytest.fixture(scope="module")
@@ -61,11 +59,8 @@ def test_a_stateful_model_scores_as_the_opaque_one(followed: Followed) -> None:
         np.testing.assert_allclose(*scores, rtol=0, atol=1e-6)
         print(len(scores[0]))
     """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True, text=True, env=followed.environment, cwd=followed.folder, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    command = [sys.executable, "-c", program]
+    done = succeeded(run_process(command, env=followed.environment, cwd=followed.folder))
     assert done.stdout.splitlines()[-1] == "840"
 
 
@@ -94,16 +89,13 @@ def test_the_installed_adapter_is_listed_with_the_others(followed: Followed) -> 
         (["--model", "bigram:nothing.txt"], "tseval: nothing.txt: no such text to count bigrams from\n"),
         (
             ["--model", "bigram:simple.txt", "--model-args", "n=3"],
-            "tseval: bigram takes no --model-args, but got n\n",
+            "bigram takes no --model-args, but got n\n",
         ),
         (["--model", "bigrams:simple.txt"], "Did you mean 'bigram'?"),
     ],
 )
 def test_errors_of_an_adapter_are_one_message(followed: Followed, arguments: list[str], message: str) -> None:
-    done = followed.tseval("run", *arguments, "--case", "simple_agrmt")
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    assert message in refused(followed.tseval("run", *arguments, "--case", "simple_agrmt")).stderr
 
 
 def test_the_adapter_of_the_reference_page_installs_and_scores(tmp_path: Path) -> None:
@@ -116,11 +108,8 @@ def test_the_adapter_of_the_reference_page_installs_and_scores(tmp_path: Path) -
     (tmp_path / "text.txt").write_text("the authors laugh .\nthe authors laugh .\nthe author laughs .\n")
     pair = {"good": "the author laughs .", "bad": "the authors laugh ."}
     (tmp_path / "pairs.jsonl").write_text(json.dumps(pair) + "\n")
-    done = subprocess.run(
-        ["tseval", "run", "--model", "unigram:text.txt", "--suite", "./pairs.jsonl", "--out", "run"],
-        capture_output=True, text=True, env=environment, cwd=tmp_path, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    command = ["tseval", "run", "--model", "unigram:text.txt", "--suite", "./pairs.jsonl", "--out", "run"]
+    succeeded(run_process(command, env=environment, cwd=tmp_path))
     verdict = tseval.read_run(tmp_path / "run").verdicts.iloc[0]
     # By hand: 12 tokens of 6 words, and one place for the unknown.
     better, worse = (4, 2, 2, 4), (4, 3, 3, 4)
@@ -137,10 +126,8 @@ def test_the_adapter_of_the_reference_page_passes_its_own_test(tmp_path: Path) -
         source = (package / name).read_text("utf-8").replace("def seen(", "def unseen(")
         (package / other).write_text(source.replace("tseval_unigram", "tseval_unseen"), "utf-8")
     path = os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_unigram.py", "test_unseen.py"],
-        capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path}, cwd=package, check=False,
-    )  # fmt: skip
+    tests = f"{sys.executable} -m pytest -q -p no:cacheprovider test_unigram.py test_unseen.py".split()
+    done = run_process(tests, env=os.environ | {"PYTHONPATH": path}, cwd=package)
     assert (done.returncode, "1 failed, 1 passed" in done.stdout) == (1, True), done.stdout
     assert "FAILED test_unseen.py" in done.stdout
     assert "ModelError: unigram fails 1 of 13 checks" in done.stdout

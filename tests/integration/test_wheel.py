@@ -1,11 +1,11 @@
 """The wheel, built from the source distribution, in an empty environment outside the checkout."""
 
 import os
-import subprocess
 import tarfile
 from zipfile import ZipFile
 
 import pytest
+from in_process import run_process, succeeded
 
 pytestmark = pytest.mark.slow
 LARGEST = 15_000_000  # bytes of what is downloaded to install tseval
@@ -13,11 +13,7 @@ LARGEST = 15_000_000  # bytes of what is downloaded to install tseval
 
 def run(*command, cwd):
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    result = subprocess.run(
-        list(map(str, command)), cwd=cwd, env=inherited, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
+    return succeeded(run_process(list(map(str, command)), cwd=cwd, env=inherited)).stdout
 
 
 def test_the_wheel_ships_templates_adapters_boards_and_the_checkpoint(release):
@@ -55,13 +51,7 @@ def test_boards_are_shipped_without_what_they_follow_from_and_nothing_is_large(r
 def test_the_shipped_zoo_has_its_table_and_no_evidence(release, tmp_path):
     assert "drnn" in run(release.binaries / "tseval", "table", "zoo", cwd=tmp_path)
     for arguments in (("table", "zoo", "--by", "attractor"), ("verify", "zoo")):
-        done = subprocess.run(
-            [release.binaries / "tseval", *arguments],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_process([release.binaries / "tseval", *arguments], cwd=tmp_path)
         assert done.returncode == 2
         assert "Traceback" not in done.stderr
 

@@ -433,15 +433,6 @@ def test_what_is_no_regular_file_is_refused_and_not_waited_for(place, monkeypatc
 
 
 @pytest.mark.parametrize(
-    "record", ["[" * 9000, '{"texts": {}, "models": {"srn": 5}}', '{"texts": {}}', "\xff"]
-)
-def test_a_record_that_is_forged_gets_one_message(place, monkeypatch, record):
-    (place / "zoo").mkdir()
-    (place / "zoo/zoo.json").write_text(record, "latin-1")
-    assert "zoo is there, but is no zoo: it has no zoo.json that could be" in refusal(place, monkeypatch)
-
-
-@pytest.mark.parametrize(
     ("extra", "message"),
     [
         (("--recipe", "papr"), "there is no recipe 'papr'.\n  Name a YAML file. Did you mean 'paper'?"),

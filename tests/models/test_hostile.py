@@ -1,10 +1,11 @@
 """Hostile files of weights: nothing in them runs, none takes memory or time, each gets one message."""
 
 import re
+from contextlib import chdir
 
 import pytest
 import torch
-from bounded import check
+from bounded import hold, outcomes
 from hostile_pickles import FORMS, PICKLES, in_zip, tensor, text, weights, write_all
 from systems import needs_linux
 
@@ -20,21 +21,30 @@ READERS = {
 }
 
 
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """Files of every form, and how reading each ended; one process reads all."""
+    folder = tmp_path_factory.mktemp("hostile")
+    paths = {form: write_all(folder / form, form) for form in FORMS}
+    with chdir(folder):
+        read = iter(outcomes([(READERS[form], path) for form, own in paths.items() for path in own]))
+    assert not (folder / "executed").exists()
+    return {form: (own, [next(read) for _ in own]) for form, own in paths.items()}
+
+
 @pytest.mark.parametrize("form", FORMS)
-def test_a_hostile_pickle_gets_one_message(tmp_path, monkeypatch, form):
-    monkeypatch.chdir(tmp_path)
-    paths = write_all(tmp_path, form)
-    found = check(READERS[form], paths)
+def test_a_hostile_pickle_gets_one_message(ended, form):
+    paths, found = ended[form]
+    hold(paths, found)
     assert [path.stem for path, (how, _) in zip(paths, found, strict=True) if how != "refused"] == []
     # Advice of ours may begin another line; nothing that stands in a file may.
     advice = re.compile(
         r"\n  (Name a model of|Any other model|Save |Add --model-args|or vocab_from).*", re.DOTALL
     )
     assert all(advice.sub("", message).isprintable() for _, message in found)
-    assert not (tmp_path / "executed").exists()
 
 
-def message(path):
+def refusal(path):
     with pytest.raises(ModelError) as error:
         load_checkpoint(path)
     return str(error.value)
@@ -68,14 +78,15 @@ def message(path):
 def test_the_message_says_what_is_wrong(tmp_path, name, said):
     path = tmp_path / "hostile.pt"
     path.write_bytes(in_zip(PICKLES[name]))
-    assert f"{path}: " in message(path)
-    assert said in message(path)
+    message = refusal(path)
+    assert f"{path}: " in message
+    assert said in message
 
 
 def test_a_pickle_that_is_longer_than_any_of_ours_is_not_read(tmp_path):
     path = tmp_path / "long.pt"
     path.write_bytes(in_zip(weights(text("x" * 2**26))))
-    assert "refused: its pickle has more than 67,108,864 bytes" in message(path)
+    assert "refused: its pickle has more than 67,108,864 bytes" in refusal(path)
 
 
 def test_what_the_hostile_pickles_are_made_of_is_what_torch_writes(tmp_path):
@@ -83,7 +94,7 @@ def test_what_the_hostile_pickles_are_made_of_is_what_torch_writes(tmp_path):
     path.write_bytes(in_zip(weights(tensor(shape=(2, 2), stride=(2, 1)))))
     read = torch.load(path, weights_only=True)["weights"]["w0"]
     assert torch.equal(read, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
-    assert message(path).endswith("the checkpoint does not hold the sizes of its model")
+    assert refusal(path).endswith("the checkpoint does not hold the sizes of its model")
     for name, bit in (("negated", torch.Tensor.is_neg), ("conjugated", torch.Tensor.is_conj)):
         path.write_bytes(in_zip(PICKLES[name]))
         if name == "negated":

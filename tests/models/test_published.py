@@ -66,11 +66,6 @@ def test_a_pickle_scores_as_its_own_module_does(folder, expected, name):
     assert native.model.sizes.tied == (name.endswith("-tied") or name == "gpu" or name.startswith("protocol"))
 
 
-def test_all_that_is_readable_was_written(folder):
-    unreadable = {f"{name}-{form}" for name in ("extended", "renamed", "list") for form in FORMS}
-    assert {path.stem for path in folder.glob("*.pt")} == {*READABLE} | unreadable
-
-
 def test_the_files_are_what_their_names_say(folder):
     assert b"ctorch.cuda\nFloatStorage\n" in (folder / "gpu.pt").read_bytes()
     assert b"cuda:0" in (folder / "gpu.pt").read_bytes()
@@ -82,12 +77,9 @@ def test_the_files_are_what_their_names_say(folder):
 
 
 def test_form_and_protocol_leave_no_trace_in_the_fingerprint(folder):
-    names = ["lstm-old", "lstm-zip", "parallel-old"]
-    assert len({open_published(folder, name).card.fingerprint for name in names}) == 1
-    assert (
-        len({open_published(folder, name).card.fingerprint for name in ("gpu", "lstm-old-tied", "gru-old")})
-        == 2
-    )
+    for n_models, names in ((1, "lstm-old lstm-zip parallel-old"), (2, "gpu lstm-old-tied gru-old")):
+        found = {open_published(folder, name).card.fingerprint for name in names.split()}
+        assert len(found) == n_models
 
 
 def test_the_old_format_warns_that_it_has_no_checksums_and_nothing_else_does(folder):
@@ -136,33 +128,13 @@ def refusal(path, folder):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        (
-            "extended",
-            "weights that an LSTM, GRU or RNN language model has not: gate.weight (2, 2), gate.bias (2,)",
-        ),
-        ("renamed", "not those of an LSTM, GRU or RNN language model: embedding.weight (6, 4)"),
-        ("list", "it holds a list, not a model"),
-    ],
-)
-def test_another_model_is_refused_and_named(folder, name, form, message):
-    assert message in refusal(folder / f"{name}-{form}.pt", folder)
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda model: setattr(model.encoder, "max_norm", 1.0), "cut to a largest norm"),
         (lambda model: setattr(model.rnn, "mode", "RNN_EXP"),
          "of kind 'RNN_EXP'"),
-        (lambda model: setattr(model, "rnn", nn.LSTM(4, 5, bidirectional=True)), "weight_ih_l0_reverse"),
-        (lambda model: setattr(model, "decoder", nn.Linear(5, 7)),
-         "for the 8 words of encoder.weight; there is decoder.weight (7, 5)"),
         (lambda model: setattr(model.decoder, "bias", nn.Parameter(torch.zeros(8, dtype=torch.complex64))),
          "of a type that weights do not have, 'torch.ComplexFloatStorage'"),
-        (lambda model: model.decoder.bias.data.fill_(float("nan")), "'output.bias' holds NaN"),
         (lambda model: setattr(model, "extra", nn.LayerNorm(5)),
          "LayerNorm', which no word language model needs"),
         (lambda model: setattr(model, "table", np.zeros(3)), "multiarray._reconstruct'"),
@@ -195,18 +167,6 @@ def test_a_vocabulary_that_does_not_fit_is_refused(folder, tmp_path, content, me
     assert str(error.value).startswith((str(path), str(folder)))
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_arguments_are_asked_for_and_checked(folder, tmp_path, form):
-    path = tmp_path / f"lstm-{form}.pt"  # with no words beside it
-    path.write_bytes((folder / path.name).read_bytes())
-    with pytest.raises(
-        ModelError, match=r"does not hold the words of its 8 ids\. Add --model-args vocab=FILE"
-    ):
-        tseval.load_model(path)
-    with pytest.raises(ModelError, match=r"--model-args dtype: A recurrent model takes: bos, embedding"):
-        tseval.load_model(path, {"vocab": str(folder / "vocab.txt"), "dtype": "half"})
-
-
 # Hostile files. Each would make the folder `executed` if anything in it ran.
 
 
@@ -223,68 +183,29 @@ class Sleeper:
 class Argued:
     """Unpickling this creates a folder when it is made."""
 
-    trace: str
-
-    def __new__(cls, trace=None, *, named=None):
-        if trace or named:
-            os.mkdir(trace or named)
+    def __new__(cls, trace, *, named=False):
+        if named:
+            os.mkdir(trace)
         return super().__new__(cls)
 
+    def __init__(self, trace):
+        self.trace = trace
+
     def __getnewargs_ex__(self):
-        return (self.trace,), {}
-
-
-class Named(Argued):
-    def __getnewargs_ex__(self):
-        return (), {"named": self.trace}
-
-
-def argued(cls):
-    def make(trace):
-        made = cls()
-        made.trace = str(trace)
-        return made
-
-    return make
-
-
-CARRIERS = {"reduce": Payload, "setstate": Sleeper, "newobj": argued(Argued), "newobj_ex": argued(Named)}
-PLACES = {
-    "whole": lambda model, payload: payload,
-    "attribute": lambda model, payload: setattr(model, "extra", payload) or model,
-    "nested": lambda model, payload: setattr(model, "extra", [{"a": (1, [payload])}]) or model,
-    "hook": lambda model, payload: model._forward_hooks.update({0: payload}) or model,
-    "part": lambda model, payload: model._modules.update(encoder=payload) or model,
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(
-    ("carrier", "place", "protocol"),
-    [
-        *((carrier, place, 2) for carrier in CARRIERS for place in PLACES),
-        *((carrier, "attribute", protocol) for carrier in CARRIERS for protocol in (3, 4, 5)),
-        *((carrier, "attribute", 1) for carrier in ("reduce", "setstate")),  # it has no other way
-    ],
-)
-def test_code_in_a_pickled_model_does_not_run(folder, tmp_path, carrier, place, protocol, form):
-    trace, path = tmp_path / "executed", tmp_path / "hostile.pt"
-    model = nn.Module()
-    model.encoder, model.rnn, model.decoder = nn.Embedding(8, 4), nn.LSTM(4, 5), nn.Linear(5, 8)
-    whole = PLACES[place](model, CARRIERS[carrier](trace))
-    torch.save(whole, path, pickle_protocol=protocol, _use_new_zipfile_serialization=form == "zip")
-    assert "hostile.pt: " in refusal(path, folder)
-    assert not trace.exists()
-    torch.load(path, weights_only=False)
-    assert trace.exists(), "the file is hostile indeed"
+        return (self.trace,), {"named": True}
 
 
 def text(value):
     return b"\x8c" + bytes([len(value)]) + value.encode()
 
 
+def pickled(carrier, protocol):
+    return lambda trace: pickle.dumps(carrier(trace.decode()), protocol)
+
+
+CARRIERS = [(Payload, 2), (Sleeper, 1), (Sleeper, 2), (Argued, 2), (Argued, 4)]
 MKDIR = {
+    **{f"{carrier.__name__} {protocol}": pickled(carrier, protocol) for carrier, protocol in CARRIERS},
     "global": lambda trace: b"cos\nmkdir\n(V" + trace + b"\ntR.",
     "stack global": lambda trace: b"\x80\x04" + text("os") + text("mkdir") + b"\x93(V" + trace + b"\ntR.",
     "inst": lambda trace: b"(V" + trace + b"\nios\nmkdir\n.",
@@ -355,33 +276,10 @@ def test_what_torch_does_not_write_is_refused(folder, tmp_path, name, form):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "pickled",
-    [
-        b"\x80\x02" + b"]0" * MAX_INSTRUCTIONS + b"N.",
-        b"\x80\x02\x8e" + (2**62).to_bytes(8, "little") + b"N.",
-        b"\x80\x02\x8b" + (2**31 - 1).to_bytes(4, "little") + b"N.",
-        b"\x80\x02Nr" + b"\xff" * 4 + b"0N.",
-        b"\x80\x02L" + b"9" * 100_000 + b"L\n.",
-        b"\x80\x02N" + b"\x85" * 90_000 + b".",
-        b"\x80\x02N" + b"2\x86" * 40 + b"}\x86.",
-        b"\x80\x02N0})" + b"q\x00h\x00\x86" * 60 + b"Ns.",
-        b"(" * 90_000 + b".",
-        b"N" * MAX_PICKLE + b"NNN.",
-    ],
-    ids=[
-        "long",
-        "huge bytes",
-        "huge number",
-        "far memo",
-        "digits",
-        "deep",
-        "twins",
-        "costly key",
-        "marks",
-        "large",
-    ],
+    [b"\x80\x02" + b"]0" * MAX_INSTRUCTIONS + b"N.", b"N" * MAX_PICKLE + b"NNN."],
+    ids=["long", "large"],
 )
 @pytest.mark.parametrize("form", FORMS)
 def test_a_pickle_cannot_take_memory_or_time(folder, tmp_path, pickled, form):
@@ -426,12 +324,3 @@ def test_a_zip_that_expands_is_refused(folder, tmp_path):
     path.write_bytes((folder / "lstm-zip.pt").read_bytes())
     rewrite(path, "data/0", lambda content: b"\0" * 10**7, compression=zipfile.ZIP_DEFLATED)
     assert "its parts claim to be larger than the file" in refusal(path, folder)
-
-
-def test_one_flipped_bit_in_a_zip_is_found(folder, tmp_path):
-    path = tmp_path / "flipped.pt"
-    content = bytearray((folder / "lstm-zip.pt").read_bytes())
-    weights = open_published(folder, "lstm-zip").model.embedding.weight
-    content[content.index(weights.detach().numpy().tobytes()) + 5] ^= 1
-    path.write_bytes(content)
-    assert "wrong checksum" in refusal(path, folder)

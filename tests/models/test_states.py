@@ -25,6 +25,7 @@ GRID = [
     for layers in (1, 2)
     for tied in ("", "-tied")
     for form in ("state", "old", "ddp", "compiled", "training", "lightning")
+    if form == "state" or (layers, tied) == (2, "")
 ]
 OTHERS = [
     *(

@@ -106,14 +106,6 @@ def test_probabilities_of_all_continuations_sum_to_one(make_model):
     assert sum(np.exp(row["words"][-1]) for row in scored.to_pylist()) == pytest.approx(1, abs=1e-5)
 
 
-def test_a_score_that_is_not_finite_names_its_sentence(make_model):
-    native = make_model(WORDS)
-    with torch.no_grad():
-        native.model.output.bias[native.vocabulary.ids()["w5"]] = float("-inf")
-    with pytest.raises(ModelError, match=r"-inf of the sentence 'w1 w5': not finite"):
-        scorer_for(native).score(pa.array(["w1 w2", "w1 w5"]))
-
-
 def test_a_sentence_without_words_is_refused(make_model):
     with pytest.raises(ModelError, match="without words"):
         scorer_for(make_model(WORDS)).score(pa.array([" ", "w1"]))
@@ -180,14 +172,14 @@ def test_the_cpu_allocator_running_dry_is_survived():
         from tseval.scoring.scorers import scorer_for
 
         torch.set_num_threads(1)
-        vocabulary = Vocabulary(("<eos>", "<unk>", *(f"w{i}" for i in range(512))), False)
+        vocabulary = Vocabulary(("<eos>", "<unk>", *(f"w{i}" for i in range(256))), False)
         model = LanguageModel(Sizes("srn", len(vocabulary), 8, 1024, 1)).eval()
         native = NativeModel("srn", Checkpoint(model, vocabulary, "", {}, None), torch.device("cpu"))
-        texts = pa.array(sorted(f"w{i} w{j} w1" for i in range(64) for j in range(512)))
+        texts = pa.array(sorted(f"w{i} w{j} w1" for i in range(64) for j in range(256)))
         warm = scorer_for(native).score(texts.slice(0, 64))
         scorers.STATE_BYTES = 2**40  # no budget: only the limit below holds
         used = int(open("/proc/self/statm").read().split()[0]) * 4096
-        resource.setrlimit(resource.RLIMIT_AS, (used + 160 * 2**20,) * 2)
+        resource.setrlimit(resource.RLIMIT_AS, (used + 80 * 2**20,) * 2)
         scorer = scorer_for(native)
         scored = scorer.score(texts)
         assert abs(scored["logprob"][3].as_py() - warm["logprob"][3].as_py()) < 1e-4
@@ -196,7 +188,7 @@ def test_the_cpu_allocator_running_dry_is_survived():
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     n_scored, n_warnings = map(int, result.stdout.split())
-    assert n_scored == 64 * 512
+    assert n_scored == 64 * 256
     assert n_warnings >= 1
 
 
@@ -352,17 +344,17 @@ def test_words_of_a_total_are_absent_and_not_invented():
 @pytest.mark.parametrize(
     ("model", "answers", "texts", "said"),
     [
-        (Lengths(), {"word_logprobs": lambda texts: [[0.0] for _ in texts]}, ["w1 w2"],
-         "lengths gave 1 log-probabilities for the 2 words of 'w1 w2'"),
-        (Lengths(), {"seen": lambda texts: texts[1:]}, ["w1 w2", "w1 w3"],
-         "lengths showed 1 sentences for 2"),
+        (
+            Lengths(),
+            {"seen": lambda texts: texts[1:]},
+            ["w1 w2", "w1 w3"],
+            "lengths showed 1 sentences for 2",
+        ),
         (Totals(), {"sentence_logprobs": lambda _: [0.0]}, SENTENCES, "totals gave 1 scores for 3 sentences"),
-        (Totals(), {"sentence_logprobs": lambda _: [float("nan")] * 3}, SENTENCES,
-         r"nan of the sentence 'the author laughs \.': not finite"),
-        *((model(fits=0), {}, ["a b", "c d"], "not enough memory to score even one sentence")
-          for model in (Lengths, Letters)),
+        (Lengths(fits=0), {}, ["a b", "c d"], "not enough memory to score even one sentence"),
+        (Letters(fits=0), {}, ["a b", "c d"], "not enough memory to score even one sentence"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_answer_of_a_model_is_one_message(monkeypatch, model, answers, texts, said):
     for name, answer in answers.items():
         monkeypatch.setattr(model, name, answer, raising=False)

@@ -132,12 +132,6 @@ def test_a_view_can_be_written_out_and_run(pairs, tmp_path):
     assert (ran.returncode, "pairs_profile" in ran.stdout) == (0, True), ran.stderr
 
 
-def test_a_compressed_table_of_tabs_has_views_too(tmp_path):
-    rows = "\n".join("\t".join(record.values()) for record in PAIRS)
-    (tmp_path / "p.tsv.gz").write_bytes(gzip.compress(f"good\tbad\tnumber\n{rows}\n".encode(), mtime=0))
-    assert len(sentences(load_suite(f"{tmp_path / 'p.tsv.gz'}:number"))) == 2
-
-
 @pytest.mark.parametrize(
     ("spec", "options", "message"),
     [

@@ -99,27 +99,6 @@ def test_an_example_is_what_stands_before_the_label_and_which_label_is_right():
     assert len(read_split([suite, suite], NUMBER, ("train",))) == 4
 
 
-def test_an_empty_split_names_those_that_are_there():
-    with pytest.raises(
-        TrainingError, match=r"small: no examples of the split valid or dev; there are train, test\."
-    ):
-        read_split([split_suite(train=ROWS, test=ROWS)], NUMBER, ("valid", "dev"))
-
-
-def test_a_class_that_never_occurs_is_named():
-    suite = split_suite(train=ROWS[:1])
-    with pytest.raises(TrainingError, match="small: <plural> is never the answer in the split train"):
-        read_split([suite], NUMBER, ("train",))
-
-
-def test_words_that_are_all_rare_are_refused():
-    assert make_vocabulary(TRAIN, min_count=2, lowercase=False).words[:2] == ("<eos>", "<unk>")
-    with pytest.raises(
-        TrainingError, match="no word of the training examples occurs 999 times: lower --min-count"
-    ):
-        make_vocabulary(TRAIN, min_count=999, lowercase=False)
-
-
 def test_an_epoch_reads_every_example_once_neighbours_in_length_together_in_another_order_each_time():
     lengths = torch.tensor([len(text.split()) for text, _ in TRAIN])
     first, again, second = (epoch_batches(lengths, 8, 1, epoch) for epoch in (1, 1, 2))

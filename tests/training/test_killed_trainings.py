@@ -1,7 +1,7 @@
 """A training that is killed at any call that changes the file system, and then resumed."""
 
 import pytest
-from in_process import call
+from in_process import call, succeed
 from killing import in_a_process
 
 PROGRAM = """
@@ -23,8 +23,7 @@ PROGRAM = """
 
     def train(*more):
         texts = "--train", place / "train.txt", "--valid", place / "valid.txt"
-        done = call("train", "lm", *shape, *course, *texts, "--out", "model.pt", *quietly, *more)
-        assert done.returncode == 0, done.stderr
+        done = succeed("train", "lm", *shape, *course, *texts, "--out", "model.pt", *quietly, *more)
 
     def timeless(value):
         if isinstance(value, dict):
@@ -66,6 +65,5 @@ def test_a_training_killed_while_its_figure_is_drawn_draws_it_when_it_is_resumed
     whole = {path.name for path in tmp_path.iterdir()}
     (tmp_path / "model.curves.svg").rename(tmp_path / "model.curves.svg.partial")
     (tmp_path / "model.curves.png").unlink()
-    resumed = call(*arguments, "--resume", cwd=tmp_path)
-    assert resumed.returncode == 0, resumed.stderr
+    succeed(*arguments, "--resume", cwd=tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == whole

@@ -24,6 +24,7 @@ def test_a_zoo_killed_before_its_first_record_is_taken_up(tmp_path):
         '{"a":' * 100_000,
         '{"texts": {"a": 1}, "models": {}}',
         '{"texts": {}, "models": {"srn": 1}}',
+        '{"texts": {}}',
         "\ud800",
     ],
 )

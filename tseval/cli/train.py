@@ -254,9 +254,8 @@ def zoo_command(
             return
     with alone(out), ended_in_order(out), watching(quiet, _say) as watch:
         settle(out, corpus, entries)
-        models = make(out, entries, corpus, jobs or (1 if accelerator() else os.cpu_count() or 1), watch)
-    failed = [model for model in models if model.failed is not None]
-    done = [model.entry for model in models if model.failed is None]
+        failed = make(out, entries, corpus, jobs or (1 if accelerator() else os.cpu_count() or 1), watch)
+    done = [entry for entry in entries if entry.name not in failed]
     complete = target is not None and not failed
     if done and not (extend and complete):
         _print_models(done, recipe, boards, quiet=quiet)
@@ -265,9 +264,10 @@ def zoo_command(
             publish(target, recipe, done, extend=extend)
         if extend:
             _print_published(target, boards)
-    for model in failed:
-        said = shortened(f"tseval: {model.entry.name} failed: {model.failed}\n  See {model.entry.log}.")
-        click.echo(said, err=True)
+    for entry in entries:
+        if entry.name in failed:
+            said = shortened(f"tseval: {entry.name} failed: {failed[entry.name]}\n  See {entry.log}.")
+            click.echo(said, err=True)
     if failed:
         if target is not None:
             said = f"tseval: nothing was published to {target}: the zoo is not complete"

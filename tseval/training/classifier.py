@@ -21,15 +21,7 @@ from tseval.models.checkpoint import save_checkpoint
 from tseval.scoring.numerics import widest_float
 from tseval.training.corpus import Window
 from tseval.training.language_model import provenance
-from tseval.training.loop import (
-    Course,
-    Training,
-    carry_out,
-    check_finite,
-    snapshot,
-    take_up,
-    watched_scalars,
-)
+from tseval.training.loop import Course, Training, carry_out, check_finite, snapshot, take_up, watched_scalars
 from tseval.training.settings import Adam
 
 if TYPE_CHECKING:

@@ -59,8 +59,7 @@ class Settings:
 
     epochs: int = field(default=5, metadata={"help": "Passes over the text."})
     max_tokens: int | None = field(
-        default=None,
-        metadata={"help": "Stop after so many training tokens, in place of --epochs."},
+        default=None, metadata={"help": "Stop after so many training tokens, in place of --epochs."}
     )
     batch: int = field(default=128, metadata={"help": "Parallel columns of text, or lines."})
     window: int = field(default=35, metadata={"help": "Words errors go back through."})
@@ -84,15 +83,13 @@ class Settings:
     anneal_factor: float = field(default=4.0, metadata={"help": "What anneal divides by."})
     clip: float = field(default=0.25, metadata={"help": "Largest gradient norm."})
     initial_range: float = field(
-        default=0.1,
-        metadata={"help": "Word vectors start uniform within plus and minus this."},
+        default=0.1, metadata={"help": "Word vectors start uniform within plus and minus this."}
     )
     seed: int = field(default=1, metadata={"help": "Of initial weights and dropout."})
     precision: Precision = field(default="float32", metadata={"help": "Type of the matrix products."})
     stored: StoredType = field(default="float32", metadata={"help": "Type of the weights on disk."})
     validate_every: int | None = field(
-        default=None,
-        metadata={"help": "Also validate every N windows, not only after each epoch."},
+        default=None, metadata={"help": "Also validate every N windows, not only after each epoch."}
     )
     log_every: int = field(default=50, metadata={"help": "Windows between points of the learning curve."})
     compiled: bool = field(default=False, metadata={"help": "Compile the recurrent loops (for GPUs)."})
@@ -108,19 +105,16 @@ class ClassifierSettings:
 
     epochs: int = field(default=30, metadata={"help": "Passes over the examples, at most."})
     patience: int | None = field(
-        default=5,
-        metadata={"help": "Stop after so many epochs in a row that were no better."},
+        default=5, metadata={"help": "Stop after so many epochs in a row that were no better."}
     )
     batch: int = field(default=16, metadata={"help": "Examples learnt from at once."})
     learning_rate: float = field(default=1e-3, metadata={"help": "Adam's."})
     clip: float = field(default=1.0, metadata={"help": "Largest gradient norm."})
     initial_range: float = field(
-        default=0.1,
-        metadata={"help": "Word vectors start uniform within plus and minus this."},
+        default=0.1, metadata={"help": "Word vectors start uniform within plus and minus this."}
     )
     seed: int = field(
-        default=1,
-        metadata={"help": "Of initial weights, order of examples, dropout and noise."},
+        default=1, metadata={"help": "Of initial weights, order of examples, dropout and noise."}
     )
     log_every: int | None = field(
         default=None,

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -22,7 +21,7 @@ from tseval.formats import ContentError, checked, read_json, read_yaml
 from tseval.models.cells import CELLS
 from tseval.report.columns import column_of
 from tseval.report.comparisons import seeds_table
-from tseval.runs import Manifest, Run, read_run
+from tseval.runs import read_run
 from tseval.sweeps import STATE, Workforce, sweep
 from tseval.sweeps.engines import find_engine
 from tseval.sweeps.units import Records, SweepUnit
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from tseval.report.boards import Board
     from tseval.report.document import Document
-    from tseval.runs import Run
+    from tseval.runs import Manifest, Run
     from tseval.sweeps import Watcher
 
 
@@ -180,8 +179,8 @@ def settle(zoo: Path, corpus: Corpus, entries: Sequence[ZooModel]) -> None:
 class _Record:
     """What `zoo.json` holds: digests of the texts, options of the models."""
 
-    texts: Mapping[str, str]
-    models: Mapping[str, list[str]]
+    texts: dict[str, str]
+    models: dict[str, list[str]]
 
 
 def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
@@ -194,7 +193,7 @@ def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
         raise TrainingError(
             f"{zoo} is there, but is no zoo: it has no {RECORD} that could be read.\n  Choose another --out."
         ) from None
-    return dict(record.texts), dict(record.models)
+    return record.texts, record.models
 
 
 BUNDLED_RECIPES = Path(__file__).parent / "recipes"
@@ -299,14 +298,6 @@ def _mapping(path: Path, where: str, content: object) -> dict[str, object]:
     return content
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """How the making of a model ended."""
-
-    entry: ZooModel
-    failed: str | None  # why it could not be made; None of one that is trained and scored
-
-
 @contextmanager
 def alone(zoo: Path) -> Iterator[None]:
     """Hold a zoo's folder: no two commands work in it at once."""
@@ -324,21 +315,21 @@ def alone(zoo: Path) -> Iterator[None]:
         os.close(held)
 
 
-def make(zoo: Path, entries: Sequence[ZooModel], corpus: Corpus, jobs: int, watch: Watcher) -> list[Made]:
-    """Train and score models, `jobs` at a time; one that fails does not stop the others.
+def make(zoo: Path, entries: Sequence[ZooModel], corpus: Corpus, jobs: int, watch: Watcher) -> dict[str, str]:
+    """Train and score models, `jobs` at a time; give the names of those that fail, and why.
 
-    Those that are finished are left alone. Each gets its share of the cores, unless OMP_NUM_THREADS says how
-    many.
+    One that fails stops no other; those that are finished are left alone. Each gets its share of the cores,
+    unless OMP_NUM_THREADS says how many.
     """
     units = [entry.unit(corpus) for entry in entries if not entry.finished()]
     place = Records(zoo / STATE, logs=zoo)
     swept = sweep(units, place, Workforce(find_engine("local"), jobs), watch)
     lost = "\n".join(swept.complaints) or "it was not finished"
     said = {state.unit.name: state.record.said or lost for state in swept.states}
-    made = [Made(entry, None if entry.finished() else said[entry.name]) for entry in entries]
-    if all(one.failed is None for one in made):
+    failed = {entry.name: said[entry.name] for entry in entries if not entry.finished()}
+    if not failed:
         shutil.rmtree(place.folder, ignore_errors=True)  # runs and checkpoints say all that is left to say
-    return made
+    return failed
 
 
 PAPER = "bhatt2020"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
-from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
@@ -47,26 +46,18 @@ from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import load_manifest
 from tseval.suites import afresh
 from tseval.training.loop import curves_path
-from tseval.training.zoo import (
-    CORPUS_FILES,
-    Recipe,
-    ZooModel,
-    define,
-    in_order,
-    planned,
-)
+from tseval.training.zoo import CORPUS_FILES, define, in_order, planned
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tseval.formats import Json
+    from tseval.training.zoo import Recipe, ZooModel
 
 
 # All that a zoo may hold before its first record; a kill leaves a partial one.
 _BEGUN = re.compile(rf"{re.escape(BOARD_LOCK)}|README\.md\.\d+{re.escape(PARTIAL)}")
-
-
 _OPTIONS = re.compile(r"^- (?:but )?(\S+): `(--.*)`$", re.MULTILINE)
 _DIGEST = re.compile(r"SHA-256 ([0-9a-f]{64})")
 _SHARED = "all"  # no architecture has this name

@@ -20,17 +20,3 @@ class RNNModel(nn.Module):
     def forward(self, ids):
         outputs, _ = self.rnn(self.drop(self.encoder(ids)))
         return self.decoder(self.drop(outputs))
-
-
-class Extended(RNNModel):
-    """A model that computes something else."""
-
-    def __init__(self, *sizes):
-        super().__init__(*sizes)
-        self.gate = nn.Linear(2, 2)
-
-
-class Renamed(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embedding = nn.Embedding(6, 4)

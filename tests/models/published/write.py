@@ -12,7 +12,7 @@ from copy import deepcopy
 from pathlib import Path
 
 import torch
-from model import Extended, Renamed, RNNModel
+from model import RNNModel
 from torch import nn
 from torch.nn.backends.thnn import _get_thnn_function_backend
 
@@ -22,9 +22,9 @@ KINDS = {"lstm": "LSTM", "gru": "GRU", "srn": "RNN_TANH", "relu": "RNN_RELU"}
 FORMS = {"old": False, "zip": True}
 
 
-def make(kind="LSTM", tied=False, cls=RNNModel):
+def make(kind="LSTM", tied=False):
     torch.manual_seed(len(kind) + tied)
-    made = cls(kind, len(WORDS), 6, 6 if tied else 5, 2, tied)
+    made = RNNModel(kind, len(WORDS), 6, 6 if tied else 5, 2, tied)
     deviation = 0.5 if kind == "RNN_RELU" else 1.0  # it has no bound: rounding would grow with the state
     for parameter in made.parameters():
         nn.init.normal_(parameter, std=deviation)  # far from uniform, so that a wrong gate or bias shows
@@ -60,14 +60,8 @@ def write_as_of_2017(model, path):
             if isinstance(thing, torch.storage.TypedStorage):
                 key, view = str(thing.data_ptr()), str(thing.data_ptr() + 1)
                 storages[key] = thing
-                return (
-                    "storage",
-                    torch.cuda.FloatStorage,
-                    key,
-                    "cuda:1",
-                    len(thing) + 5,
-                    (view, 3, len(thing)),
-                )
+                place = "cuda:1", len(thing) + 5, (view, 3, len(thing))
+                return "storage", torch.cuda.FloatStorage, key, *place
             return None
 
         def reducer_override(self, thing):
@@ -122,7 +116,7 @@ def main(folder):
         )
         expected[name] = logprobs(model)
 
-    for form, is_zip in FORMS.items():
+    for form in FORMS:
         for short, kind in KINDS.items():
             save(f"{short}-{form}", make(kind), form)
             save(f"{short}-{form}-tied", make(kind, tied=True), form)
@@ -132,10 +126,6 @@ def main(folder):
         model = make()
         # Where there is a GPU, the wrapper moves what it wraps.
         save(f"parallel-{form}", model, form, wrapped=nn.DataParallel(deepcopy(model), dim=1).cpu())
-        save(f"extended-{form}", make(cls=Extended), form)
-        torch.save(Renamed(), folder / f"renamed-{form}.pt", _use_new_zipfile_serialization=is_zip)
-        state = make().state_dict()
-        torch.save(list(state.values()), folder / f"list-{form}.pt", _use_new_zipfile_serialization=is_zip)
     save("gpu", make(tied=True), "old")
     on_gpu(folder / "gpu.pt")
     half = make().half()

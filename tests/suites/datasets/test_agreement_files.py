@@ -8,7 +8,6 @@ from supplied import AGREEMENT
 import tseval
 from tseval.errors import SuiteError
 from tseval.suites import load_suite
-from tseval.suites.agreement import write_examples
 from tseval.suites.agreement.published import read_examples
 
 CLAMS = (
@@ -87,11 +86,6 @@ def test_the_two_sentences_differ_in_the_verb_alone():
         assert found == changed == [word for n, word in enumerate(row["sentence"].split()) if n != position]
         for name in ("number", "n_attractors", "n_non_attractors", "distance", "source", "verb_role"):
             assert item.features[name] == row[name]
-
-
-def test_parquet_holds_the_same_suite(tmp_path):
-    write_examples(read_examples(AGREEMENT), tmp_path / "agreement.parquet")
-    assert load_suite(tmp_path / "agreement.parquet").digest == load_suite(AGREEMENT).digest
 
 
 def test_the_verb_is_judged_by_the_words_before_it_and_by_nothing_else(tmp_path):

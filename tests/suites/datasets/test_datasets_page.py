@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from in_process import call
+from in_process import call, refuse, succeed
 
 from tseval.suites.data.catalogue import CATALOGUE
 
@@ -36,8 +36,7 @@ def test_every_row_is_read_by_its_line(tmp_path, monkeypatch, row):
     lines = [part.strip("`").replace("→", "\t") for part in content.split(" / ")]
     Path(file).write_text("\n".join(lines) + "\n", encoding="utf-8")
     added = [] if line == "nothing" else shlex.split(line.strip("`"))
-    result = call("run", "--model", "bundled:lstm", "--suite", f"./{file}", "--out", "run", *added)
-    assert result.returncode == 0, result.stderr
+    result = succeed("run", "--model", "bundled:lstm", "--suite", f"./{file}", "--out", "run", *added)
     assert f"read {file} ({read})" in result.stderr
 
 
@@ -52,8 +51,7 @@ def test_a_name_of_the_catalogue_comes_first_and_a_path_decides(tmp_path, monkey
     path = call("run", "--model", "bundled:lstm", "--suite", f"./{taken}", "--out", "a")
     assert (path.returncode, "is the suite of that name" in path.stderr) == (0, False)
     assert "read mine.tsv (pairs, 1 item)" in path.stderr
-    named = call("run", "--model", "bundled:lstm", "--suite", taken, "--limit", "1", "--out", "b")
-    assert named.returncode == 0, named.stderr
+    named = succeed("run", "--model", "bundled:lstm", "--suite", taken, "--limit", "1", "--out", "b")
     assert f"{taken} is the suite of that name; the file or folder here is ./{taken}" in named.stderr
 
 
@@ -67,8 +65,7 @@ def test_surprisal_of_a_table_is_told_row_by_row(tmp_path, monkeypatch):
     Path("words.txt").write_text("If the pilot waits, the author laughs at home.\n", encoding="utf-8")
     words = call("surprisal", "words.txt", "--model", "bundled:lstm", "--words").stdout.splitlines()
     assert float(words[7].split("\t")[4]) == pytest.approx(float(row[4]), abs=1e-5)
-    refused = call("surprisal", "words.txt", "--model", "bundled:lstm", "--columns", "sentence=x")
-    assert refused.returncode == 2
+    refuse("surprisal", "words.txt", "--model", "bundled:lstm", "--columns", "sentence=x")
 
 
 def test_a_manifest_lists_what_was_read(tmp_path, monkeypatch):

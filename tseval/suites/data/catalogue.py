@@ -153,7 +153,7 @@ ELSEWHERE = {
         "MultiBLiMP 1.0, 101 languages, 125,000 pairs (Jumelet et al. 2025)",
         "CC BY 4.0",
         "https://huggingface.co/datasets/jumelet/multiblimp",
-    ),
+    )
 }
 
 

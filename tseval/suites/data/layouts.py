@@ -21,14 +21,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, quoted_text, suggest
-from tseval.suites.data.entries import (
-    DataItem,
-    are_marked,
-    features_of,
-    split_rows,
-    table_row,
-    without_mark,
-)
+from tseval.suites.data.entries import DataItem, are_marked, features_of, split_rows, table_row, without_mark
 from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.regions import (
     PREFERS_GOOD,

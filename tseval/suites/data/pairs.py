@@ -57,10 +57,7 @@ if TYPE_CHECKING:
 IN_BOTH_FORMS = ("good", "bad", "good_tokens", "bad_tokens")
 # Each label to the column of what stands before its text, if there is one, and to that of the text.
 Parts = dict[str, tuple[str | None, str]]
-_COMPS = {
-    "good": ("prefix_acceptable", "property_phrase"),
-    "bad": ("prefix_unacceptable", "property_phrase"),
-}
+_COMPS = {"good": ("prefix_acceptable", "property_phrase"), "bad": ("prefix_unacceptable", "property_phrase")}
 
 
 @dataclass(frozen=True, slots=True)
