@@ -15,8 +15,9 @@ from tseval.errors import SuiteError, suggest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# In what form a model reads the sentences of a grammar: as it was trained, as people write, or tokens.
-Form = Literal["auto", "natural", "tokenised"]
+# In what form a model reads sentences: as it was trained, as people write, as tokens of a grammar, or as
+# whoever made them wrote them, which of a grammar are its tokens.
+Form = Literal["auto", "natural", "tokenised", "as-written"]
 FORMS: tuple[Form, ...] = get_args(Form)
 
 

@@ -89,15 +89,20 @@ def notes_of(table: Table) -> Iterator[str]:
     if len({column.score for column in columns}) > 1:
         modes = ", ".join(f"{column.heading}: {column.score}" for column in columns)
         yield f"The columns are scored in different ways ({modes}), so ranks do not compare models alone."
-    natural = [column.heading for column in runs if NATURAL in (column.signature or "").split("|")]
-    if 0 < len(natural) < len(runs):
-        yield (
-            f"Sentences are given as people write them to {', '.join(natural)}, and as tokens to the other "
-            "models: each reads what it was trained on."
-        )
+    yield from forms_note(runs)
     # A run alone prints none of the facts that notes of models explain.
     told = (*columns, *table.humans) if len(columns) > 1 or not runs else table.humans
     yield from dict.fromkeys(note for column in told for note in column.notes)
+
+
+def forms_note(runs: Sequence[Column]) -> Iterator[str]:
+    """Say which of several runs were given sentences as people write them, where not all were."""
+    natural = [run.heading for run in runs if NATURAL in (run.signature or "").split("|")]
+    if tokens := [run.heading for run in runs if natural and run.heading not in natural]:
+        yield (
+            f"Sentences are given as people write them to {', '.join(natural)}, and as tokens to "
+            f"{', '.join(tokens)}: what differs may be the form."
+        )
 
 
 def sample_note(sample: str) -> str:
