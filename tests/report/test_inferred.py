@@ -282,6 +282,25 @@ def test_a_row_that_stands_unsplit_above_its_parts_has_its_interval():
     assert cells(build_table([run], "subject"), "Simple") == cells(build_table([run]), "Simple")
 
 
+def test_a_table_names_what_misses_95_percent():
+    uneven = make_case(
+        "a", [(f"s{i} verb{v}", f"s{i} notverb{v}") for i, v in enumerate([0] * 20 + [*range(20)])]
+    )
+    verbs = [pair.split("verb")[1] for pair in uneven.sentences["grammatical"].to_pylist()]
+    uneven = replace(uneven, entries=pa.table({"verb": as_entries(verbs)}))
+    for case, said in ((uneven, True), (crossed(), False)):
+        runs = models(4, 6, case=case)
+        for document in (build_table(runs[:1]), build_table(runs), pairs(for_analysis(runs), None)):
+            assert ("Few words have most of the items of a row" in render(document)) == said
+    assert "interval of a mean arithmetic rank holds where models are far apart" in render(build_table(runs))
+    apart, near = "Of two seeds that differ as much as here", "Near accuracies of 0 and 1"
+    for right, found in (((4, 8), apart), ((8, 8), ""), ((8,) * 4, near), ((8,) * 3, ""), ((4, 8, 4, 8), "")):
+        runs = [make_run(make_suite(crossed()), knows(n), model=f"m{i}") for i, n in enumerate((*right, 3))]
+        names = [f"m{i}" for i in range(len(runs))]
+        told = render(seeds_table(for_analysis(runs), {"one": names[:-1], "other": names[-1:]}))
+        assert [note for note in (apart, near) if note in told] == ([found] if found else [])
+
+
 # Input of which little can be said. Verbs of items, one row of the table each; None is a missing cell.
 LITTLE = {
     "one item": [[0]],

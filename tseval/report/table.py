@@ -39,7 +39,7 @@ from tseval.report.columns import (
 from tseval.report.document import RUN_DECIMALS, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tseval.analysis.ranks import RankSets
     from tseval.runs import Run
@@ -161,6 +161,7 @@ def _intervals(runs: Sequence[Column]) -> Iterator[str]:
             "Intervals are for other words of the same kind: items are clustered by lexicon entry "
             f"({', '.join(drawn)})."
         )
+    yield from uneven_note(run.rows for run in runs)
     if fixed:
         mark = "† " if len(runs) == 1 else ""
         yield (
@@ -177,13 +178,24 @@ def _intervals(runs: Sequence[Column]) -> Iterator[str]:
         )
 
 
+def uneven_note(frames: Iterable[pd.DataFrame]) -> Iterator[str]:
+    """Say what misses 95% where a factor has few degrees of freedom for its entries (`df`, `clusters`)."""
+    rows = pd.concat([frame[["df", "clusters"]] for frame in frames]).dropna()
+    if any(levels and df < (min(levels.values()) - 1) / 2 for df, levels in rows.itertuples(index=False)):
+        yield (
+            "Few words have most of the items of a row: near accuracies of .05 and .9 such intervals may "
+            "hold in .92 of draws only, and equal models be told apart in .07 of tables."
+        )
+
+
 def _ranks(table: Table, runs: Sequence[Column]) -> Iterator[str]:
     """Say what the ranks in brackets are, which models they do not tell apart, or why there are none."""
     if table.ranking is None:
         if runs and len(table.columns) > 1:
             yield "Ranks have no intervals: of published accuracies it is not known which items were right."
         return
-    yield ("In brackets: the ranks that the models may have, all of them right together with 95% confidence.")
+    yield "In brackets: the ranks that the models may have, all of them right together with 95% confidence."
+    yield "The interval of a mean arithmetic rank holds where models are far apart; else only ranks do."
     yield from not_told_apart(table.ranking.overall, [column.heading for column in table.columns])
 
 
