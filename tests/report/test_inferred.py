@@ -116,7 +116,9 @@ def test_factors_of_few_entries_are_named_as_fixed():
     alone = replace(case, entries=pa.table({"determiner": one}))
     table = build_table([make_run(make_suite(alone), knows(5))])
     assert "Worth" not in render(table)
-    assert "fewer than 5 entries in a row: determiner." in render(table)
+    assert "- Not drawn but fixed, with fewer than 5 entries in a row: determiner." in render(
+        table
+    )  # no mark
 
 
 def test_a_mean_has_an_interval_for_verbs_that_stand_in_all_rows():

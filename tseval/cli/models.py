@@ -345,7 +345,12 @@ def pair_command(
 def _verdict(good: Sequence[Token], bad: Sequence[Token]) -> str:
     """Say which is preferred; the same rule as in a run: strictly more probable."""
     if [token.token for token in good] == [token.token for token in bad]:
-        return "undecidable: the two look the same to the model"
+        texts = (one.text for one, other in zip(good, bad, strict=True) if one.text != other.text)
+        glued = next((text for text in texts if len(text) > 1 and text[-1] in ".,;:?!"), None)
+        why = (
+            f", to which {glued!r} is one word: write marks apart, {glued[:-1]} {glued[-1]}" if glued else ""
+        )
+        return f"undecidable: the two look the same to the model{why}"
     if good[0].surprisal is None and good[0].token != bad[0].token:
         return "undecidable: the two begin with different tokens, which the model leaves unscored"
     sums = [fsum(t.surprisal for t in tokens if t.surprisal is not None) for tokens in (good, bad)]

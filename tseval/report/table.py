@@ -163,7 +163,7 @@ def _intervals(runs: Sequence[Column]) -> Iterator[str]:
         )
     yield from uneven_note(run.rows for run in runs)
     if fixed:
-        mark = "† " if len(runs) == 1 else ""
+        mark = "† " if len(runs) == 1 and drawn else ""  # without factors that are drawn nothing is marked
         yield (
             f"{mark}Not drawn but fixed, with fewer than {FEWEST_LEVELS} entries in a row: "
             f"{', '.join(fixed)}. "
