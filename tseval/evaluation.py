@@ -30,7 +30,7 @@ from tseval.scoring.protocol import Model, ModelCard, WritingModel
 from tseval.scoring.scorers import Scorer, scorer_for
 from tseval.suites import load_suite
 from tseval.verdicts import check_score, judge, n_too_long, questions_in, sentences_of
-from tseval.writing import FORMS, LANGUAGES, Form
+from tseval.writing import FORMS, LANGUAGES, Form, without_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -160,10 +160,7 @@ def as_read(model: Model, suite: Suite | None, text: Form) -> Model:
     if text != "natural":
         return model
     if suite is not None and writing is None:
-        raise SuiteError(
-            f"--text natural: the sentences of {suite.name!r} are given as they are written: it has no rules "
-            "of writing.\n  A suite of grammars may name some: writing: english, in its suite.yaml."
-        )
+        raise without_rules(suite.name)
     if not isinstance(model, WritingModel):
         raise ModelError(
             f"--text natural: {model.card.name} reads words, which it takes to stand between spaces.\n"

@@ -107,6 +107,14 @@ LANGUAGES = {
 }
 
 
+def without_rules(suite: str) -> SuiteError:
+    """Make the error that says that a suite has no rules of writing."""
+    return SuiteError(
+        f"--text natural: the sentences of {suite!r} are given as they are written: it has no rules of "
+        "writing.\n  A suite of grammars may name some: writing: english, in its suite.yaml."
+    )
+
+
 def read_writing(given: object, where: str) -> Writing | None:
     """Read what a suite says of how it is written: a language, or one with rules of its own.
 
