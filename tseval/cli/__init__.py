@@ -136,7 +136,10 @@ def completion_command(shell: str) -> None:
     assert kind is not None
     if shell == "bash":  # would take bundled:lstm for three words
         click.echo("COMP_WORDBREAKS=${COMP_WORDBREAKS//:}")
-    click.echo(kind(tseval, {}, "tseval", ASKED).source())
+    script = kind(tseval, {}, "tseval", ASKED).source()
+    # As click has them, zsh drops the name of "any file", which is empty, and fish cuts help at a comma.
+    script = script.replace("descr in ${response}", 'descr in "${response[@]}"')
+    click.echo(script.replace('string split ","', 'string split --max 1 ","'))
 
 
 def main() -> None:

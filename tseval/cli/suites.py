@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.console import busy, print_table, progress_bar
-from tseval.cli.options import CASE, COLUMNS_OPTION, COUNT, FILE, QUIET, RUN, SUITE, Group
+from tseval.cli.options import CASE, COLUMNS_OPTION, COUNT, FILE, QUIET, RUN, SUITE, Group, text_option
 from tseval.errors import ModelError, SuiteError, TsevalError, counted, suggest
 from tseval.files import read_bytes, write_output, write_text
 
@@ -128,8 +128,7 @@ _LONG = 200_000  # items, from which on a bar is worth showing
 @click.option("--sample", type=COUNT, metavar="N", help="N items drawn uniformly, in order.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of --sample.")
 @COLUMNS_OPTION
-@click.option("--text", type=click.Choice(["tokenised", "natural"]), default="tokenised", show_default=True,
-              help="the author laughs . or The author laughs.")  # fmt: skip
+@text_option("tokenised", of="a grammar's sentences")
 @click.option("-o", "--out", "output", type=FILE, metavar="FILE", help="Default: print.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def expand_command(
@@ -318,8 +317,7 @@ def export_command() -> None:
 @click.option("--limit", type=COUNT, metavar="N", help="Only the first N items of each case.")
 @click.option("--tokenise", is_flag=True, help="Split punctuation and clitics off the words of data.")
 @COLUMNS_OPTION
-@click.option("--text", type=click.Choice(["natural", "tokenised"]), default="natural", show_default=True,
-              help="Form of a grammar's sentences; of data, whatever was written.")  # fmt: skip
+@text_option("natural", of="a grammar's sentences; of data, whatever was written")
 @QUIET
 def lm_eval(
     suite: str, output: Path, limit: int | None, tokenise: bool, columns: dict[str, str] | None, text: str,
@@ -331,7 +329,7 @@ def lm_eval(
 
     with busy(f"writing {suite}", quiet):
         loaded = load_suite(suite, limit=limit, tokenise=tokenise, columns=columns)
-        if text == "tokenised":
+        if text != "natural":
             loaded = replace(loaded, writing=None)
         group, *tasks = write_tasks(loaded, output)
     if not quiet:
