@@ -71,7 +71,8 @@ def pages(board: Path, definition: Definition, runs: Sequence[Run], *, feed: boo
 
     Without `feed`, as an earlier tseval wrote them: `board.json` with nothing of single entries.
     """
-    runs = [one.for_table() for one in cache_runs(runs)]  # several tables read them
+    if definition.seeds:  # a second table reads them
+        runs = [one.for_table() for one in cache_runs(runs)]
     columns = {run.name: column_of(run) for run in runs}
     numbers = _numbers(board, definition, columns)
     if numbers is not None and not feed:
