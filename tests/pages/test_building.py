@@ -8,6 +8,7 @@ import shutil
 import pytest
 from forged import add_and_write
 from in_process import call
+from site_links import dead_links
 from small import make_case, make_run, make_suite
 from systems import needs_posix
 
@@ -69,6 +70,7 @@ def test_every_board_that_comes_along_has_a_page(tmp_path, monkeypatch, name):
     page = (tmp_path / "site" / "index.html").read_text("utf-8")
     assert f"tseval table {name}" in page
     assert "style=" not in page  # which the policy forbids
+    assert dead_links(tmp_path / "site") == []
     # Nothing of ours ends the element that it stands in.
     assert len(re.findall("</script", page)) == 2
     assert len(re.findall("</style", page)) == 1

@@ -22,7 +22,15 @@ from tseval.boards.definition import (
     write_yaml,
 )
 from tseval.errors import BoardError, EvidenceError, LimitError, RunError, reason
-from tseval.evidence import EvidenceAddress, Words, fetch_evidence, read_evidence, scored_again, split_words
+from tseval.evidence import (
+    EvidenceAddress,
+    Words,
+    fetch_evidence,
+    read_evidence,
+    readable,
+    scored_again,
+    split_words,
+)
 from tseval.files import PARTIAL, write_text
 from tseval.formats import ContentError
 from tseval.report.boards import Board, BoardModel, BoardRow, PrintedRow, TableRow, check_printed_rows
@@ -322,18 +330,23 @@ def entry_run(folder: Path, split: SplitSuite) -> Run:
         theirs, ours = (f"{of.name}@{of.digest[:8]}" for of in (manifest.suite, split.suite))
         raise RunError(f"{folder / MANIFEST} is of {theirs}, but the board is over {ours}")
 
-    def sentences() -> pa.Table:
+    def sentences() -> tuple[pa.Table, pa.StringArray]:
         content = evidence_of(folder, manifest)
         try:
             evidence = read_evidence(content)
             if evidence.suite_digest != split.suite.digest:
                 raise EvidenceError(f"is of another suite, {evidence.suite_digest[:8]}")
-            return scored_again(evidence, split.sentences, split.words)
+            read, too_long = readable(evidence, split.sentences)
+            return scored_again(evidence, read, None if too_long else split.words), too_long
         except EvidenceError as error:
             raise RunError(f"{folder / EVIDENCE} {error}") from None
 
+    def verdicts() -> pa.Table:
+        scored, too_long = sentences()
+        return judge(split.suite, scored, manifest.key.score, too_long)
+
     named = replace(manifest, model=replace(manifest.model, name=folder.name))  # as the board calls it
-    return Run(folder.name, named, sentences, lambda: judge(split.suite, sentences(), manifest.key.score))
+    return Run(folder.name, named, lambda: sentences()[0], verdicts)
 
 
 def entry_folders(board: Path, order: Sequence[str] = ()) -> list[Path]:

@@ -54,7 +54,7 @@ from tseval.errors import (
     first_line,
     shortened,
 )
-from tseval.evidence import LARGEST_EVIDENCE, read_evidence
+from tseval.evidence import LARGEST_EVIDENCE, read_evidence, readable
 from tseval.files import PARTIAL, read_bytes
 from tseval.questions.scored import split_measure
 from tseval.report.boards import read_board
@@ -63,7 +63,7 @@ from tseval.runs import Manifest
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import count_sentences, count_verdicts, load_manifest
 from tseval.suites import afresh
-from tseval.verdicts import judge
+from tseval.verdicts import judge, n_too_long
 from tseval.verifying import Ladder
 from tseval.verifying.levels import (
     Check,
@@ -80,6 +80,8 @@ from tseval.verifying.levels import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    import pyarrow as pa
 
     from tseval.evidence import Evidence
     from tseval.runs import Run
@@ -143,6 +145,7 @@ class _EntryLadder(Ladder):
 
     _entry: Entry
     _run: Run
+    _too_long: pa.StringArray
 
     def __init__(self, path: Path, split: SplitSuite) -> None:
         super().__init__(path)
@@ -171,7 +174,8 @@ class _EntryLadder(Ladder):
         ):
             if stated != follows:
                 raise CheckFailed(f"{self.path.name}/entry.yaml: {field} is not that of {MANIFEST}")
-        verdicts = verdicts_of(partial(judge, self._suite, scored, manifest.key.score))
+        _, self._too_long = readable(evidence, self._split.sentences)
+        verdicts = verdicts_of(partial(judge, self._suite, scored, manifest.key.score, self._too_long))
         # Scored and judged once: what is counted below is read from here.
         self._run = replace(self._run, load_sentences=lambda: scored, load_verdicts=lambda: verdicts)
         self.claim = Claim(self._entry.name, manifest, evidence, scored, verdicts, tables={})
@@ -185,8 +189,13 @@ class _EntryLadder(Ladder):
                 f"{MANIFEST}: key.terminator is {stated!r}, but {follows!r} follows from the suite"
             )
         hold_sizes(self.claim.manifest.suite, self._suite)
+        left_out = n_too_long(self._suite, self.claim.scored, self._too_long)
+        if left_out != (stated_out := self.claim.manifest.counts.too_long):
+            raise CheckFailed(f"{MANIFEST}: counts.too_long is {stated_out:,}, but {left_out:,} follow")
         _compare_counts(self._entry, self._run)
         n_verdicts = counted(self.again.verdicts.num_rows, "verdict")
+        if left_out:
+            n_verdicts += f" ({left_out:,} said to be too long for the model)"
         return f"{n_verdicts}, {counted(len(self._entry.rows), 'row')} from suite and evidence"
 
 

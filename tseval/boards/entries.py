@@ -13,6 +13,9 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+import pyarrow.compute as pc
+
 from tseval.analysis import estimate_means, tally
 from tseval.boards import (
     ENTRY_FILE,
@@ -57,6 +60,7 @@ from tseval.evidence import (
     evidence_bytes,
     gather,
     keep_evidence,
+    whole_column,
 )
 from tseval.files import PARTIAL, sync_directory, to_utf8, write_text, write_whole
 from tseval.formats import ContentError
@@ -64,7 +68,8 @@ from tseval.runs import read_run
 from tseval.runs.directory import digest
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import dump_manifest
-from tseval.suites import afresh
+from tseval.suites import afresh, load_suite
+from tseval.verdicts import sentences_of
 from tseval.verifying import verify_run
 
 if TYPE_CHECKING:
@@ -205,7 +210,12 @@ def entry_files(
     found = verify_run(path, suite=suite)
     if not found.ok:
         raise BoardError(f"{path} does not hold: {found.checks[-1].found}.\n  See tseval verify {path}")
-    content = evidence_bytes(gather(run.load_sentences(), definition.digest))
+    evidence = gather(run.load_sentences(), definition.digest)
+    if run.manifest.counts.too_long:
+        sentences = sentences_of(load_suite(suite, columns=definition.columns or None))
+        left_out = pc.invert(pc.is_in(sentences, value_set=whole_column(run.load_sentences(), "sentence")))
+        evidence = replace(evidence, too_long=tuple(np.flatnonzero(left_out).tolist()))
+    content = evidence_bytes(evidence)
     if len(content) > LARGEST_EVIDENCE:
         raise BoardError(f"{path}: its evidence has {len(content):,} bytes, more than {LARGEST_EVIDENCE:,}")
     entry = Entry(
@@ -224,7 +234,7 @@ def entry_files(
 def unfit(definition: Definition, run: Run, about: About) -> str | None:  # noqa: PLR0911 - a list of reasons
     """Say why a run is none of what a board is over, or lacks what the board asks for, if so."""
     key, suite = run.manifest.key, run.manifest.suite
-    if not suite.complete or run.manifest.counts.too_long:
+    if not suite.complete:
         return "it is over a part of the suite"
     if suite.digest != definition.digest:
         return f"it is over {suite.name}@{suite.digest[:8]}, the board over {definition.digest[:8]}"

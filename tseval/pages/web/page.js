@@ -129,6 +129,12 @@ if ($("data")) {
     return [[head], body];
   }
 
+  const named = (m) => {
+    const head = make("th", data.links[m] ? "" : names[m], { scope: "row" });
+    if (data.links[m]) head.append(make("a", names[m], { href: data.links[m].replace(/-?r$|#r$/, "") }));
+    return head;
+  };
+
   // Beside the name stand what models are ranked by, and the ranks; then everything else.
   function drawFlipped(models, all) {
     const leads = [last("means"), last("rank"), last("hidden")].filter(Boolean);
@@ -158,7 +164,7 @@ if ($("data")) {
     }
     return [heads, models.map((m) => {
       const line = make("tr");
-      line.append(make("th", names[m], { scope: "row" }), ...shown.map((one) => one.line.cells[m]));
+      line.append(named(m), ...shown.map((one) => one.line.cells[m]));
       return line;
     })];
   }
