@@ -45,7 +45,8 @@ def main(spec: str | None, name: str) -> None:
     """Print what the forms of a suite come to."""
     suite = tseval.load_suite(name)
     assert suite.writing is not None
-    sentences, rows = sentences_of(suite), []
+    sentences = sentences_of(suite)
+    rows: list[tuple[Any, ...]] = []
     texts = [str(text) for text in sentences.to_pylist()]
     with tempfile.TemporaryDirectory() as folder:
         both = [*texts, *(suite.writing.write(text)[0] for text in texts)]

@@ -5,6 +5,7 @@ import io
 import json
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -355,7 +356,7 @@ def test_little_input_has_finite_intervals_that_are_no_points_or_a_dash(verbs, a
     runs.append(little_run(LITTLE[verbs], (1, 10, 11), "other"))
     opened = for_analysis(runs)
     alone, seeds = {name: [name] for name in opened.verdicts}, {"both": ["m0", "m1"], "other": ["other"]}
-    documents = [build_table(runs[:1]), build_table(runs), pairs(opened, None)]
+    documents: list[Any] = [build_table(runs[:1]), build_table(runs), pairs(opened, None)]
     documents += [differences_table(opened, None, (), 0.02)]
     documents += [seeds_table(opened, groups) for groups in (alone, seeds)]
     for document in documents:

@@ -180,8 +180,9 @@ def _intervals(runs: Sequence[Column]) -> Iterator[str]:
 
 def uneven_note(frames: Iterable[pd.DataFrame]) -> Iterator[str]:
     """Say what misses 95% where a factor has few degrees of freedom for its entries (`df`, `clusters`)."""
-    rows = pd.concat([frame[["df", "clusters"]] for frame in frames]).dropna()
-    if any(levels and df < (min(levels.values()) - 1) / 2 for df, levels in rows.itertuples(index=False)):
+    known = (frame[["df", "clusters"]].dropna() for frame in frames if "df" in frame)
+    rows = (row for one in known for row in one.itertuples(index=False, name=None))
+    if any(levels and df < (min(levels.values()) - 1) / 2 for df, levels in rows):
         yield (
             "Few words have most of the items of a row: near accuracies of .05 and .9 such intervals may "
             "hold in .92 of draws only, and equal models be told apart in .07 of tables."
