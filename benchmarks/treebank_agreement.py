@@ -44,11 +44,9 @@ def main(runs: tuple[str, ...], figure: tuple[Path, ...]) -> None:
     for what, (feature, starts) in BINS.items():
         found = pd.concat(cells(frame, feature, starts).assign(model=name) for name, frame in opened.items())
         words = names_of(starts)
-        for row in found.itertuples():
-            interval = f"{row.low:.3f} to {row.high:.3f}"
-            print(
-                f"{row.model}\t{what}\t{words[row.place - 1]}\t{row.n_items}\t{row.accuracy:.3f}\t{interval}"
-            )
+        print(f"\n{what}")
+        shown = found.assign(bin=[words[place - 1] for place in found["place"]])
+        print(shown[["model", "bin", "n_items", "accuracy", "low", "high"]].round(3).to_string(index=False))
         lines = lines_of(found, "place", "accuracy", list(opened))
         panels.append(Panel("", lines, Axis(what), Axis("accuracy", SHARES), words=words))
     if figure:
