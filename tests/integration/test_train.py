@@ -147,8 +147,8 @@ def kill_mid_epoch(cwd, command, windows):
 @pytest.mark.slow
 def test_a_killed_training_resumes_to_the_bit_identical_checkpoint(corpus):
     (corpus / "train.txt").write_text((corpus / "train.txt").read_text() * 4)
-    settings = "--dropout 0.2 --optimiser sgd --learning-rate 20 --clip 0.25 --schedule anneal --epochs 2"
-    settings = f"{settings} --hidden 50 --save-every 0.05 --validate-every 75".split()
+    course = "--dropout 0.2 --optimiser sgd --learning-rate 20 --clip 0.25 --schedule anneal --epochs 2"
+    settings = f"{course} --hidden 50 --save-every 0.05 --validate-every 75".split()
     succeeded(train(corpus, *settings, out="whole.pt"))
     command = train(corpus, *settings, out="killed.pt", command_only=True)
     windows = math.ceil((1500 * 4 * 5 // 8 - 1) / 35)

@@ -199,13 +199,13 @@ def text(value):
     return b"\x8c" + bytes([len(value)]) + value.encode()
 
 
+def pickled(carrier, protocol):
+    return lambda trace: pickle.dumps(carrier(trace.decode()), protocol)
+
+
+CARRIERS = [(Payload, 2), (Sleeper, 1), (Sleeper, 2), (Argued, 2), (Argued, 4)]
 MKDIR = {
-    **{
-        f"{carrier.__name__} {protocol}": lambda trace, carrier=carrier, protocol=protocol: pickle.dumps(
-            carrier(trace.decode()), protocol
-        )
-        for carrier, protocol in ((Payload, 2), (Sleeper, 1), (Sleeper, 2), (Argued, 2), (Argued, 4))
-    },
+    **{f"{carrier.__name__} {protocol}": pickled(carrier, protocol) for carrier, protocol in CARRIERS},
     "global": lambda trace: b"cos\nmkdir\n(V" + trace + b"\ntR.",
     "stack global": lambda trace: b"\x80\x04" + text("os") + text("mkdir") + b"\x93(V" + trace + b"\ntR.",
     "inst": lambda trace: b"(V" + trace + b"\nios\nmkdir\n.",
