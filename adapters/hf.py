@@ -525,7 +525,7 @@ def attention_limit(config: PretrainedConfig) -> float:
         value
         for name, value in values.items()
         if ("window" in name or "chunk" in name)
-        and "layers" not in name
+        and not any(other in name for other in ("layers", "pattern"))  # how many layers, not tokens
         and isinstance(value, int)
         and not isinstance(value, bool)
         and value > 0

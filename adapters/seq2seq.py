@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SCHEMES = {"seq2seq": "open_seq2seq"}
 ARGUMENTS = ("score", "context", "leading_space", "white_space")  # all others are transformers' own
 TRAINED_TO_FILL = {"t5", "mt5", "umt5", "bart", "mbart"}
-SENTINEL = "<extra_id_0>"
+SENTINELS = ("<extra_id_0>", "▁<extra_id_0>")  # of T5, and of mT5, where it is a piece
 
 
 def _card(opened: Pretrained, score: str, white_space: str, **more: str | bool) -> ModelCard:
@@ -50,13 +50,18 @@ class DenoisingModel(MaskedModel):
         self.opened, self.model, self.pll = opened, opened.model, "original"
         tokenizer = opened.tokenizer
         self.reads = form_read(tokenizer)
-        mask, sentinel = tokenizer.mask_token_id, tokenizer.convert_tokens_to_ids(SENTINEL)
-        if mask is None and sentinel in {None, tokenizer.unk_token_id}:
+        known = [
+            id
+            for id in tokenizer.convert_tokens_to_ids(SENTINELS)
+            if id not in {None, tokenizer.unk_token_id}
+        ]
+        mask = known[0] if tokenizer.mask_token_id is None and known else tokenizer.mask_token_id
+        if mask is None:
             raise ModelError(
-                f"seq2seq:{opened.name}: the tokenizer has neither a mask nor {SENTINEL}.\n"
+                f"seq2seq:{opened.name}: the tokenizer has neither a mask nor {SENTINELS[0]}.\n"
                 "  Ask what the decoder reads: --model-args score=prefix."
             )
-        self.mask: int = sentinel if mask is None else mask
+        self.mask: int = mask
         start = tokenizer.bos_token_id
         self.decoder_starts = [
             opened.model.config.decoder_start_token_id if start is None else start,

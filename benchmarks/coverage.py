@@ -14,7 +14,7 @@ means of seeds, their differences and ranks.
 Nominal is 95%; of 1,000 simulations, that is 93.6 to 96.4%, 95 times in 100.
 
     python benchmarks/coverage.py
-    python benchmarks/coverage.py --simulations 200 --seed 1
+    python benchmarks/coverage.py --draws 200 --seed 1
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
     from numpy.typing import NDArray
+
+    # By its name, what makes the rows of a table from how many draws and which seed, and its headings.
+    Tables = dict[str, tuple[Callable[[int, int], Iterator[list[object]]], list[str]]]
 
 # Half of the variance of an entry's effect is the same for all models: a rare verb is hard for each.
 SHARED = 0.5
@@ -132,24 +135,24 @@ def logistic(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return 1 / (1 + np.exp(-x))
 
 
-def accuracies(simulations: int, seed: int) -> Iterator[list[object]]:
+def accuracies(draws: int, seed: int) -> Iterator[list[object]]:
     """Count how often intervals of accuracies hold the true one."""
     for name, population in POPULATIONS.items():
         random = np.random.default_rng(seed)
         designs = [population.design(n) for n in (0, 1, len(population.levels))]
         truth, n_items = population.truth(), len(population.items[0])
         held, width = np.zeros(3), 0.0
-        for _ in range(simulations):
+        for _ in range(draws):
             correct = population.draw(random)[:, 0]
             found = [estimate(correct, np.ones(n_items, bool), design) for design in designs]
             held += [one.low <= truth <= one.high for one in found]
             width += found[-1].high - found[-1].low
         levels = " × ".join(map(str, population.levels))
-        shares = (f"{share:.1%}" for share in held / simulations)
-        yield [name, levels, f"{truth:.3f}", *shares, f"{width / simulations:.3f}"]
+        shares = (f"{share:.1%}" for share in held / draws)
+        yield [name, levels, f"{truth:.3f}", *shares, f"{width / draws:.3f}"]
 
 
-def pairs(simulations: int, seed: int) -> Iterator[list[object]]:
+def pairs(draws: int, seed: int) -> Iterator[list[object]]:
     """Count how often intervals of differences hold, and how often a word about two models is wrong."""
     for name in (
         "one strong factor",
@@ -162,13 +165,13 @@ def pairs(simulations: int, seed: int) -> Iterator[list[object]]:
         design, random = population.design(len(population.levels)), np.random.default_rng(seed)
         equal = wrong = held = 0
         better = at_margin(population)
-        for _ in range(simulations):
+        for _ in range(draws):
             (found,) = differences(population.draw(random, (0.0, 0.0)), design)
             equal += found.low <= 0 <= found.high
             (found,) = differences(population.draw(random, (better, 0.0)), design)
             held += found.low <= MARGIN <= found.high
             wrong += compare([found], MARGIN)[0].word == "equivalent"
-        yield [name, *(f"{count / simulations:.1%}" for count in (equal, held, wrong))]
+        yield [name, *(f"{count / draws:.1%}" for count in (equal, held, wrong))]
 
 
 def at_margin(population: Population) -> float:
@@ -182,14 +185,14 @@ def at_margin(population: Population) -> float:
     return low
 
 
-def rankings(simulations: int, seed: int) -> Iterator[list[object]]:
+def rankings(draws: int, seed: int) -> Iterator[list[object]]:
     """Count how often all rank sets of a table hold the true ranks, and each model's mean rank its own."""
     for name, better in RANKINGS.items():
         population = Population((20, 14), (0.5, 0.5), (0, 0.5, 1))
         design, random = population.design(2), np.random.default_rng(seed)
         truth = np.array([1 + sum(other > one for other in better) for one in better])
         sets, size, of_mean = 0, 0.0, np.zeros(len(better))
-        for _ in range(simulations):
+        for _ in range(draws):
             correct = population.draw(random, better)
             found = rank_sets(correct, design)
             low, high = np.array(found.low), np.array(found.high)
@@ -197,31 +200,31 @@ def rankings(simulations: int, seed: int) -> Iterator[list[object]]:
             size += (high - low + 1).mean()
             low, high = mean_rank_intervals(correct, design)
             of_mean += (low <= truth) & (truth <= high)
-        shares = sets / simulations, of_mean.mean() / simulations
-        yield [name, f"{shares[0]:.1%}", f"{size / simulations:.2f}", f"{shares[1]:.1%}"]
+        shares = sets / draws, of_mean.mean() / draws
+        yield [name, f"{shares[0]:.1%}", f"{size / draws:.2f}", f"{shares[1]:.1%}"]
 
 
-def seeds(simulations: int, seed: int) -> Iterator[list[object]]:
+def seeds(draws: int, seed: int) -> Iterator[list[object]]:
     """Count how often the interval of a mean of seeds holds the accuracy over all seeds and entries."""
     for n_seeds, spread in ((3, 0.0), (3, 0.3), (5, 0.3), (5, 1.0)):
         # How seeds differ is one more effect, whose entries are the seeds.
         population, random = Population((20, 14), (0.5, 0.5)), np.random.default_rng(seed)
         truth = Population((20, 14), (0.5, 0.5, spread)).truth()
         design, held, width = population.design(2), 0, 0.0
-        for _ in range(simulations):
+        for _ in range(draws):
             effects = tuple(spread * random.standard_normal(n_seeds))
             found = mean_of_seeds(population.draw(random, effects), design)
             held += found.low <= truth <= found.high
             width += found.high - found.low
-        yield [n_seeds, spread, f"{held / simulations:.1%}", f"{width / simulations:.3f}"]
+        yield [n_seeds, spread, f"{held / draws:.1%}", f"{width / draws:.3f}"]
 
 
-def seed_differences(simulations: int, seed: int) -> Iterator[list[object]]:
+def seed_differences(draws: int, seed: int) -> Iterator[list[object]]:
     """Count how often intervals of differences of means over seeds hold 0, and are beside it."""
     for n_seeds, spread in product((2, 3, 5), (0.1, 0.3, 1.0)):
         population, random = Population((20, 14), (0.5, 0.5)), np.random.default_rng(seed)
         design, held, told, width = population.design(2), 0, 0, 0.0
-        for _ in range(simulations):
+        for _ in range(draws):
             # Three architectures, the last of them better.
             better = np.array([0.0, 0.0, BETTER]).repeat(n_seeds)
             effects = better + spread * random.standard_normal(len(better))
@@ -230,11 +233,11 @@ def seed_differences(simulations: int, seed: int) -> Iterator[list[object]]:
             held += equal.low <= 0 <= equal.high
             told += apart.high < 0
             width += equal.high - equal.low
-        shares = f"{held / simulations:.1%}", f"{told / simulations:.1%}"
-        yield [n_seeds, spread, *shares, f"{width / simulations:.3f}"]
+        shares = f"{held / draws:.1%}", f"{told / draws:.1%}"
+        yield [n_seeds, spread, *shares, f"{width / draws:.3f}"]
 
 
-def seed_ranks(simulations: int, seed: int) -> Iterator[list[object]]:
+def seed_ranks(draws: int, seed: int) -> Iterator[list[object]]:
     """Count how often rank sets of means over seeds hold; a seed differs from another in every entry too."""
     for name, n_seeds, spread in product(RANKINGS, (2, 3, 5), (0.1, 0.3, 1.0)):
         better = np.array(RANKINGS[name])
@@ -242,17 +245,17 @@ def seed_ranks(simulations: int, seed: int) -> Iterator[list[object]]:
         design = population.design(2)
         truth = 1 + (better > better[:, None]).sum(axis=1)
         held, size = 0, 0.0
-        for _ in range(simulations):
+        for _ in range(draws):
             effects = better.repeat(n_seeds) + spread * random.standard_normal(len(better) * n_seeds)
             drawn = population.draw(random, tuple(effects))
             found = ranks_of_seeds(np.split(drawn, len(better), axis=1), design)
             low, high = np.array(found.low), np.array(found.high)
             held += bool(((low <= truth) & (truth <= high)).all())
             size += (high - low + 1).mean()
-        yield [name, n_seeds, spread, f"{held / simulations:.1%}", f"{size / simulations:.2f}"]
+        yield [name, n_seeds, spread, f"{held / draws:.1%}", f"{size / draws:.2f}"]
 
 
-TABLES: dict[str, tuple[Callable[[int, int], Iterator[list[object]]], list[str]]] = {
+TABLES: Tables = {
     "accuracies": (
         accuracies,
         ["population", "entries", "true accuracy", "Wilson", "one factor", "clustered", "width"],
@@ -271,17 +274,21 @@ TABLES: dict[str, tuple[Callable[[int, int], Iterator[list[object]]], list[str]]
 }
 
 
-@click.command(help="Simulate how often intervals hold what they should.")
-@click.option("--simulations", type=click.IntRange(min=1), default=1_000, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random numbers.")
-@click.option("--only", type=click.Choice(list(TABLES)), multiple=True, help="Some of the tables.")
-def main(simulations: int, seed: int, only: tuple[str, ...]) -> None:
-    """Print the tables of docs/statistics.md."""
-    for name in only or TABLES:
-        rows, headings = TABLES[name]
-        click.echo(tabulate(list(rows(simulations, seed)), headings, "pipe", disable_numparse=True))
-        click.echo()
+def command(tables: Tables, about: str) -> click.Command:
+    """Make the command that prints some tables, or all."""
+
+    @click.command(help=about)
+    @click.option("--draws", type=click.IntRange(min=1), default=1_000, show_default=True)
+    @click.option("--seed", type=int, default=0, show_default=True, help="Of the random numbers.")
+    @click.option("--only", type=click.Choice(list(tables)), multiple=True, help="Some of the tables.")
+    def main(draws: int, seed: int, only: tuple[str, ...]) -> None:
+        for name in only or tables:
+            rows, headings = tables[name]
+            click.echo(tabulate(list(rows(draws, seed)), headings, "pipe", disable_numparse=True))
+            click.echo()
+
+    return main
 
 
 if __name__ == "__main__":
-    main()
+    command(TABLES, "Simulate how often intervals hold what they should.")()

@@ -80,8 +80,8 @@ def make_model(path: Path, kind: str, layers: int, hidden: int, vocabulary: int)
         BertForMaskedLM(BertConfig(**sizes)).save_pretrained(path)
 
 
-def causal_tokenizer(vocabulary: int) -> transformers.PreTrainedTokenizerFast:
-    """Train a BPE as GPT-2 has it."""
+def causal_tokenizer(vocabulary: int, texts: list[str] | None = None) -> transformers.PreTrainedTokenizerFast:
+    """Train a BPE as GPT-2 has it, on the suite or on other texts."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -89,7 +89,7 @@ def causal_tokenizer(vocabulary: int) -> transformers.PreTrainedTokenizerFast:
         vocab_size=vocabulary, special_tokens=["<|endoftext|>"], show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )  # fmt: skip
-    tokenizer.train_from_iterator(everything(), trainer)
+    tokenizer.train_from_iterator(everything() if texts is None else texts, trainer)
     special = dict.fromkeys(("bos_token", "eos_token", "pad_token"), "<|endoftext|>")
     return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special)
 

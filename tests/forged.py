@@ -18,7 +18,10 @@ import yaml
 
 from tseval.adapters import open_model
 from tseval.boards import About, entry_runs, rows_of
-from tseval.boards.folder import add_entries, new_board
+from tseval.boards.definition import read_definition
+from tseval.boards.entries import add_entries
+from tseval.boards.folder import new_board
+from tseval.boards.readme import write_pages
 from tseval.errors import TsevalError
 from tseval.evaluation import evaluate
 from tseval.evidence import evidence_bytes, read_evidence
@@ -70,11 +73,18 @@ def run_of_pairs(root, model, nouns=NOUNS, verbs=VERBS):
     evaluate(model, load_suite(root / "pairs.jsonl"), out=root / "run")
 
 
+def add_and_write(board, runs, about, **more):
+    """Add runs to a board, and write its pages, as the workflow on its main branch does."""
+    folders = add_entries(board, runs, about, **more)
+    write_pages(board, read_definition(board))
+    return folders
+
+
 def board_of_pairs(root, model, nouns=NOUNS, verbs=VERBS):
     """Make a suite, a run on it, and a board with that run; gives the entry's folder."""
     run_of_pairs(root, model, nouns, verbs)
     new_board(root / "board", "../pairs.jsonl")
-    return add_entries(root / "board", [root / "run"], About(licence="MIT"))[0]
+    return add_and_write(root / "board", [root / "run"], About(licence="MIT"))[0]
 
 
 def model_of_symbols(path, language, arch):

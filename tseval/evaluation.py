@@ -30,7 +30,7 @@ from tseval.scoring.protocol import Model, ModelCard, WritingModel
 from tseval.scoring.scorers import Scorer, scorer_for
 from tseval.suites import load_suite
 from tseval.verdicts import check_score, judge, n_too_long, questions_in, sentences_of
-from tseval.writing import FORMS, Form
+from tseval.writing import FORMS, LANGUAGES, Form, without_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -145,29 +145,29 @@ def _in_notebook(title: str) -> Callable[[int, int], None] | None:
     return show
 
 
-def as_read(model: Model, suite: Suite, text: Form) -> Model:
+def as_read(model: Model, suite: Suite | None, text: Form) -> Model:
     """Give the model that reads a suite's sentences in a form (`FORMS`).
 
-    `auto` is what the model was trained on. Sentences of data, which somebody wrote, stay as written.
+    `auto` is what the model was trained on. Sentences of data, which somebody wrote, stay as written. What
+    is typed is of no suite, and written as English is.
     """
     if text not in FORMS:
         raise SuiteError(f"--text {text}: {suggest(text, FORMS, 'Forms')}")
+    writing = LANGUAGES["english"] if suite is None else suite.writing
     if text == "auto":
         knows = isinstance(model, WritingModel) and model.reads == "natural"
-        text = "natural" if knows and suite.writing else "tokenised"
-    if text == "tokenised":
+        text = "natural" if knows and writing else "tokenised"
+    if text != "natural":
         return model
-    if suite.writing is None:
-        raise SuiteError(
-            f"--text natural: the sentences of {suite.name!r} are given as they are written: it has no rules "
-            "of writing.\n  A suite of grammars may name some: writing: english, in its suite.yaml."
-        )
+    if suite is not None and writing is None:
+        raise without_rules(suite.name)
     if not isinstance(model, WritingModel):
         raise ModelError(
             f"--text natural: {model.card.name} reads words, which it takes to stand between spaces.\n"
             "  Models of pieces (hf:, mlm:) read natural text."
         )
-    return model.writing(suite.writing)
+    assert writing is not None
+    return model.writing(writing)
 
 
 def carry_out(

@@ -133,12 +133,15 @@ class Evidence:
             something is asked before words; `pieces` (nats, float32) where words were corrected: what
             they were before, of which sentences are made; `unscored`, at first words, where the model leaves
             first tokens unscored.
+        too_long: Places among the suite's distinct sentences, ascending, of those that the model cannot read;
+            what is here is of the others.
     """
 
     suite_digest: str
     unit: Unit
     apart: Mapping[int, int]
     table: pa.Table
+    too_long: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         return one_line(self, self.suite_digest[:8], counted(self.table.num_rows, "row"))
@@ -186,6 +189,22 @@ def gather(scored: pa.Table, suite_digest: str) -> Evidence:
         return Evidence(suite_digest, "word", {}, table)
     exceptions = dict(zip(apart.tolist(), shared[apart].tolist(), strict=True))
     return Evidence(suite_digest, "prefix", exceptions, table.filter(pa.array(kept(words, shared))))
+
+
+def readable(evidence: Evidence, sentences: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
+    """Part the suite's distinct sentences into those that a model read and those too long for it.
+
+    Raises:
+        EvidenceError: There are no such sentences, or none is left.
+    """
+    places = np.asarray(evidence.too_long, dtype=np.int64)
+    if len(places) and (np.any(np.diff(places, prepend=-1) < 1) or places[-1] >= len(sentences)):
+        raise EvidenceError("names sentences as too long that the suite has not, or not in order")
+    if len(places) == len(sentences) > 0:
+        raise EvidenceError("has every sentence for too long")
+    mask = np.ones(len(sentences), dtype=np.bool_)
+    mask[places] = False
+    return sentences.filter(pa.array(mask)), sentences.filter(pa.array(~mask))
 
 
 def scored_again(evidence: Evidence, sentences: pa.StringArray, words: Words | None = None) -> pa.Table:
@@ -332,6 +351,7 @@ class _Head:
     suite_digest: str
     unit: Unit
     apart: tuple[tuple[int, int], ...]
+    too_long: tuple[int, ...] = ()
 
 
 def evidence_bytes(evidence: Evidence) -> bytes:
@@ -341,6 +361,7 @@ def evidence_bytes(evidence: Evidence) -> bytes:
         "suite_digest": evidence.suite_digest,
         "unit": evidence.unit,
         "apart": list(evidence.apart.items()),
+        **({"too_long": evidence.too_long} if evidence.too_long else {}),
     }
     table = evidence.table.replace_schema_metadata({KEY: json.dumps(head).encode()})
     floats = [field.name for field in table.schema if pa.types.is_floating(field.type)]
@@ -370,7 +391,8 @@ def read_evidence(source: Path | bytes) -> Evidence:
         _check_columns(table, wanted)
     except ContentError as error:
         raise EvidenceError(f"is not evidence: {error}") from None
-    return Evidence(head.suite_digest, head.unit, dict(head.apart), table.replace_schema_metadata(None))
+    table = table.replace_schema_metadata(None)
+    return Evidence(head.suite_digest, head.unit, dict(head.apart), table, head.too_long)
 
 
 def _head(table: pa.Table) -> _Head:

@@ -15,8 +15,9 @@ from tseval.errors import SuiteError, suggest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# In what form a model reads the sentences of a grammar: as it was trained, as people write, or tokens.
-Form = Literal["auto", "natural", "tokenised"]
+# In what form a model reads sentences: as it was trained, as people write, as tokens of a grammar, or as
+# whoever made them wrote them, which of a grammar are its tokens.
+Form = Literal["auto", "natural", "tokenised", "as-written"]
 FORMS: tuple[Form, ...] = get_args(Form)
 
 
@@ -104,6 +105,14 @@ LANGUAGES = {
     "hebrew": Writing(capital=False, close_after=(*Writing().close_after, *"הושבלכמ")),
     "russian": Writing(),
 }
+
+
+def without_rules(suite: str) -> SuiteError:
+    """Make the error that says that a suite has no rules of writing."""
+    return SuiteError(
+        f"--text natural: the sentences of {suite!r} are given as they are written: it has no rules of "
+        "writing.\n  A suite of grammars may name some: writing: english, in its suite.yaml."
+    )
 
 
 def read_writing(given: object, where: str) -> Writing | None:

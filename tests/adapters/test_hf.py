@@ -28,7 +28,7 @@ from small import make_case, make_suite
 
 import tseval
 from tseval.adapters import open_model
-from tseval.adapters.hf import NO_PARTS
+from tseval.adapters.hf import NO_PARTS, attention_limit
 from tseval.errors import ModelError
 from tseval.scoring import numerics
 from tseval.scoring.numerics import HAS_ONEDNN, NOTHING_GAINED, has_fast_products
@@ -134,6 +134,12 @@ def test_a_sentence_beyond_the_attention_window_is_not_packed(tmp_path):
     assert_plain(model, long, [0])
     scorer.score(pa.array(long))
     assert scorer.warnings == ["sentences longer than the attention window of 32 tokens were read one a row"]
+
+
+def test_a_pattern_of_layers_is_no_attention_window():
+    config = transformers.Gemma3TextConfig(sliding_window=512)  # every sixth layer attends to all
+    assert "_sliding_window_pattern" in config.to_dict()
+    assert attention_limit(config) == 512
 
 
 def test_half_precision_weights_give_float32_log_probabilities(tmp_path):

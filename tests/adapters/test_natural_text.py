@@ -135,8 +135,43 @@ def test_a_form_is_part_of_what_a_run_is(folder, tmp_path):
     again = "--limit", "4", "--text", "tokenised", "--out", tmp_path / "natural", "--resume"
     resumed = refuse("run", "--case", "prep_anim", "--model", "hf:pieces", *again, cwd=folder)
     assert "text: natural" in resumed.stderr
-    table = call("table", tmp_path / "natural", tmp_path / "tokens", cwd=folder)
-    assert "Sentences are given as people write them to pieces" in table.stdout
+    both = tmp_path / "natural", tmp_path / "tokens"
+    succeed("report", *both, "-o", tmp_path / "page.html", cwd=folder)
+    said = "Sentences are given as people write them to pieces ({}), and as tokens to pieces ({})".format(
+        *(path.name for path in both)
+    )
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert said in page
+    assert page.count("text:natural") >= 1
+    for command in (["table"], ["table", "--against", str(both[0])], ["analyze", "pairwise"]):
+        shown = succeed(*command, *both, cwd=folder).stdout
+        assert said in shown  # two rows of one model, with what makes them two
+        assert "text:natural" in shown
+
+
+def test_what_is_typed_is_as_written_unless_it_is_chosen_otherwise(folder, tmp_path):
+    pair = "i do n't laugh .", "i does n't laugh ."
+    (tmp_path / "lines.txt").write_text("\n".join(pair))
+    (tmp_path / "pairs.csv").write_text("good,bad\n{},{}\n".format(*pair))
+    for command in (
+        ["pair", *pair],
+        ["surprisal", tmp_path / "lines.txt"],
+        ["surprisal", tmp_path / "pairs.csv"],
+    ):
+        command += ["--model", "hf:pieces"]
+        read = {
+            text: succeed(*command, *(["--text", text] if text else []), cwd=folder).stdout
+            for text in ("", "as-written", "tokenised", "natural", "auto")
+        }
+        assert read[""] == read["as-written"] == read["tokenised"] != read["natural"] == read["auto"]
+    written = [RULES.write(text)[0] for text in pair]
+    one, other = (
+        call("pair", *texts, "--model", "hf:pieces", "--text", text, cwd=folder).stderr.splitlines()[0]
+        for texts, text in ((pair, "natural"), (written, "as-written"))
+    )
+    assert one == other
+    refused = refuse("pair", *pair, "--model", "bundled:lstm", "--text", "natural")
+    assert "reads words, which it takes to stand between spaces" in refused.stderr
 
 
 def test_what_has_no_other_form_is_one_message(folder):
@@ -233,7 +268,10 @@ def test_a_suite_is_written_out_in_either_form(tmp_path):
     (tmp_path / "pairs.jsonl").write_text(json.dumps({"good": "I laugh.", "bad": "I laughs."}) + "\n")
     # Data are as somebody wrote them.
     succeed("export", "lm-eval", tmp_path / "pairs.jsonl", "-o", tmp_path / "data", "--text", "natural")
-    assert "--text natural" in refuse("expand", tmp_path / "pairs.jsonl", "--text", "natural").stderr
+    refused = refuse("expand", tmp_path / "pairs.jsonl", "--text", "natural")
+    assert "--text natural" in refused.stderr
+    tokens = "expand", "clams_german", "--case", "subj_rel", "--limit", "1"
+    assert call(*tokens, "--text", "as-written").stdout == call(*tokens).stdout
     for text, sentence in (("natural", "The author laughs."), ("tokenised", "the author laughs .")):
         call("export", "lm-eval", "marvin_linzen", "--limit", "1", "--text", text, "-o", tmp_path / text)
         assert any(f'"{sentence}"' in file.read_text() for file in (tmp_path / text).rglob("*.jsonl"))

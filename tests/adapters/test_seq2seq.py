@@ -112,6 +112,17 @@ def test_t5_fills_sentinels(t5):
     assert model.card.protocol["seq2seq"] == "mask"
 
 
+def test_mt5_has_its_sentinel_as_a_piece(tmp_path):
+    tokenizer = metaspace_tokenizer(TEXT, 60)
+    tokenizer.add_tokens("▁<extra_id_0>")
+    tokenizer.mask_token = tokenizer.bos_token = tokenizer.cls_token = tokenizer.sep_token = None
+    config = transformers.MT5Config(vocab_size=len(tokenizer), decoder_start_token_id=0, **SIZES)
+    torch.manual_seed(0)
+    mt5 = save_spread(tmp_path / "mt5", transformers.MT5ForConditionalGeneration(config), tokenizer)
+    model = open_model(f"seq2seq:{mt5}")
+    same(scores(model), plain_masked(mt5, [0, tokenizer.get_vocab()["▁<extra_id_0>"]]))
+
+
 def test_bart_restores_masked_tokens_as_the_pipeline_of_babylm_asks(bart):
     # Its decoder is given the beginning of a text and the mask: evaluation-pipeline-2025, commit bf55c113,
     # sentence_zero_shot/dataset.py, process_enc_dec_mask_sentences.

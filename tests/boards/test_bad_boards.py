@@ -18,9 +18,11 @@ from systems import needs_posix
 from terminals import on_a_terminal
 
 from tseval.adapters import open_model
-from tseval.boards import Definition, Entry
+from tseval.boards import Entry
 from tseval.boards.check import wrong_with_board
+from tseval.boards.definition import Definition, read_definition
 from tseval.boards.folder import new_board
+from tseval.boards.readme import write_pages
 from tseval.report.boards import Board, read_board
 from tseval.runs import Manifest
 
@@ -331,6 +333,7 @@ def test_entries_added_by_several_processes_at_once_are_all_there(root):
             break
     assert not left
     assert wrong_with_board(root / "board") == []
+    write_pages(root / "board", read_definition(root / "board"))
     assert {one.name for one in read_board(root / "board" / "board.json").models} == {"lstm", *names}
     assert not list(Path(root / "board").rglob("*.partial"))
     assert not (root / "board" / ".lock").exists()

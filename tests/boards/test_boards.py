@@ -7,13 +7,15 @@ from dataclasses import replace
 
 import pytest
 import yaml
-from forged import VERBS, edit_json, edit_yaml, evidence_forged, put, run_of_pairs, seal_anew
+from forged import VERBS, add_and_write, edit_json, edit_yaml, evidence_forged, put, run_of_pairs, seal_anew
 from in_process import call
 
 from tseval.adapters import open_model
-from tseval.boards import About, check, entry_folders, entry_runs, read_definition, read_entry, write_entry
+from tseval.boards import About, check, entry_folders, entry_runs, read_entry, write_entry
 from tseval.boards.check import board_suite, verify_entry, wrong_with_board
-from tseval.boards.folder import add_entries, entry_files, new_board, unfit, write_beside
+from tseval.boards.definition import read_definition
+from tseval.boards.entries import add_entries, entry_files, unfit, write_beside
+from tseval.boards.folder import new_board
 from tseval.boards.sources import open_sources
 from tseval.errors import BoardError, SuiteError
 from tseval.evaluation import evaluate
@@ -36,11 +38,11 @@ def made(model, tmp_path_factory):
     root = tmp_path_factory.mktemp("boards")
     run_of_pairs(root, model, ("author", "pilot", "guard", "chef"), VERBS[:2])
     new_board(root / "board", "../pairs.jsonl", title="Pairs of our own")
-    add_entries(root / "board", [root / "run"], About(licence="MIT", contains_suite="no"))
+    add_and_write(root / "board", [root / "run"], About(licence="MIT", contains_suite="no"))
     evaluate(model, load_suite(root / "pairs.jsonl"), score="mean", out=root / "other-score")
     other = open_model("bundled:lstm", {"precision": "bfloat16"})
     evaluate(other, load_suite(root / "pairs.jsonl"), out=root / "second")
-    add_entries(root / "board", [root / "second"], About(), name="lstm-bf16")
+    add_and_write(root / "board", [root / "second"], About(), name="lstm-bf16")
     return root
 
 
@@ -133,6 +135,11 @@ def test_several_runs_are_added_together_or_none_is(root):
         assert (sorted(board.rglob("*")), (board / "README.md").read_text()) == before
     result = call("board", "add", board, root / "third", root / "fourth", "--licence", "MIT")
     assert result.returncode == 0, result.stderr
+    assert (board / "README.md").read_text() == before[1]  # an entry is its folder
+    waiting = call("board", "check", board)
+    assert "not on the pages yet: fourth, third" in waiting.stderr
+    assert waiting.returncode == call("board", "write", board).returncode == 0
+    assert "not on the pages yet" not in call("board", "check", board).stderr
     entries = {folder.name: read_entry(folder) for folder in entry_folders(board)}
     assert {"third", "fourth"} < set(entries)
     assert entries["third"].about.licence == entries["fourth"].about.licence == "MIT"
@@ -141,7 +148,7 @@ def test_several_runs_are_added_together_or_none_is(root):
 
 def test_a_part_of_the_suite_or_another_suite_is_refused(root, model):
     evaluate(model, load_suite(root / "pairs.jsonl", limit=3), out=root / "part")
-    with pytest.raises(BoardError, match="it is over pairs@"):
+    with pytest.raises(BoardError, match="it is over a part of the suite"):
         add_entries(root / "board", [root / "part"], About(), "part")
     rewrite(root / "board" / "board.yaml", protocol={"dtype": "float64"})
     with pytest.raises(BoardError, match="its dtype is 'float32', the board's 'float64'"):
@@ -214,6 +221,7 @@ def test_written_files_that_were_edited_are_named(root):
 
 
 def test_another_suite_under_the_same_name_is_said(root):
+    shutil.rmtree(root / "board/suite")
     (root / "pairs.jsonl").write_text('{"sentence_good": "he laughs .", "sentence_bad": "he laugh ."}\n')
     with pytest.raises(BoardError, match="but the board is over"):
         wrong_with_board(root / "board")
@@ -281,8 +289,8 @@ def test_a_board_may_ask_for_a_precision_whatever_a_run_says_of_it(root):
     )
     for asked in ("precision", "dtype"):
         asking = replace(definition, protocol={asked: "float32"})
-        assert unfit(asking, wide) is None
-        assert unfit(asking, narrow) == f"its {asked} is 'bfloat16', the board's 'float32'"
+        assert unfit(asking, wide, About()) is None
+        assert unfit(asking, narrow, About()) == f"its {asked} is 'bfloat16', the board's 'float32'"
 
 
 def test_the_folder_of_a_boards_entries_is_read_as_the_board_is(root):

@@ -13,8 +13,8 @@ import yaml
 from in_process import call
 
 from tseval.adapters import open_model
-from tseval.boards import LONGEST_TEXT
 from tseval.boards.check import wrong_with_board
+from tseval.boards.definition import LONGEST_TEXT
 from tseval.boards.folder import new_board
 from tseval.evaluation import evaluate
 from tseval.evidence import LARGEST_EVIDENCE, stored_evidence

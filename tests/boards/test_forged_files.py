@@ -9,9 +9,9 @@ import pytest
 from forged import OF_BOTH, OF_ENTRIES, OF_RUNS, board_of_pairs, print_anew, seal_anew
 
 from tseval.adapters import open_model
-from tseval.boards import read_definition
 from tseval.boards.check import board_suite, verify_entry, wrong_with_board
-from tseval.boards.folder import write_pages
+from tseval.boards.definition import read_definition
+from tseval.boards.readme import write_pages
 from tseval.suites import load_suite
 from tseval.verifying import verify_run
 

@@ -8,13 +8,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from forged import board_of_pairs, edit_json, evidence_forged, model_of_symbols, put, seal_anew, with_key
+from forged import (
+    add_and_write,
+    board_of_pairs,
+    edit_json,
+    evidence_forged,
+    model_of_symbols,
+    put,
+    seal_anew,
+    with_key,
+)
 from in_process import call
 
 from tseval.adapters import open_model
-from tseval.boards import About, read_definition
+from tseval.boards import About
 from tseval.boards.check import verify_entry, wrong_with_board
-from tseval.boards.folder import add_entries, new_board, write_pages
+from tseval.boards.definition import read_definition
+from tseval.boards.folder import new_board
+from tseval.boards.readme import write_pages
 from tseval.errors import TsevalError
 from tseval.evaluation import evaluate
 from tseval.evidence import read_evidence
@@ -39,7 +50,7 @@ def dyck_entry(tmp_path_factory):
     root = tmp_path_factory.mktemp("dyck")
     evaluate(model_of_symbols(root / "srn.pt", DYCK, "srn"), load_suite(DYCK), out=root / "run")
     new_board(root / "board", DYCK)
-    return add_entries(root / "board", [root / "run"], About())[0]
+    return add_and_write(root / "board", [root / "run"], About())[0]
 
 
 @pytest.fixture

@@ -18,15 +18,18 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from forged import add_and_write
 from in_process import call
 from scipy.stats import rankdata, spearmanr
 from small import with_field
 from supplied import BLIMP_HUMANS
 
 from tseval.adapters import open_model
-from tseval.boards import DEFINITION, About, published_board, read_definition, sources
+from tseval.boards import About, published_board, sources
 from tseval.boards.check import verify_entry, wrong_with_board
-from tseval.boards.folder import add_entries, new_board
+from tseval.boards.definition import DEFINITION, read_definition
+from tseval.boards.entries import add_entries
+from tseval.boards.folder import new_board
 from tseval.errors import BoardError
 from tseval.evaluation import evaluate
 from tseval.report import build_table, render
@@ -256,7 +259,7 @@ def shipped(tmp_path, monkeypatch):
     evaluate(open_model("bundled:lstm"), load_suite(tmp_path / "pairs.tsv"), out=tmp_path / "run")
     board = tmp_path / "leaderboards/mine"
     new_board(board, "../../pairs.tsv")
-    add_entries(board, [tmp_path / "run"], About())
+    add_and_write(board, [tmp_path / "run"], About())
     monkeypatch.setattr(sources, "BUNDLED_BOARDS", tmp_path / "leaderboards")
     (board / "entries/lstm/evidence.parquet").unlink()
     return board

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -107,6 +108,43 @@ def test_bash_completes_names_with_a_colon(folder):
     names, _, breaks = done.stdout.partition("breaks:")
     assert names.split() == ["bundled:lstm"]
     assert ":" not in breaks
+
+
+# What stands in for zsh's own functions, which need a terminal: they print what they are given.
+ZSH = """
+    compdef() { }; _path_files() { print files }; compadd() { print -l -- ${(P)@[-1]} }
+    _describe() { print -l -- ${(P)3} }
+    eval "$(tseval completion zsh)"
+    words=(tseval analyze ''); CURRENT=3; _tseval_completion
+    words=(tseval run --model ''); CURRENT=4; _tseval_completion
+"""
+FISH = """
+    tseval completion fish | source
+    complete -C "tseval analyze "
+    complete -C "tseval run --model "
+"""
+
+
+@pytest.mark.parametrize(("shell", "script", "between"), [("zsh", ZSH, ":"), ("fish", FISH, "\t")])
+def test_zsh_and_fish_offer_names_before_a_letter_is_typed_and_help_to_its_end(
+    tmp_path, shell, script, between
+):
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell}")
+    (tmp_path / "tseval").write_text(f'#!/bin/sh\nexec {sys.executable} -c "{COMMAND}" "$@"\n')
+    (tmp_path / "tseval").chmod(0o755)
+    (tmp_path / "mine.pt").touch()
+    bare = "-f" if shell == "zsh" else "--no-config"
+    here = HERE | {"PATH": f"{tmp_path}:{HERE['PATH']}"}
+    offers = run_process([shell, bare, "-c", script], check=True, cwd=tmp_path, env=here).stdout.splitlines()
+    assert (
+        f"rows{between}Print the accuracy of each row of the table with its interval; the figure has bars."
+        in offers
+    )
+    assert (
+        f"robustness{between}Print what limits each interval, and what single words do to each row." in offers
+    )
+    assert {"bundled:lstm", "hf:", "mine.pt"} <= {*offers}
 
 
 @pytest.mark.parametrize("shell", SHELLS)

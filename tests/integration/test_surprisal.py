@@ -127,6 +127,10 @@ def test_a_pair_is_decided_as_in_a_run():
 def test_sentences_that_look_alike_decide_nothing(good, bad):
     said = call("pair", "--model", "bundled:lstm", good, bad).stderr
     assert said == "undecidable: the two look the same to the model\n"
+    glued = succeeded(
+        call("pair", "The author laughs.", "The author laugh.", "--model", "bundled:lstm")
+    ).stderr
+    assert glued.endswith("to which 'laughs.' is one word: write marks apart, laughs .\n")
 
 
 @pytest.mark.parametrize(

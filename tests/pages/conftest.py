@@ -19,12 +19,12 @@ from tseval.boards import (
     Entry,
     SplitSuite,
     entry_run,
-    read_definition,
     rows_of,
-    suite_of,
     write_entry,
 )
-from tseval.boards.folder import add_entries, new_board
+from tseval.boards.definition import read_definition, suite_of
+from tseval.boards.entries import add_entries
+from tseval.boards.folder import new_board
 from tseval.evaluation import evaluate
 from tseval.evidence import evidence_bytes, read_evidence
 from tseval.runs import Manifest

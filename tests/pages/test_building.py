@@ -6,13 +6,15 @@ import re
 import shutil
 
 import pytest
+from forged import add_and_write
 from in_process import call
+from site_links import dead_links
 from small import make_case, make_run, make_suite
 from systems import needs_posix
 
 from tseval.adapters import open_model
 from tseval.boards import About, Checked, Entry, sources
-from tseval.boards.folder import add_entries, new_board
+from tseval.boards.folder import new_board
 from tseval.evaluation import evaluate
 from tseval.pages.content import bibtex, facts_of
 from tseval.pages.items import Verdicts, choose_items, draw_items, show_items
@@ -39,8 +41,8 @@ def made(tmp_path_factory):
     evaluate(open_model("bundled:lstm", {"precision": "bfloat16"}), load_suite(root / "pairs.jsonl"),
              out=root / "second")  # fmt: skip
     new_board(root / "board", "../pairs.jsonl", title="Pairs of our own")
-    add_entries(root / "board", [root / "run"], About(licence="MIT"))
-    add_entries(root / "board", [root / "second"], About(), "second")
+    add_and_write(root / "board", [root / "run"], About(licence="MIT"))
+    add_and_write(root / "board", [root / "second"], About(), name="second")
     return root
 
 
@@ -68,6 +70,7 @@ def test_every_board_that_comes_along_has_a_page(tmp_path, monkeypatch, name):
     page = (tmp_path / "site" / "index.html").read_text("utf-8")
     assert f"tseval table {name}" in page
     assert "style=" not in page  # which the policy forbids
+    assert dead_links(tmp_path / "site") == []
     # Nothing of ours ends the element that it stands in.
     assert len(re.findall("</script", page)) == 2
     assert len(re.findall("</style", page)) == 1
@@ -79,7 +82,7 @@ def test_people_stand_beside_models_and_have_no_rank(tmp_path):
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
     assert (data["people"], len(data["models"])) == (["Human"], 4)
     lines = {
-        re.search(r"<th[^>]*>([^<]*)", row)[1]: re.findall(r'<span class="v">([^<]*)</span>', row)
+        re.search(r"<th[^>]*>([^<]*)", row)[1]: re.findall(r'<b class="v">([^<]*)</b>', row)
         for row in re.findall(r"<tr><th scope=\"row\">.*?</tr>", page, re.DOTALL)
     }
     assert lines["anaphor_gender_agreement"][-1] == "0.960"
@@ -139,6 +142,7 @@ def test_a_board_that_is_wrong_is_told_in_one_message_and_an_earlier_page_stays(
     assert call("board", "build", root / "board", "-o", site).returncode == 0
     before = {path: path.read_bytes() for path in site.rglob("*.html")}
     path = root / "board" / file
+    shutil.rmtree(root / "board/suite")
     if content is not None:
         path.write_bytes(content)
     elif path.is_dir():

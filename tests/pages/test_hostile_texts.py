@@ -9,7 +9,8 @@ from in_process import call
 
 from tseval.adapters import open_model
 from tseval.boards import About, read_entry, write_entry
-from tseval.boards.folder import add_entries, new_board
+from tseval.boards.entries import add_entries
+from tseval.boards.folder import new_board
 from tseval.errors import BoardError
 from tseval.evaluation import evaluate
 from tseval.suites import load_suite

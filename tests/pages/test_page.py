@@ -11,6 +11,7 @@ from threading import Thread
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from in_process import call
+from site_links import dead_links
 
 from tseval.pages.content import N_SHADES, shade
 from tseval.report.document import format_difference, format_interval, format_share
@@ -18,7 +19,8 @@ from tseval.report.document import format_difference, format_interval, format_sh
 pytestmark = pytest.mark.slow
 
 ROWS = "#board tbody tr:not(.section):not(.group)"
-LARGEST, LONGEST, FIRST_VIEW = 2_000_000, 60, 1000  # bytes, seconds, milliseconds
+LARGEST, LARGEST_INDEX = 2_000_000, 300_000  # bytes
+LONGEST, FIRST_VIEW = 60, 1000  # seconds, milliseconds
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +62,8 @@ def column(page, number):
 def test_fifty_models_over_twenty_rows_are_small_soon_built_and_soon_seen(open_page, built):
     seen = open_page(built.index)
     assert built.seconds < LONGEST
-    assert built.index.stat().st_size < LARGEST
+    assert built.index.stat().st_size < LARGEST_INDEX
+    assert dead_links(built.site) == []
     assert max(page.stat().st_size for page in (built.site / "entries").iterdir()) < LARGEST
     assert len(list((built.site / "entries").iterdir())) == 50
     assert min(first_view(seen.page) for _ in range(3)) < FIRST_VIEW  # other processes may be in the way
@@ -89,7 +92,8 @@ def test_numbers_are_those_of_the_table(seen, told):
             return [cell.className, own.firstChild.textContent, ends, own.dataset.rank];
           }))"""
     )
-    names = [one["model"] for one in told["columns"]]
+    means = told["means"][-1]["accuracy"]
+    names = sorted(means, key=means.get, reverse=True)
     assert headings(seen.page)[1:] == names
     by_model = {name: [row for row in told["rows"] if row["model"] == name] for name in names}
     for place, name in enumerate(names):
@@ -120,7 +124,7 @@ def test_a_click_sorts_rows_within_their_groups_and_a_third_undoes_it(seen):
     before = column(page, 1)
     expected = [sorted(group, reverse=True) for group in before]
     assert before != expected
-    button = page.get_by_role("button", name="lstm", exact=True)
+    button = page.get_by_role("button", name="lstm", exact=True)  # the best, and so the first
     button.click()
     assert column(page, 1) == expected
     assert page.locator("[aria-sort=descending]").all_inner_texts() == ["lstm"]
@@ -136,13 +140,15 @@ def test_models_are_sorted_by_mean_or_by_any_row_of_the_other_layout(seen, told)
     page = seen.page
     means = told["means"][-1]["accuracy"]
     best = sorted(means, key=means.get, reverse=True)
-    page.select_option("#order", "accuracy")
     assert headings(page)[1:] == best
+    page.select_option("#order", "board")
+    assert headings(page)[1:] == sorted(best)
     page.check("#flip")
-    assert page.locator("#board tbody th").all_inner_texts() == best
-    assert headings(page)[:3] == ["Construction 0", "Construction 1", "Construction 2"]
-    page.locator("#board thead tr").last.get_by_role("button").nth(2).click()
-    values = [float(v) for v in page.locator(f"{ROWS} td:nth-child(4) .v").evaluate_all(
+    assert page.locator("#board tbody th").all_inner_texts() == sorted(best)
+    leads = ["Mean, all 20 rows", "Rank by mean accuracy"]
+    assert headings(page)[:5] == [*leads, "Construction 0", "Construction 1", "Construction 2"]
+    page.locator("#board thead tr").last.get_by_role("button").nth(4).click()
+    values = [float(v) for v in page.locator(f"{ROWS} td:nth-child(6) .v").evaluate_all(
         "(all) => all.map((one) => one.firstChild.textContent)")]  # fmt: skip
     assert values == sorted(values, reverse=True)
     assert page.locator("[aria-sort]").inner_text() == "Construction 2"
@@ -153,7 +159,7 @@ def test_models_are_sorted_by_mean_or_by_any_row_of_the_other_layout(seen, told)
 def test_models_and_phenomena_are_filtered_and_the_page_says_how_many(seen):
     page = seen.page
     page.fill("#filter", "MODEL-")
-    assert headings(page)[1:] == ["model-14", "model-9"]
+    assert headings(page)[1:] == ["model-9", "model-14"]
     page.select_option("#phenomenon", "Polarity")
     assert page.locator("#status").inner_text() == "2 of 3 models, 5 of 20 rows"
     groups = page.locator("#board tbody tr.group").all_inner_texts()
@@ -195,7 +201,7 @@ def test_a_cell_leads_to_the_parts_and_items_of_its_row(seen):
     page = seen.page
     page.locator(f"{ROWS} a.v").nth(3 * 6 + 1).focus()  # second model, seventh row
     page.keyboard.press("Enter")
-    page.wait_for_url("**/entries/model-14.html#r6")
+    page.wait_for_url("**/entries/model-9.html#r6")
     row = page.locator("details[open]")
     assert row.count() == 1
     assert row.locator(".rowname").inner_text() == "Construction 1"
@@ -280,10 +286,10 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 def test_it_works_from_a_server_too_and_asks_it_for_nothing(open_page, three):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=three.site))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=three.site.parent))
     Thread(target=server.serve_forever, daemon=True).start()
     try:
-        seen = open_page(f"http://127.0.0.1:{server.server_port}/index.html")
+        seen = open_page(f"http://127.0.0.1:{server.server_port}/{three.site.name}/index.html")
         assert seen.page.locator("#status").inner_text() == "3 of 3 models, 20 of 20 rows"
         assert seen.is_quiet()
     finally:
@@ -297,9 +303,58 @@ def test_without_scripts_the_numbers_are_there(open_page, three, told):
     assert page.locator("#controls").is_hidden()
 
 
-def test_a_narrow_screen_scrolls_tables_and_not_the_page(open_page, three):
-    page = open_page(three.index, width=390).page
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
+def test_layout_order_and_filters_stand_in_the_address(seen, open_page):
+    page = seen.page
+    assert "#" not in page.url
+    page.check("#flip")
+    page.fill("#filter", "model")
+    page.select_option("#order", "name")
+    page.select_option("#phenomenon", "Polarity")
+    again = open_page(page.url).page
+    for shown in (page, again):
+        assert shown.locator("#board tbody th").all_inner_texts() == ["model-14", "model-9"]
+        assert shown.locator("#status").inner_text() == "2 of 3 models, 5 of 20 rows"
+    again.uncheck("#flip")
+    again.fill("#filter", "")
+    again.select_option("#order", "accuracy")
+    again.select_option("#phenomenon", "")
+    assert "#" not in again.url
+
+
+def test_the_keyboard_is_soon_at_the_first_cell_and_from_there_at_what_sorts(seen):
+    page, active = seen.page, "document.activeElement.textContent"
+    page.keyboard.press("Tab")
+    assert page.evaluate(active) == "To the table"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement === document.querySelector('#board .v')")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(active) == headings(page)[2]
+    page.keyboard.press("ArrowDown")
+    assert page.locator(f"{ROWS} .v").nth(1).evaluate("(one) => one === document.activeElement")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_screen_scrolls_tables_and_not_the_page(open_page, three, built, width):
+    first = {site.name: next((site / "entries").iterdir()) for site in (three.site, built.site)}
+    for path in (three.index, built.index, *first.values(), built.site / "pairs/model-7.html"):
+        page = open_page(path, width=width).page
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.locator("h1").is_visible()
+
+
+def test_pairs_of_many_models_are_compared_on_a_page_of_the_first(open_page, built):
+    seen = open_page(built.index)
+    seen.page.select_option("#first", label="model-7")
+    seen.page.select_option("#second", label="lstm")
+    seen.page.click("#apart")
+    seen.page.wait_for_url("**/pairs/model-7.html#lstm")
+    shown = [row.split("\t") for row in seen.page.locator("#pair tbody tr").all_inner_texts()]
+    two = ("board/entries/model-7", "board/entries/lstm", "--against", "lstm")
+    done = call("table", *two, "--format", "json", cwd=built.board.parent)
+    rows = json.loads(done.stdout)["rows"]
+    assert [cells[-1] for cells in shown] == [row["outcome"] for row in rows]
+    assert [cells[3] for cells in shown] == [format_difference(row["difference"]) for row in rows]
 
 
 def test_printed_it_has_the_table_and_no_controls(open_page, three):

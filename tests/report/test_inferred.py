@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,8 @@ from small import make_case, make_run, make_suite
 from tseval.items import as_entries
 from tseval.report import FORMATS, build_table, render
 from tseval.report.boards import Board, BoardModel, BoardRow
+from tseval.report.comparisons import differences_table, pairs, seeds_table
+from tseval.report.opened import for_analysis
 
 N_SUBJECTS, N_VERBS = 6, 8
 VERBS = [f"verb{i}" for i in range(N_VERBS)]
@@ -113,7 +116,9 @@ def test_factors_of_few_entries_are_named_as_fixed():
     alone = replace(case, entries=pa.table({"determiner": one}))
     table = build_table([make_run(make_suite(alone), knows(5))])
     assert "Worth" not in render(table)
-    assert "fewer than 5 entries in a row: determiner." in render(table)
+    assert "- Not drawn but fixed, with fewer than 5 entries in a row: determiner." in render(
+        table
+    )  # no mark
 
 
 def test_a_mean_has_an_interval_for_verbs_that_stand_in_all_rows():
@@ -277,3 +282,86 @@ def test_one_item_is_enough_for_a_table():
 def test_a_row_that_stands_unsplit_above_its_parts_has_its_interval():
     run = make_run(make_suite(crossed()), knows(5))
     assert cells(build_table([run], "subject"), "Simple") == cells(build_table([run]), "Simple")
+
+
+def test_a_table_names_what_misses_95_percent():
+    uneven = make_case(
+        "a", [(f"s{i} verb{v}", f"s{i} notverb{v}") for i, v in enumerate([0] * 20 + [*range(20)])]
+    )
+    verbs = [pair.split("verb")[1] for pair in uneven.sentences["grammatical"].to_pylist()]
+    uneven = replace(uneven, entries=pa.table({"verb": as_entries(verbs)}))
+    for case, said in ((uneven, True), (crossed(), False)):
+        runs = models(4, 6, case=case)
+        for document in (build_table(runs[:1]), build_table(runs), pairs(for_analysis(runs), None)):
+            assert ("Few words have most of the items of a row" in render(document)) == said
+    assert "interval of a mean arithmetic rank holds where models are far apart" in render(build_table(runs))
+    apart, near = "Of two seeds that differ as much as here", "Near accuracies of 0 and 1"
+    for right, found in (((4, 8), apart), ((8, 8), ""), ((8,) * 4, near), ((8,) * 3, ""), ((4, 8, 4, 8), "")):
+        runs = [make_run(make_suite(crossed()), knows(n), model=f"m{i}") for i, n in enumerate((*right, 3))]
+        names = [f"m{i}" for i in range(len(runs))]
+        told = render(seeds_table(for_analysis(runs), {"one": names[:-1], "other": names[-1:]}))
+        assert [note for note in (apart, near) if note in told] == ([found] if found else [])
+
+
+# Input of which little can be said. Verbs of items, one row of the table each; None is a missing cell.
+LITTLE = {
+    "one item": [[0]],
+    "one entry": [[0] * 6],
+    "an entry in each row only": [[row] * 4 for row in range(6)],
+    "an item in each row": [[row] for row in range(6)],
+    "missing cells": [[0, None, 1, None, 2, None], [None] * 3],
+    "nothing but missing cells": [[None] * 6],
+}
+ANSWERS = {"right": range(20), "wrong": (), "mixed": (0, 3), "undecidable": None}
+
+
+def little_run(verbs, known, model):
+    cases = []
+    for place, row in enumerate(verbs):
+        words = [10 + item if verb is None else verb for item, verb in enumerate(row)]
+        case = make_case(
+            f"c{place}",
+            [(f"s{i} v{w}", f"s{i} w{w}") for i, w in enumerate(words)],
+            construction=f"Row {place}",
+        )
+        entries = pa.table({"verb": as_entries(["" if verb is None else str(verb) for verb in row])})
+        cases.append(replace(case, entries=entries))
+    right = {f"v{i}": -0.5 for i in known or ()} | {
+        f"v{i}": -2.0 for i in range(20) if i not in (known or ())
+    }
+    unknown = [f"{letter}{i}" for letter in "vw" for i in range(20)] if known is None else ()
+    return make_run(make_suite(*cases), right, model=model, unknown=unknown)
+
+
+def intervals(told):
+    """Every pair of ends among nested data, with what they should hold."""
+    if isinstance(told, list):
+        return [pair for one in told for pair in intervals(one)]
+    if not isinstance(told, dict):
+        return []
+    found = [pair for one in told.values() for pair in intervals(one)]
+    if "low" in told:
+        value = told.get("accuracy", told.get("difference"))
+        named = isinstance(told["low"], dict)
+        ends = [(value[m], told["low"][m], told["high"][m]) for m in told["low"]] if named else []
+        found += ends or [(value, told["low"], told["high"])]
+    return found
+
+
+@pytest.mark.parametrize("verbs", LITTLE)
+@pytest.mark.parametrize("answers", ANSWERS)
+def test_little_input_has_finite_intervals_that_are_no_points_or_a_dash(verbs, answers):
+    runs = [little_run(LITTLE[verbs], ANSWERS[answers], f"m{i}") for i in range(2)]
+    runs.append(little_run(LITTLE[verbs], (1, 10, 11), "other"))
+    opened = for_analysis(runs)
+    alone, seeds = {name: [name] for name in opened.verdicts}, {"both": ["m0", "m1"], "other": ["other"]}
+    documents = [build_table(runs[:1]), build_table(runs), pairs(opened, None)]
+    documents += [differences_table(opened, None, (), 0.02)]
+    documents += [seeds_table(opened, groups) for groups in (alone, seeds)]
+    for document in documents:
+        for form in FORMATS:
+            assert not re.search(r"\b(nan|inf|none)\b", render(document, form), re.IGNORECASE), form
+        for value, low, high in intervals(content(document)):
+            assert (low is None) == (high is None) == (value is None)
+            assert value is None or (-1 <= low <= value <= high <= 1 and high - low > 0.05)
+    assert ("–" in render(documents[0])) == (answers == "undecidable")

@@ -162,7 +162,7 @@ def tally(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> tuple[pd.Data
         correct=verdicts["correct"].to_numpy(bool),
         decidable=~verdicts["undecidable"].to_numpy(bool),
     )
-    designs = items_of_rows(answers.rows, answers.factors)
+    answers, designs = _grouped(answers)
     estimates = (
         estimate(answers.correct[items], answers.decidable[items], design) for items, design in designs
     )
@@ -170,6 +170,20 @@ def tally(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> tuple[pd.Data
     for name, nothing in (("clusters", {}), ("fixed", ())):
         found[name] = [nothing if one is None else one for one in found[name]]
     return counts.join(found), answers
+
+
+_last: tuple[Correctness, list[tuple[NDArray[np.int64], Design]]] | None = None
+
+
+def _grouped(answers: Correctness) -> tuple[Correctness, list[tuple[NDArray[np.int64], Design]]]:
+    """Group the items of each row; those of the model before are the same where the suite is."""
+    global _last  # noqa: PLW0603 - models of one suite follow one another
+    if _last is not None:
+        answers = answers.sharing(_last[0])
+        if answers.factors is _last[0].factors:
+            return answers, _last[1]
+    _last = answers, [*items_of_rows(answers.rows, answers.factors)]
+    return _last
 
 
 def no_accuracy(name: str) -> RunError:

@@ -2,246 +2,74 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from collections.abc import Mapping  # noqa: TC003 - the types of fields are read
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-import yaml
-
 from tseval.analysis import COUNTS, ROW, count
-from tseval.errors import BoardError, EvidenceError, RunError, reason
-from tseval.evidence import EvidenceAddress, Words, fetch_evidence, read_evidence, scored_again, split_words
-from tseval.files import PARTIAL
-from tseval.formats import ContentError, Json, checked, read_yaml
-from tseval.questions import Score  # noqa: TC001 - likewise
-from tseval.report.boards import (
-    MOST_DECIMALS,
-    Board,
-    BoardModel,
-    BoardRow,
-    Human,
-    PrintedRow,
-    RowKey,
-    TableRow,
-    check_decimals,
-    check_printed_rows,
+from tseval.boards.definition import (
+    BOARD_FILES_FORMAT,
+    DEFINITION,
+    Definition,
+    check_texts,
+    check_written,
+    read_definition,
+    read_written,
+    suite_of,
+    write_yaml,
 )
+from tseval.errors import BoardError, EvidenceError, LimitError, RunError, reason
+from tseval.evidence import (
+    EvidenceAddress,
+    Words,
+    fetch_evidence,
+    read_evidence,
+    readable,
+    scored_again,
+    split_words,
+)
+from tseval.files import PARTIAL, write_text
+from tseval.formats import ContentError
+from tseval.report.boards import Board, BoardModel, BoardRow, PrintedRow, TableRow, check_printed_rows
 from tseval.runs import Manifest, Run
 from tseval.runs.directory import digest, read_intact
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import load_manifest
-from tseval.suites import available_suites, load_suite
 from tseval.verdicts import judge, sentences_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
     import pandas as pd
     import pyarrow as pa
 
     from tseval.items import Suite
 
 
-T = TypeVar("T")
-DEFINITION = "board.yaml"
-BOARD_FILES_FORMAT = 1
-LONGEST_TEXT = 4_000  # characters of a text that people write
-LONGEST_PROSE = 20_000  # and of the one that tells of the whole board
+LONGEST_NAME = 100
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-@dataclass(frozen=True, slots=True)
-class ListedRow(TableRow):
-    """A row of a board of published accuracies, and how many items a paper has behind it."""
-
-    n_items: int
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """What a leaderboard is over.
-
-    Attributes:
-        suite: Name of a bundled or fetched suite, or its path, seen from the board's folder.
-        columns: What the columns of the suite's tables are, as `--columns` says it: `{good: sen, ...}`.
-        protocol: What the protocol of every entry must hold: `{words: corrected}`. Empty allows any.
-        rules: What submitters promise, one sentence each; shown, not checked.
-        order: Names of entries in the order of the columns; others follow by name.
-        seeds: Name of an architecture to its entries, of which the table then shows the mean and the spread.
-        beside: Name of a board that comes with tseval and is shown beside.
-        rows: Of a board of published accuracies, its rows in order; empty where they follow from evidence.
-    """
-
-    format: int
-    title: str
-    suite: str
-    digest: str
-    score: Score
-    text: str = ""
-    source: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
-    protocol: Mapping[str, Json] = field(default_factory=dict)
-    rules: tuple[str, ...] = ()
-    order: tuple[str, ...] = ()
-    seeds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    beside: str | None = None
-    decimals: int = 3
-    notes: tuple[str, ...] = ()
-    rows: tuple[ListedRow, ...] = ()
-    human: Human | None = None
-
-    @property
-    def published(self) -> bool:
-        """Whether the entries are accuracies from papers, and nothing follows from evidence."""
-        return bool(self.rows)
-
-
-def read_definition(board: Path) -> Definition:
-    """Read what a board is over."""
-    file = board / DEFINITION
-    try:
-        definition = check_written(read_written(file), Definition)
-        _check(definition)
-    except FileNotFoundError:
-        raise BoardError(
-            f"{board} is no board: it has no {DEFINITION}.\n"
-            f"  Make one: tseval board new {quote(str(board))} --suite SUITE"
-        ) from None
-    except (OSError, ContentError) as error:
-        raise BoardError(f"{file}: {reason(error)}.") from None
-    return definition
-
-
-def _check(definition: Definition) -> None:
-    check_decimals(definition.decimals)
-    rows: set[RowKey] = set()
-    for i, row in enumerate(definition.rows):
-        if row.key in rows:
-            raise ContentError("repeats an earlier row", f"rows[{i}]")
-        if row.n_items < 1:
-            raise ContentError(f"should be at least 1, not {row.n_items}", f"rows[{i}].n_items")
-        rows.add(row.key)
-    if definition.human is not None:
-        if not rows:
-            raise ContentError("needs the rows of a board of published accuracies", "human")
-        check_printed_rows(definition.human.rows, rows, MOST_DECIMALS, "human.rows")
-    seeds = [name for names in definition.seeds.values() for name in names]
-    for where, names in (("order", definition.order), ("seeds", seeds)):
-        if len(set(names)) < len(names):
-            raise ContentError("names an entry twice", where)
-
-
-def read_written(file: Path) -> Mapping[str, Json]:
-    """Read a YAML file of a board that people write, or that is sent in."""
-    content = read_yaml(file)
-    if not isinstance(content, dict):
-        raise ContentError("should be a mapping", "the file")
-    version = content.get("format")
-    if isinstance(version, int) and version != BOARD_FILES_FORMAT:
-        raise ContentError(f"is {version}, but this tseval reads format {BOARD_FILES_FORMAT}", "format")
-    check_texts(content)
-    return content
-
-
-def check_written(content: Mapping[str, Json], kind: type[T]) -> T:
-    """Turn what such a file holds into a dataclass."""
-    found = checked(content, kind)
-    refuse_strangers(content, found)
-    return found
-
-
-def refuse_strangers(content: object, found: object, where: str = "") -> None:
-    """Refuse fields that no reader knows: whoever looks into the file would believe them."""
-    if isinstance(content, dict) and is_dataclass(found):
-        known = {part.name for part in fields(found)}
-        for name, value in content.items():
-            if name not in known:
-                raise ContentError("is no field of this file", f"{where}{name}")
-            refuse_strangers(value, getattr(found, name), f"{where}{name}.")
-    elif isinstance(content, list) and isinstance(found, list | tuple):
-        for i, (value, entry) in enumerate(zip(content, found, strict=True)):
-            refuse_strangers(value, entry, f"{where.removesuffix('.')}[{i}].")
-
-
-def write_definition(definition: Definition) -> str:
-    """Give the text of `board.yaml`: what whoever begins a board may fill in, and what is not as always."""
-    content, usual = asdict(definition), asdict(Definition(0, "", "", "", "sentence"))
-    return write_yaml(
-        {name: value for name, value in content.items() if name in _SHOWN or value != usual[name]}
-    )
-
-
-_SHOWN = ("format", "title", "suite", "digest", "score", "text", "source", "protocol", "rules")
-
-
-def write_yaml(content: Mapping[str, object]) -> str:
-    """Give the text of a file that people may write too."""
-    return yaml.dump(_plain(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as they are read, and escapes breaks that YAML would read as others."""
-
-
-def _write_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = '"' if set(text) & set("\r\x85\u2028\u2029") else "|" if "\n" in text else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _write_text)
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {name: _plain(entry) for name, entry in value.items()}
-    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
-
-
-def suite_of(definition: Definition, board: Path) -> Suite:
-    """Load the suite of a board."""
-    suite = load_suite(suite_spec(definition.suite, board), columns=definition.columns or None)
-    if suite.digest != definition.digest:
-        raise BoardError(
-            f"{board / DEFINITION}: the suite {definition.suite} here has the digest {suite.digest[:8]}, "
-            f"but the board is over {definition.digest[:8]}.\n"
-            "  Take the version of the suite, or of tseval, that the board was made with."
-        )
-    return suite
-
-
-def suite_spec(suite: str, board: Path) -> str | Path:
-    """Find a suite that stands beside its board; any other is found by its name.
-
-    The names of bundled suites come first: nothing that lies beside a board is taken for one of them.
-    """
-    if suite in available_suites():
-        return suite
-    beside = Path(os.path.normpath(board.absolute() / suite))
-    return beside if beside.exists() else suite
-
-
-def check_texts(content: Json, where: str = "") -> None:
-    """Refuse texts that are too long, and half characters, which no table can hold."""
-    if isinstance(content, dict):
-        for name, value in content.items():
-            check_texts(name, where)
-            check_texts(value, f"{where}.{name}".removeprefix("."))
-    elif isinstance(content, list):
-        for value in content:
-            check_texts(value, where)
-    elif isinstance(content, str):
-        longest = LONGEST_PROSE if where == "text" else LONGEST_TEXT
-        if len(content) > longest:
-            raise ContentError(f"has {len(content):,} characters, more than {longest:,}", where or "the file")
-        if any("\ud800" <= letter <= "\udfff" for letter in content):
-            raise ContentError("has half a character", where or "the file")
+def check_about(about: About, where: str = "") -> None:
+    """Refuse what no page could show of a model."""
+    if about.display_name is not None and not 0 < len(about.display_name.splitlines()[0]) <= LONGEST_NAME:
+        raise ContentError(f"should be a line of at most {LONGEST_NAME} characters", f"{where}display_name")
+    if about.seeds_tried is not None and about.seeds_tried < 1:
+        raise ContentError(f"should be at least 1, not {about.seeds_tried}", f"{where}seeds_tried")
+    if about.date is not None and not _DATE.fullmatch(about.date):
+        raise ContentError(f"should be a date, YYYY-MM-DD, not {about.date!r:.80}", f"{where}date")
+    check_texts(asdict(about), where.removesuffix("."))
 
 
 ENTRY_FOLDERS = "entries"
 ENTRY_FILE, EVIDENCE = "entry.yaml", "evidence.parquet"
-_NAMED = re.compile(r"model:[^|]*@")
+# What tells neither weights nor protocol: the name of the model, the version of tseval.
+_NAMED = re.compile(r"model:[^|]*@|\|tseval:[^|]*")
+_OF_SUITE = re.compile(r"suite:[^|]*\|")
 ENTRY_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,59}}(?<!{re.escape(PARTIAL)})")
 
 
@@ -274,13 +102,23 @@ class EntryRow(TableRow):
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a submitter says of a model; none of it follows from anything."""
+    """What a submitter says of a model; none of it follows from anything.
+
+    `weights` says where they are, `licence` is theirs. `seeds_tried` are those that the model was chosen
+    from, with itself; `date` is that of the submission (YYYY-MM-DD).
+    """
 
     revision: str | None = None
     licence: str | None = None
     training_data: str | None = None
     contains_suite: Literal["yes", "no", "unknown"] = "unknown"
     contact: str | None = None
+    display_name: str | None = None
+    paper: str | None = None
+    weights: str | None = None
+    submitter: str | None = None
+    seeds_tried: int | None = None
+    date: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,11 +146,17 @@ class Entry:
     rows: tuple[EntryRow, ...]
     checks: tuple[Checked, ...] = ()
     evidence: EvidenceAddress | None = None
+    aliases: tuple[str, ...] = ()
 
     @property
     def identity(self) -> str:
         """What was scored and how, whatever it is called: fingerprint, and signature without the name."""
         return f"{self.fingerprint} {_NAMED.sub('', self.signature)}"
+
+    @property
+    def model_identity(self) -> str:
+        """The same, whatever suite it was asked."""
+        return _OF_SUITE.sub("", self.identity)
 
     @property
     def files(self) -> set[str]:
@@ -345,22 +189,70 @@ CHECKS = "checks.yaml"
 
 
 @dataclass(frozen=True, slots=True)
-class BoardChecks:
-    """`checks.yaml`, the maintainer's file: which entries were verified, how far, by whom and when."""
+class Retraction:
+    """Why and when (YYYY-MM-DD) an entry was taken out of the ranks, and where that was discussed."""
 
-    format: int
+    reason: str
+    on: str
+    link: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """What a model got right on the board's grammars with words that are withheld.
+
+    `mean` and its 95% interval are over all rows; `difference` is that from the mean on the board's suite.
+    `twin` is the digest of the suite of withheld words, by which it can be held to these numbers once they
+    are published; `on` is a date (YYYY-MM-DD).
+    """
+
+    twin: str
+    on: str
+    n_items: int
+    mean: float
+    interval: tuple[float, float]
+    difference: float
+    difference_interval: tuple[float, float]
+
+    @property
+    def worse(self) -> bool:
+        """Whether the model is worse on the withheld words for sure."""
+        return self.difference_interval[1] < 0
+
+
+@dataclass(frozen=True, slots=True)
+class BoardChecks:
+    """`checks.yaml`, the maintainer's file, by name of the entry.
+
+    Which entries were verified, how far, by whom and when; which were retracted; what they got right on a
+    hidden twin of the suite.
+    """
+
+    format: int = BOARD_FILES_FORMAT
     checks: Mapping[str, tuple[Checked, ...]] = field(default_factory=dict)
+    retracted: Mapping[str, Retraction] = field(default_factory=dict)
+    hidden: Mapping[str, Hidden] = field(default_factory=dict)
+
+    def about(self, name: str) -> tuple[tuple[Checked, ...], Retraction | None, Hidden | None]:
+        """Give what is known of one entry."""
+        return self.checks.get(name, ()), self.retracted.get(name), self.hidden.get(name)
 
 
 def read_checks(board: Path) -> BoardChecks:
-    """Read what the maintainer of a board verified; nothing where there is no such file."""
+    """Read what the maintainer of a board found out; nothing where there is no such file."""
     file = board / CHECKS
     if not file.exists():
-        return BoardChecks(BOARD_FILES_FORMAT)
+        return BoardChecks()
     try:
         return check_written(read_written(file), BoardChecks)
     except (OSError, ContentError) as error:
         raise BoardError(f"{file}: {reason(error)}.") from None
+
+
+def write_checks(board: Path, checks: BoardChecks) -> None:
+    """Write the maintainer's file."""
+    said = {name: value for name, value in asdict(checks).items() if value}
+    write_text(board / CHECKS, write_yaml(said))
 
 
 def checked_entry(folder: Path) -> Entry:
@@ -368,6 +260,19 @@ def checked_entry(folder: Path) -> Entry:
     entry = read_entry(folder)
     recorded = read_checks(folder.resolve().parents[1]).checks
     return replace(entry, checks=(*entry.checks, *recorded.get(entry.name, ())))
+
+
+def readable_entries(folders: Iterable[Path]) -> Iterator[Entry]:
+    """Read entries; what cannot be read is for `tseval board check` to say."""
+    for folder in folders:
+        with suppress(BoardError, LimitError):
+            yield read_entry(folder)
+
+
+def ranked_folders(board: Path, definition: Definition) -> list[Path]:
+    """List the folders of the entries that have a rank: all but those that were retracted."""
+    retracted = read_checks(board).retracted
+    return [one for one in entry_folders(board, definition.order) if one.name not in retracted]
 
 
 def read_published(folder: Path) -> PublishedEntry:
@@ -389,6 +294,7 @@ def _read(folder: Path, kind: type[_Kind]) -> _Kind:
         entry = check_written(content, kind)
         if not ENTRY_NAME.fullmatch(entry.name) or entry.name != folder.name:
             raise ContentError(f"should be the name of its folder, {folder.name!r}", "name")
+        check_about(entry.about, "about.")
     except (OSError, ContentError) as error:
         raise BoardError(f"{file}: {reason(error)}.") from None
     return entry
@@ -397,9 +303,15 @@ def _read(folder: Path, kind: type[_Kind]) -> _Kind:
 def write_entry(entry: Entry) -> str:
     """Give the text of `entry.yaml`."""
     said = asdict(entry)
-    if entry.evidence is None:
-        del said["evidence"]
+    for part, optional in ((said, _OPTIONAL), (said["about"], _OPTIONAL_ABOUT)):
+        for name in optional:
+            if not part[name]:
+                del part[name]
     return write_yaml(said)
+
+
+_OPTIONAL = ("evidence", "aliases")
+_OPTIONAL_ABOUT = ("display_name", "paper", "weights", "submitter", "seeds_tried", "date")
 
 
 def rows_of(verdicts: pd.DataFrame) -> tuple[EntryRow, ...]:
@@ -418,18 +330,23 @@ def entry_run(folder: Path, split: SplitSuite) -> Run:
         theirs, ours = (f"{of.name}@{of.digest[:8]}" for of in (manifest.suite, split.suite))
         raise RunError(f"{folder / MANIFEST} is of {theirs}, but the board is over {ours}")
 
-    def sentences() -> pa.Table:
+    def sentences() -> tuple[pa.Table, pa.StringArray]:
         content = evidence_of(folder, manifest)
         try:
             evidence = read_evidence(content)
             if evidence.suite_digest != split.suite.digest:
                 raise EvidenceError(f"is of another suite, {evidence.suite_digest[:8]}")
-            return scored_again(evidence, split.sentences, split.words)
+            read, too_long = readable(evidence, split.sentences)
+            return scored_again(evidence, read, None if too_long else split.words), too_long
         except EvidenceError as error:
             raise RunError(f"{folder / EVIDENCE} {error}") from None
 
+    def verdicts() -> pa.Table:
+        scored, too_long = sentences()
+        return judge(split.suite, scored, manifest.key.score, too_long)
+
     named = replace(manifest, model=replace(manifest.model, name=folder.name))  # as the board calls it
-    return Run(folder.name, named, sentences, lambda: judge(split.suite, sentences(), manifest.key.score))
+    return Run(folder.name, named, lambda: sentences()[0], verdicts)
 
 
 def entry_folders(board: Path, order: Sequence[str] = ()) -> list[Path]:

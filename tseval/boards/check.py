@@ -6,40 +6,42 @@ import re
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import combinations
+from shlex import quote
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from tseval.boards import (
     CHECKS,
-    DEFINITION,
     ENTRY_FILE,
     ENTRY_FOLDERS,
     EVIDENCE,
     Checked,
-    Definition,
     Entry,
     SplitSuite,
     entry_folders,
     entry_run,
     evidence_of,
     published_entry,
+    ranked_folders,
     read_checks,
-    read_definition,
     read_entry,
+    readable_entries,
     rows_of,
+    write_checks,
+)
+from tseval.boards.definition import (
+    DEFINITION,
+    SUITE_FOLDER,
+    Definition,
+    own_suite,
+    read_definition,
     suite_of,
-    write_yaml,
 )
-from tseval.boards.folder import (
-    ACCURACIES,
-    ADDED_BY,
-    BOARD_LOCK,
-    BOARD_PAGE,
-    changing,
-    links_in,
-    pages,
-    unfit,
-    write_pages,
-)
+from tseval.boards.entries import ADDED_BY, unfit
+from tseval.boards.folder import BOARD_LOCK, changing, links_in
+from tseval.boards.readme import ACCURACIES, BOARD_PAGE, pages, write_pages
 from tseval.errors import (
     AwayError,
     BoardError,
@@ -52,14 +54,16 @@ from tseval.errors import (
     first_line,
     shortened,
 )
-from tseval.evidence import LARGEST_EVIDENCE, read_evidence
-from tseval.files import PARTIAL, read_bytes, write_text
+from tseval.evidence import LARGEST_EVIDENCE, read_evidence, readable
+from tseval.files import PARTIAL, read_bytes
 from tseval.questions.scored import split_measure
+from tseval.report.boards import read_board
 from tseval.report.curves import read_curves
+from tseval.runs import Manifest
 from tseval.runs.manifest import NAME as MANIFEST
-from tseval.runs.manifest import count_sentences, count_verdicts
+from tseval.runs.manifest import count_sentences, count_verdicts, load_manifest
 from tseval.suites import afresh
-from tseval.verdicts import judge
+from tseval.verdicts import judge, n_too_long
 from tseval.verifying import Ladder
 from tseval.verifying.levels import (
     Check,
@@ -77,6 +81,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    import pyarrow as pa
+
+    from tseval.evidence import Evidence
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
 
@@ -113,7 +120,7 @@ def record_check(folder: Path, found: Verification, by: str) -> None:
     with changing(board):
         known = read_checks(board)
         checks = {**known.checks, folder.name: (*known.checks.get(folder.name, ()), one)}
-        write_text(board / CHECKS, write_yaml(asdict(replace(known, checks=checks))))
+        write_checks(board, replace(known, checks=checks))
         write_pages(board, read_definition(board))
 
 
@@ -138,6 +145,7 @@ class _EntryLadder(Ladder):
 
     _entry: Entry
     _run: Run
+    _too_long: pa.StringArray
 
     def __init__(self, path: Path, split: SplitSuite) -> None:
         super().__init__(path)
@@ -166,7 +174,8 @@ class _EntryLadder(Ladder):
         ):
             if stated != follows:
                 raise CheckFailed(f"{self.path.name}/entry.yaml: {field} is not that of {MANIFEST}")
-        verdicts = verdicts_of(partial(judge, self._suite, scored, manifest.key.score))
+        _, self._too_long = readable(evidence, self._split.sentences)
+        verdicts = verdicts_of(partial(judge, self._suite, scored, manifest.key.score, self._too_long))
         # Scored and judged once: what is counted below is read from here.
         self._run = replace(self._run, load_sentences=lambda: scored, load_verdicts=lambda: verdicts)
         self.claim = Claim(self._entry.name, manifest, evidence, scored, verdicts, tables={})
@@ -180,8 +189,13 @@ class _EntryLadder(Ladder):
                 f"{MANIFEST}: key.terminator is {stated!r}, but {follows!r} follows from the suite"
             )
         hold_sizes(self.claim.manifest.suite, self._suite)
+        left_out = n_too_long(self._suite, self.claim.scored, self._too_long)
+        if left_out != (stated_out := self.claim.manifest.counts.too_long):
+            raise CheckFailed(f"{MANIFEST}: counts.too_long is {stated_out:,}, but {left_out:,} follow")
         _compare_counts(self._entry, self._run)
         n_verdicts = counted(self.again.verdicts.num_rows, "verdict")
+        if left_out:
+            n_verdicts += f" ({left_out:,} said to be too long for the model)"
         return f"{n_verdicts}, {counted(len(self._entry.rows), 'row')} from suite and evidence"
 
 
@@ -206,7 +220,7 @@ CURVES_FOLDER, CURVES_FIGURE = "curves", "curves.svg"
 _ACTIVE = re.compile(
     rb"<\s*(?:script|foreignobject|iframe|animate|set)\b|\bon[a-z]+\s*=|javascript:|<!entity", re.IGNORECASE
 )
-_OWN = {DEFINITION, CHECKS, ACCURACIES, BOARD_PAGE, ENTRY_FOLDERS, BOARD_LOCK}
+_OWN = {DEFINITION, CHECKS, ACCURACIES, BOARD_PAGE, ENTRY_FOLDERS, SUITE_FOLDER, BOARD_LOCK}
 
 
 def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
@@ -217,21 +231,71 @@ def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
     known = [folder.name for folder in folders]
     if unknown := [name for name in names if name not in known]:
         raise BoardError(f"{board} has no entry {unknown[0]!r}")
+    retracted = read_checks(board).retracted
     found = [f"{name} is a link" for name in links_in(board)]
-    chosen = [folder for folder in folders if not names or folder.name in names]
-    found += [f"{one.name}: {what}" for one in chosen for what in _wrong_with_entry(one, definition, suite)]
-    found += _repeated(folders)
+    for folder in folders:
+        if not names or folder.name in names:
+            own = _wrong_with_its_files if folder.name in retracted else wrong_with_entry
+            found += [f"{folder.name}: {what}" for what in own(folder, definition, suite)]
+    found += repeated([folder for folder in folders if folder.name not in retracted])
     if not names and not found:
-        found += _wrong_with_files(board, definition, folders, suite)
+        ranked = [folder for folder in folders if folder.name not in retracted]
+        runs = [] if suite is None else [entry_run(folder, suite) for folder in ranked]
+        found += _wrong_with_files(board, definition, folders, runs)
     return [shortened(one) for one in found]
 
 
-def _wrong_with_entry(folder: Path, definition: Definition, suite: SplitSuite | None) -> Iterator[str]:
+NEAR = 0.03  # nats, by which evidence of the same weights may differ: in another type, on another machine
+
+
+def warnings_of(board: Path, names: Sequence[str] = ()) -> list[str]:
+    """Name what is not wrong, and that whoever keeps a board wants to know: one model under two names.
+
+    Evidence that nearly coincides is of the same weights stored otherwise, or a little changed.
+    """
+    definition = read_definition(board)
+    if definition.published:
+        return []
+    found: list[str] = []
+    read: list[tuple[str, str, Evidence]] = []
+    for folder in ranked_folders(board, definition):
+        manifest = load_manifest(folder)
+        if isinstance(manifest, Manifest):
+            evidence = read_evidence(evidence_of(folder, manifest))
+            read.append((folder.name, manifest.key.fingerprint, evidence))
+    for (one, of_one, ours), (other, of_other, theirs) in combinations(read, 2):
+        chosen = not names or bool({one, other} & {*names})
+        if chosen and of_one != of_other and _are_near(ours, theirs):
+            found.append(f"{other}: its log-probabilities are those of {one}, within {NEAR} nats everywhere")
+    waiting = sorted({name for name, *_ in read} - set(_listed(board) or ()))
+    if waiting and not names:
+        write = f"tseval board write {quote(str(board))}"
+        found.append(f"not on the pages yet: {', '.join(waiting)}. Write them: {write}")
+    return found
+
+
+def _are_near(one: Evidence, other: Evidence) -> bool:
+    ours, theirs = (np.asarray(of.table["logprob"]) for of in (one, other))
+    if len(ours) != len(theirs):
+        return False
+    step = max(1, len(ours) // 500)  # most pairs differ within a few words
+    return all(float(np.abs(ours[::by] - theirs[::by]).max(initial=0)) <= NEAR for by in (step, 1))
+
+
+def _listed(board: Path) -> tuple[str, ...] | None:
+    """Name the entries that the pages are of; None where an earlier tseval wrote them, which is of all."""
+    if not (board / ACCURACIES).is_file():
+        return ()
+    listed = tuple(entry.id for entry in read_board(board).entries)
+    return listed or None
+
+
+def wrong_with_entry(folder: Path, definition: Definition, suite: SplitSuite | None) -> Iterator[str]:
     """Say what is wrong with one entry; the first thing that its verification finds ends it."""
     if folder.is_symlink() or not folder.is_dir():
         yield "is no folder"
         return
-    found = list(_wrong_with_its_files(folder, published=suite is None))
+    found = list(_wrong_with_its_files(folder, definition, suite))
     yield from found
     if found:
         return
@@ -240,16 +304,19 @@ def _wrong_with_entry(folder: Path, definition: Definition, suite: SplitSuite | 
     except AwayError as error:
         yield first_line(error)
         return
-    claims = () if suite is None else read_entry(folder).checks
     if not verified.ok:
         yield verified.checks[-1].found
-    elif any((one.level, one.by) != ("plausible", ADDED_BY) for one in claims):
+        return
+    if suite is None:
+        return
+    entry = read_entry(folder)
+    if any((one.level, one.by) != ("plausible", ADDED_BY) for one in entry.checks):
         yield f"says of itself who verified it: that stands in {CHECKS} (tseval verify --record)"
-    elif suite is not None and (refusal := unfit(definition, entry_run(folder, suite))):
+    elif refusal := unfit(definition, entry_run(folder, suite), entry.about):
         yield refusal
 
 
-def _wrong_with_its_files(folder: Path, *, published: bool) -> Iterator[str]:
+def _wrong_with_its_files(folder: Path, _: Definition, suite: SplitSuite | None) -> Iterator[str]:
     if links := links_in(folder):
         yield f"{links[0]} is a link"
         return
@@ -258,7 +325,7 @@ def _wrong_with_its_files(folder: Path, *, published: bool) -> Iterator[str]:
         yield f"has no {ENTRY_FILE}"
         return
     try:
-        meant = {ENTRY_FILE} if published else read_entry(folder).files
+        meant = {ENTRY_FILE} if suite is None else read_entry(folder).files
     except (BoardError, LimitError) as error:
         yield first_line(error)
         return
@@ -270,13 +337,16 @@ def _wrong_with_its_files(folder: Path, *, published: bool) -> Iterator[str]:
         yield f"holds {strangers[0]!r}, which no entry has"
 
 
-def _repeated(folders: Sequence[Path]) -> Iterator[str]:
-    """Find names that differ in case alone, and weights that were scored in one way twice."""
+def repeated(folders: Sequence[Path]) -> Iterator[str]:
+    """Find names that differ in case alone or that others had, and weights scored in one way twice."""
     names: dict[str, str] = {}
+    aliases = {alias.lower(): entry.name for entry in readable_entries(folders) for alias in entry.aliases}
     known: dict[str, Entry] = {}
     for folder in folders:
         if (first := names.setdefault(folder.name.lower(), folder.name)) != folder.name:
             yield f"{folder.name}: is the name of {first} in other letters"
+        if (owner := aliases.get(folder.name.lower(), folder.name)) != folder.name:
+            yield f"{owner}: says that {folder.name}, which is another entry, was its name"
         try:
             entry = read_entry(folder)
         except (BoardError, LimitError):
@@ -288,16 +358,31 @@ def _repeated(folders: Sequence[Path]) -> Iterator[str]:
             yield f"{folder.name}: has the {what} of {other.name}, and {same} it"
 
 
+def _wrong_with_names(board: Path, definition: Definition, entries: Sequence[str]) -> Iterator[str]:
+    """Hold what definition and checks name to what is there."""
+    known = read_checks(board)
+    of_seeds = [name for names in definition.seeds.values() for name in names]
+    for file, field, names in (
+        (DEFINITION, "order", definition.order), (DEFINITION, "seeds", of_seeds),
+        *((CHECKS, name, [*getattr(known, name)]) for name in ("checks", "retracted", "hidden")),
+    ):  # fmt: skip
+        if strangers := sorted(name for name in names if name not in entries):
+            yield f"{file}: {field}: there is no entry {strangers[0]!r}"
+    for field in ("renews", "renewed_by"):
+        other = getattr(definition, field)
+        if other is not None and not (board / other / DEFINITION).is_file():
+            yield f"{DEFINITION}: {field}: there is no board at {other!r}"
+    copy = None if definition.published else own_suite(definition, board)
+    if copy is not None and copy.digest != definition.digest:
+        theirs, ours = copy.digest[:8], definition.digest[:8]
+        yield f"{SUITE_FOLDER} has the digest {theirs}, but the board is over {ours}"
+
+
 def _wrong_with_files(
-    board: Path, definition: Definition, folders: Sequence[Path], suite: SplitSuite | None
+    board: Path, definition: Definition, folders: Sequence[Path], runs: Sequence[Run]
 ) -> Iterator[str]:
     entries = [folder.name for folder in folders]
-    of_seeds = [name for names in definition.seeds.values() for name in names]
-    for field, names in (("order", definition.order), ("seeds", of_seeds)):
-        if strangers := [name for name in names if name not in entries]:
-            yield f"{DEFINITION}: {field}: there is no entry {strangers[0]!r}"
-    if strangers := sorted(read_checks(board).checks.keys() - {*entries}):
-        yield f"{CHECKS}: there is no entry {strangers[0]!r}"
+    yield from _wrong_with_names(board, definition, entries)
     own = _OWN
     if (board / CURVES_FOLDER).is_dir():
         own = own | {CURVES_FOLDER, CURVES_FIGURE}
@@ -306,10 +391,15 @@ def _wrong_with_files(
         yield f"the folder holds {strangers[0]!r}, which no board has"
     for left in sorted((board / ENTRY_FOLDERS).glob(f"*{PARTIAL}")):
         yield f"{left.name} is what a kill left of an entry: remove it"
-    runs: list[Run] = [] if suite is None else [entry_run(folder, suite) for folder in folders]
     try:
-        follow = pages(board, definition, runs)
-    except BoardError as error:
+        # Entries may have come since the pages were written: these are held to the entries that they are of.
+        listed = _listed(board)
+        if not (board / ACCURACIES).is_file() and runs:
+            empty = pages(board, definition, [])[BOARD_PAGE]
+            listed = () if read_bytes(board / BOARD_PAGE, "document_bytes") == empty.encode() else None
+        of = [run for run in runs if listed is None or run.name in listed]
+        follow = pages(board, definition, of, feed=listed is not None)
+    except (BoardError, OSError) as error:
         yield first_line(error)
         return
     for name, text in follow.items():

@@ -8,15 +8,8 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from tseval.boards import (
-    DEFINITION,
-    ENTRY_FILE,
-    EVIDENCE,
-    entry_folders,
-    entry_runs,
-    read_definition,
-    read_entry,
-)
+from tseval.boards import ENTRY_FILE, EVIDENCE, entry_folders, entry_runs, ranked_folders, read_entry
+from tseval.boards.definition import DEFINITION, read_definition
 from tseval.errors import BoardError, RunError, suggest
 from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards, read_board
 from tseval.report.opened import RunSet, for_analysis
@@ -106,13 +99,32 @@ def _found(name: str, items: bool) -> list[tuple[Path, Callable[[], Run | Board]
     )
 
 
+def boards_below(path: Path) -> list[Path]:
+    """List the boards that a folder is or holds, in order of their names; none where it is no such folder."""
+    if (path / DEFINITION).is_file():
+        return [path]
+    return sorted(file.parent for depth in ("*", "*/*") for file in path.glob(f"{depth}/{DEFINITION}"))
+
+
+def entries_with_ids(board: Path) -> list[tuple[Path, str]]:
+    """List the entries of a board that have a rank, with DEVELOPER/NAME of each as stores of results take it.
+
+    That is the display name where it is of this form; else the developer is the board.
+    """
+    found = []
+    for folder in ranked_folders(board, read_definition(board)):
+        name = read_entry(folder).about.display_name or ""
+        found.append((folder, name if name.count("/") == 1 else f"{board.resolve().name}/{folder.name}"))
+    return found
+
+
 def _board(path: Path, items: bool) -> list[tuple[Path, Callable[[], Run | Board]]]:
     """Open the entries of a board as runs; its accuracies alone where nothing else is known or shown."""
     definition = read_definition(path)
     accuracies: list[tuple[Path, Callable[[], Run | Board]]] = [(path, partial(read_board, path))]
     if definition.published or (definition.seeds and not items):
         return accuracies
-    folders = entry_folders(path, definition.order)
+    folders = ranked_folders(path, definition)
     if not folders:
         raise BoardError(f"{path} has no entries yet.\n  Add a run: tseval board add {quote(str(path))} RUN")
     if lacks_evidence(path):

@@ -94,6 +94,10 @@ TRAININGS = {
 class Root(Group):
     """All commands; says at the end where the pages are that messages name."""
 
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Find a command; what is done to one suite is found under either number."""
+        return super().get_command(ctx, "suites" if cmd_name == "suite" else cmd_name)
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Give the address of the project."""
         urls = dict(url.split(", ", 1) for url in metadata("tseval").get_all("Project-URL", []))
@@ -132,7 +136,10 @@ def completion_command(shell: str) -> None:
     assert kind is not None
     if shell == "bash":  # would take bundled:lstm for three words
         click.echo("COMP_WORDBREAKS=${COMP_WORDBREAKS//:}")
-    click.echo(kind(tseval, {}, "tseval", ASKED).source())
+    script = kind(tseval, {}, "tseval", ASKED).source()
+    # As click has them, zsh drops the name of "any file", which is empty, and fish cuts help at a comma.
+    script = script.replace("descr in ${response}", 'descr in "${response[@]}"')
+    click.echo(script.replace('string split ","', 'string split --max 1 ","'))
 
 
 def main() -> None:

@@ -27,6 +27,7 @@ from tseval.cli.options import (
     read_arguments,
     read_open_text,
     say_warnings,
+    text_option,
 )
 from tseval.errors import ModelError, SuiteError, TsevalError, first_line
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from tseval.models.oracles import Step
     from tseval.scoring.surprisal import Token
     from tseval.suites.data import TableText
+    from tseval.writing import Form
 
 
 @click.command()
@@ -233,6 +235,7 @@ def _show_follows(follows: dict[str, float], k: int) -> str:
 
 
 SURPRISAL_FORMATS = ("picture", "tsv", "jsonl")
+TYPED_TEXT = text_option("as-written", "auto", of="what is read, by the rules of English")
 
 
 @click.command(help="Print the surprisal of every token of a text, or of every row of a table.")
@@ -240,11 +243,12 @@ SURPRISAL_FORMATS = ("picture", "tsv", "jsonl")
 @model_options
 @click.option("--words", is_flag=True, help="One row a word, not one a token, nor one a row of a table.")
 @COLUMNS_OPTION
+@TYPED_TEXT
 @click.option("--format", "form", type=click.Choice(SURPRISAL_FORMATS),
               help="Default: picture on a terminal, else tsv.")  # fmt: skip
 def surprisal_command(
-    name: str, spec: str, model_args: str, words: bool, columns: dict[str, str] | None, form: str | None,
-    device: str,
+    name: str, spec: str, model_args: str, words: bool, columns: dict[str, str] | None, text: Form,
+    form: str | None, device: str,
 ) -> None:  # fmt: skip
     """Read FILE, or standard input: tokenised text, a sentence a line, or a table as tseval run takes it."""
     from tseval.suites.data import TABLES, table_texts
@@ -255,9 +259,10 @@ def surprisal_command(
         texts = table_texts(Path(name), columns)
     refuse_columns(name, None if texts else columns)
     sentences = _sentences_of(texts) if texts else _read_lines(name)
+    from tseval.evaluation import as_read
     from tseval.scoring.surprisal import as_picture, as_rows, as_table, surprisals, word_surprisals
 
-    model = open_chosen(spec, model_args, device)
+    model = as_read(open_chosen(spec, model_args, device), None, text)
     with busy(f"asking {model.card.name}"):
         ask = word_surprisals if words or texts else surprisals
         found = ask(model, list(sentences.values()))
@@ -265,9 +270,9 @@ def surprisal_command(
     if form == "picture":
         click.echo(as_picture(found), nl=False)
     elif texts and not words:
-        asked = [(text.row, text.what, text.before, text.length) for text in texts]
+        asked = [(one.row, one.what, one.before, one.length) for one in texts]
         by_text = dict(zip(sentences.values(), found, strict=True))
-        click.echo(as_table(asked, [by_text[text.text] for text in texts], form), nl=False)
+        click.echo(as_table(asked, [by_text[one.text] for one in texts], form), nl=False)
     else:
         click.echo(as_rows(list(sentences), found, form), nl=False)
     say_warnings(model)
@@ -304,24 +309,28 @@ def _read_lines(name: str) -> dict[int | str, str]:
 @click.argument("good")
 @click.argument("bad")
 @model_options
+@TYPED_TEXT
 @click.option("--format", "form", type=click.Choice(SURPRISAL_FORMATS),
               help="Default: picture on a terminal, else tsv.")  # fmt: skip
-def pair_command(good: str, bad: str, spec: str, model_args: str, form: str | None, device: str) -> None:
+def pair_command(
+    good: str, bad: str, spec: str, model_args: str, text: Form, form: str | None, device: str
+) -> None:
     """Score GOOD and BAD, tokenised sentences, and say which the model prefers."""
     for name, sentence in (("GOOD", good), ("BAD", bad)):
         if not sentence.strip():
             raise SuiteError(f"{name} is empty: give two sentences")
         if any("\ud800" <= letter <= "\udfff" for letter in sentence):
             raise SuiteError(f"{name} is not UTF-8 text: give two sentences")
+    from tseval.evaluation import as_read
     from tseval.scoring.protocol import TotalModel
     from tseval.scoring.surprisal import Token, as_picture, as_rows, surprisals
 
-    model = open_chosen(spec, model_args, device)
+    model = as_read(open_chosen(spec, model_args, device), None, text)
     with busy(f"asking {model.card.name}"):
         if isinstance(model, TotalModel):  # one number a sentence, and none of a token
             totals = model.sentence_logprobs([good, bad])
             found = [
-                [Token(0, text, text, 0.0 - total)] for text, total in zip((good, bad), totals, strict=True)
+                [Token(0, one, one, 0.0 - total)] for one, total in zip((good, bad), totals, strict=True)
             ]
         else:
             found = surprisals(model, [good, bad])
@@ -336,7 +345,12 @@ def pair_command(good: str, bad: str, spec: str, model_args: str, form: str | No
 def _verdict(good: Sequence[Token], bad: Sequence[Token]) -> str:
     """Say which is preferred; the same rule as in a run: strictly more probable."""
     if [token.token for token in good] == [token.token for token in bad]:
-        return "undecidable: the two look the same to the model"
+        texts = (one.text for one, other in zip(good, bad, strict=True) if one.text != other.text)
+        glued = next((text for text in texts if len(text) > 1 and text[-1] in ".,;:?!"), None)
+        why = (
+            f", to which {glued!r} is one word: write marks apart, {glued[:-1]} {glued[-1]}" if glued else ""
+        )
+        return f"undecidable: the two look the same to the model{why}"
     if good[0].surprisal is None and good[0].token != bad[0].token:
         return "undecidable: the two begin with different tokens, which the model leaves unscored"
     sums = [fsum(t.surprisal for t in tokens if t.surprisal is not None) for tokens in (good, bad)]

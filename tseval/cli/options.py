@@ -221,10 +221,18 @@ BY = click.option("--by", multiple=True, metavar="FEATURE", type=Name(_features_
 # The default is `tseval.analysis.comparisons.DEFAULT_MARGIN`, which takes too long to import for a help text.
 MARGIN_OPTION = click.option("--margin", type=float, default=0.02, show_default=True, metavar="SHARE",
                              help="The smallest difference of accuracies that matters.")  # fmt: skip
-TEXT = click.option("--text", type=click.Choice(["auto", "natural", "tokenised"]), default="auto",
-                    show_default=True,
-                    help="Form of a grammar's sentences: natural (The author laughs.), tokenised (the author "
-                         "laughs .), or as the model was trained.")  # fmt: skip
+
+
+def text_option(default: str, *forms: str, of: str) -> Callable[[Function], Function]:
+    """Let a user choose the form in which sentences are read, or written out."""
+    shown = ("natural (The author laughs.)", "tokenised (the author laughs .)", "as-written")
+    auto = ["or as the model was trained"] if "auto" in forms else []
+    names = click.Choice([*forms, *(form.partition(" ")[0] for form in shown)])
+    return click.option("--text", type=names, default=default, show_default=True,
+                        help=f"Form of {of}: {', '.join([*shown, *auto])}.")  # fmt: skip
+
+
+TEXT = text_option("auto", "auto", of="a grammar's sentences")
 VERBOSE = click.option("-v", "--verbose", "whole_signatures", is_flag=True, expose_value=False,
                        callback=lambda context, _option, given: context.meta.update({WHOLE: given}),
                        help="Show signatures whole on a terminal, as files have them.")  # fmt: skip

@@ -39,7 +39,7 @@ from tseval.cli.options import (
     take_all,
     with_precision,
 )
-from tseval.errors import RunError, SuiteError, counted, shortened
+from tseval.errors import LimitError, RunError, SuiteError, counted, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -418,10 +418,14 @@ def verify_command(
     for option, given in (("--rescore", share), ("--draw", draw)):
         if spec is None and given is not None:
             raise RunError(f"{option} needs the model: name it with --model")
-    model = None if spec is None else open_chosen(spec, model_args, device)
+    chosen = _runs_and_entries(paths, quiet=as_json)
+    model = (
+        None
+        if spec is None
+        else open_chosen(spec, model_args, device, _claimed_precision(chosen, model_args))
+    )
     reports = []
     verify = _verifier(suite, model, share or 0.01, draw)
-    chosen = _runs_and_entries(paths)
     if record is not None:
         _refuse_to_record(chosen)
     for path in chosen:
@@ -438,8 +442,21 @@ def verify_command(
         sys.exit(1)
 
 
+def _claimed_precision(paths: Sequence[Path], model_args: str) -> str:
+    """Give the precision that the first of several claims states, unless the user says which."""
+    from tseval.runs.manifest import load_manifest
+
+    if "precision" in read_arguments(model_args):
+        return "float32"
+    try:
+        return str(load_manifest(paths[0]).key.protocol.get("precision", "float32"))
+    except (RunError, LimitError):
+        return "float32"  # what is wrong with it is said where it is verified
+
+
 def _refuse_to_record(paths: Sequence[Path]) -> None:
-    from tseval.boards import ENTRY_FILE, read_definition
+    from tseval.boards import ENTRY_FILE
+    from tseval.boards.definition import read_definition
 
     for path in paths:
         if not (path / ENTRY_FILE).is_file():
@@ -448,10 +465,11 @@ def _refuse_to_record(paths: Sequence[Path]) -> None:
             raise RunError(f"--record: {path} is of published accuracies: there is nothing to verify")
 
 
-def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
+def _runs_and_entries(names: tuple[str, ...], *, quiet: bool) -> list[Path]:
     """List what is to be verified; a board stands for all its entries."""
-    from tseval.boards import DEFINITION, entry_folders, read_definition
-    from tseval.boards.sources import lacks_evidence, not_shipped
+    from tseval.boards import ranked_folders
+    from tseval.boards.definition import read_definition
+    from tseval.boards.sources import boards_below, lacks_evidence, not_shipped
     from tseval.report.boards import BUNDLED_BOARDS
 
     found: list[Path] = []
@@ -459,19 +477,24 @@ def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
         path = Path(name)
         if not path.exists() and (BUNDLED_BOARDS / name).exists():
             path = BUNDLED_BOARDS / name
-        if (path / DEFINITION).is_file():
-            definition = read_definition(path)
-            if not definition.published and lacks_evidence(path):
-                raise not_shipped(path)
-            found += entry_folders(path, definition.order)
-        else:
+        boards = boards_below(path)
+        for board in boards:
+            definition = read_definition(board)
+            if not definition.published and lacks_evidence(board):
+                raise not_shipped(board)
+            own = ranked_folders(board, definition)
+            if not quiet:
+                click.echo(f"{board.resolve().name}: {definition.title}, {counted(len(own), 'model')}")
+            found += own
+        if not boards:
             found.append(path)
     return found
 
 
 def _verifier(suite: str | None, model: Model | None, share: float, draw: str | None) -> _Verifier:
-    from tseval.boards import ENTRY_FILE, read_definition
+    from tseval.boards import ENTRY_FILE
     from tseval.boards.check import board_suite, verify_entry
+    from tseval.boards.definition import read_definition
     from tseval.verifying import verify_run
 
     suite_of_board = lru_cache(maxsize=1)(board_suite)  # the entries of a board follow one another

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 import sys
 from dataclasses import replace
 from functools import partial
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.console import busy, print_table, progress_bar
-from tseval.cli.options import CASE, COLUMNS_OPTION, COUNT, FILE, QUIET, RUN, SUITE, Group
-from tseval.errors import ModelError, SuiteError, counted, suggest
+from tseval.cli.options import CASE, COLUMNS_OPTION, COUNT, FILE, QUIET, RUN, SUITE, Group, text_option
+from tseval.errors import ModelError, SuiteError, TsevalError, counted, suggest
 from tseval.files import read_bytes, write_output, write_text
 
 if TYPE_CHECKING:
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
 
 @click.group(
-    cls=Group, purposes={"Published": ("fetch",)}, invoke_without_command=True, help="List the suites."
+    cls=Group,
+    purposes={"Published": ("fetch",), "With withheld words": ("twin",)},
+    invoke_without_command=True,
+    help="List the suites.",
 )
 @click.pass_context
 def suites_command(context: click.Context) -> None:
@@ -86,6 +90,28 @@ def fetch(names: tuple[str, ...], quiet: bool) -> None:
             click.echo(f"{name}: {about}; digest {digest[:12]}, as published", err=True)
 
 
+@suites_command.command("twin")
+@click.argument("suite", type=SUITE)
+@click.option("--lexicon", type=FILE, required=True, metavar="FILE",
+              help="The withheld words, by class as in the suite's lexicon, as many of each.")  # fmt: skip
+@click.option("-o", "--out", type=FILE, metavar="DIR", help="Default: SUITE_hidden, here.")
+def write_twin_command(suite: str, lexicon: Path, out: Path | None) -> None:
+    """Write the grammars of SUITE with words that nobody else has, for whoever keeps a board."""
+    from tseval.suites import load_suite, locate_suite
+    from tseval.suites.grammar.twin import write_twin
+
+    path, _ = locate_suite(suite)
+    out = out or Path(f"{path.stem}_hidden")
+    write_twin(path, lexicon, out)
+    try:
+        twin = load_suite(out)
+    except TsevalError:
+        shutil.rmtree(out)
+        raise
+    about = f"{counted(twin.n_items, 'item')}, digest {twin.digest[:12]}"
+    click.echo(f"{out}: {about}; keep it to yourself", err=True)
+
+
 _LONG = 200_000  # items, from which on a bar is worth showing
 
 
@@ -102,8 +128,7 @@ _LONG = 200_000  # items, from which on a bar is worth showing
 @click.option("--sample", type=COUNT, metavar="N", help="N items drawn uniformly, in order.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of --sample.")
 @COLUMNS_OPTION
-@click.option("--text", type=click.Choice(["tokenised", "natural"]), default="tokenised", show_default=True,
-              help="the author laughs . or The author laughs.")  # fmt: skip
+@text_option("tokenised", of="a grammar's sentences")
 @click.option("-o", "--out", "output", type=FILE, metavar="FILE", help="Default: print.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def expand_command(
@@ -292,8 +317,7 @@ def export_command() -> None:
 @click.option("--limit", type=COUNT, metavar="N", help="Only the first N items of each case.")
 @click.option("--tokenise", is_flag=True, help="Split punctuation and clitics off the words of data.")
 @COLUMNS_OPTION
-@click.option("--text", type=click.Choice(["natural", "tokenised"]), default="natural", show_default=True,
-              help="Form of a grammar's sentences; of data, whatever was written.")  # fmt: skip
+@text_option("natural", of="a grammar's sentences; of data, whatever was written")
 @QUIET
 def lm_eval(
     suite: str, output: Path, limit: int | None, tokenise: bool, columns: dict[str, str] | None, text: str,
@@ -305,7 +329,7 @@ def lm_eval(
 
     with busy(f"writing {suite}", quiet):
         loaded = load_suite(suite, limit=limit, tokenise=tokenise, columns=columns)
-        if text == "tokenised":
+        if text != "natural":
             loaded = replace(loaded, writing=None)
         group, *tasks = write_tasks(loaded, output)
     if not quiet:
@@ -349,20 +373,26 @@ def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
               default="unknown", show_default=True, help="Of the model's weights.")  # fmt: skip
 @QUIET
 def eee(run: Path, output: Path | None, quiet: bool, **said: str | None) -> None:  # fmt: skip
-    """Write a RUN, or an entry of a board, as a record of Every Eval Ever."""
-    from tseval.boards.sources import open_run
+    """Write a RUN, an entry of a board, or all entries of one, as records of Every Eval Ever."""
+    from tseval.boards.definition import DEFINITION
+    from tseval.boards.sources import entries_with_ids, open_run
     from tseval.report.exports import Submission, make_record, write_record
 
     submission = Submission(**said)  # type: ignore[arg-type] # click holds them to their choices
-    with busy(f"reading {run}", quiet):
-        record = make_record(open_run(run), run, submission)
-    if output is None:
-        click.echo(str(record), nl=False)
-    else:
-        written = write_record(record, output)
-    if quiet:
-        return
-    for note in record.notes:
-        click.echo(note, err=True)
-    if output is not None:
-        click.echo(written, err=True)
+    named = [(run, submission)]
+    if (run / DEFINITION).is_file():
+        if output is None or output.suffix == ".json" or submission.model_id is not None:
+            raise click.UsageError("a board has many entries: name a folder with -o, and no --model-id.")
+        named = [(folder, replace(submission, model_id=one)) for folder, one in entries_with_ids(run)]
+    notes: dict[str, None] = {}
+    written: list[Path] = []
+    for path, submitted in named:
+        with busy(f"reading {path}", quiet):
+            record = make_record(open_run(path), path, submitted)
+        notes |= dict.fromkeys(record.notes)
+        if output is None:
+            click.echo(str(record), nl=False)
+        else:
+            written.append(write_record(record, output))
+    for line in () if quiet else (*notes, *written):
+        click.echo(line, err=True)

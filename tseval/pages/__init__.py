@@ -3,32 +3,52 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import subprocess
 from dataclasses import replace
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
 
 from tseval.boards import (
-    DEFINITION,
     ENTRY_FILE,
     ENTRY_FOLDERS,
-    Definition,
     checked_entry,
-    read_definition,
-    suite_of,
+    entry_folders,
+    ranked_folders,
+    read_checks,
+    readable_entries,
 )
-from tseval.boards.folder import means_over_seeds
-from tseval.boards.sources import lacks_evidence, not_shipped, open_sources
+from tseval.boards.definition import DEFINITION, Definition, read_definition, suite_of
+from tseval.boards.readme import ACCURACIES, chosen_among, means_over_seeds, not_yet_run, with_texts
+from tseval.boards.sources import boards_below, lacks_evidence, not_shipped, open_sources
 from tseval.errors import BoardError, RunError, SuiteError, counted, first_line
-from tseval.files import write_text
-from tseval.pages.content import ModelFacts, PageTopic, entry_page, facts_of, index_page, tabulate_once
+from tseval.files import read_bytes, write_text, write_whole
+from tseval.pages.content import (
+    ModelFacts,
+    PageTopic,
+    bibtex,
+    entry_page,
+    facts_of,
+    index_page,
+    moved_page,
+    pair_pages,
+    tabulate_once,
+    write_list,
+)
 from tseval.pages.items import ItemPages
-from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards
+from tseval.report import render
+from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards, read_board
+from tseval.report.document import format_interval, format_rank_set, format_share
 from tseval.suites import load_suite
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tseval.report.columns import Column
+    from tseval.report.table import Table
 
 
 GENERATOR = '<meta name="generator" content="tseval">'
@@ -59,6 +79,9 @@ def build_board(board: str, site: Path) -> Path:
     """
     bundled = not Path(board).exists() and board in bundled_boards()
     folder = BUNDLED_BOARDS / board if bundled else Path(board)
+    below = [] if (folder / DEFINITION).is_file() else boards_below(folder)
+    if below:
+        return _build_boards(folder, below, site)
     definition = read_definition(folder) if (folder / DEFINITION).is_file() else None
     lacking = None
     if definition is not None and not definition.published and lacks_evidence(folder):
@@ -71,7 +94,7 @@ def build_board(board: str, site: Path) -> Path:
         about = replace(about, command=f"{about.command}/{ENTRY_FOLDERS}/*")
     claim_site(site)
     kept, table = tabulate_once(sources)
-    models = [_facts(folder, about, column) for column in table.columns]
+    models = [_facts(folder, about, column, definition) for column in table.columns]
     means = None
     if definition is not None and (runs := [run for run in kept if run is not None]):
         means = means_over_seeds(definition, [run.for_table() for run in runs])
@@ -80,21 +103,123 @@ def build_board(board: str, site: Path) -> Path:
             replace(model, items=None if run is None else (f"{ENTRY_FOLDERS}/{model.heading}.html", ""))
             for model, run in zip(models, kept, strict=True)
         ]
-        for place, model in enumerate(models):
-            if model.items is not None:
-                path = site / model.items[0]
-                if path.exists() and not _is_ours(path):
-                    raise BoardError(
-                        f"{path} is no page of tseval.\n  Move it away, or name a new folder for the page."
-                    )
-                path.parent.mkdir(exist_ok=True)
-                write_text(path, entry_page(about, model, pages.rows(place)))
-    write_text(site / "index.html", index_page(about, table, models, means, lacking=lacking))
-    written = {site / model.items[0] for model in models if model.items}
-    for path in (site / ENTRY_FOLDERS).glob("*.html"):  # entries that are no longer there
-        if path not in written and _is_ours(path):
-            path.unlink()
+    texts: dict[str, str] = {}
+    for place, model in enumerate(models):
+        if model.items is not None:
+            known = _with_standing(model, table, place, about)
+            texts[model.items[0]] = entry_page(about, known, pages.rows(place))
+    if len(models) > MOST_INLINE:
+        about = replace(about, files={"table.csv": "Table as csv", "table.tex": "as LaTeX"})
+        texts |= {"table.csv": render(table, "csv"), "table.tex": render(table, "latex")}
+        texts |= {f"{PAIRS}/{name}.html": page for name, page in pair_pages(about, table, models)}
+    if definition is not None and not definition.published:
+        texts |= _moved_pages(folder, about) | _for_programs(folder, about)
+    texts["index.html"] = index_page(replace(about, lacking=lacking), table, models, means)
+    _write_site(site, texts)
+    for picture in folder.glob("*.svg") if definition is not None else ():  # that its text shows
+        write_whole(site / picture.name, read_bytes(picture, "document_bytes"))
     return site / "index.html"
+
+
+MOST_INLINE = 8  # models, of which all that can be asked stands on one page
+PAIRS, FEED = "pairs", "feed.xml"
+
+
+def _write_site(site: Path, texts: Mapping[str, str]) -> None:
+    """Write the files of a site, the page last, and remove pages of entries that are no longer there."""
+    for name in texts:
+        path = site / name
+        if path.suffix == ".html" and path.exists() and not _is_ours(path):
+            raise BoardError(
+                f"{path} is no page of tseval.\n  Move it away, or name a new folder for the page."
+            )
+    for name, text in texts.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        write_text(site / name, text)
+    written = {site / name for name in texts}
+    for folder in (ENTRY_FOLDERS, PAIRS):
+        for path in (site / folder).glob("*.html"):
+            if path not in written and _is_ours(path):
+                path.unlink()
+
+
+def _moved_pages(folder: Path, about: PageTopic) -> dict[str, str]:
+    """Give what stands where an entry was: under another name, or before it was retracted."""
+    pages = {}
+    for entry in readable_entries(entry_folders(folder)):
+        retracted = about.retracted.get(entry.name)
+        where = f"{entry.name}.html" if retracted is None else "../index.html"
+        for name in (*entry.aliases, *([] if retracted is None else [entry.name])):
+            pages[f"{ENTRY_FOLDERS}/{name}.html"] = moved_page(about, where, entry.name, retracted)
+    return pages
+
+
+def _build_boards(folder: Path, boards: Sequence[Path], site: Path) -> Path:
+    """Write the pages of several boards, and one that leads to each."""
+    claim_site(site)
+    listed = []
+    for board in boards:
+        name = board.relative_to(folder).as_posix()
+        definition = read_definition(board)
+        models = ranked_folders(board, definition)
+        listed.append((name, _about(board, definition, None), len(models)))
+        if models:
+            build_board(str(board), site / name)
+    write_text(site / "index.html", write_list(folder.resolve().name, listed))
+    return site / "index.html"
+
+
+def _with_standing(model: ModelFacts, table: Table, place: int, about: PageTopic) -> ModelFacts:
+    """Add what a page of its own says of a model: where it stands, and how it is cited."""
+    mean, standing = table.means[-1], {}
+    if (known := mean.estimates[place]) is not None:
+        ends = format_interval((known.low, known.high))
+        standing["Mean over rows"] = f"{format_share(known.value)}, 95% interval {ends}"
+    overall = table.overall[place]
+    if table.ranking is not None and overall is not None:
+        sets = table.ranking.overall
+        rank = format_rank_set(overall, sets.low[place], sets.high[place])
+        standing["Rank"] = f"{rank} of {len(table.columns)}"
+    if (hidden := model.hidden) is not None:
+        ends = format_interval(hidden.difference_interval)
+        worse = ", worse" if hidden.worse else ""
+        standing["With withheld words"] = (
+            f"{format_share(hidden.mean)}, {hidden.difference:+.3f}, 95% interval {ends}{worse}"
+        )
+    title = f"{model.label or model.heading} on {about.title}"
+    cited = {**about.cited, "author": model.facts.get("Submitted by") or about.cited.get("author")}
+    citation = bibtex(f"{about.name}-{model.heading}", title, None, model.signature or about.command, cited)
+    return replace(model, facts={**standing, **model.facts}, citation=citation)
+
+
+def _for_programs(folder: Path, about: PageTopic) -> dict[str, str]:
+    """Give what programs read of a board, and the feed of its entries, the newest first."""
+    if not (folder / ACCURACIES).is_file():
+        return {}
+    text = read_bytes(folder / ACCURACIES, "document_bytes").decode()
+    address = (about.cited.get("url") or "").rstrip("/")
+    entries = sorted(read_board(folder).entries, key=lambda entry: (entry.date or "", entry.id), reverse=True)
+    items = []
+    for entry in entries[:100]:
+        link = f"{address}/{ENTRY_FOLDERS}/{entry.id}.html" if address else f"{ENTRY_FOLDERS}/{entry.id}.html"
+        said = f"retracted: {entry.retracted['reason']}" if entry.retracted else entry.signature
+        date = "" if entry.date is None else f"<pubDate>{_as_in_mail(entry.date)}</pubDate>"
+        items.append(
+            f"<item><title>{escape(entry.name)}</title><link>{escape(link)}</link>"
+            f'<guid isPermaLink="false">{escape(f"{about.name}/{entry.id}")}</guid>{date}'
+            f"<description>{escape(said)}</description></item>"
+        )
+    head = f"<title>{escape(about.title)}</title><link>{escape(address or 'index.html')}</link>"
+    feed = (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<rss version="2.0"><channel>\n'
+        f"{head}<description>New entries</description>\n" + "\n".join(items) + "\n</channel></rss>\n"
+    )
+    return {ACCURACIES: text, FEED: feed}
+
+
+def _as_in_mail(date: str) -> str:
+    """Write a day as feeds do (RFC 822)."""
+    return format_datetime(datetime.fromisoformat(date).replace(tzinfo=UTC))
 
 
 def _about(folder: Path, definition: Definition | None, published: Board | None) -> PageTopic:
@@ -109,6 +234,17 @@ def _about(folder: Path, definition: Definition | None, published: Board | None)
             source=definition.source,
             rules=definition.rules,
             verify=f"tseval verify {shlex.quote(name)}",
+            cited=_cited(folder, definition),
+            retracted={} if definition.published else read_checks(folder).retracted,
+            waiting=tuple(not_yet_run(folder, definition)),
+            beside={
+                what: f"../{Path(other).name}/index.html"
+                for what, other in (
+                    ("Archived; the suite has a newer version", definition.renewed_by),
+                    ("Over a new version of the suite; before", definition.renews),
+                )
+                if other is not None
+            },
         )
     if published is None:
         raise BoardError(
@@ -123,11 +259,29 @@ def _about(folder: Path, definition: Definition | None, published: Board | None)
     )
 
 
-def _facts(board: Path, about: PageTopic, column: Column) -> ModelFacts:
+def _cited(board: Path, definition: Definition) -> dict[str, str | None]:
+    """Give the fields of a board's BibTeX: who keeps it, since when, where, and which state this is."""
+    asked = ["git", "log", "-1", "--format=%H %cs"]
+    known = ""
+    if shutil.which("git") is not None:
+        known = subprocess.run(asked, cwd=board, capture_output=True, check=False, text=True).stdout  # noqa: S603 - git itself
+    commit, _, day = known.strip().partition(" ")
+    return {
+        "author": " and ".join(definition.authors) or None,
+        "year": day[:4] or None,
+        "url": definition.address,
+        "version": commit[:12] or None,
+    }
+
+
+def _facts(board: Path, about: PageTopic, column: Column, definition: Definition | None) -> ModelFacts:
     folder = board / ENTRY_FOLDERS / column.heading
-    entry = None if column.published or not (folder / ENTRY_FILE).is_file() else checked_entry(folder)
-    where = about.name if entry is None else f"{about.name}/{ENTRY_FOLDERS}/{column.heading}"
-    return facts_of(column, entry, shlex.quote(where), on_a_board=True)
+    if definition is None or column.published or not (folder / ENTRY_FILE).is_file():
+        return facts_of(column, None, shlex.quote(about.name), on_a_board=True)
+    entry = with_texts(checked_entry(folder), definition)
+    where = shlex.quote(f"{about.name}/{ENTRY_FOLDERS}/{column.heading}")
+    found = facts_of(column, entry, where, on_a_board=True, seeds=chosen_among(entry, definition))
+    return replace(found, hidden=read_checks(board).hidden.get(entry.name))
 
 
 def write_report(
@@ -166,5 +320,6 @@ def write_report(
         replace(model, items=("", f"m{place}-") if place in sections else None)
         for place, model in enumerate(models)
     ]
-    write_text(output, index_page(about, table, models, sections=sections, lacking=lacking))
+    about = replace(about, lacking=lacking)
+    write_text(output, index_page(about, table, models, sections=sections))
     return lacking

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from base64 import b64encode
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 from hashlib import sha256
@@ -23,8 +23,16 @@ from tseval.errors import plain
 from tseval.pages.items import MOST_VALUES, N_CLOSEST, N_DRAWN, N_WORST, RowPage
 from tseval.report import build_table, render
 from tseval.report.boards import Board
-from tseval.report.document import NONE, Document, format_interval, format_rank_set, format_worth, latex
-from tseval.report.layout import grid_of_columns, recorded
+from tseval.report.document import (
+    NONE,
+    Document,
+    format_interval,
+    format_rank_set,
+    format_share,
+    format_worth,
+    latex,
+)
+from tseval.report.layout import RANK_LABEL, grid_of_columns, recorded
 from tseval.runs import CachedRun, Run, cache_runs
 
 if TYPE_CHECKING:
@@ -33,7 +41,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from tseval.boards import Entry
+    from tseval.boards import Entry, Hidden, Retraction
     from tseval.report.columns import Column
     from tseval.report.table import Table
 
@@ -68,23 +76,34 @@ class ModelFacts:
     signature: str | None
     where: str | None
     items: tuple[str, str] | None = None
+    label: str | None = None
+    hidden: Hidden | None = None
+    citation: str | None = None
 
-    def link(self, row: int) -> str | None:
-        """Give where its items of a row are shown."""
-        return None if self.items is None else f"{self.items[0]}#{self.items[1]}r{row}"
+    @property
+    def link(self) -> str | None:
+        """Begin the address of its items of a row, whose number follows."""
+        return None if self.items is None else f"{self.items[0]}#{self.items[1]}r"
 
 
-def facts_of(column: Column, entry: Entry | None, where: str | None, *, on_a_board: bool) -> ModelFacts:
+def facts_of(
+    column: Column, entry: Entry | None, where: str | None, *, on_a_board: bool, seeds: str | None = None
+) -> ModelFacts:
     """Gather what is known of a model, and on a board how far its numbers were checked."""
     facts = {"Parameters": column.parameters, "Validation perplexity": column.perplexity}
     checked = None
     if entry is not None:
         about = entry.about
         facts |= {
+            "Seeds": seeds,
             "Revision": about.revision,
+            "Paper": about.paper,
+            "Weights": about.weights,
             "Licence": about.licence,
             "Trained on": about.training_data,
             "Holds the suite": about.contains_suite,
+            "Submitted by": about.submitter,
+            "On": about.date,
             "Contact": about.contact,
             "Fingerprint": entry.fingerprint[:16],
         }
@@ -100,17 +119,24 @@ def facts_of(column: Column, entry: Entry | None, where: str | None, *, on_a_boa
         signature=None if column.signature is None else plain(column.signature),
         facts={name: plain(str(text)) for name, text in facts.items() if text},
         where=where,
+        label=None if entry is None or entry.about.display_name is None else plain(entry.about.display_name),
     )
 
 
-def bibtex(name: str, title: str, source: str | None, note: str) -> str:
-    """Give a BibTeX entry for the numbers of a page."""
+def bibtex(
+    name: str, title: str, source: str | None, note: str, more: Mapping[str, str | None] | None = None
+) -> str:
+    """Give a BibTeX entry for the numbers of a page; `more` are fields, those that are known."""
     fields = {"title": title, "howpublished": "tseval, targeted syntactic evaluation", "note": note}
     if source and source != title:
         fields["note"] = f"{note}. Source: {source}"
+    fields |= {field: text for field, text in (more or {}).items() if text}
+    url = fields.pop("url", None)
     # BibTeX counts braces even where LaTeX does not.
     braced = {field: latex(text.replace("{", "(").replace("}", ")")) for field, text in fields.items()}
     lines = [f"  {field} = {{{text}}}," for field, text in braced.items()]
+    if url is not None:
+        lines.append(f"  url = {{{url.replace('{', '').replace('}', '')}}},")
     key = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "board"
     return "\n".join([f"@misc{{tseval-{key},", *lines, "}"]) + "\n"
 
@@ -263,6 +289,11 @@ class PageLine:
     row: int | None = None
     cells: tuple[PageCell, ...] = ()
 
+    def of_cells(self, name: str) -> str | list[str | None] | None:
+        """Give what each cell says under a name; once, where all say the same."""
+        said = [getattr(cell, name) for cell in self.cells]
+        return said if len({*said}) > 1 else said[0] if said else None
+
 
 def page_lines(table: Table) -> list[PageLine]:
     """Give the lines of a table as `tseval table` prints it: Table 4 of Bhatt et al. 2020."""
@@ -279,6 +310,8 @@ def page_lines(table: Table) -> list[PageLine]:
             group = label if line.kind == "group" else ""
             lines.append(PageLine(line.kind, part, label, group))
             continue
+        if label == RANK_LABEL:
+            part = "rank"
         cells = exact[seen] if seen < len(exact) else []
         cells += [_of_number(value, part) for value in line.cells[1 + len(cells) :]]
         cells += [PageCell("")] * (len(texts) - len(cells))
@@ -286,6 +319,35 @@ def page_lines(table: Table) -> list[PageLine]:
         lines.append(PageLine("row", part, label, group, seen if part == "body" else None, tuple(shown)))
         seen += 1
     return lines
+
+
+def hidden_lines(models: Sequence[ModelFacts], n_people: int) -> list[PageLine]:
+    """Give the lines of means on withheld words, and of their differences; none where there are none."""
+    if not any(model.hidden for model in models):
+        return []
+    means, differences = [], []
+    for one in (model.hidden for model in models):
+        if one is None:
+            means.append(PageCell(NONE))
+            differences.append(PageCell(NONE))
+            continue
+        worse = ", worse" if one.worse else ""
+        means.append(
+            PageCell(format_share(one.mean), shade(one.mean), format_interval(one.interval), value=one.mean)
+        )
+        differences.append(
+            PageCell(
+                f"{one.difference:+.3f}{worse}",
+                interval=format_interval(one.difference_interval),
+                value=one.difference,
+            )
+        )
+    nobody = [PageCell("")] * n_people
+    return [
+        PageLine("section", "hidden", "With withheld words", ""),
+        PageLine("row", "hidden", "Mean, hidden words", "", cells=(*means, *nobody)),
+        PageLine("row", "hidden", "Hidden less public", "", cells=(*differences, *nobody)),
+    ]
 
 
 def mean_lines(means: Document) -> list[PageLine]:
@@ -383,7 +445,13 @@ def shade(accuracy: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PageTopic:
-    """What a page is over, as others wrote it; `verify` works every number out again."""
+    """What a page is over, as others wrote it; `verify` works every number out again.
+
+    `cited` are fields of its BibTeX, `retracted` what was, `waiting` entries of the board that this one
+    renews and has no run of; `beside` says what another board of this life is, with its address. `lacking`
+    is why there are no items; `files` are what may be downloaded, by address, where that lies beside the page
+    instead of in it: pairs of models are then compared on pages of their own.
+    """
 
     name: str
     title: str
@@ -392,6 +460,12 @@ class PageTopic:
     source: str | None = None
     rules: tuple[str, ...] = ()
     verify: str | None = None
+    cited: Mapping[str, str | None] = field(default_factory=dict)
+    retracted: Mapping[str, Retraction] = field(default_factory=dict)
+    waiting: tuple[str, ...] = ()
+    beside: Mapping[str, str] = field(default_factory=dict)
+    lacking: str | None = None
+    files: Mapping[str, str] | None = None
 
 
 def index_page(
@@ -400,11 +474,11 @@ def index_page(
     models: Sequence[ModelFacts],
     means: Document | None = None,
     sections: Mapping[int, Sequence[RowPage]] | None = None,
-    lacking: str | None = None,
 ) -> str:
     """Give the page of a table; of some columns the rows from near by stand on the same page."""
-    lines, column = page_lines(table), table.columns[0]
+    lines, column = [*page_lines(table), *hidden_lines(models, len(people_of(table)))], table.columns[0]
     over = f"Suite {column.suite}" + (f", digest {column.digest}" if column.digest else "")
+    note = f"{over}; {about.command}"
     return render_page(
         "index.html",
         {
@@ -421,9 +495,8 @@ def index_page(
             "margin": f"{DEFAULT_MARGIN:g}",
             "n_shades": N_SHADES,
             "sections": sections or {},
-            "lacking": lacking,
-            "citation": bibtex(about.name, about.title, about.source, f"{over}; {about.command}"),
-            "data": _data(about, table, lines, models),
+            "citation": bibtex(about.name, about.title, about.source, note, about.cited),
+            "data": _data(about, table, lines, models) | _inline(table, about.files),
         },
     )
 
@@ -431,6 +504,30 @@ def index_page(
 def entry_page(about: PageTopic, model: ModelFacts, rows: Sequence[RowPage]) -> str:
     """Give the page of one model from near by."""
     return render_page("entry.html", {**_frame(about), "model": model, "rows": rows})
+
+
+def pair_pages(about: PageTopic, table: Table, models: Sequence[ModelFacts]) -> Iterator[tuple[str, str]]:
+    """Give a page for each model, on which it is compared with any other: name and page."""
+    pairs = compare_pairs(table)
+    lines = page_lines(table)
+    data = _data(about, table, lines, models)
+    data |= {"texts": [[cell.text for cell in line.cells] for line in lines if line.kind == "row"]}
+    for place, model in enumerate(models):
+        own = None if pairs is None else _numbers_of({key: one for key, one in pairs.items() if place in key})
+        context = {**_frame(about), "model": model, "margin": f"{DEFAULT_MARGIN:g}"}
+        page = {**data, "pairs": own, "first": place}
+        yield model.heading, render_page("pair.html", {**context, "data": page})
+
+
+def write_list(title: str, boards: Sequence[tuple[str, PageTopic, int]]) -> str:
+    """Give the page of several boards: the folder of each, what it is over, and how many models it has."""
+    return render_page("boards.html", {"title": title, "boards": boards, "version": version("tseval")})
+
+
+def moved_page(about: PageTopic, address: str, name: str, retracted: Retraction | None) -> str:
+    """Give the page that stands where an entry was: under another name, or before it was retracted."""
+    context = {"about": about, "address": address, "name": name, "retracted": retracted}
+    return render_page("moved.html", context)
 
 
 def _frame(about: PageTopic) -> dict[str, object]:
@@ -447,22 +544,41 @@ def _frame(about: PageTopic) -> dict[str, object]:
 def _data(
     about: PageTopic, table: Table, lines: Sequence[PageLine], models: Sequence[ModelFacts]
 ) -> dict[str, object]:
-    """Give what the script of a page works with: values in full, pairs in thousandths, files to download."""
-    pairs = compare_pairs(table)
+    """Give what the script of a page works with: values, intervals, ranks and addresses, line by line."""
+    rows = [line for line in lines if line.kind == "row"]
     return {
         "name": about.name,
         "models": [model.heading for model in models],
         "people": people_of(table),
         "where": [model.where for model in models],
         "against": [shlex.quote(model.heading) for model in models],
+        "links": [model.link for model in models],
         "lines": [
             {"kind": line.kind, "part": line.part, "label": line.label, "group": line.group} for line in lines
         ],
-        "values": [[cell.value for cell in line.cells] for line in lines if line.kind == "row"],
+        "values": [
+            [None if cell.value is None else round(cell.value, 9) for cell in line.cells] for line in rows
+        ],
+        "intervals": [line.of_cells("interval") for line in rows],
+        "ranks": [line.of_cells("rank") for line in rows],
+        "items": [line.of_cells("items") for line in rows],
         "outcomes": OUTCOMES,
-        "pairs": None if pairs is None else {
-            f"{one}-{other}": [number for told in own for number in (told or (None,) * 4)]
-            for (one, other), own in pairs.items()
-        },
+    }
+
+
+def _inline(table: Table, files: Mapping[str, str] | None) -> dict[str, object]:
+    """Give what stands on the page itself where nothing lies beside it: pairs in thousandths, downloads."""
+    if files is not None:
+        return {"pairs": None, "files": {}, "apart": True}
+    pairs = compare_pairs(table)
+    return {
+        "pairs": None if pairs is None else _numbers_of(pairs),
         "files": {"csv": render(table, "csv"), "tex": render(table, "latex")},
-    }  # fmt: skip
+    }
+
+
+def _numbers_of(pairs: Mapping[tuple[int, int], Sequence[Cell]]) -> dict[str, list[int | None]]:
+    return {
+        f"{one}-{other}": [number for cell in own for number in (cell or (None,) * 4)]
+        for (one, other), own in pairs.items()
+    }

@@ -117,8 +117,36 @@ class BoardRow(TableRow):
 
 
 @dataclass(frozen=True, slots=True)
+class BoardEntry:
+    """What programs read of an entry: who it is, who checked it, and counts row by row.
+
+    `id` is the name of its folder, `aliases` are those that it had before. `low` and `high` are the ends of
+    95% intervals, cut outwards to a thousandth; None where nothing is decidable. Of a retracted entry there
+    are no numbers.
+    """
+
+    id: str
+    name: str
+    fingerprint: str
+    signature: str
+    date: str | None = None
+    about: Mapping[str, str | int] = field(default_factory=dict)
+    checks: tuple[Mapping[str, str], ...] = ()
+    aliases: tuple[str, ...] = ()
+    retracted: Mapping[str, str | None] | None = None
+    n_correct: tuple[int, ...] = ()
+    n_tied: tuple[int, ...] = ()
+    n_undecidable: tuple[int, ...] = ()
+    low: tuple[float | None, ...] = ()
+    high: tuple[float | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Board:
-    """A published table; accuracies are cut to `decimals`, not rounded."""
+    """A published table; accuracies are cut to `decimals`, not rounded.
+
+    `digest` is that of the suite, and `entries` are those with evidence, of which seeds may be in one model.
+    """
 
     name: str
     title: str
@@ -130,6 +158,8 @@ class Board:
     rows: tuple[BoardRow, ...]
     notes: tuple[str, ...]
     human: Human | None = None
+    digest: str | None = None
+    entries: tuple[BoardEntry, ...] = ()
 
 
 def bundled_boards() -> list[str]:
@@ -163,9 +193,18 @@ def board_text(board: Board) -> str:
     for part in (*content["models"], *content["rows"]):
         if not part["spread"]:  # of one seed there is none
             del part["spread"]
-    if board.human is None:
-        del content["human"]
-    return json.dumps({"format": BOARD_FORMAT, **content}, indent=1) + "\n"
+    for name in ("human", "digest", "entries"):
+        if not content[name]:
+            del content[name]
+    # An entry a line: so the file grows by a line where an entry comes, and git shows which.
+    entries = content.pop("entries", [])
+    text = json.dumps({"format": BOARD_FORMAT, **content}, indent=1)
+    if entries:
+        lines = ",\n".join(
+            f"  {json.dumps({name: one[name] for name in one if one[name]})}" for one in entries
+        )
+        text = f'{text.removesuffix("}").rstrip()},\n "entries": [\n{lines}\n ]\n}}'
+    return text + "\n"
 
 
 def _check(board: Board) -> None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     CellsOf = Callable[[Table], list[list[object]]]
 
 
+RANK_LABEL = "Rank by mean accuracy"
 MEAN_HEADING = Line(("Mean accuracy, each row counted once",), "section")
 WORTH = Field("Worth", ("n_eff", "fixed"), lambda one: format_worth(one[0], fixed=bool(one[1])))
 # What is told of each row of a run: in csv and json, and, where the run stands alone, to readers too.
@@ -318,7 +319,7 @@ def _ranking_lines(table: Table) -> list[Line]:
     ranks = (None if rank is None else format_rank_set(rank, low, high) for rank, low, high in sets)
     return [
         Line(("95% interval", *ends), show=partial(format_interval, decimals=2)),
-        Line(("Rank by mean accuracy", *ranks)),
+        Line((RANK_LABEL, *ranks)),
     ]
 
 

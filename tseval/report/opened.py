@@ -13,7 +13,7 @@ from tseval.analysis.design import FEWEST_LEVELS
 from tseval.errors import RunError
 from tseval.report.columns import description_of, distinct_headings, refuse_unlike
 from tseval.report.document import Document, Field, Grid, format_interval, format_share
-from tseval.report.table import sample_note
+from tseval.report.table import forms_note, sample_note, uneven_note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,6 +66,7 @@ def for_analysis(
     if len({column.score for column in columns}) > 1:
         modes = ", ".join(f"{column.heading}: {column.score}" for column in columns)
         notes.append(f"The runs are scored in different ways ({modes}).")
+    notes += forms_note(columns)
     if where:
         values: dict[str, list[str]] = {}
         for name, value in where:  # two values of one feature mean either
@@ -125,7 +126,7 @@ def interval_note(rows: pd.DataFrame) -> str:
     if found["fixed"]:
         few = ", ".join(found["fixed"])
         said += f" What has fewer than {FEWEST_LEVELS} entries in a row is regarded as fixed: {few}."
-    return said
+    return " ".join([said, *uneven_note([rows])])
 
 
 def tell(

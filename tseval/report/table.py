@@ -39,7 +39,7 @@ from tseval.report.columns import (
 from tseval.report.document import RUN_DECIMALS, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tseval.analysis.ranks import RankSets
     from tseval.runs import Run
@@ -89,15 +89,20 @@ def notes_of(table: Table) -> Iterator[str]:
     if len({column.score for column in columns}) > 1:
         modes = ", ".join(f"{column.heading}: {column.score}" for column in columns)
         yield f"The columns are scored in different ways ({modes}), so ranks do not compare models alone."
-    natural = [column.heading for column in runs if NATURAL in (column.signature or "").split("|")]
-    if 0 < len(natural) < len(runs):
-        yield (
-            f"Sentences are given as people write them to {', '.join(natural)}, and as tokens to the other "
-            "models: each reads what it was trained on."
-        )
+    yield from forms_note(runs)
     # A run alone prints none of the facts that notes of models explain.
     told = (*columns, *table.humans) if len(columns) > 1 or not runs else table.humans
     yield from dict.fromkeys(note for column in told for note in column.notes)
+
+
+def forms_note(runs: Sequence[Column]) -> Iterator[str]:
+    """Say which of several runs were given sentences as people write them, where not all were."""
+    natural = [run.heading for run in runs if NATURAL in (run.signature or "").split("|")]
+    if tokens := [run.heading for run in runs if natural and run.heading not in natural]:
+        yield (
+            f"Sentences are given as people write them to {', '.join(natural)}, and as tokens to "
+            f"{', '.join(tokens)}: what differs may be the form."
+        )
 
 
 def sample_note(sample: str) -> str:
@@ -156,8 +161,9 @@ def _intervals(runs: Sequence[Column]) -> Iterator[str]:
             "Intervals are for other words of the same kind: items are clustered by lexicon entry "
             f"({', '.join(drawn)})."
         )
+    yield from uneven_note(run.rows for run in runs)
     if fixed:
-        mark = "† " if len(runs) == 1 else ""
+        mark = "† " if len(runs) == 1 and drawn else ""  # without factors that are drawn nothing is marked
         yield (
             f"{mark}Not drawn but fixed, with fewer than {FEWEST_LEVELS} entries in a row: "
             f"{', '.join(fixed)}. "
@@ -172,13 +178,24 @@ def _intervals(runs: Sequence[Column]) -> Iterator[str]:
         )
 
 
+def uneven_note(frames: Iterable[pd.DataFrame]) -> Iterator[str]:
+    """Say what misses 95% where a factor has few degrees of freedom for its entries (`df`, `clusters`)."""
+    rows = pd.concat([frame[["df", "clusters"]] for frame in frames]).dropna()
+    if any(levels and df < (min(levels.values()) - 1) / 2 for df, levels in rows.itertuples(index=False)):
+        yield (
+            "Few words have most of the items of a row: near accuracies of .05 and .9 such intervals may "
+            "hold in .92 of draws only, and equal models be told apart in .07 of tables."
+        )
+
+
 def _ranks(table: Table, runs: Sequence[Column]) -> Iterator[str]:
     """Say what the ranks in brackets are, which models they do not tell apart, or why there are none."""
     if table.ranking is None:
         if runs and len(table.columns) > 1:
             yield "Ranks have no intervals: of published accuracies it is not known which items were right."
         return
-    yield ("In brackets: the ranks that the models may have, all of them right together with 95% confidence.")
+    yield "In brackets: the ranks that the models may have, all of them right together with 95% confidence."
+    yield "The interval of a mean arithmetic rank holds where models are far apart; else only ranks do."
     yield from not_told_apart(table.ranking.overall, [column.heading for column in table.columns])
 
 

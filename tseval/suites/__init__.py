@@ -34,6 +34,7 @@ from tseval.suites.data.roles import refuse_columns
 from tseval.suites.formal import draw_test, language_case
 from tseval.suites.formal.languages import FORMAL_LANGUAGES, STOP, names_language, parse_language
 from tseval.suites.views import VIEWS, tokenise_case, view_suite
+from tseval.writing import without_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -376,10 +377,7 @@ def writing_of(spec: str | Path) -> Writing:
 
     rules = None if is_data(path) else read_folder(path).writing
     if rules is None:
-        raise SuiteError(
-            f"--text natural: the sentences of {path.name} are given as they are written: there are no rules "
-            "of writing.\n  A suite of grammars may name some: writing: english, in its suite.yaml."
-        )
+        raise without_rules(path.name)
     return rules
 
 

@@ -12,8 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from tseval.boards import BOARD_FILES_FORMAT, Definition
-from tseval.boards.folder import accuracies
+from tseval.boards.definition import BOARD_FILES_FORMAT, Definition
+from tseval.boards.readme import accuracies
 from tseval.boards.sources import open_runs
 from tseval.errors import LimitError, RunError, TrainingError, suggest
 from tseval.files import PARTIAL, take_lock, write_text

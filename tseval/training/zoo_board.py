@@ -12,21 +12,20 @@ from typing import TYPE_CHECKING, cast
 from tabulate import tabulate
 
 from tseval.boards import (
-    DEFINITION,
     ENTRY_FILE,
     ENTRY_FOLDERS,
     EVIDENCE,
     About,
-    Definition,
     entry_folders,
     entry_runs,
-    read_definition,
     read_entry,
-    write_definition,
     write_entry,
 )
 from tseval.boards.check import CURVES_FIGURE, CURVES_FOLDER, wrong_with_board
-from tseval.boards.folder import ACCURACIES, BOARD_LOCK, BOARD_PAGE, entry_files, pages, write_beside
+from tseval.boards.definition import DEFINITION, Definition, read_definition, write_definition
+from tseval.boards.entries import entry_files, write_beside
+from tseval.boards.folder import BOARD_LOCK
+from tseval.boards.readme import ACCURACIES, BOARD_PAGE, pages
 from tseval.errors import BoardError, LimitError, TrainingError, first_line
 from tseval.files import (
     PARTIAL,

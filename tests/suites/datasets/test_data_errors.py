@@ -28,6 +28,8 @@ ROWS = [
         ("item,condition,sentence\n1,animate,a x\n1,inanimate,a y\n", None,
          "a.csv:1: nothing says which of 'animate', 'inanimate' is the better one.\n"
          "  Add --columns better=animate"),
+        ("item,condition,sentence\n1,no violation,a x\n1,violation,a y\n", None,
+         "  Add --columns 'better=no violation', or compare"),
         ("sentence,label\na b,1\nb a,0\n", None,
          "nothing says which sentences belong together.\n  Add --columns item=NAME; or --layout alternating"),
         ("item,label,sentence\n1,good,a b\n1,bad,\n", None, "a.csv:3: there is no sentence in 'sentence'"),
@@ -163,3 +165,9 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path, name, content, columns,
     with pytest.raises(SuiteError) as error:
         load_suite(tmp_path / name, columns=None if columns is None else read_columns(columns))
     assert said in str(error.value) or re.search(said, str(error.value)), str(error.value)
+
+
+def test_a_list_of_something_else_is_not_said_to_be_of_syntaxgyms(tmp_path):
+    (tmp_path / "a.json").write_text('[{"gap": {"tokens": ["a"]}, "no_gap": {"tokens": ["b"]}}]')
+    with pytest.raises(SuiteError, match=r"there are 'gap', 'no_gap'(?s:.)*Call the columns good and bad"):
+        load_suite(tmp_path / "a.json")

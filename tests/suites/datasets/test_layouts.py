@@ -71,6 +71,11 @@ LAYOUTS: dict[str, tuple[str, str | bytes, str | None, str | None]] = {
         "item,condition,sentence\n1,A,the author laughs .\n1,B,the author laugh .\n"
         "2,B,the pilots smiles .\n2,A,the pilots smile .\n"
     ), "better=A", None),
+    # Beside each sentence stands what is the same within one item, and not within the other.
+    "a feature of some items alone": ("s.csv", (
+        "item,condition,sentence,beside\n1,A,the author laughs .,x\n1,B,the author laugh .,x\n"
+        "2,B,the pilots smiles .,x\n2,A,the pilots smile .,y\n"
+    ), "better=A", None),
     "names that only their user knows": ("s.csv", (
         "Satz,Nr,Urteil\nthe author laughs .,1,good\nthe author laugh .,1,bad\n"
         "the pilots smile .,2,good\nthe pilots smiles .,2,bad\n"

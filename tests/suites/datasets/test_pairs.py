@@ -15,7 +15,7 @@ from supplied import RUBLIMP_SAMPLE, TURBLIMP_ORDERS_SAMPLE, TURBLIMP_SAMPLE
 from wcwidth import wcswidth
 
 from tseval.adapters import open_model
-from tseval.boards import read_definition, suite_of
+from tseval.boards.definition import read_definition, suite_of
 from tseval.errors import SuiteError
 from tseval.evaluation import evaluate
 from tseval.report import build_table, render

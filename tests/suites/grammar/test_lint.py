@@ -155,3 +155,12 @@ def test_what_is_lost_or_odd_as_people_write_it_is_reported(tmp_path, good, bad,
     found = [text for text in messages(tmp_path / "case.jinja") if "write" in text or "written" in text]
     assert found == ([] if said is None else found[:1])
     assert said is None or said in found[0]
+
+
+def test_every_sentence_with_an_error_is_reported_at_once(write_grammar):
+    body = (
+        "a: {{ subject \nb: {{ sbject }}\nc: {% for x in [1] %}\nd: {{ verb }}\ne:\nf: {{ verb | agre(a) }}"
+    )
+    assert [one.partition(" error: ")[0] for one in messages(write_grammar(body))] == [
+        f"case.jinja:{line}:" for line in (9, 10, 11, 13, 14)
+    ]

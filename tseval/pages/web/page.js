@@ -10,7 +10,7 @@ const make = (tag, text = "", attributes = {}) => {
 
 // Open what a link into a page names.
 function reveal() {
-  const target = location.hash && $(location.hash.slice(1));
+  const target = location.hash && !location.hash.includes("=") && $(location.hash.slice(1));
   if (!target) return;
   if (target.tagName === "DETAILS") target.open = true;
   target.scrollIntoView();
@@ -21,25 +21,46 @@ reveal();
 
 if ($("data")) {
   const data = JSON.parse($("data").textContent);
+  let row = 0;
+  const lines = data.lines.map((line) => {
+    if (line.kind !== "row") return line;
+    const [values, texts] = [data.values[row], data.texts?.[row]];
+    return { ...line, values, texts, number: row++ };
+  });
+  const rows = lines.filter((line) => line.values);
+  const last = (part) => rows.filter((line) => line.part === part).at(-1);
+  const textOf = (cell) => cell.querySelector(".v").firstChild?.textContent ?? "";
+  // People stand behind the models, whatever these are sorted by.
+  const names = [...data.models, ...data.people];
+  const compare = (one, other, sign) =>
+    one === null || other === null ? (one === null) - (other === null) : sign * (one - other);
+  const ranked = [...data.models.keys()].sort((a, b) => compare(last("means").values[a], last("means").values[b], -1));
+  if ($("board")) drawTable();
+  if (data.models.length > 1) comparePairs();
+
+  function drawTable() {
   const table = $("board"), tip = $("tip");
   const corner = table.tHead.rows[0].cells[0].textContent;
   const drawn = [...table.tBodies[0].rows];
-  let row = 0;
-  const lines = data.lines.map((line, place) => line.kind !== "row" ? line : {
-    ...line, values: data.values[row++], cells: [...drawn[place].cells].slice(1),
-  });
-  const rows = lines.filter((line) => line.cells);
-  const last = (part) => rows.filter((line) => line.part === part).at(-1);
-  const textOf = (cell) => cell.querySelector(".v").firstChild?.textContent ?? "";
-
-  // People stand behind the models, whatever these are sorted by.
-  const names = [...data.models, ...data.people];
   const people = names.map((_, place) => place).slice(data.models.length);
+  // What all cells of a line say stands once.
+  const said = (what, line, model) => Array.isArray(data[what][line.number]) ? data[what][line.number][model] : data[what][line.number];
+  lines.forEach((line, place) => {
+    if (!line.values) return;
+    line.cells = [...drawn[place].cells].slice(1);
+    line.cells.forEach((cell, model) => {
+      const link = line.part === "body" && data.links[model];
+      const shown = make(link ? "a" : "span", cell.textContent, { class: "v", ...link && { href: link + line.number } });
+      const [interval, rank, items] = ["intervals", "ranks", "items"].map((what) => said(what, line, model));
+      if (rank) shown.dataset.rank = rank;
+      if (items) shown.dataset.items = items;
+      if (interval) shown.append(make("small", ` ${interval}`));
+      cell.replaceChildren(shown);
+    });
+  });
 
   // What is sorted by: models by the values of a line or by name, the rows of a group by those of a model.
   const state = { models: null, rows: null };
-  const compare = (one, other, sign) =>
-    one === null || other === null ? (one === null) - (other === null) : sign * (one - other);
   const chosenModels = () => {
     const wanted = $("filter").value.trim().toLowerCase();
     const has = (m) => names[m].toLowerCase().includes(wanted);
@@ -108,7 +129,19 @@ if ($("data")) {
     return [[head], body];
   }
 
-  function drawFlipped(models, shown) {
+  const named = (m) => {
+    const head = make("th", data.links[m] ? "" : names[m], { scope: "row" });
+    if (data.links[m]) head.append(make("a", names[m], { href: data.links[m].replace(/-?r$|#r$/, "") }));
+    return head;
+  };
+
+  // Beside the name stand what models are ranked by, and the ranks; then everything else.
+  function drawFlipped(models, all) {
+    const leads = [last("means"), last("rank"), last("hidden")].filter(Boolean);
+    const shown = [
+      ...leads.map((line) => ({ section: "", line: { ...line, group: "" }, lead: line })),
+      ...all.filter((one) => !leads.includes(one.line)),
+    ];
     const heads = [make("tr", "", { class: "section" }), make("tr", "", { class: "group" }), make("tr")];
     heads[0].append(make("th", corner, { scope: "col", rowspan: 3 }));
     const spans = (line, label) => {
@@ -122,16 +155,16 @@ if ($("data")) {
     };
     spans(heads[0], (one) => one.section);
     spans(heads[1], (one) => one.line.group);
-    for (const { line } of shown) {
-      const active = state.models?.line === line;
-      heads[2].append(header(line.label, active, state.models?.sign, () => {
-        state.models = turned(state.models, active, line.part === "ranks" ? 1 : -1, { line });
-        $("order").value = "";
+    for (const one of shown) {
+      const line = one.lead ?? one.line, active = state.models?.line === line;
+      heads[2].append(header(line.part === "means" ? `Mean, ${line.label.toLowerCase()}` : line.label, active, state.models?.sign, () => {
+        state.models = turned(state.models, active, line.part.startsWith("rank") ? 1 : -1, { line });
+        $("order").value = "board";
       }));
     }
     return [heads, models.map((m) => {
       const line = make("tr");
-      line.append(make("th", names[m], { scope: "row" }), ...shown.map((one) => one.line.cells[m]));
+      line.append(named(m), ...shown.map((one) => one.line.cells[m]));
       return line;
     })];
   }
@@ -142,7 +175,9 @@ if ($("data")) {
     table.classList.toggle("flipped", $("flip").checked);
     table.tHead.replaceChildren(...heads);
     table.tBodies[0].replaceChildren(...body);
+    table.tHead.querySelectorAll("button").forEach((button) => { button.tabIndex = -1; });
     table.querySelectorAll(".v").forEach((cell, place) => { cell.tabIndex = place ? -1 : 0; });
+    remember();
     const inBody = (all) => all.filter((one) => (one.line ?? one).part === "body").length;
     $("status").textContent = `${models.filter((m) => m < data.models.length).length} of ${data.models.length} models, ${inBody(shown)} of ${inBody(rows)} rows`;
     tip.hidden = true;
@@ -167,6 +202,7 @@ if ($("data")) {
     tip.style.left = `${Math.max(8, Math.min(at.left, innerWidth - own.width - 8))}px`;
     tip.style.top = `${below ? at.bottom + 6 : at.top - own.height - 6}px`;
   }
+  const buttons = () => [...table.tHead.querySelectorAll("button")];
   const cellOf = (event) => event.target.closest?.("td")?.querySelector(".v");
   table.addEventListener("pointerover", (event) => { cellOf(event) ? tell(cellOf(event)) : (tip.hidden = true); });
   table.addEventListener("pointerleave", () => { tip.hidden = true; });
@@ -181,29 +217,66 @@ if ($("data")) {
   addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
   table.addEventListener("keydown", (event) => {
     const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -1e6], End: [0, 1e6] };
-    const step = steps[event.key], cell = event.target.closest(".v");
+    const step = steps[event.key], cell = event.target.closest(".v, thead button");
     if (!step || !cell) return;
     event.preventDefault();
     const all = [...table.tBodies[0].rows].filter((line) => line.querySelector(".v"));
     const within = (place, length) => Math.max(0, Math.min(place, length - 1));
-    const line = all[within(all.indexOf(cell.closest("tr")) + step[0], all.length)];
-    const cells = [...line.querySelectorAll(".v")];
-    cells[within(cell.closest("td").cellIndex - 1 + step[1], cells.length)].focus();
+    const own = cell.closest("td"), at = own ? own.cellIndex - 1 : buttons().indexOf(cell);
+    const next = (own ? all.indexOf(own.closest("tr")) : -1) + step[0];
+    // The table is one stop of the keyboard: from its first line the arrows lead to what sorts it.
+    const cells = next < 0 && buttons().length ? buttons() : [...all[within(next, all.length)].querySelectorAll(".v")];
+    cells[within(at + step[1], cells.length)].focus();
   });
 
   for (const name of new Set(rows.filter((line) => line.part === "body").map((line) => line.group))) $("phenomenon").append(make("option", name, { value: name }));
   const orders = { accuracy: [last("means"), -1, "mean accuracy"], rank: [last("ranks"), 1, "mean rank"] };
   for (const [value, [, , label]] of Object.entries(orders)) $("order").append(make("option", label, { value }));
+  const orderBy = (value) => {
+    state.models = value in orders ? { line: orders[value][0], sign: orders[value][1] } : value === "board" ? null : value;
+  };
   $("order").addEventListener("change", ({ target: { value } }) => {
-    state.models = value in orders ? { line: orders[value][0], sign: orders[value][1] } : value || null;
+    orderBy(value);
     draw();
   });
+
+  // Layout, order and filters stand in the address, so that what one sees can be sent to others.
+  const usual = { order: "accuracy", layout: data.models.length > 8 ? "models" : "rows", models: "", phenomenon: "", intervals: "" };
+  function remember() {
+    const now = {
+      order: $("order").value, layout: $("flip").checked ? "models" : "rows", models: $("filter").value,
+      phenomenon: $("phenomenon").value, intervals: $("intervals").checked ? "1" : "",
+    };
+    const changed = Object.entries(now).filter(([name, value]) => value !== usual[name]);
+    const wanted = changed.length ? `#${new URLSearchParams(changed)}` : "";
+    if (changed.length || location.hash.includes("=")) history.replaceState(null, "", wanted || location.pathname + location.search);
+  }
+  function recall() {
+    const wanted = { ...usual, ...location.hash.includes("=") && Object.fromEntries(new URLSearchParams(location.hash.slice(1))) };
+    $("order").value = wanted.order in orders || wanted.order === "name" ? wanted.order : "board";
+    orderBy($("order").value);
+    $("flip").checked = wanted.layout === "models";
+    $("filter").value = wanted.models;
+    $("phenomenon").value = wanted.phenomenon;
+    $("intervals").checked = wanted.intervals === "1";
+    table.classList.toggle("intervals", $("intervals").checked);
+  }
+  addEventListener("hashchange", () => { if (location.hash.includes("=")) { recall(); draw(); } });
   $("filter").addEventListener("input", draw);
   $("phenomenon").addEventListener("change", draw);
   $("flip").addEventListener("change", draw);
-  $("intervals").addEventListener("change", (event) => table.classList.toggle("intervals", event.target.checked));
+  $("intervals").addEventListener("change", (event) => { table.classList.toggle("intervals", event.target.checked); remember(); });
+  document.querySelector(".skip")?.addEventListener("click", (event) => {
+    event.preventDefault();
+    table.querySelector('.v[tabindex="0"]')?.focus();
+  });
+  $("controls").hidden = false;
+  recall();
+  draw();
+  }
 
-  // Two models.
+  // Two models: here, or, of many, on a page of the first.
+  function comparePairs() {
   const thousandths = (n, sign = "") => `${n < 0 ? "-" : n > 0 ? sign : ""}${(Math.abs(n) / 1000).toFixed(3)}`;
   const of = (first, second, place) => {
     const pair = data.pairs?.[`${Math.min(first, second)}-${Math.max(first, second)}`];
@@ -227,7 +300,7 @@ if ($("data")) {
     return svg;
   }
   function drawPair() {
-    const [first, second] = [$("first"), $("second")].map((one) => Number(one.value));
+    const [first, second] = [data.first ?? Number($("first").value), Number($("second").value)];
     const told = rows.filter((line) => line.part === "body" || line.part === "means");
     const found = told.map((line, place) => of(first, second, place));
     const widest = Math.max(1, ...found.filter((one) => one && one.word !== "same verdicts").flatMap((one) => [Math.abs(one.low), Math.abs(one.high)]));
@@ -238,7 +311,7 @@ if ($("data")) {
       const row = make("tr", "", { class: line.part });
       row.append(
         make("th", line.part === "means" ? `Mean: ${line.label}` : [line.group, line.label].join(", "), { scope: "row" }),
-        ...[first, second].map((m) => make("td", textOf(line.cells[m]), { class: "num" })),
+        ...[first, second].map((m) => make("td", (line.texts ? line.texts[m] : textOf(line.cells[m])), { class: "num" })),
         make("td", value === null ? "–" : thousandths(value, "+"), { class: "num" }),
         make("td", one && one.word !== "same verdicts" ? `${thousandths(one.low)} to ${thousandths(one.high)}` : "–", { class: "num" }),
         make("td"), make("td", one ? one.word : "–", { class: `outcome ${one?.word ?? ""}` }),
@@ -259,25 +332,32 @@ if ($("data")) {
     const where = data.where && first !== second && data.pairs ? [data.where[first], data.where[second], data.against[second]] : null;
     $("pair-command").textContent = where ? `tseval table ${where[0]} ${where[1]} --against ${where[2]}` : "";
   }
-  if (data.models.length > 1) {
-    const best = [...data.models.keys()].sort((a, b) => compare(last("means").values[a], last("means").values[b], -1));
-    for (const [id, chosen] of [["first", best[0]], ["second", best[1]]]) {
-      data.models.forEach((name, m) => $(id).append(make("option", name, { value: m })));
-      $(id).value = chosen;
-      $(id).addEventListener("change", drawPair);
-    }
-    $("compare").hidden = false;
-    drawPair();
+  const others = "first" in data ? ranked.filter((one) => one !== data.first) : ranked;
+  for (const [id, chosen] of [["first", others[0]], ["second", "first" in data ? others[0] : others[1]]]) {
+    if (!$(id)) continue;
+    (id === "first" || !("first" in data) ? data.models.map((_, m) => m) : others).forEach((m) => $(id).append(make("option", names[m], { value: m })));
+    $(id).value = chosen;
+  }
+  const wanted = "first" in data ? data.models.indexOf(decodeURIComponent(location.hash.slice(1))) : -1;
+  if (wanted >= 0) $("second").value = wanted;
+  const update = data.apart ? () => {
+    const [first, second] = [$("first"), $("second")].map((one) => names[Number(one.value)]);
+    $("apart").href = `pairs/${first}.html#${encodeURIComponent(second)}`;
+  } : drawPair;
+  for (const id of ["first", "second"]) $(id)?.addEventListener("change", update);
+  $("compare").hidden = false;
+  update();
   }
 
   // Downloads are made of what the page holds.
-  $("downloads").addEventListener("click", ({ target }) => {
-    const form = target.dataset.file;
-    if (!form) return;
-    const url = URL.createObjectURL(new Blob([data.files[form]], { type: "text/plain" }));
-    make("a", "", { href: url, download: `${data.name.replace(/[^A-Za-z0-9._-]+/g, "-")}.${form}` }).click();
-    setTimeout(() => URL.revokeObjectURL(url), 1000);
-  });
-  $("downloads").hidden = $("controls").hidden = false;
-  draw();
+  if (data.files?.csv) {
+    $("downloads").addEventListener("click", ({ target }) => {
+      const form = target.dataset.file;
+      if (!form) return;
+      const url = URL.createObjectURL(new Blob([data.files[form]], { type: "text/plain" }));
+      make("a", "", { href: url, download: `${data.name.replace(/[^A-Za-z0-9._-]+/g, "-")}.${form}` }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 1000);
+    });
+    $("downloads").hidden = false;
+  }
 }

@@ -20,16 +20,16 @@ from tseval.errors import SuiteError, suggest
 from tseval.formats import bare_name, read_lines
 from tseval.suites.agreement import reasons_listed, reasons_table, write_as_named
 from tseval.suites.agreement.forms import SeenForms, other_forms, read_unimorph
-from tseval.suites.agreement.requests import FORM, LEMMA, OWN, UPOS, XPOS, Word, check_names, read_request
-from tseval.suites.agreement.treebank import read_trees
+from tseval.suites.agreement.requests import FORM, LEMMA, OWN, UPOS, check_names, read_request
+from tseval.suites.agreement.treebank import read_trees, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from conllu import Token, TokenList
+    from conllu import TokenList
 
     from tseval.suites.agreement.forms import ListedForms, OtherForm
-    from tseval.suites.agreement.requests import RequestFile
+    from tseval.suites.agreement.requests import RequestFile, Word
 
 PHENOMENA = Path(__file__).parent / "phenomena"
 PAIR_ENDINGS = (".parquet", ".tsv", ".tsv.gz", ".csv", ".csv.gz")
@@ -192,19 +192,8 @@ def read_pair_trees(path: Path) -> Iterator[Tree]:
     for line, tokens in read_trees(path):
         about = tokens.metadata
         genre = about.get("genre") or about.get("newdoc genre") or (None if "newdoc id" in about else genre)
-        words = [_word(token) for token in tokens if isinstance(token["id"], int)]
+        words = [word_of(token) for token in tokens if isinstance(token["id"], int)]
         yield Tree(words, list(_pieces(tokens)), about.get("sent_id") or f"{path.name}:{line}", genre)
-
-
-def _word(token: Token) -> Word:
-    values = {FORM: token["form"], UPOS: token["upos"], **(token["feats"] or {})}
-    values |= {name: token[name] for name in (LEMMA, XPOS) if token[name] not in {None, "_"}}
-    head = token["head"]
-    return Word(
-        {name: value for name, value in values.items() if value is not None},
-        head - 1 if head else None,
-        token["deprel"] or "",
-    )
 
 
 def _pieces(tokens: TokenList) -> Iterator[tuple[str, bool, int, int]]:

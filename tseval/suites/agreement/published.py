@@ -41,13 +41,13 @@ from tseval.suites.agreement import (
     reasons_table,
     split_of,
 )
+from tseval.suites.agreement.forms import SeenForms
 from tseval.suites.agreement.treebank import (
     DIFFERENT,
     NO_OPPOSITE,
     NOUN_TAGS,
     TAGS,
     VERB_TAGS,
-    Forms,
     find_examples,
     number_of,
     opposite_form,
@@ -421,10 +421,12 @@ def _kind(path: Path) -> str:
 def _from_treebanks(
     files: Sequence[Path], shares: Shares, source: str | None, frequent: Frequent | None, tally: Tally
 ) -> Iterator[Example]:
-    forms = Forms()
+    forms = SeenForms("treebank", "Number")
     for file in files:  # the verbs whose opposite forms no rule gives
         for sentence in takewhile(lambda sentence: not sentence.penn, read_treebank(file)):
-            forms.add(sentence.words)
+            for word in sentence.words:
+                if word.verb is not None:
+                    forms.add(word)
     kept = frequent_words(files, frequent) if frequent else None
     for file in files:
         for sentence in read_treebank(file):

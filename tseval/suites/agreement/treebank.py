@@ -6,23 +6,25 @@ agree count too; coordinated subjects are left out.
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
 from tseval.files import beyond, limits
 from tseval.formats import numbered_lines
-from tseval.suites.agreement import EXAMPLE_NUMBERS, NO_NOUN, PLURAL, SINGULAR, Example, split_of
+from tseval.suites.agreement import NO_NOUN, PLURAL, SINGULAR, Example, split_of
+from tseval.suites.agreement.requests import FORM, LEMMA, UPOS, XPOS, Word
 from tseval.suites.inflection import IRREGULAR, add_s, remove_s
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections import Counter
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from conllu import Token, TokenList
 
     from tseval.suites.agreement import Shares
+    from tseval.suites.agreement.forms import SeenForms
 
 
 NOUN_TAGS = {"NN": SINGULAR, "NNS": PLURAL}
@@ -32,19 +34,22 @@ _COLUMNS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class TaggedWord:
-    """A word of a tree."""
+class TaggedWord(Word):
+    """A word of a tree, and what Penn's tags or its features say of it."""
 
-    form: str  # as written; white space inside it is `_`
-    lemma: str | None
-    tag: str | None  # in the treebank's own tag set; Penn's where its sentence says so
-    head: int | None  # position in the sentence, from 0; None for the root
-    relation: str  # to its head, with subtype (`nsubj:pass`)
     noun: str | None  # number of a common noun
     verb: str | None  # number of a finite verb in the present tense, third person
     numberless: bool  # finite, and shows no number: a past form or a modal
-    typo: bool  # marked as one by the treebank
-    paradigm: tuple[str, ...]  # shared with its other number: lemma, part of speech, features but number
+
+    @property
+    def form(self) -> str:
+        """The word as written; white space inside it is `_`."""
+        return "_".join(self.values[FORM].split())
+
+    @property
+    def tag(self) -> str | None:
+        """Its part of speech in the treebank's own tag set; Penn's where its sentence says so."""
+        return "_".join(self.values[XPOS].split()) if XPOS in self.values else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ def read_treebank(path: Path) -> Iterator[Sentence]:
         named = sent_id and (sent_id.rpartition("-")[0] or sent_id)
         words = [token for token in tokens if isinstance(token["id"], int)]
         yield Sentence(
-            words=[_word(token, penn) for token in words],
+            words=[_tagged(word_of(token), penn) for token in words],
             sent_id=sent_id or f"{path.name}:{line}",
             document=document or named or " ".join(token["form"] for token in words),
             penn=penn,
@@ -168,31 +173,31 @@ def _check_tree(path: Path, lines: Sequence[int], tokens: TokenList) -> None:
         rooted |= above
 
 
-def _word(token: Token, penn: bool) -> TaggedWord:
-    features: dict[str, str | None] = token["feats"] or {}
-    tag, pos = token["xpos"], token["upos"]
-    finite = features.get("VerbForm", "Fin") == "Fin" and pos in {"VERB", "AUX"}
-    present = features.get("Tense") == "Pres" and features.get("Mood", "Ind") == "Ind"
-    number = UD_NUMBERS.get(features.get("Number") or "")
+def word_of(token: Token) -> Word:
+    """Make a word of a token of the reader."""
+    values = {FORM: token["form"], UPOS: token["upos"], **(token["feats"] or {})}
+    values |= {name: token[name] for name in (LEMMA, XPOS) if token[name] not in {None, "_"}}
+    head = token["head"]
+    return Word(
+        {name: value for name, value in values.items() if value is not None},
+        head - 1 if head else None,
+        token["deprel"] or "",
+    )
+
+
+def _tagged(word: Word, penn: bool) -> TaggedWord:
+    values = word.values
+    tag, pos = values.get(XPOS), values.get(UPOS)
+    finite = values.get("VerbForm", "Fin") == "Fin" and pos in {"VERB", "AUX"}
+    present = values.get("Tense") == "Pres" and values.get("Mood", "Ind") == "Ind"
+    number = UD_NUMBERS.get(values.get("Number", ""))
     if penn:
-        noun, verb, numberless = NOUN_TAGS.get(tag), VERB_TAGS.get(tag), tag in {"VBD", "MD"}
+        noun, verb, numberless = NOUN_TAGS.get(tag or ""), VERB_TAGS.get(tag or ""), tag in {"VBD", "MD"}
     else:
         noun = number if pos == "NOUN" else None
-        verb = number if finite and present and features.get("Person", "3") == "3" else None
-        numberless = finite and features.get("Tense") == "Past"
-    rest = sorted(f"{name}={value}" for name, value in features.items() if name != "Number")
-    return TaggedWord(
-        form="_".join(token["form"].split()),
-        lemma=None if token["lemma"] == "_" else token["lemma"],
-        tag="_".join(tag.split()) if tag and tag != "_" else None,
-        head=token["head"] - 1 if token["head"] else None,
-        relation=token["deprel"],
-        noun=noun,
-        verb=verb,
-        numberless=numberless,
-        typo=features.get("Typo") == "Yes",
-        paradigm=(token["lemma"], pos, *rest),
-    )
+        verb = number if finite and present and values.get("Person", "3") == "3" else None
+        numberless = finite and values.get("Tense") == "Past"
+    return TaggedWord(values, word.head, word.relation, noun, verb, numberless)
 
 
 # A clitic `'s` is `has` or `is` by its lemma.
@@ -253,34 +258,20 @@ NUMBERLESS = "past or modal auxiliary before the verb"
 NO_OPPOSITE = "no sure form in the other number"
 
 
-@dataclass(slots=True)
-class Forms:
-    """The forms of the verbs of a treebank, from which the opposite of each is taken."""
-
-    _seen: dict[tuple[str, ...], Counter[str]] = field(default_factory=dict)
-
-    def add(self, words: Iterable[TaggedWord]) -> None:
-        """Note the verbs of a sentence."""
-        for word in words:
-            if word.verb is not None and not word.typo:
-                self._seen.setdefault((*word.paradigm, word.verb), Counter())[word.form.lower()] += 1
-
-    def opposite(self, word: TaggedWord) -> tuple[str, str] | None:
-        """Give the most frequent form that is like a verb in all but number; None if none is seen."""
-        (other,) = (number for number in EXAMPLE_NUMBERS if number != word.verb)
-        seen = self._seen.get((*word.paradigm, other))
-        if not seen:
-            return None
-        form = min(seen, key=lambda one: (-seen[one], one))
-        return None if form == word.form.lower() else (with_capitals(form, word.form), "attested")
+def _attested(word: TaggedWord, forms: SeenForms) -> tuple[str, str] | None:
+    """Give the most frequent form that is like a verb in all but number; None if none is seen."""
+    seen = {UD_NUMBERS.get(number): counted for number, counted in forms.of(word).items()}
+    others = seen.get(PLURAL if word.verb == SINGULAR else SINGULAR)
+    form = min(others, key=lambda one: (-others[one], one)) if others else None
+    return None if form in {None, word.form.lower()} else (with_capitals(str(form), word.form), "attested")
 
 
 def find_examples(
-    sentence: Sentence, source: str, shares: Shares, forms: Forms, left_out: Counter[str]
+    sentence: Sentence, source: str, shares: Shares, forms: SeenForms, left_out: Counter[str]
 ) -> Iterator[Example]:
     """Find the nouns that are subjects, and the verb that agrees with each.
 
-    Verbs of the treebank (`forms`) are for treebanks without Penn tags: English forms follow from rules.
+    The `forms` of the treebank's verbs are for treebanks without Penn tags: English forms follow from rules.
     Reasons why a subject and its verb make no example are counted up in `left_out`.
     """
     words = sentence.words
@@ -293,9 +284,9 @@ def find_examples(
         verb, reason = _target(words, position, predicate)
         found, opposite = words[verb], None
         if reason is None and sentence.penn:
-            opposite = opposite_form(found.form, str(found.verb), found.lemma)
+            opposite = opposite_form(found.form, str(found.verb), found.values.get(LEMMA))
         elif reason is None:
-            opposite = forms.opposite(found)
+            opposite = _attested(found, forms)
         if opposite is None:
             left_out[reason or NO_OPPOSITE] += 1
             continue
@@ -323,7 +314,7 @@ def _target(words: Sequence[TaggedWord], subject: int, predicate: Sequence[int])
     problems = {
         COORDINATED: any(word.head == subject and _role(word) == "conj" for word in words),
         DIFFERENT: words[verb].verb != words[subject].noun,
-        TYPO: words[verb].typo or words[subject].typo,
+        TYPO: "Yes" in {words[at].values.get("Typo") for at in (verb, subject)},
         INVERTED: any(index < subject and _role(words[index]) != "cop" for index in present),
         NUMBERLESS: any(index < verb and words[index].numberless for index in predicate),
     }

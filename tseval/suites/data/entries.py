@@ -148,7 +148,9 @@ def _case(entries: Sequence[DataItem], ask: Callable[[Sequence[DataItem]], Quest
         _refuse_unlike(entry, first)
     name, construction, phenomenon, dependency = first.row
     labels = tuple(first.sentences)
-    sentences = {label: [_clean(entry, label) for entry in entries] for label in labels}
+    sentences = {
+        label: pa.array([_clean(entry, label) for entry in entries], pa.string()) for label in labels
+    }
     features = {feature: _column(feature, entries) for feature in first.features}
     return Case(
         name=name,
@@ -157,7 +159,7 @@ def _case(entries: Sequence[DataItem], ask: Callable[[Sequence[DataItem]], Quest
         dependency=dependency,
         question=ask(entries),
         index=pa.array(range(len(entries)), pa.int64()),
-        sentences=pa.table({label: pa.array(texts, pa.string()) for label, texts in sentences.items()}),
+        sentences=pa.table(sentences),
         features=pa.table(features),
         entries=pa.table(
             {factor: as_entries([e.entries[factor] for e in entries]) for factor in first.entries}
@@ -219,10 +221,12 @@ def _refuse_unlike(entry: DataItem, first: DataItem) -> None:
 
 
 def _clean(entry: DataItem, label: str) -> str:
-    words = entry.sentences[label].split()
+    text = entry.sentences[label]
+    words = text.split()
     if not words:
         raise SuiteError(f"{entry.place}: the {label} sentence has no words")
-    return " ".join(words)
+    clean = " ".join(words)
+    return text if clean == text else clean  # of a million sentences none is held twice
 
 
 def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:

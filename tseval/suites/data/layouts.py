@@ -18,6 +18,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 from itertools import product
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, quoted_text, suggest
@@ -164,9 +165,20 @@ def read_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
     sentences = [one if one.row == row else replace(one, row=row) for one, row in split]
     judged = _judged(sentences, how, columns)
     if judged is not None:
-        yield from _pairs(sentences, judged, columns, reading)
+        yield from _alike(_pairs(sentences, judged, columns, reading))
     else:
-        yield from _conditions(sentences, columns, reading)
+        yield from _alike(_conditions(sentences, columns, reading))
+
+
+def _alike(items: Iterable[DataItem]) -> Iterator[DataItem]:
+    """Keep the features that all items of a case have: what differs within one is none of the others."""
+    gathered = list(items)
+    shared: dict[str, set[str]] = {}
+    for one in gathered:
+        shared.setdefault(one.row[0], {*one.features}).intersection_update(one.features)
+    for one in gathered:
+        own = {name: value for name, value in one.features.items() if name in shared[one.row[0]]}
+        yield replace(one, features=own)
 
 
 def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: str) -> Iterator[Sentence]:
@@ -422,7 +434,8 @@ def _conditions(sentences: Sequence[Sentence], columns: Header, reading: Reading
         formula = f"{as_name(conditions[1])}.* > {as_name(conditions[0])}.*"
         raise SuiteError(
             f"{columns.place}: nothing says which of {', '.join(map(repr, conditions))} is the better one.\n"
-            f"  Add --columns better={conditions[0]}, or compare surprisals: --columns 'predict={formula}'."
+            f"  Add --columns {quote(f'better={conditions[0]}')}, or compare surprisals: "
+            f"--columns 'predict={formula}'."
         )
     items: dict[tuple[TableRow, str], dict[str, Sentence]] = {}
     for one in sentences:

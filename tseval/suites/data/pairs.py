@@ -127,7 +127,8 @@ def pair_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
     constructions, is cut into one for each. `item` is what pairs share; all other columns are features.
     """
     records = list(_with_roles(file, reading.how))
-    rows = [table_row(record, stem, roles.rows) for _, record, roles in records]
+    same: dict[TableRow, TableRow] = {}
+    rows = [same.setdefault(row := table_row(record, stem, roles.rows), row) for _, record, roles in records]
     named = [bool(text_in(value_of(record, roles.rows.get("phenomenon")))) for _, record, roles in records]
     good, bad = (
         [_text(place, record, roles, label) for place, record, roles in records] for label in PAIR_LABELS
@@ -135,7 +136,9 @@ def pair_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
     if are_marked(good, bad, [place for place, _, _ in records], reading):
         good, bad = (list(map(without_mark, texts)) for texts in (good, bad))
     split = split_rows(rows, named)
-    for (place, record, roles), row, *both in zip(records, split, good, bad, strict=True):
+    records.reverse()  # each is let go once it is an item: of a million both would take twice the memory
+    for row, *both in zip(split, good, bad, strict=True):
+        place, record, roles = records.pop()
         features = features_of(place, record, roles.features)
         entries = {one: text_in(value_of(record, column)) for one, column in roles.entries.items()}
         item = DataItem(place, row, dict(zip(PAIR_LABELS, both, strict=True)), features, entries)

@@ -109,16 +109,23 @@ def _typed(
     names: Sequence[str], rows: Iterable[Row], texts: Collection[str]
 ) -> Iterator[tuple[str, DataRecord]]:
     """Give rows as records; columns become numbers or truth values if all their cells are."""
-    # Most columns hold few different cells: equal ones are kept once.
+    # Most columns hold few different cells: equal ones are kept once, as long as they are few.
     held: dict[str, str] = {}
-    found = [(place, [held.setdefault(cell, cell) for cell in row]) for place, row in rows]
-    columns = zip(*(cells for _, cells in found), strict=True)
+    places: list[str] = []
+    columns: list[list[str]] = [[] for _ in names]
+    for place, row in rows:
+        places.append(place)
+        for column, cell in zip(columns, row, strict=True):
+            column.append(held.setdefault(cell, cell) if len(held) < MANY_TEXTS else held.get(cell, cell))
+    held.clear()
     values: list[Sequence[Feature]] = [
-        column if name in texts else as_typed(column)
-        for name, column in zip(names, columns, strict=False)  # there may be no row
+        column if name in texts else as_typed(column) for name, column in zip(names, columns, strict=True)
     ]
-    for (place, _), own in zip(found, zip(*values, strict=True), strict=True):
+    for place, *own in zip(places, *values, strict=True):
         yield place, dict(zip(names, own, strict=True))
+
+
+MANY_TEXTS = 100_000  # of a table that differ; so many more are hardly repeated
 
 
 def as_typed(texts: Sequence[str]) -> Sequence[Feature]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from jinja2 import TemplateSyntaxError, UndefinedError, meta, nodes
@@ -17,7 +18,7 @@ from jinja2.parser import Parser
 
 from tseval.errors import GrammarError, suggest
 from tseval.suites.grammar.sandbox import Sandbox, as_entry, as_text
-from tseval.suites.grammar.source import LARGEST_NUMBER
+from tseval.suites.grammar.source import LARGEST_NUMBER, gathered
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -258,11 +259,11 @@ class Sentences:
         self._definitions: dict[str, nodes.Node] = {}
         preamble, labelled = _split(text.split("\n"), first_line)
         self._define(self._parse(preamble, first_line))
-        self._lines = [
-            self._labelled(label, sentence, number)
+        self._lines = gathered(
+            partial(self._labelled, label, sentence, number)
             for label, sentence, number in labelled
             if label or not self._is_blank(sentence, number)
-        ]
+        )
         self._check_labels(first_line)
 
     @property

@@ -1,0 +1,386 @@
+"""A board over the years, in real git: two people submit at once, entries are renamed and retracted.
+
+Words are withheld, and the suite gets a new version.
+"""
+
+import json
+import os
+import re
+import shutil
+import sys
+import xml.etree.ElementTree as ET
+from math import hypot
+from pathlib import Path
+
+import pytest
+import yaml
+from in_process import call, refused, run_process, succeeded
+from site_links import dead_links
+
+from tseval.analysis import count
+from tseval.boards import read_entry
+from tseval.runs import read_run
+
+BIN = str(Path(sys.executable).parent)
+GRAMMAR = """\
+---
+construction: Simple
+phenomenon: Agreement
+lexicon: lexicon.yaml
+slots:
+  subject: noun.person
+  verb:    verb.main
+---
+good: the {{ subject }} {{ verb | agree(subject) }}
+bad:  the {{ subject }} {{ verb | disagree(subject) }}
+"""
+PUBLIC = {"noun": {"person": ["author", "guard", "pilot", "doctor", "teacher", "farmer"]},
+          "verb": {"main": ["laughs", "swims", "works", "runs", "speaks", "moves"]}}  # fmt: skip
+PRIVATE = {"noun": {"person": ["king", "student", "writer", "player", "singer", "soldier"]},
+           "verb": {"main": ["sings", "plays", "leaves", "comes", "lives", "sees"]}}  # fmt: skip
+
+
+def git(folder, *words):
+    named = ("-c", "user.name=A. Person", "-c", "user.email=a@example.org")
+    done = run_process(["git", *named, *words], cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def step(folder, name, **environment):
+    """Run the steps of a job of the workflow as they are written, but for the installation."""
+    jobs = yaml.safe_load((folder / ".github/workflows/board.yml").read_text("utf-8"))["jobs"]
+    wanted = environment.pop("event", "push")
+    summary = folder.with_name("summary.md")
+    known = {"GITHUB_BASE_REF": "main", "GITHUB_STEP_SUMMARY": str(summary)}
+    said = []
+    for one in jobs[name]["steps"]:
+        if "run" in one and "pip install" not in one["run"] and wanted in one.get("if", wanted):
+            environment = {**os.environ, **known, "PATH": os.pathsep.join([BIN, os.environ["PATH"]])}
+            done = run_process(
+                ["bash", "-e", "-o", "pipefail", "-c", one["run"]], cwd=folder, env=environment
+            )
+            said.append(done)
+            if done.returncode:
+                break
+    return said
+
+
+@pytest.fixture(scope="module")
+def life(tmp_path_factory):
+    """A bare repository with a board; two clones, in each of which somebody has submitted a model."""
+    root = tmp_path_factory.mktemp("life")
+    suite = root / "first/agreement"
+    suite.mkdir(parents=True)
+    (suite / "simple.jinja").write_text(GRAMMAR)
+    (suite / "lexicon.yaml").write_text(yaml.safe_dump(PUBLIC))
+    succeeded(
+        call(
+            "board",
+            "new",
+            "first",
+            "--repository",
+            "--suite",
+            "../agreement",
+            "--title",
+            "Agreement",
+            cwd=root,
+        )
+    )
+    git(root, "init", "--quiet", "--initial-branch", "main", "first")
+    git(root / "first", "add", "--all")
+    git(root / "first", "commit", "--quiet", "--message", "A board without entries")
+    git(root, "clone", "--quiet", "--bare", "first", "host.git")
+    for who, options in (("ann", ()), ("bob", ("--precision", "bfloat16"))):
+        git(root, "clone", "--quiet", "host.git", who)
+        git(root / who, "checkout", "--quiet", "-b", who)
+        run = ("--suite", root / who / "agreement", "--out", root / f"run-{who}", "--quiet")
+        succeeded(call("run", "--model", "bundled:lstm", *options, *run))
+        about = ("--name", f"{who}/lstm", "--seeds-tried", 3, "--weights", "https://example.org/lstm")
+        said = succeeded(call("board", "submit", root / f"run-{who}", root / who / "board", *about))
+        assert "# " + f"{who}/lstm" in said.stdout
+        assert git(root / who, "status", "--porcelain", "-uall").split("\n")[:-1] == [
+            f"?? board/entries/{who}--lstm/{file}"
+            for file in ("entry.yaml", "evidence.parquet", "manifest.json")
+        ]
+        git(root / who, "add", "--all")
+        git(root / who, "commit", "--quiet", "--message", f"Enter {who}'s model")
+        git(root / who, "push", "--quiet", "origin", who)
+    return root
+
+
+@pytest.fixture(scope="module")
+def merged(life):
+    """What two requests are checked by, and the repository after both, as the workflow leaves it."""
+    requests = [step(life / who, "check", event="pull_request")[0] for who in ("ann", "bob")]
+    git(life, "clone", "--quiet", "host.git", "main")
+    for who in ("ann", "bob"):
+        git(life / "main", "merge", "--quiet", "--no-edit", f"origin/{who}")
+    git(life / "main", "push", "--quiet", "origin", "main")
+    after = [*step(life / "main", "check"), *step(life / "main", "publish")]
+    return life / "main", requests, after
+
+
+def test_two_submit_at_once_and_nothing_meets(merged):
+    main, requests, after = merged
+    for who, request in zip(("ann", "bob"), requests, strict=True):
+        assert request.returncode == 0, request.stdout + request.stderr
+        assert f"**Agreement**, new: {who}--lstm" in request.stdout
+        assert "| mean over all rows |" in " ".join(request.stdout.split())
+    assert [one.returncode for one in after] == [0] * 4
+    assert "not on the pages yet" in after[0].stderr
+    assert "Pages of the boards" in git(main, "log", "-1", "--format=%s", "origin/main")
+    assert succeeded(call("board", "check", main)).stderr == ""
+    board = json.loads((main / "board/board.json").read_text())
+    assert [entry["name"] for entry in board["entries"]] == ["ann/lstm", "bob/lstm"]
+    run = read_run(main.parent / "run-ann")
+    (row,) = count(run.verdicts).to_dict("records")
+    feed = board["entries"][0]
+    assert (feed["n_correct"], feed["fingerprint"]) == ([row["n_correct"]], run.manifest.key.fingerprint)
+    assert feed["low"][0] == pytest.approx(row["low"], abs=0.001)
+    assert "best of 3" in (main / "board/README.md").read_text()
+
+
+def test_the_site_of_boards_lies_anywhere_and_no_link_is_dead(merged):
+    site = merged[0] / "site"
+    assert dead_links(site) == []
+    feed = ET.parse(site / "board/feed.xml")  # noqa: S314 - a file that was written here
+    items = feed.getroot().findall("channel/item")
+    assert [one.findtext("title") for one in items] == ["bob/lstm", "ann/lstm"]
+    page = (site / "board/entries/ann--lstm.html").read_text("utf-8")
+    assert '<a href="https://example.org/lstm">' in page
+    commit = git(merged[0], "log", "-1", "--format=%h", "--", "board").strip()
+    assert f"version = {{{commit}" in page
+
+
+@pytest.fixture
+def clone(merged, tmp_path):
+    shutil.copytree(merged[0], tmp_path / "main")
+    shutil.copytree(merged[0].parent / "first/agreement", tmp_path / "first/agreement")
+    return tmp_path / "main"
+
+
+FORBIDDEN = [
+    ("board/board.yaml", "changes board/board.yaml: a submission is entries/NAME alone"),
+    ("board/checks.yaml", "changes board/checks.yaml: a submission is entries/NAME alone"),
+    (
+        ".github/workflows/board.yml",
+        "changes .github/workflows/board.yml: a submission is entries/NAME alone",
+    ),
+    ("board/entries/ann--lstm/entry.yaml", "of an entry that is on the board"),
+]
+
+
+@pytest.mark.parametrize(("path", "said"), FORBIDDEN)
+def test_a_request_that_changes_anything_else_is_named(clone, path, said):
+    git(clone, "checkout", "--quiet", "-b", "sly", "origin/main")
+    with (clone / path).open("a") as file:
+        file.write("# edited\n")
+    done = call("board", "check", clone, "--changed", "origin/main")
+    assert (done.returncode, said in done.stdout.replace("\\", "")) == (1, True), done.stdout
+
+
+def test_a_request_with_the_weights_of_another_is_named(clone):
+    git(clone, "checkout", "--quiet", "-b", "sly", "origin/main")
+    copy = clone / "board/entries/super"
+    shutil.copytree(clone / "board/entries/ann--lstm", copy)
+    (copy / "entry.yaml").write_text(
+        (copy / "entry.yaml").read_text().replace("name: ann--lstm", "name: super")
+    )
+    done = call("board", "check", clone, "--changed", "origin/main")
+    assert done.returncode == 1
+    assert "super: has the signature of ann--lstm, and the same as it" in done.stdout.replace("\\", "")
+
+
+def test_a_base_that_is_no_ancestor_is_one_message(clone):
+    git(clone, "checkout", "--quiet", "--orphan", "other")
+    git(clone, "commit", "--quiet", "--message", "Another history")
+    assert (
+        "is no ancestor of what is checked out"
+        in refused(call("board", "check", clone, "--changed", "origin/main")).stderr
+    )
+    assert (
+        "there is no commit 'nowhere'"
+        in refused(call("board", "check", clone, "--changed", "nowhere")).stderr
+    )
+
+
+def test_names_of_old_lead_to_an_entry_and_a_retracted_one_has_no_rank(clone):
+    entries = clone / "board/entries"
+    succeeded(call("board", "rename", entries / "bob--lstm", "lstm-bf16"))
+    assert read_entry(entries / "lstm-bf16").aliases == ("bob--lstm",)
+    succeeded(call("board", "retract", entries / "ann--lstm", "--reason", "Not the model that it names",
+                   "--link", "https://example.org/issues/1"))  # fmt: skip
+    again = refused(call("board", "retract", entries / "ann--lstm", "--reason", "x"))
+    assert "ann--lstm was retracted on" in again.stderr
+    assert succeeded(call("board", "check", clone)).stderr == ""
+    readme = (clone / "board/README.md").read_text()
+    assert "| ann--lstm | Not the model that it names |" in " ".join(readme.split()).replace(r"\-", "-")
+    assert "ann--lstm" not in succeeded(call("table", clone / "board")).stdout
+    site = clone.parent / "site"
+    succeeded(call("board", "build", clone, "-o", site))
+    assert dead_links(site) == []
+    moved, gone = (
+        (site / f"board/entries/{name}.html").read_text("utf-8") for name in ("bob--lstm", "ann--lstm")
+    )
+    assert 'href="lstm-bf16.html"' in moved
+    assert "Not the model that it names" in gone
+    checks = clone / "board/checks.yaml"
+    checks.write_text(checks.read_text().replace("ann--lstm", "nobody"))
+    assert "checks.yaml: retracted: there is no entry 'nobody'" in call("board", "check", clone).stdout
+
+
+def test_an_entry_takes_the_place_of_another(clone):
+    board, run = clone / "board", clone.parent / "run"
+    options = ("--precision", "bfloat16", "--suite", clone / "agreement", "--out", run, "--quiet")
+    succeeded(call("run", "--model", "bundled:lstm", *options))
+    taken = refused(call("board", "add", board, run, "--name", "newer"))
+    assert "newer has the weights and the protocol of bob--lstm" in taken.stderr
+    succeeded(call("board", "add", board, run, "--name", "newer", "--replace", "bob--lstm"))
+    assert sorted(path.name for path in (board / "entries").iterdir()) == ["ann--lstm", "newer"]
+    assert read_entry(board / "entries/newer").aliases == ("bob--lstm",)
+    assert succeeded(call("board", "check", clone)).stderr == ""
+
+
+def test_withheld_words_are_no_words_of_the_suite(clone):
+    private = clone.parent / "private.yaml"
+    for change, said in (
+        ({"noun": {"person": [*PRIVATE["noun"]["person"][:5], "author"]}}, "'author' is a word of the suite"),
+        ({"noun": {"person": ["king"]}}, "noun.person has 1 words, that of the suite 6"),
+        ({"noun": {"people": ["king"]}}, "the suite has no class 'noun.people'"),
+    ):
+        private.write_text(yaml.safe_dump(change))
+        done = refused(
+            call("suite", "twin", clone / "agreement", "--lexicon", private, "-o", clone.parent / "twin")
+        )
+        assert re.search(r"private\.yaml:\d+: ", done.stderr)
+        assert said in done.stderr
+        assert not (clone.parent / "twin").exists()
+
+
+def test_what_a_model_gets_right_on_a_hidden_twin_stands_beside_its_mean(clone):
+    root, board = clone.parent, clone / "board"
+    (root / "private.yaml").write_text(yaml.safe_dump(PRIVATE))
+    succeeded(
+        call("suite", "twin", clone / "agreement", "--lexicon", root / "private.yaml", "-o", root / "twin")
+    )
+    expanded = succeeded(call("expand", root / "twin")).stdout
+    assert not {"author", "laughs", "laugh"} & set(expanded.split())
+    assert {"king", "sings", "sing"} <= set(expanded.split())
+    assert len(expanded.splitlines()) == len(
+        succeeded(call("expand", clone / "agreement")).stdout.splitlines()
+    )
+    succeeded(
+        call("run", "--model", "bundled:lstm", "--suite", root / "twin", "--out", root / "hidden", "--quiet")
+    )
+    succeeded(
+        call(
+            "run",
+            "--model",
+            "bundled:lstm",
+            "--suite",
+            clone / "agreement",
+            "--out",
+            root / "open",
+            "--quiet",
+        )
+    )
+    succeeded(call("board", "hidden", board, root / "hidden", "--suite", root / "twin"))
+    # Newcombe's interval of a difference, from those of the two tables.
+    public, hidden = (count(read_run(root / name).verdicts).iloc[0] for name in ("open", "hidden"))
+    difference = hidden["accuracy"] - public["accuracy"]
+    below = hypot(hidden["accuracy"] - hidden["low"], public["high"] - public["accuracy"])
+    above = hypot(hidden["high"] - hidden["accuracy"], public["accuracy"] - public["low"])
+    found = yaml.safe_load((board / "checks.yaml").read_text())["hidden"]["ann--lstm"]
+    assert found["mean"] == pytest.approx(hidden["accuracy"], abs=0.0006)
+    assert found["difference"] == pytest.approx(difference, abs=0.0006)
+    assert found["difference_interval"] == pytest.approx([difference - below, difference + above], abs=0.0011)
+    assert "## With withheld words" in (board / "README.md").read_text()
+    assert succeeded(call("board", "check", clone)).stderr == ""
+    other = refused(call("board", "hidden", board, root / "open", "--suite", clone / "agreement"))
+    assert "is over the board's own suite" in other.stderr
+    succeeded(call("board", "build", clone, "-o", root / "site"))
+    assert "Hidden less public" in (root / "site/board/index.html").read_text("utf-8")
+
+
+def test_a_new_version_of_the_suite_has_a_board_of_its_own(clone):
+    board = clone / "board"
+    before = succeeded(call("table", board)).stdout
+    assert "has no other version here" in refused(call("board", "renew", board)).stderr
+    lexicon = clone / "agreement/lexicon.yaml"
+    lexicon.write_text(lexicon.read_text().replace("author", "farmhand"))
+    for command in (("board", "check", board), ("verify", board), ("board", "write", board)):
+        succeeded(call(*command))
+    assert succeeded(call("table", board)).stdout == before
+    run = clone.parent / "run"
+    succeeded(call("run", "--model", "bundled:lstm", "--suite", clone / "agreement", "--out", run, "--quiet"))
+    assert "tseval board renew" in refused(call("board", "add", board, run)).stderr
+    done = succeeded(call("board", "renew", board))
+    new, *waiting = done.stdout.splitlines()
+    assert waiting == ["not yet run on it: ann--lstm", "not yet run on it: bob--lstm"]
+    assert "is archived" in refused(call("board", "add", board, run)).stderr
+    succeeded(call("board", "add", new, run, "--name", "lstm"))
+    succeeded(call("board", "write", clone))
+    assert "bob--lstm\n" in (clone / new / "README.md").read_text().replace(r"\-", "-")
+    checked = succeeded(call("board", "check", clone))
+    assert checked.stdout.count("nothing is wrong") == 2
+    assert succeeded(call("table", board)).stdout == before
+    succeeded(call("board", "build", clone, "-o", clone.parent / "site"))
+    assert dead_links(clone.parent / "site") == []
+    assert "Archived" in (clone.parent / "site/board/index.html").read_text("utf-8")
+
+
+def test_boards_stand_beside_each_other_in_a_repository(tmp_path):
+    pairs = '{"good": "the author laughs .", "bad": "the author laugh ."}\n'
+    for name in ("one", "two", "three"):
+        (tmp_path / f"{name}.jsonl").write_text(pairs)
+    refused(call("board", "new", "x", "--suite", "../one.jsonl", "--suite", "../two.jsonl", cwd=tmp_path))
+    both = ("--suite", "../../one.jsonl", "--suite", "../../two.jsonl")
+    succeeded(call("board", "new", "both", "--repository", *both, cwd=tmp_path))
+    succeeded(call("board", "new", "both", "--repository", "--suite", "../../three.jsonl", cwd=tmp_path))
+    checked = succeeded(call("board", "check", "both", cwd=tmp_path)).stdout.splitlines()
+    assert checked == [f"both/{name}: nothing is wrong" for name in ("one", "three", "two")]
+
+
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        ({"seeds_tried": 0}, "about.seeds_tried: should be at least 1"),
+        ({"date": "yesterday"}, "about.date: should be a date"),
+        ({"display_name": "x" * 101}, "about.display_name: should be a line of at most 100"),
+    ],
+)
+def test_what_no_page_could_show_is_named(clone, about, said):
+    file = clone / "board/entries/ann--lstm/entry.yaml"
+    content = yaml.safe_load(file.read_text())
+    content["about"] |= about
+    file.write_text(yaml.safe_dump(content))
+    done = call("board", "check", clone / "board")
+    assert done.returncode == 1
+    assert said.partition(": ")[2] in done.stdout
+
+
+def test_a_board_may_ask_how_many_seeds_were_tried(clone):
+    with (clone / "board/board.yaml").open("a") as file:
+        file.write("seeds_tried: 5\n")
+    done = call("board", "check", clone / "board")
+    assert "ann--lstm: it is one of 3 seeds, and the board asks for 5 (--seeds-tried)" in done.stdout
+
+
+def test_verifying_takes_over_the_precision_of_an_entry_and_records_who_did(clone):
+    entry = clone / "board/entries/bob--lstm"
+    asked = ("verify", entry, "--model", "bundled:lstm", "--rescore", "all", "--record", "A. Reviewer")
+    assert "rerun" in succeeded(call(*asked)).stdout
+    assert "| rerun, A. Reviewer," in " ".join((clone / "board/README.md").read_text().split())
+    wrong = call(
+        "verify", entry, "--model", "bundled:lstm", "--model-args", "precision=float32", "--rescore", "all"
+    )
+    assert (wrong.returncode, "WRONG" in wrong.stdout) == (1, True)
+
+
+def test_a_board_becomes_a_record_for_each_entry_of_a_common_store(clone):
+    store = clone.parent / "store"
+    assert "name a folder" in refused(call("export", "eee", clone / "board")).stderr
+    succeeded(call("export", "eee", clone / "board", "-o", store))
+    records = [json.loads(file.read_text("utf-8")) for file in store.rglob("*.json")]
+    assert sorted(one["model_info"]["id"] for one in records) == ["ann/lstm", "bob/lstm"]

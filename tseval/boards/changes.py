@@ -1,0 +1,168 @@
+"""Check what a request changes in a repository of boards, and tell whoever decides on it what is new."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from tabulate import tabulate
+
+from tseval.analysis import cut
+from tseval.boards import ENTRY_FOLDERS, Entry, EntryRow, entry_folders, read_checks, readable_entries
+from tseval.boards.check import board_suite, repeated, warnings_of, wrong_with_entry
+from tseval.boards.definition import read_definition
+from tseval.boards.readme import ACCURACIES
+from tseval.errors import BoardError, shortened
+from tseval.report.boards import read_board
+from tseval.report.document import markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from tseval.report.boards import RowKey
+
+
+@dataclass
+class Changes:
+    """What a request changes.
+
+    `entries` are new ones, by board; `wrong` is what it may not do or what does not hold, `warnings` are for
+    whoever decides.
+    """
+
+    entries: dict[Path, list[str]] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def check_changes(boards: Sequence[Path], base: str) -> Changes:
+    """Check the entries that have come since a commit; anything else that was changed is named.
+
+    Raises:
+        BoardError: There is no such commit, or it is no ancestor of what is checked out.
+    """
+    root = boards[0].resolve()
+    root = root / _git(root, "rev-parse", "--show-cdup").strip()
+    commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}").strip()
+    if not commit:
+        raise BoardError(
+            f"there is no commit {base!r} here.\n  Fetch it: git fetch origin, with its history."
+        )
+    if _git(root, "merge-base", commit, "HEAD").strip() != commit:
+        raise BoardError(
+            f"{base} is no ancestor of what is checked out.\n"
+            "  Merge it first, or name the commit that the changes begin at: git merge-base HEAD " + base
+        )
+    changed = _git(root, "diff", "--name-only", "--no-renames", "-z", commit, "--").split("\0")
+    changed += _git(root, "ls-files", "--others", "--exclude-standard", "-z").split("\0")
+    found = Changes()
+    places = {board.resolve().relative_to(root.resolve()) / ENTRY_FOLDERS: board for board in boards}
+    before = {place: set(_entries_at(root, commit, place.as_posix())) for place in places}
+    for path in sorted(filter(None, changed)):
+        place = next((one for one in places if path.startswith(f"{one.as_posix()}/")), None)
+        name = "" if place is None else path.removeprefix(f"{place.as_posix()}/").partition("/")[0]
+        if place is None:
+            found.wrong.append(f"changes {path}: a submission is {ENTRY_FOLDERS}/NAME alone")
+        elif name in before[place]:
+            found.wrong.append(f"changes {path}, of an entry that is on the board")
+        elif name not in (own := found.entries.setdefault(places[place], [])):
+            own.append(name)
+    for board, names in found.entries.items():
+        _check_entries(board, names, found)
+    found.wrong = [shortened(one) for one in found.wrong]
+    return found
+
+
+def _check_entries(board: Path, names: Sequence[str], found: Changes) -> None:
+    definition = read_definition(board)
+    suite = None if definition.published else board_suite(board)
+    there = {folder.name: folder for folder in entry_folders(board)}
+    new = [there[name] for name in names if name in there]
+    n_before = len(found.wrong)
+    for folder in new:
+        found.wrong += [f"{folder.name}: {what}" for what in wrong_with_entry(folder, definition, suite)]
+    retracted = read_checks(board).retracted
+    others = [folder for name, folder in there.items() if name not in retracted and folder not in new]
+    found.wrong += repeated([*others, *new])
+    if len(found.wrong) == n_before:
+        found.warnings += warnings_of(board, names)
+
+
+def _entries_at(root: Path, commit: str, place: str) -> list[str]:
+    listed = _git(root, "ls-tree", "-z", "--name-only", commit, f"{place}/").split("\0")
+    return [path.rpartition("/")[2] for path in listed if path]
+
+
+def _git(root: Path, *words: str) -> str:
+    """Ask git; nothing where it says no."""
+    try:
+        asked = subprocess.run(["git", *words], cwd=root, capture_output=True, check=False)  # noqa: S603, S607 - git itself
+    except FileNotFoundError:
+        raise BoardError("--changed asks git what was changed, and git is not installed.") from None
+    if asked.returncode == 128 and b"not a git repository" in asked.stderr:
+        raise BoardError(f"{root} is in no git repository.\n  Without --changed the whole board is checked.")
+    return asked.stdout.decode(errors="surrogateescape")
+
+
+def summary(changes: Changes) -> str:
+    """Tell in Markdown what is wrong, and show new entries beside their neighbours by mean accuracy."""
+    return "\n\n".join(_summary(changes)) + "\n"
+
+
+def _summary(changes: Changes) -> Iterator[str]:
+    if changes.wrong:
+        yield "**This cannot be merged as it is:**"
+        yield "\n".join(f"- {markdown(one)}" for one in changes.wrong)
+    for board, names in changes.entries.items():
+        title = read_definition(board).title
+        yield f"**{markdown(title)}**, new: {', '.join(markdown(name) for name in names)}"
+        if not changes.wrong:
+            for entry in readable_entries(board / ENTRY_FOLDERS / name for name in names):
+                yield _beside_neighbours(board, entry)
+    if not changes.entries and not changes.wrong:
+        yield "No entry was added."
+    if changes.warnings:
+        yield "**To be looked at:**"
+        yield "\n".join(f"- {markdown(one)}" for one in changes.warnings)
+
+
+def _beside_neighbours(board: Path, entry: Entry) -> str:
+    """Tabulate an entry between the two models that are above it and the two below."""
+    ours = {row.key: _accuracy(row) for row in entry.rows}
+    columns: dict[str, Mapping[RowKey, Fraction | None]] = {entry.name: ours}
+    if (board / ACCURACIES).is_file():
+        known = read_board(board)
+        for model in known.models:
+            texts = ((row.key, row.accuracy.get(model.name)) for row in known.rows)
+            columns.setdefault(model.name, {key: Fraction(text) for key, text in texts if text})
+    means = {name: _mean([own.get(key) for key in ours]) for name, own in columns.items()}
+    ranked = sorted((name for name in means if means[name] is not None), key=lambda name: -(means[name] or 0))
+    place = ranked.index(entry.name) if entry.name in ranked else 0
+    neighbours = ranked[max(0, place - 2) : place + 3] or [entry.name]
+    lines = []
+    for key in ours:
+        label = " / ".join(markdown(part) for part in key if part)
+        lines.append([label, *(_printed(columns[name].get(key)) for name in neighbours)])
+    lines.append(["mean over all rows", *(_printed(means[name]) for name in neighbours)])
+    ranks = [1 + sum((means[one] or 0) > (means[name] or 0) for one in ranked) for name in neighbours]
+    lines.append([f"rank by it, of {len(ranked)}", *map(str, ranks)])
+    heads = [f"**{markdown(name)}**" if name == entry.name else markdown(name) for name in neighbours]
+    align = ("left", *["right"] * len(neighbours))
+    return tabulate(lines, headers=["", *heads], tablefmt="pipe", colalign=align, disable_numparse=True)
+
+
+def _accuracy(row: EntryRow) -> Fraction | None:
+    decided = row.n_items - row.n_undecidable
+    return Fraction(row.n_correct, decided) if decided else None
+
+
+def _mean(values: Sequence[Fraction | None]) -> Fraction | None:
+    known = [value for value in values if value is not None]
+    return sum(known, Fraction(0)) / len(known) if known and len(known) == len(values) else None
+
+
+def _printed(value: Fraction | None) -> str:
+    return "–" if value is None else f"{float(cut(value, 3)):.3f}"

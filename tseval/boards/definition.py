@@ -1,0 +1,262 @@
+"""What a board is over: `board.yaml`, the files like it that people write, and the suite."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, TypeVar
+
+import yaml
+
+from tseval.errors import BoardError, SuiteError, reason
+from tseval.formats import ContentError, Json, checked, read_yaml
+from tseval.questions import Score  # noqa: TC001 - likewise
+from tseval.report.boards import (
+    MOST_DECIMALS,
+    Human,
+    RowKey,
+    TableRow,
+    check_decimals,
+    check_printed_rows,
+)
+from tseval.suites import available_suites, load_suite
+
+if TYPE_CHECKING:
+    from tseval.items import Suite
+
+
+T = TypeVar("T")
+DEFINITION = "board.yaml"
+BOARD_FILES_FORMAT = 1
+LONGEST_TEXT = 4_000  # characters of a text that people write
+LONGEST_PROSE = 20_000  # and of the one that tells of the whole board
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRow(TableRow):
+    """A row of a board of published accuracies, and how many items a paper has behind it."""
+
+    n_items: int
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a leaderboard is over.
+
+    Attributes:
+        suite: Name of a bundled or fetched suite, or its path, seen from the board's folder.
+        columns: What the columns of the suite's tables are, as `--columns` says it: `{good: sen, ...}`.
+        protocol: What the protocol of every entry must hold: `{words: corrected}`. Empty allows any.
+        rules: What submitters promise, one sentence each; shown, not checked.
+        order: Names of entries in the order of the columns; others follow by name.
+        seeds: Name of an architecture to its entries, of which the table then shows the mean and the spread.
+        beside: Name of a board that comes with tseval and is shown beside.
+        rows: Of a board of published accuracies, its rows in order; empty where they follow from evidence.
+        training_data: Name to text, for entries whose `training_data` is that name.
+        seeds_tried: How many seeds an entry must have tried at least.
+        evidence: Where the evidence of entries lies, instead of in the board: an address with `{sha256}`.
+        authors, address: Of the board, for whoever cites it.
+        renews, renewed_by: The board beside it, over the last or the next version of the suite.
+    """
+
+    format: int
+    title: str
+    suite: str
+    digest: str
+    score: Score
+    text: str = ""
+    source: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    protocol: Mapping[str, Json] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    seeds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    beside: str | None = None
+    decimals: int = 3
+    notes: tuple[str, ...] = ()
+    rows: tuple[ListedRow, ...] = ()
+    human: Human | None = None
+    training_data: Mapping[str, str] = field(default_factory=dict)
+    seeds_tried: int | None = None
+    evidence: str | None = None
+    authors: tuple[str, ...] = ()
+    address: str | None = None
+    renews: str | None = None
+    renewed_by: str | None = None
+
+    @property
+    def published(self) -> bool:
+        """Whether the entries are accuracies from papers, and nothing follows from evidence."""
+        return bool(self.rows)
+
+
+def read_definition(board: Path) -> Definition:
+    """Read what a board is over."""
+    file = board / DEFINITION
+    try:
+        definition = check_written(read_written(file), Definition)
+        _check(definition)
+    except FileNotFoundError:
+        raise BoardError(
+            f"{board} is no board: it has no {DEFINITION}.\n"
+            f"  Make one: tseval board new {quote(str(board))} --suite SUITE"
+        ) from None
+    except (OSError, ContentError) as error:
+        raise BoardError(f"{file}: {reason(error)}.") from None
+    return definition
+
+
+def _check(definition: Definition) -> None:
+    check_decimals(definition.decimals)
+    rows: set[RowKey] = set()
+    for i, row in enumerate(definition.rows):
+        if row.key in rows:
+            raise ContentError("repeats an earlier row", f"rows[{i}]")
+        if row.n_items < 1:
+            raise ContentError(f"should be at least 1, not {row.n_items}", f"rows[{i}].n_items")
+        rows.add(row.key)
+    if definition.human is not None:
+        if not rows:
+            raise ContentError("needs the rows of a board of published accuracies", "human")
+        check_printed_rows(definition.human.rows, rows, MOST_DECIMALS, "human.rows")
+    seeds = [name for names in definition.seeds.values() for name in names]
+    for where, names in (("order", definition.order), ("seeds", seeds)):
+        if len(set(names)) < len(names):
+            raise ContentError("names an entry twice", where)
+
+
+def read_written(file: Path) -> Mapping[str, Json]:
+    """Read a YAML file of a board that people write, or that is sent in."""
+    content = read_yaml(file)
+    if not isinstance(content, dict):
+        raise ContentError("should be a mapping", "the file")
+    version = content.get("format")
+    if isinstance(version, int) and version != BOARD_FILES_FORMAT:
+        raise ContentError(f"is {version}, but this tseval reads format {BOARD_FILES_FORMAT}", "format")
+    check_texts(content)
+    return content
+
+
+def check_written(content: Mapping[str, Json], kind: type[T]) -> T:
+    """Turn what such a file holds into a dataclass."""
+    found = checked(content, kind)
+    refuse_strangers(content, found)
+    return found
+
+
+def refuse_strangers(content: object, found: object, where: str = "") -> None:
+    """Refuse fields that no reader knows: whoever looks into the file would believe them."""
+    if isinstance(content, dict) and is_dataclass(found):
+        known = {part.name for part in fields(found)}
+        for name, value in content.items():
+            if name not in known:
+                raise ContentError("is no field of this file", f"{where}{name}")
+            refuse_strangers(value, getattr(found, name), f"{where}{name}.")
+    elif isinstance(content, list) and isinstance(found, list | tuple):
+        for i, (value, entry) in enumerate(zip(content, found, strict=True)):
+            refuse_strangers(value, entry, f"{where.removesuffix('.')}[{i}].")
+
+
+def write_definition(definition: Definition) -> str:
+    """Give the text of `board.yaml`: what whoever begins a board may fill in, and what is not as always."""
+    content, usual = asdict(definition), asdict(Definition(0, "", "", "", "sentence"))
+    return write_yaml(
+        {name: value for name, value in content.items() if name in _SHOWN or value != usual[name]}
+    )
+
+
+_SHOWN = ("format", "title", "suite", "digest", "score", "text", "source", "protocol", "rules")
+
+
+def write_yaml(content: Mapping[str, object]) -> str:
+    """Give the text of a file that people may write too."""
+    return yaml.dump(_plain(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as they are read, and escapes breaks that YAML would read as others."""
+
+
+def _write_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = '"' if set(text) & set("\r\x85\u2028\u2029") else "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _write_text)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name: _plain(entry) for name, entry in value.items()}
+    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+SUITE_FOLDER = "suite"
+
+
+def suite_of(definition: Definition, board: Path) -> Suite:
+    """Load the suite of a board: the copy in its folder, where there is another version by now."""
+    suite: Suite | None = None
+    problem: SuiteError | None = None
+    try:
+        suite = suite_here(definition, board)
+    except SuiteError as error:
+        problem = error
+    if suite is not None and suite.digest == definition.digest:
+        return suite
+    if (copied := own_suite(definition, board)) is not None and copied.digest == definition.digest:
+        return copied
+    if suite is None:
+        raise problem or AssertionError
+    raise BoardError(
+        f"{board / DEFINITION}: the suite {definition.suite} here has the digest {suite.digest[:8]}, "
+        f"but the board is over {definition.digest[:8]}.\n"
+        f"  For a board over this version: tseval board renew {quote(str(board))}. For the old one, take the "
+        "version of the suite, or of tseval, that it was made with."
+    )
+
+
+def suite_here(definition: Definition, board: Path) -> Suite:
+    """Load the present version of a board's suite."""
+    return load_suite(suite_spec(definition.suite, board), columns=definition.columns or None)
+
+
+def own_suite(definition: Definition, board: Path) -> Suite | None:
+    """Load the copy of a suite that its board has, if there is one."""
+    name = Path(definition.suite).name
+    path = board / SUITE_FOLDER / (name if name in available_suites() else name.rpartition(":")[0] or name)
+    if not path.exists():
+        return None
+    spec: str | Path = path if path.name == name else str(path.with_name(name))
+    return load_suite(spec, columns=definition.columns or None)
+
+
+def suite_spec(suite: str, board: Path) -> str | Path:
+    """Find a suite that stands beside its board; any other is found by its name.
+
+    The names of bundled suites come first: nothing that lies beside a board is taken for one of them.
+    """
+    if suite in available_suites():
+        return suite
+    beside = Path(os.path.normpath(board.absolute() / suite))
+    return beside if beside.exists() else suite
+
+
+def check_texts(content: Json, where: str = "") -> None:
+    """Refuse texts that are too long, and half characters, which no table can hold."""
+    if isinstance(content, dict):
+        for name, value in content.items():
+            check_texts(name, where)
+            check_texts(value, f"{where}.{name}".removeprefix("."))
+    elif isinstance(content, list):
+        for value in content:
+            check_texts(value, where)
+    elif isinstance(content, str):
+        longest = LONGEST_PROSE if where == "text" else LONGEST_TEXT
+        if len(content) > longest:
+            raise ContentError(f"has {len(content):,} characters, more than {longest:,}", where or "the file")
+        if any("\ud800" <= letter <= "\udfff" for letter in content):
+            raise ContentError("has half a character", where or "the file")

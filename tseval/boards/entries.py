@@ -1,0 +1,465 @@
+"""The entries of a board, from submission to retraction."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import shutil
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import pyarrow.compute as pc
+
+from tseval.analysis import estimate_means, tally
+from tseval.boards import (
+    ENTRY_FILE,
+    ENTRY_FOLDERS,
+    ENTRY_NAME,
+    EVIDENCE,
+    About,
+    Checked,
+    Entry,
+    Hidden,
+    Retraction,
+    SplitSuite,
+    check_about,
+    entry_folders,
+    entry_run,
+    ranked_folders,
+    read_checks,
+    read_entry,
+    readable_entries,
+    rows_of,
+    write_checks,
+    write_entry,
+)
+from tseval.boards.definition import (
+    BOARD_FILES_FORMAT,
+    DEFINITION,
+    Definition,
+    check_texts,
+    read_definition,
+    suite_here,
+    suite_of,
+    suite_spec,
+    write_definition,
+)
+from tseval.boards.folder import changing, new_board
+from tseval.boards.readme import write_pages
+from tseval.errors import BoardError, counted
+from tseval.evidence import (
+    LARGEST_EVIDENCE,
+    EvidenceAddress,
+    check_address,
+    evidence_bytes,
+    gather,
+    keep_evidence,
+    whole_column,
+)
+from tseval.files import PARTIAL, sync_directory, to_utf8, write_text, write_whole
+from tseval.formats import ContentError
+from tseval.runs import read_run
+from tseval.runs.directory import digest
+from tseval.runs.manifest import NAME as MANIFEST
+from tseval.runs.manifest import dump_manifest
+from tseval.suites import afresh, load_suite
+from tseval.verdicts import sentences_of
+from tseval.verifying import verify_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from tseval.analysis.design import Estimate
+    from tseval.report.boards import RowKey
+    from tseval.runs import Run
+
+
+T = TypeVar("T")
+ADDED_BY = "tseval board add"
+_NAME_FIX = "It has letters, digits, dots and dashes, at most 60."
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@afresh()  # what is written there is what anyone finds who expands the suite
+def add_entries(
+    board: Path,
+    paths: Sequence[Path],
+    about: About,
+    name: str | None = None,
+    url: str | None = None,
+    instead_of: str | None = None,
+) -> list[Path]:
+    """Add runs to a board, if all of them hold as far as they can be verified without their models.
+
+    Nothing but the folders of these entries is written: `tseval board write` puts them on the pages.
+
+    Args:
+        name: What the board calls the model of a single run; None for the name that the run states. One that
+            no folder can have is the display name, and that of the folder is made of it.
+        url: Where the evidence of a single run will lie, instead of in the folder; it is kept in the cache
+            meanwhile.
+        instead_of: An entry that the single run takes the place of; its name goes on to lead here.
+    """
+    definition = _open_to_runs(board)
+    if len(paths) > 1 and (name is not None or url is not None or instead_of is not None):
+        raise BoardError("several runs cannot share one name, address or predecessor: add such a run alone.")
+    if url is not None:
+        check_address(url)
+    about = replace(about, date=about.date or _today())
+    with _as_board_error("what is said of the model"):
+        check_about(about)
+    suite = str(suite_spec(definition.suite, board))
+    added: dict[Path, dict[str, bytes]] = {}
+    entries: dict[Path, Entry] = {}
+    for path in paths:
+        entry, files = entry_files(definition, suite, path, name, about)
+        if address := url or definition.evidence:
+            content = files.pop(EVIDENCE)
+            address = address.replace("{sha256}", digest(content))
+            entry = replace(entry, evidence=EvidenceAddress(address, digest(content), len(content)))
+            keep_evidence(content)
+        folder = board / ENTRY_FOLDERS / entry.name
+        if _is_taken(folder, added):
+            raise BoardError(f"two of the runs are of {entry.name!r}: add one of them alone, with --name.")
+        added[folder], entries[folder] = files, entry
+    with changing(board):
+        there = entry_folders(board)
+        if instead_of is not None:
+            old = board / ENTRY_FOLDERS / instead_of
+            if old not in there:
+                raise BoardError(f"{board} has no entry {instead_of!r} to replace.")
+            there.remove(old)
+            entries = {folder: _successor(entry, old) for folder, entry in entries.items()}
+        _refuse_taken(entries, there, set(read_checks(board).retracted))
+        for folder, files in added.items():
+            partial = write_beside(folder, {**files, ENTRY_FILE: to_utf8(write_entry(entries[folder]))})
+            if instead_of is not None:
+                shutil.rmtree(old)
+                _call_otherwise(board, instead_of, folder.name, moved=False)
+            partial.rename(folder)
+            sync_directory(folder.parent)
+        if instead_of is not None:
+            write_pages(board, read_definition(board))
+    return list(added)
+
+
+def _open_to_runs(board: Path) -> Definition:
+    """Read what a board is over, if runs can be added to it."""
+    definition = read_definition(board)
+    if definition.published:
+        raise BoardError(
+            f"{board} is of published accuracies: its entries have no evidence.\n"
+            f"  Write {ENTRY_FOLDERS}/NAME/{ENTRY_FILE} as docs/boards.md says, then tseval board write."
+        )
+    if definition.renewed_by is not None:
+        raise BoardError(
+            f"{board} is archived: there is a newer version of its suite.\n"
+            f"  Run the model on that, and add the run to {os.path.normpath(board / definition.renewed_by)}"
+        )
+    if (present := suite_here(definition, board).digest) != definition.digest:
+        raise BoardError(
+            f"{board} is over {definition.digest[:8]}, and {definition.suite} is {present[:8]} now.\n"
+            f"  For a board over the new version: tseval board renew {quote(str(board))}"
+        )
+    return definition
+
+
+def _refuse_taken(entries: dict[Path, Entry], there: Sequence[Path], retracted: set[str]) -> None:
+    """Refuse names that others have, or had, and models that are on the board."""
+    others = list(readable_entries(there))
+    known = {other.identity: other for other in others if other.name not in retracted}
+    aliases = {alias.lower(): other.name for other in others for alias in other.aliases}
+    for folder, entry in entries.items():
+        if _is_taken(folder, there):
+            raise BoardError(f"{folder} exists.\n  Name the entry otherwise with --name.")
+        if (other := aliases.get(folder.name.lower())) is not None:
+            raise BoardError(
+                f"{folder.name} was the name of {other}.\n  Name the entry otherwise with --name."
+            )
+        twin = known.setdefault(entry.identity, entry)
+        if twin is not entry:
+            raise BoardError(
+                f"{entry.name} has the weights and the protocol of {twin.name}, which is on the board.\n"
+                "  One model is one entry, whatever its file is called."
+            )
+
+
+def entry_files(
+    definition: Definition, suite: str, path: Path, name: str | None = None, about: About | None = None
+) -> tuple[Entry, dict[str, bytes]]:
+    """Make the entry of a run, if it holds as far as it can be verified without its model.
+
+    Returns:
+        The entry, and its files but for `entry.yaml`, by name.
+    """
+    run, about = read_run(path), about or About()
+    name = name or run.manifest.key.model
+    own = name if ENTRY_NAME.fullmatch(name) else _NOT_IN_NAMES.sub("--", name).strip("-.")
+    if not ENTRY_NAME.fullmatch(own) or ("/" in name and ".." in name.split("/")):
+        raise BoardError(f"{name!r} cannot be the name of an entry.\n  Name it with --name. {_NAME_FIX}")
+    if own != name and about.display_name is None:
+        about = replace(about, display_name=name)
+    if refusal := unfit(definition, run, about):
+        raise BoardError(f"{path} cannot be on the board: {refusal}.")
+    found = verify_run(path, suite=suite)
+    if not found.ok:
+        raise BoardError(f"{path} does not hold: {found.checks[-1].found}.\n  See tseval verify {path}")
+    evidence = gather(run.load_sentences(), definition.digest)
+    if run.manifest.counts.too_long:
+        sentences = sentences_of(load_suite(suite, columns=definition.columns or None))
+        left_out = pc.invert(pc.is_in(sentences, value_set=whole_column(run.load_sentences(), "sentence")))
+        evidence = replace(evidence, too_long=tuple(np.flatnonzero(left_out).tolist()))
+    content = evidence_bytes(evidence)
+    if len(content) > LARGEST_EVIDENCE:
+        raise BoardError(f"{path}: its evidence has {len(content):,} bytes, more than {LARGEST_EVIDENCE:,}")
+    entry = Entry(
+        format=BOARD_FILES_FORMAT,
+        name=own,
+        signature=run.manifest.signature,
+        fingerprint=run.manifest.key.fingerprint,
+        about=about,
+        rows=rows_of(run.verdicts),
+        checks=(Checked("plausible", ADDED_BY, _today()),),
+    )
+    manifest = replace(run.manifest, seal=None).sealed({EVIDENCE: digest(content)})
+    return entry, {EVIDENCE: content, MANIFEST: dump_manifest(manifest)}
+
+
+def unfit(definition: Definition, run: Run, about: About) -> str | None:  # noqa: PLR0911 - a list of reasons
+    """Say why a run is none of what a board is over, or lacks what the board asks for, if so."""
+    key, suite = run.manifest.key, run.manifest.suite
+    if not suite.complete:
+        return "it is over a part of the suite"
+    if suite.digest != definition.digest:
+        return f"it is over {suite.name}@{suite.digest[:8]}, the board over {definition.digest[:8]}"
+    if suite.clusters:
+        return f"its items are clustered by {', '.join(suite.clusters)}, not as the suite says"
+    if key.score != definition.score:
+        return f"its sentences are compared by {key.score!r}, the board's by {definition.score!r}"
+    # Products in another precision than the weights' are stated where there are any.
+    stated = {
+        **key.protocol,
+        "precision": key.protocol.get("precision", key.protocol.get("dtype", "float32")),
+    }
+    if "dtype" in stated:
+        stated["dtype"] = stated["precision"]
+    for name, value in definition.protocol.items():
+        if stated.get(name) != value:
+            return f"its {name} is {stated.get(name)!r}, the board's {value!r}"
+    if (least := definition.seeds_tried) and (about.seeds_tried or 0) < least:
+        said = (
+            "does not say how many seeds were tried"
+            if about.seeds_tried is None
+            else (f"is one of {counted(about.seeds_tried, 'seed')}")
+        )
+        return f"it {said}, and the board asks for {least} (--seeds-tried)"
+    return None
+
+
+@contextmanager
+def _as_board_error(what: str) -> Iterator[None]:
+    try:
+        yield
+    except ContentError as error:
+        raise BoardError(f"{what}: {error}.") from None
+
+
+def _today() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%d}"
+
+
+def _is_taken(folder: Path, others: Iterable[Path]) -> bool:
+    """Tell whether another has the name, in whatever case: some disks do not tell these apart."""
+    return folder.name.lower() in {one.name.lower() for one in others}
+
+
+def write_beside(folder: Path, files: Mapping[str, bytes]) -> Path:
+    """Write the files of an entry into a folder beside its place, from which it is then moved there."""
+    partial = folder.with_name(f"{folder.name}{PARTIAL}")
+    if partial.exists():  # a kill left it
+        shutil.rmtree(partial)
+    partial.mkdir(parents=True)
+    for name, content in files.items():
+        write_whole(partial / name, content)
+    return partial
+
+
+def _successor(entry: Entry, old: Path) -> Entry:
+    """Give an entry the names by which that in whose place it stands was known."""
+    known = [*readable_entries([old])]
+    aliases = dict.fromkeys([alias for one in known for alias in one.aliases] + [old.name])
+    return replace(entry, aliases=tuple(alias for alias in aliases if alias != entry.name))
+
+
+def _call_otherwise(board: Path, old: str, new: str, *, moved: bool) -> None:
+    """Write an entry's new name where the board has the old one; checks move along, or go."""
+    definition, checks = read_definition(board), read_checks(board)
+    order = tuple(new if name == old else name for name in definition.order)
+    seeds = {arch: tuple(new if one == old else one for one in own) for arch, own in definition.seeds.items()}
+    named = replace(definition, order=order, seeds=seeds)
+    if named != definition:
+        write_text(board / DEFINITION, write_definition(named))
+
+    def renamed(of_entries: Mapping[str, T]) -> dict[str, T]:
+        names = {name: new if name == old else name for name in of_entries if moved or name != old}
+        return {own: of_entries[name] for name, own in names.items()}
+
+    of_new = replace(
+        checks,
+        checks=renamed(checks.checks),
+        retracted=renamed(checks.retracted),
+        hidden=renamed(checks.hidden),
+    )
+    if of_new != checks:
+        write_checks(board, of_new)
+
+
+def _entry_of_board(folder: Path) -> tuple[Path, Entry]:
+    if not (folder / ENTRY_FILE).is_file():
+        raise BoardError(f"{folder} is no entry of a board.\n  Name one: BOARD/{ENTRY_FOLDERS}/NAME")
+    return folder.resolve().parents[1], read_entry(folder)
+
+
+def rename_entry(folder: Path, name: str) -> Path:
+    """Give an entry another name; the old one goes on to lead to it."""
+    board, entry = _entry_of_board(folder)
+    if not ENTRY_NAME.fullmatch(name):
+        raise BoardError(
+            f"{name!r} cannot be the name of an entry: letters, digits, dots, dashes, at most 60."
+        )
+    with changing(board):
+        others = [one for one in entry_folders(board) if one.name != entry.name]
+        new = board / ENTRY_FOLDERS / name
+        renamed = replace(_successor(replace(entry, name=name), folder.resolve()), checks=entry.checks)
+        _refuse_taken({new: renamed}, others, set(read_checks(board).retracted))
+        write_text(folder / ENTRY_FILE, write_entry(renamed))
+        folder.rename(new)
+        _call_otherwise(board, entry.name, name, moved=True)
+        write_pages(board, read_definition(board))
+    return new
+
+
+def retract_entry(folder: Path, why: str, link: str | None = None) -> None:
+    """Take an entry out of tables and ranks; it stays listed, with reason, date and link."""
+    board, entry = _entry_of_board(folder)
+    with _as_board_error("the reason"):
+        check_texts([why, link or ""])
+    if link is not None:
+        check_address(link)
+    with changing(board):
+        checks = read_checks(board)
+        if entry.name in checks.retracted:
+            raise BoardError(f"{entry.name} was retracted on {checks.retracted[entry.name].on}.")
+        retracted = {**checks.retracted, entry.name: Retraction(why, _today(), link)}
+        write_checks(board, replace(checks, retracted=retracted))
+        write_pages(board, read_definition(board))
+
+
+@afresh()
+def renew_board(board: Path, out: Path | None = None) -> Path:
+    """Begin a board over the present version of the suite beside that over the last, which is archived."""
+    definition = read_definition(board)
+    if definition.published:
+        raise BoardError(f"{board} is of published accuracies, which follow from no suite.")
+    if definition.renewed_by is not None:
+        raise BoardError(f"{board} was renewed: see {os.path.normpath(board / definition.renewed_by)}")
+    present = suite_here(definition, board)
+    if present.digest == definition.digest:
+        raise BoardError(f"{board}: its suite {definition.suite} has no other version here.")
+    new = out or board.absolute().with_name(f"{board.resolve().name}-{present.digest[:8]}")
+    spec = suite_spec(definition.suite, board)
+    suite = os.path.relpath(spec, new) if isinstance(spec, Path) else spec
+    with changing(board):
+        new_board(new, suite, definition.title, definition.score, definition.columns)
+        frozen = read_definition(new)
+        own = replace(
+            definition,
+            suite=frozen.suite,
+            digest=frozen.digest,
+            source=frozen.source,
+            order=(),
+            seeds={},
+            renews=os.path.relpath(board.absolute(), new.absolute()),
+        )
+        write_text(new / DEFINITION, write_definition(own))
+        archived = replace(definition, renewed_by=os.path.relpath(new.absolute(), board.absolute()))
+        write_text(board / DEFINITION, write_definition(archived))
+        write_pages(board, archived)
+        write_pages(new, own)
+    return new
+
+
+@afresh()
+def record_hidden(board: Path, paths: Sequence[Path], suite: str) -> dict[str, Hidden]:
+    """Write into the maintainer's file what entries got right on a hidden twin of the board's suite.
+
+    Each run is verified, and is of the entry with its weights and protocol. The interval of the difference
+    of two independent means is made of theirs.
+
+    Args:
+        suite: Where the twin is (`tseval.suites.twins`).
+
+    Source: Newcombe 1998, "Interval estimation for the difference between independent proportions", method
+    10, of the intervals that tables have.
+    """
+    definition = read_definition(board)
+    ranked = ranked_folders(board, definition)
+    of_model = {entry.model_identity: folder for folder in ranked for entry in readable_entries([folder])}
+    split = SplitSuite(suite_of(definition, board))
+    found: dict[str, Hidden] = {}
+    for path in paths:
+        run = read_run(path)
+        key = Entry(BOARD_FILES_FORMAT, "", run.manifest.signature, run.manifest.key.fingerprint, About(), ())
+        folder = of_model.get(key.model_identity)
+        if folder is None:
+            raise BoardError(f"{path} is of no entry of {board}: none has its weights and its protocol.")
+        if run.manifest.suite.digest == definition.digest:
+            raise BoardError(f"{path} is over the board's own suite, not over a twin of withheld words.")
+        verified = verify_run(path, suite=suite)
+        if not verified.ok:
+            raise BoardError(f"{path} does not hold: {verified.checks[-1].found}.")
+        public, hidden = (_mean_over_rows(one, path) for one in (entry_run(folder, split), run))
+        if public[0] != hidden[0]:
+            raise BoardError(f"{path} has other rows than the board: it is over no twin of its suite.")
+        found[folder.name] = _beside(run, public[1], hidden[1])
+    with changing(board):
+        checks = read_checks(board)
+        write_checks(board, replace(checks, hidden={**checks.hidden, **found}))
+        write_pages(board, definition)
+    return found
+
+
+def _mean_over_rows(run: Run, path: Path) -> tuple[list[RowKey], Estimate]:
+    """Give the rows of a run, and the mean over them."""
+    counts, answers = tally(run.verdicts)
+    rows = [one.key for one in rows_of(run.verdicts)]
+    ((mean,),) = estimate_means([answers], [range(len(rows))])
+    if mean is None or (counts["n_items"] == counts["n_undecidable"]).any():
+        raise BoardError(f"{path}: in a row nothing is decidable, so there is no mean over rows.")
+    return rows, mean
+
+
+def _beside(run: Run, public: Estimate, hidden: Estimate) -> Hidden:
+    """Put the mean on withheld words beside that on the board's."""
+    difference = hidden.value - public.value
+    below = math.hypot(hidden.value - hidden.low, public.high - public.value)
+    above = math.hypot(hidden.high - hidden.value, public.value - public.low)
+
+    def outwards(low: float, high: float) -> tuple[float, float]:
+        return math.floor(low * 1000) / 1000, math.ceil(high * 1000) / 1000
+
+    return Hidden(
+        twin=run.manifest.suite.digest,
+        on=_today(),
+        n_items=run.manifest.counts.items,
+        mean=round(hidden.value, 3),
+        interval=outwards(hidden.low, hidden.high),
+        difference=round(difference, 3),
+        difference_interval=outwards(difference - below, difference + above),
+    )

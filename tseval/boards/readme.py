@@ -1,0 +1,447 @@
+"""What follows from the entries of a board: README.md for people, board.json for programs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, replace
+from fractions import Fraction
+from math import ceil, floor, isnan
+from pathlib import Path
+from shlex import quote
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING
+
+from tabulate import tabulate
+
+from tseval.analysis import cut, row_sets
+from tseval.boards import (
+    ENTRY_FOLDERS,
+    About,
+    Entry,
+    checked_entry,
+    entry_runs,
+    published_board,
+    published_entry,
+    ranked_folders,
+    read_checks,
+    read_entry,
+    readable_entries,
+)
+from tseval.boards.definition import Definition, read_definition
+from tseval.errors import BoardError, plain, suggest
+from tseval.files import write_text
+from tseval.report import Table, build_table, render
+from tseval.report.boards import (
+    BUNDLED_BOARDS,
+    Board,
+    BoardEntry,
+    BoardModel,
+    BoardRow,
+    board_text,
+    bundled_boards,
+    read_board,
+)
+from tseval.report.columns import Column, Key, column_of, refuse_unlike
+from tseval.report.comparisons import seeds_table
+from tseval.report.document import (
+    Document,
+    code,
+    format_interval,
+    format_mean_rank,
+    format_rank_set,
+    format_share,
+    markdown,
+    spread_beside,
+)
+from tseval.report.opened import for_analysis
+from tseval.runs import Run, cache_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+
+ACCURACIES, BOARD_PAGE = "board.json", "README.md"
+WRITTEN = "Written by `tseval board`; do not edit."
+# What begins a tag of HTML, in texts that are Markdown on purpose.
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+
+
+def pages(board: Path, definition: Definition, runs: Sequence[Run], *, feed: bool = True) -> dict[str, str]:
+    """Give the texts of the files that follow from definition and entries, by name.
+
+    Without `feed`, as an earlier tseval wrote them: `board.json` with nothing of single entries.
+    """
+    if definition.seeds:  # a second table reads them
+        runs = [one.for_table() for one in cache_runs(runs)]
+    columns = {run.name: column_of(run) for run in runs}
+    numbers = _numbers(board, definition, columns)
+    if numbers is not None and not feed:
+        numbers = replace(numbers, digest=None, entries=())
+    page = "\n\n".join(_page(board, definition, runs, columns, numbers)) + "\n"
+    return {BOARD_PAGE: page} | ({} if numbers is None else {ACCURACIES: board_text(numbers)})
+
+
+def write_pages(board: Path, definition: Definition) -> None:
+    """Write these files."""
+    folders = [] if definition.published else ranked_folders(board, definition)
+    for name, text in pages(board, definition, entry_runs(folders)).items():
+        write_text(board / name, text)
+
+
+def _numbers(board: Path, definition: Definition, columns: Mapping[str, Column]) -> Board | None:
+    """Give what stands in `board.json`; None while there are no entries."""
+    if definition.published:
+        return published_board(board, definition)
+    if not columns:
+        return None
+    groups = in_groups(definition, columns)
+    of_seeds = {heading: [columns[name] for name in names] for heading, names in groups.items()}
+    numbers = accuracies(board.resolve().name, definition, of_seeds)
+    known = read_checks(board)
+    listed = [
+        _board_entry(board / ENTRY_FOLDERS / name, definition, columns.get(name))
+        for name in (*columns, *known.retracted)
+    ]
+    return replace(numbers, digest=definition.digest, entries=tuple(listed))
+
+
+def _board_entry(folder: Path, definition: Definition, column: Column | None) -> BoardEntry:
+    """Give what programs read of an entry; of one without a column, which was retracted, no numbers."""
+    entry = with_texts(checked_entry(folder), definition)
+    retraction = read_checks(folder.resolve().parents[1]).retracted.get(entry.name)
+    said = asdict(entry.about)
+    listed = BoardEntry(
+        id=entry.name,
+        name=entry.about.display_name or entry.name,
+        fingerprint=entry.fingerprint,
+        signature=entry.signature,
+        date=entry.about.date or next((one.on for one in entry.checks), None),
+        about={name: value for name, value in said.items() if value and name not in ("display_name", "date")},
+        checks=tuple(asdict(one) for one in entry.checks),
+        aliases=entry.aliases,
+        retracted=None if retraction is None else asdict(retraction),
+    )
+    if column is None:
+        return listed
+    correct, tied, undecidable = (
+        tuple(map(int, column.rows[name])) for name in ("n_correct", "n_tied", "n_undecidable")
+    )
+    low, high = (
+        tuple(None if isnan(end) else outwards(end * 1000) / 1000 for end in column.rows[name].astype(float))
+        for name, outwards in (("low", floor), ("high", ceil))
+    )
+    return replace(
+        listed, n_correct=correct, n_tied=tied, n_undecidable=undecidable, low=low, high=high
+    )  # fmt: skip
+
+
+def with_texts(entry: Entry, definition: Definition) -> Entry:
+    """Put what a board says once of several models in place of its name."""
+    named = entry.about.training_data
+    said = definition.training_data.get(named or "", named)
+    return replace(entry, about=replace(entry.about, training_data=said))
+
+
+def _page(
+    board: Path,
+    definition: Definition,
+    runs: Sequence[Run],
+    columns: Mapping[str, Column],
+    numbers: Board | None,
+) -> Iterator[str]:
+    name = board.resolve().name
+    yield f"# {markdown(definition.title)}"
+    yield WRITTEN
+    if definition.text:
+        # The Markdown of whoever keeps the board, and nothing that a browser or a terminal would obey.
+        yield "\n".join(_TAG.sub("&lt;", plain(line)) for line in definition.text.strip().splitlines())
+    yield f"Suite: {code(definition.suite)}, digest {code(definition.digest)}, score `{definition.score}`."
+    if definition.source:
+        yield f"Source: {markdown(definition.source)}"
+    if definition.rules:
+        yield "## Rules\n\n" + "\n".join(f"- {markdown(rule)}" for rule in definition.rules)
+    if definition.renewed_by:
+        yield f"Archived: the suite has a newer version, and {_beside(definition.renewed_by)} is over that."
+    if definition.renews:
+        yield f"Over a new version of the suite; the board over the last one is {_beside(definition.renews)}."
+    if numbers is not None:
+        yield from _results(name, definition, runs, columns, numbers)
+        models = numbers.models if definition.published else runs
+        about = {one.name: _about_entry(board / ENTRY_FOLDERS / one.name, definition) for one in models}
+        if facts := [{"model": markdown(name), **facts} for name, facts in about.items() if facts]:
+            names = dict.fromkeys(key for own in facts for key in own)
+            yield "## The entries"
+            yield tabulate(
+                [[own.get(key, "") for key in names] for own in facts],
+                headers=[*names], tablefmt="pipe", disable_numparse=True,
+            )  # fmt: skip
+    if not definition.published:
+        yield from _of_the_maintainer(board, definition)
+    yield "## Check it"
+    yield f"    tseval verify {quote(name)}"
+    if definition.published:
+        yield "It says that the entries are whole: of published accuracies, nothing else can be known."
+    else:
+        yield "With a model at hand, `--model MODEL` asks it again."
+
+
+def _beside(other: str) -> str:
+    return f"[{markdown(Path(other).name)}]({other}/{BOARD_PAGE})"
+
+
+def _of_the_maintainer(board: Path, definition: Definition) -> Iterator[str]:
+    """Write what was found with withheld words, what was retracted, and what is to be run again."""
+    known = read_checks(board)
+    if known.hidden:
+        yield "## With withheld words"
+        yield (
+            "The same grammars with other words, which the board's maintainers alone have. Means are over "
+            "all rows, intervals of 95%; *worse* where the whole interval of the difference is below 0."
+        )
+        rows = [
+            (markdown(name), format_share(one.mean), format_interval(one.interval), f"{one.difference:+.3f}",
+             format_interval(one.difference_interval), "worse" if one.worse else "", one.on)
+            for name, one in sorted(known.hidden.items()) if name not in known.retracted
+        ]  # fmt: skip
+        headings = ("model", "hidden", "95% interval", "difference", "95% interval", "", "on")
+        yield tabulate(rows, headers=headings, tablefmt="pipe", disable_numparse=True)
+    if known.retracted:
+        yield "## Retracted"
+        gone = [
+            (markdown(name), markdown(one.reason), one.on, "" if one.link is None else f"<{one.link}>")
+            for name, one in sorted(known.retracted.items())
+        ]
+        yield tabulate(gone, headers=("model", "why", "on", "see"), tablefmt="pipe", disable_numparse=True)
+    if definition.renews and (waiting := not_yet_run(board, definition)):
+        yield "## Not yet run on this version"
+        yield ", ".join(markdown(name) for name in waiting)
+
+
+def not_yet_run(board: Path, definition: Definition) -> list[str]:
+    """Name the entries of the board that this one renews of which this one has no run."""
+    if definition.renews is None:
+        return []
+    old = board / definition.renews
+    here = {entry.model_identity for entry in readable_entries(ranked_folders(board, definition))}
+    before = readable_entries(ranked_folders(old, read_definition(old)))
+    return [entry.name for entry in before if entry.model_identity not in here]
+
+
+def _results(
+    name: str, definition: Definition, runs: Sequence[Run], columns: Mapping[str, Column], numbers: Board
+) -> Iterator[str]:
+    of_seeds = means_over_seeds(definition, runs)
+    shown = [numbers] if definition.published or of_seeds is not None else list(columns.values())
+    table = build_table(shown)
+    yield "## The table"
+    yield f"    tseval table {quote(name)}"
+    yield render(table).rstrip()
+    if of_seeds is not None:
+        yield "## Seeds"
+        yield (
+            "Means over seeds, ± the standard deviation between them; intervals hold for other words, and "
+            "for other seeds where there are several."
+        )
+        yield render(of_seeds).rstrip()
+    if table.ranking is not None:
+        yield from _ranks(table)
+    if definition.beside is not None:
+        if definition.beside not in bundled_boards():
+            known = suggest(definition.beside, bundled_boards(), "Boards")
+            raise BoardError(f"{name}: beside: there is no board {definition.beside!r}.\n  {known}")
+        paper = read_board(BUNDLED_BOARDS / definition.beside)
+        yield "## Beside the paper"
+        yield f"    tseval table {quote(name)} {definition.beside}"
+        yield render(build_table([*shown, paper])).rstrip()
+
+
+def _ranks(table: Table) -> Iterator[str]:
+    """Write which ranks are known; a mean over several seeds has no verdicts to tell them by."""
+    found, means = table.ranking, table.means[-1]
+    assert found is not None
+    rows = []
+    for place, column in enumerate(table.columns):
+        accuracy, rank, overall = means.accuracy[place], means.rank[place], table.overall[place]
+        if accuracy is None or rank is None or overall is None:
+            continue  # a model that decides nothing in some row has no mean, and no rank
+        known = format_rank_set(overall, found.overall.low[place], found.overall.high[place])
+        sure = format_interval((found.low[place], found.high[place]), 2)
+        rows.append((column.heading, format_share(accuracy), known, format_mean_rank(rank), sure))
+    headings = ("model", "mean accuracy", "rank by it", "mean arithmetic rank", "95% interval")
+    yield "## Which ranks are known"
+    yield (
+        "In brackets stand the ranks that a model may have, all of them right together with 95% confidence: "
+        "for other words of the same kind, and these very models. Another seed may change them."
+    )
+    yield tabulate(
+        rows, headers=headings, tablefmt="pipe", colalign=("left", *["right"] * 4), disable_numparse=True
+    )
+
+
+def _about_entry(folder: Path, definition: Definition) -> dict[str, str]:
+    """Tell what is said of an entry, and how far it was checked; nothing where nothing is said."""
+    if definition.published:
+        about = published_entry(folder, definition).about
+        return {} if about == About() else _about(about)
+    entry = with_texts(checked_entry(folder), definition)
+    last = entry.checks[-1] if entry.checks else None
+    checked = f"{last.level}, {markdown(last.by)}, {markdown(last.on)}" if last else "–"
+    facts = _about(entry.about)
+    if chosen := chosen_among(entry, definition):
+        facts["seeds"] = chosen
+    return {**facts, "fingerprint": markdown(entry.fingerprint[:16]), "checked": checked}
+
+
+def chosen_among(entry: Entry, definition: Definition) -> str | None:
+    """Say of how many seeds an entry is the best, where more were tried than are on the board."""
+    here = next((len(names) for names in definition.seeds.values() if entry.name in names), 1)
+    tried = entry.about.seeds_tried or 0
+    return None if tried <= here else f"best of {tried}" if here == 1 else f"best {here} of {tried}"
+
+
+def _about(about: About) -> dict[str, str]:
+    always = {
+        "licence": about.licence or "–",
+        "trained on": about.training_data or "–",
+        "holds the suite": about.contains_suite,
+        "contact": about.contact or "–",
+    }
+    names = {"called": "display_name", "paper": "paper", "weights": "weights", "submitted by": "submitter"}
+    sometimes = {head: value for head, name in names.items() if (value := getattr(about, name))}
+    return {name: markdown(text) for name, text in (always | sometimes).items()}
+
+
+def in_groups(definition: Definition, entries: Iterable[str]) -> dict[str, list[str]]:
+    """Put a board's entries under the headings of its table: seeds together, others alone."""
+    heading = {name: arch for arch, names in definition.seeds.items() for name in names}
+    groups: dict[str, list[str]] = {}
+    for name in entries:
+        groups.setdefault(heading.get(name, name), []).append(name)
+    return groups
+
+
+def means_over_seeds(definition: Definition, runs: Sequence[Run]) -> Document | None:
+    """Tabulate a board's entries as means over seeds, if two are of one architecture."""
+    of_name = {run.name: run for run in runs}
+    groups = in_groups(definition, of_name)
+    if len(groups) == len(runs):
+        return None
+    flat = for_analysis([of_name[name] for several in groups.values() for name in several])
+    names = iter(flat.verdicts)
+    return seeds_table(flat, {arch: [next(names) for _ in several] for arch, several in groups.items()})
+
+
+def accuracies(name: str, definition: Definition, groups: Mapping[str, Sequence[Column]]) -> Board:
+    """Make the board of runs, with accuracies cut to its decimals; of several the mean is taken."""
+    flat = [column for several in groups.values() for column in several]
+    refuse_unlike(flat)
+    exact = {heading: [column.exact(()) for column in several] for heading, several in groups.items()}
+    rows = zip(flat[0].keys(()), flat[0].rows["n_items"], strict=True)
+    decimals = definition.decimals
+    return Board(
+        name=name,
+        title=definition.title,
+        source=definition.source or definition.title,
+        suite=flat[0].suite,
+        score=definition.score,
+        decimals=decimals,
+        models=tuple(
+            BoardModel(
+                heading, _mean_perplexity(several), several[0].parameters, _spread_of_means(several, decimals)
+            )
+            for heading, several in groups.items()
+        ),
+        rows=tuple(_row(key, n_items, exact, decimals) for key, n_items in rows),
+        notes=(*definition.notes, *_notes(groups)),
+    )
+
+
+def _row(
+    key: Key, n_items: int, exact: Mapping[str, Sequence[Mapping[Key, Fraction | None]]], decimals: int
+) -> BoardRow:
+    """Average the exact accuracies of one row over seeds; where a seed has none there is no mean."""
+    dependency, phenomenon, construction, contrast = (str(part) for part in key)
+    seeds = {heading: _known([one.get(key) for one in several]) for heading, several in exact.items()}
+    return BoardRow(
+        dependency=None if key[0] is None else dependency,
+        phenomenon=phenomenon,
+        construction=construction,
+        contrast=contrast,
+        n_items=int(n_items),
+        accuracy={name: _printed(_mean(own), decimals) for name, own in seeds.items() if own},
+        spread={name: _printed(_spread(own), decimals) for name, own in seeds.items() if len(own) > 1},
+    )
+
+
+def _spread_of_means(columns: Sequence[Column], decimals: int) -> dict[str, str]:
+    """Give the spread between seeds of the mean accuracy over each set of rows that a table averages."""
+    keys = columns[0].keys(())
+    exact = [column.exact(()) for column in columns]
+    spreads = {}
+    for over, rows in row_sets(columns[0].rows):
+        own = [_known([one[keys[row]] for row in rows]) for one in exact]
+        if len(own) > 1 and all(own):
+            spreads[over] = _printed(_spread([_mean(values) for values in own]), decimals)
+    return spreads
+
+
+def _known(values: Sequence[Fraction | None]) -> list[Fraction]:
+    known = [value for value in values if value is not None]
+    return known if len(known) == len(values) else []
+
+
+def _mean(values: Sequence[Fraction]) -> Fraction:
+    return sum(values, Fraction(0)) / len(values)
+
+
+def _spread(values: Sequence[Fraction]) -> Fraction:
+    return Fraction(stdev(map(float, values)))
+
+
+def _printed(value: Fraction, decimals: int) -> str:
+    return f"{float(cut(value, decimals)):.{decimals}f}"
+
+
+def _mean_perplexity(columns: Sequence[Column]) -> str | None:
+    known = [float(column.perplexity) for column in columns if column.perplexity is not None]
+    if len(known) < len(columns):
+        return None
+    mean = f"{fmean(known):.2f}"
+    return mean if len(known) == 1 else spread_beside(mean, f"{stdev(known):.2f}")
+
+
+def _notes(columns: Mapping[str, Sequence[Column]]) -> Iterator[str]:
+    flat = [column for several in columns.values() for column in several]
+    yield from dict.fromkeys(note for column in flat for note in column.notes)
+    if len(flat) > len(columns):
+        counts = ", ".join(f"{name} {len(several)}" for name, several in columns.items())
+        yield (
+            f"Accuracies and perplexities are means over seeds: {counts}. ± is the standard deviation "
+            "between seeds."
+        )
+    for column in flat:
+        tied, undecidable = (int(column.rows[name].sum()) for name in ("n_tied", "n_undecidable"))
+        if tied or undecidable:
+            yield (
+                f"{column.heading}: {tied:,} contrasts are ties, counted as wrong, and {undecidable:,} are "
+                "undecidable, left out of accuracy."
+            )
+
+
+def request_text(folders: Sequence[Path]) -> str:
+    """Give the text of a request that adds entries, in Markdown."""
+    entries = [read_entry(folder) for folder in folders]
+    lines = [f"# {', '.join(markdown(entry.about.display_name or entry.name) for entry in entries)}", ""]
+    for folder, entry in zip(folders, entries, strict=True):
+        about = entry.about
+        lines += [
+            f"- Model: {markdown(entry.name)}; weights: {markdown(about.weights or 'where?')}; "
+            f"licence: {markdown(about.licence or 'which?')}",
+            f"- Learnt from: {markdown(about.training_data or 'what?')}; "
+            f"that holds sentences of the suite: {about.contains_suite}",
+            f"- Seeds tried: {about.seeds_tried or 'how many?'}",
+            f"- `tseval verify {quote(str(folder))} --model MODEL --rescore all` says: ?",
+            "",
+        ]
+    lines.append("By opening this I promise what CONTRIBUTING.md says.")
+    return "\n".join(lines) + "\n"
