@@ -23,7 +23,7 @@ NOUNS = ["author", "chef", "guard", "pilot", "waiter", "farmer", "doctor", "judg
 # In every worker: shards of three sentences that take a while, and lines before and after each is saved.
 LEDGER = """
 import os, sys
-if "tseval.sweeps" in sys.orig_argv:
+if "tseval.sweeps.worker" in sys.orig_argv:
     import time
     from tseval.runs import directory
     from tseval.scoring import engine

@@ -15,12 +15,7 @@ from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.network import Classifier, LanguageModel, Sizes
 from tseval.training.classifier import Examples, train_classifier
-from tseval.training.language_model import (
-    EarlyEvaluation,
-    accuracy_path,
-    train_language_model,
-    windows_of,
-)
+from tseval.training.language_model import EarlyEvaluation, accuracy_path, train_language_model, windows_of
 from tseval.training.loop import Destination
 from tseval.training.settings import ClassifierSettings, Schedule, Settings
 from tseval.training.steps import TrainingState

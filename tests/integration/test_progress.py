@@ -79,8 +79,6 @@ def lines_on_screen(shown):
     ("arguments", "said"),
     [
         (("pair", "the cat laughs", "the cat laugh", "--model", "slow:x"), ("opening slow:x", "asking slow")),
-        (("run", "--model", "slow:x", "--suite", "./pairs.tsv", "--out", "run-said"), ("opening slow:x",)),
-        (("expand", "./large.tsv", "--format", "parquet", "-o", "items.parquet"), ("reading ./large.tsv",)),
         (("table", *RUNS[:12]), ("reading runs",)),
         (("analyze", "pairwise", *RUNS, "-o", "pairs.md"), ("analysing runs",)),
     ],

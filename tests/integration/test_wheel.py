@@ -5,15 +5,18 @@ import tarfile
 from zipfile import ZipFile
 
 import pytest
-from in_process import run_process, succeeded
+from in_process import run_process
 
 pytestmark = pytest.mark.slow
 LARGEST = 15_000_000  # bytes of what is downloaded to install tseval
 
 
-def run(*command, cwd):
+def run(*command, cwd, code=0):
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return succeeded(run_process(list(map(str, command)), cwd=cwd, env=inherited)).stdout
+    done = run_process(list(map(str, command)), cwd=cwd, env=inherited)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout
 
 
 def test_the_wheel_ships_templates_adapters_boards_and_the_checkpoint(release):
@@ -51,9 +54,7 @@ def test_boards_are_shipped_without_what_they_follow_from_and_nothing_is_large(r
 def test_the_shipped_zoo_has_its_table_and_no_evidence(release, tmp_path):
     assert "drnn" in run(release.binaries / "tseval", "table", "zoo", cwd=tmp_path)
     for arguments in (("table", "zoo", "--by", "attractor"), ("verify", "zoo")):
-        done = run_process([release.binaries / "tseval", *arguments], cwd=tmp_path)
-        assert done.returncode == 2
-        assert "Traceback" not in done.stderr
+        run(release.binaries / "tseval", *arguments, cwd=tmp_path, code=2)
 
 
 def test_the_wheel_runs_in_an_empty_environment(release, tmp_path):

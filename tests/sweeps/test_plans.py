@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
-from in_process import call
+from in_process import call, refuse, succeed
 
 from tseval.errors import RunError, SuiteError
 from tseval.sweeps import states_of
@@ -88,7 +88,6 @@ def test_all_fields_of_a_plan_reach_its_units(tmp_path):
         ("models: [a.pt]\nsuites: [x]\noptions: {limt: 3}", r"unknown field 'limt' of options.\n.*'limit'"),
         ("models: [{modell: a.pt}]\nsuites: [x]", r"unknown field 'modell' of a model.\n.*'model'"),
         ("models: [a.pt]", r"suites: is missing"),
-        ("models: a.pt\nsuites: [x]", r"models: should be a list"),
         ("models: [a.pt]\nsuites: [x]\noptions: {limit: many}", r"options.limit: should be a whole number"),
         ("models: [a.pt]\nsuites: [x]\noptions: {score: best}",
          r'options.score: has the unknown value "best"'),
@@ -141,8 +140,7 @@ def test_the_command_wants_one_plan_or_models(checkpoints):
 def test_an_engine_that_is_not_installed_is_named_with_its_extra(checkpoints, monkeypatch):
     monkeypatch.setattr("tseval.sweeps.engines.find_spec", lambda name: None)
     for engine, package in (("slurm", "submitit"), ("ray", "ray")):
-        done = call("sweep", "--model", "ckpt/step2.pt", "--engine", engine, "-o", "out")
-        assert done.returncode == 2
+        done = refuse("sweep", "--model", "ckpt/step2.pt", "--engine", engine, "-o", "out")
         assert f"--engine {engine} needs {package}, which is not installed.\n" in done.stderr
         assert f'pip install "tseval[{engine}]"' in done.stderr
     assert not Path("out").exists()
@@ -174,8 +172,7 @@ def test_a_sweep_takes_what_a_run_takes_and_scores_the_same(tmp_path):
         "--seed", "5", "--normalise", "penlp", "--precision", "bfloat16", "--quiet",
     )  # fmt: skip
     assert call("run", *options, "--out", "one", cwd=tmp_path).returncode == 0
-    done = call("sweep", *options, "--out", "many", "--workers", "1", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    succeed("sweep", *options, "--out", "many", "--workers", "1", cwd=tmp_path)
     (swept,) = (tmp_path / "many").glob("*/manifest.json")
     one, same = (json.loads(path.read_bytes()) for path in (tmp_path / "one/manifest.json", swept))
     assert one["signature"] == same["signature"]

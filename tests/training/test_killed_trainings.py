@@ -8,7 +8,7 @@ PROGRAM = """
     import json, sys
     from pathlib import Path
     import pandas as pd
-    from in_process import call
+    from in_process import succeed
     from killing import different, files_below, kill_everywhere
     from tseval.models.checkpoint import load_checkpoint
 
@@ -23,7 +23,7 @@ PROGRAM = """
 
     def train(*more):
         texts = "--train", place / "train.txt", "--valid", place / "valid.txt"
-        done = succeed("train", "lm", *shape, *course, *texts, "--out", "model.pt", *quietly, *more)
+        succeed("train", "lm", *shape, *course, *texts, "--out", "model.pt", *quietly, *more)
 
     def timeless(value):
         if isinstance(value, dict):

@@ -249,7 +249,7 @@ def command(*more, out="model.pt"):
         ("c.txt.gz", gzip.compress(b"the author\n" * 9, mtime=0)[:-9],
          "c.txt.gz: cannot be read (Compressed file ended"),
         ("c.txt.gz", b"the author\n", "c.txt.gz: cannot be read (Not a gzipped file"),
-        ("c.txt.gz", gzip.compress(b"")[:10] + b"\xff" * 40, "c.txt.gz: cannot be read (Error -3"),
+        ("c.txt.gz", gzip.compress(b"", mtime=0)[:10] + b"\xff" * 40, "c.txt.gz: cannot be read (Error -3"),
         ("c.txt", b"", "c.txt: no words in the text"),
         ("c.txt", b"\n \n", "c.txt: no words in the text"),
         ("c.txt", None, "c.txt: cannot be read (No such file or directory)"),

@@ -44,7 +44,7 @@ def supervise(
     how many. Gives why it could not go on; None where it found nothing more to do.
     """
     environment = {**({"OMP_NUM_THREADS": str(threads)} if threads else {}), **os.environ}
-    command = [sys.executable, "-m", "tseval.sweeps", task, str(number), str(of)]
+    command = [sys.executable, "-m", "tseval.sweeps.worker", task, str(number), str(of)]
     for _ in range(RESTARTS):
         # In a session of its own: Ctrl-C reaches us alone, and we end it in order.
         with subprocess.Popen(  # noqa: S603 - our own command, no shell

@@ -1,7 +1,11 @@
-"""A worker takes units, one after another, and scores each into its run directory; brings torch along."""
+"""A worker takes units, one after another, and scores each into its run directory; brings torch along.
+
+Its program is `python -m tseval.sweeps.worker TASK NUMBER OF`, started by `tseval.sweeps.engines`.
+"""
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import signal
@@ -18,21 +22,22 @@ from typing import TYPE_CHECKING
 import torch
 
 from tseval.adapters import open_model
-from tseval.errors import TsevalError, first_line, shortened
+from tseval.errors import TsevalError, first_line, reason, shortened
 from tseval.evaluation import evaluate, refuse_other_clusters, refuse_too_long
+from tseval.formats import ContentError, checked, read_json
 from tseval.items import cluster_by
 from tseval.scoring.numerics import accelerator, empty_caches, out_of_memory
 from tseval.suites import load_suite
 from tseval.suites.data.ratings import chosen_score
-from tseval.sweeps.engines import end_process
-from tseval.sweeps.units import Records, UnitRecord, n_saved
+from tseval.sweeps.engines import GAVE_UP, end_in_order, end_process
+from tseval.sweeps.units import Records, UnitRecord, WorkerTask, n_saved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tseval.items import Suite
     from tseval.scoring.protocol import Model
-    from tseval.sweeps.units import SweepUnit, WorkerTask
+    from tseval.sweeps.units import SweepUnit
 
 
 DEATHS = 3  # workers that a unit may cost without coming forward
@@ -225,3 +230,28 @@ def _own_device(device: str, number: int) -> str:
     found = accelerator() if device in ("auto", "cuda") else None
     n_devices = torch.accelerator.device_count() if found else 1
     return device if found is None or n_devices == 1 else f"{found.type}:{number % n_devices}"
+
+
+def run_worker(task: str, number: str, of: str) -> int:
+    """Work, and give the exit code: 0 where nothing is left to do."""
+    end_in_order()
+    try:
+        work = checked(read_json(Path(task)), WorkerTask)
+        os.chdir(work.cwd)
+        Worker(work, int(number), int(of)).work()
+    except KeyboardInterrupt:
+        return 130
+    except (OSError, TsevalError, ContentError) as error:
+        where = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
+        print(f"{where}{reason(error)}", file=sys.stderr)
+        return GAVE_UP
+    except Exception:
+        traceback.print_exc()
+        return GAVE_UP
+    return 0
+
+
+if __name__ == "__main__":
+    _code = run_worker(*sys.argv[1:])
+    gc.freeze()  # Python would look through all that is loaded for garbage once more, while it quits
+    sys.exit(_code)

