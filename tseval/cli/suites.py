@@ -98,7 +98,7 @@ def fetch(names: tuple[str, ...], quiet: bool) -> None:
 def write_twin_command(suite: str, lexicon: Path, out: Path | None) -> None:
     """Write the grammars of SUITE with words that nobody else has, for whoever keeps a board."""
     from tseval.suites import load_suite, locate_suite
-    from tseval.suites.grammar.twin import write_twin
+    from tseval.suites.grammar import write_twin
 
     path, _ = locate_suite(suite)
     out = out or Path(f"{path.stem}_hidden")

@@ -1,9 +1,10 @@
-"""Folders of grammars: read, checked, exported."""
+"""Folders of grammars: read, checked, exported, written again with words that are withheld."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import dataclass
 from itertools import combinations
 from typing import IO, TYPE_CHECKING, Any
@@ -11,20 +12,28 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import yaml
 
 from tseval.errors import GrammarError, SuiteError, suggest
+from tseval.files import write_text
 from tseval.items import refuse_unknown_cases
 from tseval.questions import Contrast
 from tseval.suites.grammar.grammar import ENGLISH, Grammar, load_grammar, read_contrasts
-from tseval.suites.grammar.source import YamlDocument, describe, parse_yaml, read_grammar_text
+from tseval.suites.grammar.source import (
+    YamlDocument,
+    describe,
+    load_lexicon,
+    parse_yaml,
+    read_grammar_text,
+)
 from tseval.writing import LANGUAGES, Writing, read_writing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tseval.items import Case
-    from tseval.suites.grammar.source import Lexicon
+    from tseval.suites.grammar.source import Lexicon, Word, YamlValue
 
 
 SUITE_FILE = "suite.yaml"
@@ -185,3 +194,85 @@ def _write_parquet(blocks: Iterable[Case], out: IO[bytes]) -> None:
         tables.append(pa.table(columns))
     # Cases differ in their features, so the columns are known only when all have been seen.
     pq.write_table(pa.concat_tables(tables, promote_options="permissive"), out)
+
+
+def write_twin(path: Path, private: Path, out: Path) -> None:
+    """Write the grammars of a suite into a new folder, with other words in the classes of its lexicons.
+
+    Args:
+        path: A folder of grammars, or one.
+        private: A lexicon. It lists as many words as the suite for each class that it has, and none that
+            stands in one of these classes of the suite. Classes that it leaves out stay: determiners,
+            licensors.
+
+    Raises:
+        SuiteError: The words of the suite stand in no file of their own, or the folder exists.
+        GrammarError: A class that the suite has not, of another length, or with one of its words; or a file
+            that cannot be read.
+    """
+    folder = read_folder(path)
+    if out.exists():
+        raise SuiteError(f"{out}: exists already.\n  Choose another name, or remove it.")
+    lexicons = [grammar.lexicon for grammar in folder.load() if grammar.lexicon is not None]
+    own = {one.document.path: one for one in lexicons if one.document.path.suffix in (".yaml", ".yml")}
+    if not own:
+        fix = "Put them into a file beside the grammars: lexicon: lexicon.yaml"
+        raise SuiteError(f"{path}: its words stand in the grammars.\n  {fix}")
+    withheld = load_lexicon(private, folder.language == "english")
+    _hold_to(own, withheld)
+    texts = {file.name: _with_words(file, withheld) for file in own}
+    out.mkdir(parents=True)
+    for file in {*folder.files.values()}:
+        shutil.copy(file, out / file.name)
+    for name, text in (texts | {SUITE_FILE: _about(folder)}).items():
+        write_text(out / name, text)
+
+
+def _hold_to(own: Mapping[Path, Lexicon], withheld: Lexicon) -> None:
+    """Refuse classes that are not the suite's, too few or too many words, and words that the suite has."""
+    classes = {name: words for lexicon in own.values() for name, words in lexicon.classes.items()}
+    public = {form for name in withheld.classes if name in classes for form in _forms(classes[name])}
+    for name, words in withheld.classes.items():
+        part, _, title = name.partition(".")
+        if name not in classes:
+            fix = suggest(name, classes, "Classes")
+            raise withheld.document.error(f"the suite has no class {name!r}.", part, title, fix=fix)
+        if len(words) != len(classes[name]):
+            raise withheld.document.error(
+                f"{name} has {len(words)} words, that of the suite {len(classes[name])}.",
+                part, title, fix="List as many: then each row of the table has as many items.",
+            )  # fmt: skip
+        for word in words:
+            if shared := next((form for form in _forms([word]) if form in public), None):
+                raise GrammarError(
+                    f"{shared!r} is a word of the suite, so it is not withheld.", word.path, word.line,
+                    "Take another one.",
+                )  # fmt: skip
+
+
+def _forms(words: Iterable[Word]) -> Iterator[str]:
+    for word in words:
+        yield word.lemma
+        yield from word.forms.values()
+
+
+def _with_words(file: Path, withheld: Lexicon) -> str:
+    """Give the text of a lexicon with the withheld words in place of its own."""
+    document = parse_yaml(read_grammar_text(file), file, words=True)
+    content = {part: dict(document.mapping(part)) for part in document.data}
+    for part in withheld.document.data:
+        for name, entries in withheld.document.mapping(part).items():
+            if part == "irregular" or name in content.get(part, {}):
+                content.setdefault(part, {})[name] = entries
+    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+
+
+def _about(folder: SuiteFolder) -> str:
+    """Give `suite.yaml` of the twin: that of the suite, under a title that says what it is."""
+    content: dict[str, YamlValue] = {}
+    if (folder.path / SUITE_FILE).is_file():
+        file = folder.path / SUITE_FILE
+        content = parse_yaml(read_grammar_text(file), file).data
+    return yaml.safe_dump(
+        {**content, "title": f"{folder.title}, withheld words"}, sort_keys=False, allow_unicode=True
+    )
