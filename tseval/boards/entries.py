@@ -139,13 +139,14 @@ def add_entries(
         _refuse_taken(entries, there, set(read_checks(board).retracted))
         for folder, files in added.items():
             partial = write_beside(folder, {**files, ENTRY_FILE: to_utf8(write_entry(entries[folder]))})
+            if instead_of == folder.name:  # a kill here leaves both, under names that `check` knows
+                old = old.rename(old.with_name(f"{old.name}.old{PARTIAL}"))
+            partial.rename(folder)
+            sync_directory(folder.parent)
             if instead_of is not None:
                 shutil.rmtree(old)
                 _call_otherwise(board, instead_of, folder.name, moved=False)
-            partial.rename(folder)
-            sync_directory(folder.parent)
-        if instead_of is not None:
-            write_pages(board, read_definition(board))
+                write_pages(board, read_definition(board))
     return list(added)
 
 
