@@ -57,6 +57,11 @@ class Words:
         ids = self.texts.dictionary_encode().indices.to_numpy()
         return common(ids, self)
 
+    @cached_property
+    def places(self) -> _Rows:
+        """The row of evidence for every word, where each prefix has one, (words,)."""
+        return spread(self, self.shared)
+
 
 def split_words(sentences: pa.StringArray) -> Words:
     """Split sentences into the words that models read; before the terminator of an empty string is none."""
@@ -267,6 +272,9 @@ def _places(evidence: Evidence, words: Words) -> NDArray[np.int64]:
     if evidence.unit == "word":
         _refuse_other_size(evidence, len(words.texts))
         return np.arange(len(words.texts))
+    if not evidence.apart:  # as of most models: found once for all that are on a board
+        _refuse_other_size(evidence, int((words.lengths - words.shared).sum()))
+        return words.places
     shared = words.shared.copy()
     for row, depth in evidence.apart.items():
         if not 0 <= row < len(shared) or not 0 <= depth < shared[row]:

@@ -58,7 +58,11 @@ def check_score(suite: Suite, score: Score) -> None:
 
 
 def judge(
-    suite: Suite, scored: pa.Table, score: str = "sentence", too_long: pa.StringArray | None = None
+    suite: Suite,
+    scored: pa.Table,
+    score: str = "sentence",
+    too_long: pa.StringArray | None = None,
+    rows: NDArray[np.int64] | None = None,
 ) -> pa.Table:
     """Decide everything that a suite asks.
 
@@ -67,6 +71,7 @@ def judge(
         scored: One row per distinct sentence, as `ScoredSentences` takes it.
         score: What sentences are compared by (`tseval.questions`), normalised perhaps: `sentence/penlp`.
         too_long: Sentences that were not scored: their items are undecidable.
+        rows: Which of the scored sentences each of `all_sentences` is, where that is known already.
 
     Returns:
         Rows in suite order, case by case, contrast by contrast, item by item. Columns `case`, `item`,
@@ -86,10 +91,11 @@ def judge(
     asks = any(case.question.asks() is not None for case in suite.cases)
     if asks and not {"right", "wrong"} <= set(scored.column_names):
         raise ModelError("the sentences hold no answers to what the suite asks inside them")
+    places = sentences.find(all_sentences(suite)) if rows is None else rows
     tables = [
         _lay_out(case, decided)
-        for case, rows in _rows_by_label(suite, sentences.find(all_sentences(suite)))
-        for decided in _decide(case, sentences, rows, compared)
+        for case, of_case in _rows_by_label(suite, places)
+        for decided in _decide(case, sentences, of_case, compared)
     ]
     names = tables[0].column_names[: len(RESERVED_NAMES)] + list(known)
     verdicts = pa.concat_tables(tables, promote_options="default").select(names)

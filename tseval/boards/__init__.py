@@ -7,7 +7,10 @@ from collections.abc import Mapping  # noqa: TC003 - the types of fields are rea
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
+
+import numpy as np
+import pyarrow.compute as pc
 
 from tseval.analysis import COUNTS, ROW, count
 from tseval.boards.definition import (
@@ -38,7 +41,7 @@ from tseval.runs import Manifest, Run
 from tseval.runs.directory import digest, read_intact
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import load_manifest
-from tseval.verdicts import judge, sentences_of
+from tseval.verdicts import all_sentences, judge, sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from tseval.items import Suite
 
@@ -88,6 +92,12 @@ class SplitSuite:
     def words(self) -> Words:
         """Their words."""
         return split_words(self.sentences)
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """Which of them each sentence of the suite is, as `tseval.verdicts.judge` takes it."""
+        found = pc.index_in(all_sentences(self.suite), value_set=self.sentences)
+        return cast("NDArray[np.int64]", found.to_numpy().astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +353,8 @@ def entry_run(folder: Path, split: SplitSuite) -> Run:
 
     def verdicts() -> pa.Table:
         scored, too_long = sentences()
-        return judge(split.suite, scored, manifest.key.score, too_long)
+        known = None if too_long else split.rows
+        return judge(split.suite, scored, manifest.key.score, too_long, known)
 
     named = replace(manifest, model=replace(manifest.model, name=folder.name))  # as the board calls it
     return Run(folder.name, named, lambda: sentences()[0], verdicts)
