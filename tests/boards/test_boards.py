@@ -271,7 +271,9 @@ def test_who_verified_an_entry_stands_in_the_maintainers_file_alone(root):
     assert call("board", "build", board, "-o", root / "site").returncode == 0
     assert "Ada Keeper" in (root / "site/index.html").read_text("utf-8")
     # Another model than the entry's is not recorded.
-    other = call("verify", board / "entries/lstm-bf16", *ask, "Ada Keeper")
+    other = call(
+        "verify", board / "entries/lstm-bf16", *ask, "Ada Keeper", "--model-args", "precision=float32"
+    )
     assert other.returncode == 1
     assert "lstm-bf16" not in (board / "checks.yaml").read_text()
     edit_yaml(board / "entries/lstm/entry.yaml", lambda entry: entry["checks"][0].update(level="rerun"))

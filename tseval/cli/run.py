@@ -413,12 +413,14 @@ def verify_command(
     With --model the model is asked again about a share of the sentences, drawn anew. Exits with 1 if anything
     is wrong.
     """
+    from tseval.boards import ENTRY_FILE
     from tseval.boards.check import record_check
+    from tseval.boards.definition import read_definition
 
     for option, given in (("--rescore", share), ("--draw", draw)):
         if spec is None and given is not None:
             raise RunError(f"{option} needs the model: name it with --model")
-    chosen = _runs_and_entries(paths, quiet=as_json)
+    chosen = _runs_and_entries(paths)
     model = (
         None
         if spec is None
@@ -428,7 +430,13 @@ def verify_command(
     verify = _verifier(suite, model, share or 0.01, draw)
     if record is not None:
         _refuse_to_record(chosen)
+    boards: set[Path] = set()
     for path in chosen:
+        board = path.resolve().parents[1]
+        of_a_board = str(path) not in paths and (path / ENTRY_FILE).is_file()
+        if of_a_board and not as_json and board not in boards:
+            boards.add(board)
+            click.echo(f"{board.name}: {read_definition(board).title}")
         with progress_bar(f"verifying {path}") as progress:
             report = verify(path, progress)
         reports.append(report)
@@ -465,7 +473,7 @@ def _refuse_to_record(paths: Sequence[Path]) -> None:
             raise RunError(f"--record: {path} is of published accuracies: there is nothing to verify")
 
 
-def _runs_and_entries(names: tuple[str, ...], *, quiet: bool) -> list[Path]:
+def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
     """List what is to be verified; a board stands for all its entries."""
     from tseval.boards import ranked_folders
     from tseval.boards.definition import read_definition
@@ -483,8 +491,6 @@ def _runs_and_entries(names: tuple[str, ...], *, quiet: bool) -> list[Path]:
             if not definition.published and lacks_evidence(board):
                 raise not_shipped(board)
             own = ranked_folders(board, definition)
-            if not quiet:
-                click.echo(f"{board.resolve().name}: {definition.title}, {counted(len(own), 'model')}")
             found += own
         if not boards:
             found.append(path)
