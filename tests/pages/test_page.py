@@ -299,7 +299,7 @@ def test_it_works_from_a_server_too_and_asks_it_for_nothing(open_page, three):
 
 def test_without_scripts_the_numbers_are_there(open_page, three, told):
     page = open_page(three.index, java_script_enabled=False).page
-    assert page.locator("#board tbody .v").first.inner_text() == format_share(told["rows"][0]["accuracy"])
+    assert page.locator("#board tbody b").first.inner_text() == format_share(told["rows"][0]["accuracy"])
     assert page.locator("#controls").is_hidden()
 
 

@@ -557,13 +557,18 @@ def _data(
             {"kind": line.kind, "part": line.part, "label": line.label, "group": line.group} for line in lines
         ],
         "values": [
-            [None if cell.value is None else round(cell.value, 9) for cell in line.cells] for line in rows
+            [None if cell.value is None else round(cell.value, 6) for cell in line.cells] for line in rows
         ],
         "intervals": [line.of_cells("interval") for line in rows],
         "ranks": [line.of_cells("rank") for line in rows],
-        "items": [line.of_cells("items") for line in rows],
+        "items": [_how_many(line) if about.files else line.of_cells("items") for line in rows],
         "outcomes": OUTCOMES,
     }
+
+
+def _how_many(line: PageLine) -> str | None:
+    """Give how many items a row has; what they are worth differs between models, and is long of many."""
+    return next((cell.items.partition(", worth")[0] for cell in line.cells if cell.items), None)
 
 
 def _inline(table: Table, files: Mapping[str, str] | None) -> dict[str, object]:

@@ -200,9 +200,15 @@ def _ranks(table: Table, runs: Sequence[Column]) -> Iterator[str]:
     yield from not_told_apart(table.ranking.overall, [column.heading for column in table.columns])
 
 
+MOST_GROUPS = 20
+
+
 def not_told_apart(ranks: RankSets, names: Sequence[str]) -> Iterator[str]:
-    """Say which models are not told apart, if any."""
-    if groups := [", ".join(names[place] for place in group) for group in ranks.tied()]:
+    """Say which models are not told apart, if any; of more groups than anyone reads, how many."""
+    groups = [", ".join(names[place] for place in group) for group in ranks.tied()]
+    if len(groups) > MOST_GROUPS:
+        yield f"Not told apart by their mean accuracies: {len(groups)} groups; see the ranks in brackets."
+    elif groups:
         yield f"Not told apart by their mean accuracies: {'; '.join(groups)}."
 
 
