@@ -261,7 +261,7 @@ def _about(folder: Path, definition: Definition | None, published: Board | None)
 
 def _cited(board: Path, definition: Definition) -> dict[str, str | None]:
     """Give the fields of a board's BibTeX: who keeps it, since when, where, and which state this is."""
-    asked = ["git", "log", "-1", "--format=%H %cs"]
+    asked = ["git", "log", "-1", "--format=%H %cs", "--", "."]
     known = ""
     if shutil.which("git") is not None:
         known = subprocess.run(asked, cwd=board, capture_output=True, check=False, text=True).stdout  # noqa: S603 - git itself
