@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from tseval.errors import SuiteError
 from tseval.formats import read_lines
@@ -25,6 +26,7 @@ NO_FORM = "no other form is known"
 SEVERAL = "several other forms are equally frequent"
 SAME = "the other form has the same letters"
 AMBIGUOUS = "the other form also has the first's features"
+EUPHONY = "the form depends on the sounds beside it"
 _NEVER_SHARED = {"Typo", "Abbr"}
 
 
@@ -47,19 +49,32 @@ class SeenForms:
 
     origin: str
     feature: str
+    elided: set[str] = field(default_factory=set)  # lemmas of which a form ends in an apostrophe: je, j'
     _seen: dict[Paradigm, dict[str, Counter[str]]] = field(default_factory=dict)
+    _any_mood: dict[Paradigm, dict[str, set[str]]] = field(default_factory=dict)
 
     def add(self, word: Word) -> None:
         """Note a word."""
+        form = lowered(word.values[FORM])
+        if is_elided(form):
+            self.elided.add(word.values.get(LEMMA, form))
         paradigm = _paradigm(word, self.feature)
         if paradigm and word.values.get("Typo") != "Yes":
+            value = word.values[self.feature]
             values = self._seen.setdefault(paradigm, {})
-            values.setdefault(word.values[self.feature], Counter())[word.values[FORM].lower()] += 1
+            values.setdefault(value, Counter())[form] += 1
+            self._any_mood.setdefault(_without_mood(paradigm), {}).setdefault(value, set()).add(form)
 
     def of(self, word: Word) -> Mapping[str, Counter[str]]:
         """Give the forms of a word's paradigm by value."""
         paradigm = _paradigm(word, self.feature)
         return self._seen.get(paradigm, {}) if paradigm else {}
+
+    def may_be(self, word: Word, form: str) -> bool:
+        """Whether a form is found with the word's own value, in any mood: *gebe*, of *er* and of *ich*."""
+        paradigm = _paradigm(word, self.feature)
+        values = self._any_mood.get(_without_mood(paradigm), {}) if paradigm else {}
+        return form in values.get(word.values[self.feature], ())
 
     def lemmas(self) -> set[str]:
         """Name the lemmas that have the feature."""
@@ -85,6 +100,35 @@ class ListedForms:
                 if self.feature in values and {**values, self.feature: ""} == {**features, self.feature: ""}:
                     found[values[self.feature]][other.lower()] = 1
         return found
+
+    def may_be(self, word: Word, form: str) -> bool:
+        """Whether a form is listed with the word's own value, in whatever mood."""
+        rows = self._listed.get((word.values.get(LEMMA, ""), word.values.get(UPOS, "")), ())
+        own = word.values.get(self.feature)
+        return "Mood" in word.values and any(
+            other.lower() == form and features.get(self.feature) == own and "Mood" in features
+            for other, features in rows
+        )
+
+
+def lowered(form: str) -> str:
+    """Write a form in lower case; of a Turkish capital no dot is left beside the letter."""
+    return form.lower().replace("i\u0307", "i")
+
+
+def is_elided(form: str) -> bool:
+    """Whether a form has lost its last sound before the next word: *l'*."""
+    return len(form) > 1 and form[-1] in "'’" and form[-2].isalpha()
+
+
+def sound_alike(one: str, other: str) -> bool:
+    """Whether two forms begin alike for a word before them: both with a vowel, or an h, or neither."""
+    return len({normalize("NFD", form)[:1].lower() in "aeiouyh" for form in (one, other)}) == 1
+
+
+def _without_mood(paradigm: Paradigm) -> Paradigm:
+    lemma, upos, rest = paradigm
+    return lemma, upos, tuple(part for part in rest if part[0] != "Mood")
 
 
 def _fits(features: Mapping[str, str], word: Word, feature: str) -> bool:
@@ -178,10 +222,14 @@ def other_forms(
         other = frequent[0]
         if len(frequent) > 1:
             reason = SEVERAL
-        elif other == form.lower():
+        elif other == lowered(form):
             reason = SAME
-        elif any(other in forms.get(own, ()) for _, forms in known):
+        elif any(other in forms.get(own, ()) for _, forms in known) or any(
+            table.may_be(word, other) for table in tables
+        ):
             reason = AMBIGUOUS
+        elif is_elided(other) or is_elided(form):
+            reason = EUPHONY
         else:
             found.setdefault(other, ([], origin))[0].append(value)
     forms = [

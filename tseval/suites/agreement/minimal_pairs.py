@@ -19,7 +19,7 @@ from tabulate import tabulate
 from tseval.errors import SuiteError, suggest
 from tseval.formats import bare_name, read_lines
 from tseval.suites.agreement import reasons_listed, reasons_table, write_as_named
-from tseval.suites.agreement.forms import SeenForms, other_forms, read_unimorph
+from tseval.suites.agreement.forms import EUPHONY, SeenForms, other_forms, read_unimorph, sound_alike
 from tseval.suites.agreement.requests import FORM, LEMMA, OWN, UPOS, check_names, read_request
 from tseval.suites.agreement.treebank import read_trees, word_of
 
@@ -351,6 +351,10 @@ def _pairs_of(
         others: list[OtherForm] = []
         if reason is None:
             others, reason = other_forms(word, change.feature, change.value, tables)
+        before = tree.words[target - 1].values.get(LEMMA, "") if target else ""
+        if others and any(before in table.elided for table in tables if isinstance(table, SeenForms)):
+            others = [other for other in others if sound_alike(word.values[FORM], other.form)]
+            reason = None if others else EUPHONY
         if reason is not None:
             left_out[reason] += 1
         for other in others:
