@@ -349,6 +349,8 @@ def test_boards_stand_beside_each_other_in_a_repository(tmp_path):
     [
         ({"seeds_tried": 0}, "about.seeds_tried: should be at least 1"),
         ({"date": "yesterday"}, "about.date: should be a date"),
+        ({"date": "2026-99-99"}, "about.date: should be a date"),
+        ({"display_name": ""}, "about.display_name: should be a line of at most 100"),
         ({"display_name": "x" * 101}, "about.display_name: should be a line of at most 100"),
     ],
 )
@@ -360,6 +362,14 @@ def test_what_no_page_could_show_is_named(clone, about, said):
     done = call("board", "check", clone / "board")
     assert done.returncode == 1
     assert said.partition(": ")[2] in done.stdout
+
+
+def test_no_page_is_written_under_a_name_that_leads_out_of_the_site(clone):
+    file = clone / "board/entries/ann--lstm/entry.yaml"
+    file.write_text(file.read_text() + "aliases: [../../../outside]\n")
+    assert "aliases[0]: cannot be the name of an entry" in call("board", "check", clone / "board").stdout
+    refused(call("board", "build", clone / "board", "-o", clone.parent / "site"))
+    assert not list(clone.parent.rglob("outside*"))
 
 
 def test_a_board_may_ask_how_many_seeds_were_tried(clone):

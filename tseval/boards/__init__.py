@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping  # noqa: TC003 - the types of fields are read
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
@@ -55,16 +56,29 @@ if TYPE_CHECKING:
 
 
 LONGEST_NAME = 100
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def today() -> str:
+    """Give the date as a board's files have it."""
+    return f"{datetime.now(UTC):%Y-%m-%d}"
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a day, YYYY-MM-DD."""
+    try:
+        return f"{date.fromisoformat(text):%Y-%m-%d}" == text
+    except ValueError:
+        return False
 
 
 def check_about(about: About, where: str = "") -> None:
     """Refuse what no page could show of a model."""
-    if about.display_name is not None and not 0 < len(about.display_name.splitlines()[0]) <= LONGEST_NAME:
+    name = about.display_name
+    if name is not None and (len(name.splitlines()) != 1 or len(name) > LONGEST_NAME):
         raise ContentError(f"should be a line of at most {LONGEST_NAME} characters", f"{where}display_name")
     if about.seeds_tried is not None and about.seeds_tried < 1:
         raise ContentError(f"should be at least 1, not {about.seeds_tried}", f"{where}seeds_tried")
-    if about.date is not None and not _DATE.fullmatch(about.date):
+    if about.date is not None and not is_date(about.date):
         raise ContentError(f"should be a date, YYYY-MM-DD, not {about.date!r:.80}", f"{where}date")
     check_texts(asdict(about), where.removesuffix("."))
 
@@ -243,10 +257,6 @@ class BoardChecks:
     retracted: Mapping[str, Retraction] = field(default_factory=dict)
     hidden: Mapping[str, Hidden] = field(default_factory=dict)
 
-    def about(self, name: str) -> tuple[tuple[Checked, ...], Retraction | None, Hidden | None]:
-        """Give what is known of one entry."""
-        return self.checks.get(name, ()), self.retracted.get(name), self.hidden.get(name)
-
 
 def read_checks(board: Path) -> BoardChecks:
     """Read what the maintainer of a board found out; nothing where there is no such file."""
@@ -305,6 +315,9 @@ def _read(folder: Path, kind: type[_Kind]) -> _Kind:
         if not ENTRY_NAME.fullmatch(entry.name) or entry.name != folder.name:
             raise ContentError(f"should be the name of its folder, {folder.name!r}", "name")
         check_about(entry.about, "about.")
+        for i, alias in enumerate(getattr(entry, "aliases", ())):
+            if not ENTRY_NAME.fullmatch(alias):  # a page is written under it
+                raise ContentError(f"cannot be the name of an entry: {alias!r:.80}", f"aliases[{i}]")
     except (OSError, ContentError) as error:
         raise BoardError(f"{file}: {reason(error)}.") from None
     return entry

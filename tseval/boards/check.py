@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from functools import partial
 from itertools import combinations
 from shlex import quote
@@ -29,6 +28,7 @@ from tseval.boards import (
     read_entry,
     readable_entries,
     rows_of,
+    today,
     write_checks,
 )
 from tseval.boards.definition import (
@@ -116,7 +116,7 @@ def record_check(folder: Path, found: Verification, by: str) -> None:
     """Write into the maintainer's file of a board how far an entry was verified, and by whom."""
     board = folder.resolve().parents[1]
     assert found.level is not None
-    one = Checked(found.level, by, f"{datetime.now(UTC):%Y-%m-%d}")
+    one = Checked(found.level, by, today())
     with changing(board):
         known = read_checks(board)
         checks = {**known.checks, folder.name: (*known.checks.get(folder.name, ()), one)}
@@ -238,9 +238,9 @@ def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
         if not names or folder.name in names:
             own = _wrong_with_its_files if folder.name in retracted else wrong_with_entry
             found += [f"{folder.name}: {what}" for what in own(folder, definition, suite)]
-    found += repeated([folder for folder in folders if folder.name not in retracted])
+    ranked = [folder for folder in folders if folder.name not in retracted]
+    found += repeated(ranked)
     if not names and not found:
-        ranked = [folder for folder in folders if folder.name not in retracted]
         runs = [] if suite is None else [entry_run(folder, suite) for folder in ranked]
         found += _wrong_with_files(board, definition, folders, runs)
     return [shortened(one) for one in found]

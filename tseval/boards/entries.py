@@ -8,7 +8,6 @@ import re
 import shutil
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
@@ -36,6 +35,7 @@ from tseval.boards import (
     read_entry,
     readable_entries,
     rows_of,
+    today,
     write_checks,
     write_entry,
 )
@@ -111,7 +111,7 @@ def add_entries(
         raise BoardError("several runs cannot share one name, address or predecessor: add such a run alone.")
     if url is not None:
         check_address(url)
-    about = replace(about, date=about.date or _today())
+    about = replace(about, date=about.date or today())
     with _as_board_error("what is said of the model"):
         check_about(about)
     suite = str(suite_spec(definition.suite, board))
@@ -226,7 +226,7 @@ def entry_files(
         fingerprint=run.manifest.key.fingerprint,
         about=about,
         rows=rows_of(run.verdicts),
-        checks=(Checked("plausible", ADDED_BY, _today()),),
+        checks=(Checked("plausible", ADDED_BY, today()),),
     )
     manifest = replace(run.manifest, seal=None).sealed({EVIDENCE: digest(content)})
     return entry, {EVIDENCE: content, MANIFEST: dump_manifest(manifest)}
@@ -254,11 +254,8 @@ def unfit(definition: Definition, run: Run, about: About) -> str | None:  # noqa
         if stated.get(name) != value:
             return f"its {name} is {stated.get(name)!r}, the board's {value!r}"
     if (least := definition.seeds_tried) and (about.seeds_tried or 0) < least:
-        said = (
-            "does not say how many seeds were tried"
-            if about.seeds_tried is None
-            else (f"is one of {counted(about.seeds_tried, 'seed')}")
-        )
+        tried = about.seeds_tried
+        said = f"is one of {counted(tried, 'seed')}" if tried else "does not say how many seeds were tried"
         return f"it {said}, and the board asks for {least} (--seeds-tried)"
     return None
 
@@ -269,10 +266,6 @@ def _as_board_error(what: str) -> Iterator[None]:
         yield
     except ContentError as error:
         raise BoardError(f"{what}: {error}.") from None
-
-
-def _today() -> str:
-    return f"{datetime.now(UTC):%Y-%m-%d}"
 
 
 def _is_taken(folder: Path, others: Iterable[Path]) -> bool:
@@ -331,9 +324,7 @@ def rename_entry(folder: Path, name: str) -> Path:
     """Give an entry another name; the old one goes on to lead to it."""
     board, entry = _entry_of_board(folder)
     if not ENTRY_NAME.fullmatch(name):
-        raise BoardError(
-            f"{name!r} cannot be the name of an entry: letters, digits, dots, dashes, at most 60."
-        )
+        raise BoardError(f"{name!r} cannot be the name of an entry.\n  {_NAME_FIX}")
     with changing(board):
         others = [one for one in entry_folders(board) if one.name != entry.name]
         new = board / ENTRY_FOLDERS / name
@@ -357,7 +348,7 @@ def retract_entry(folder: Path, why: str, link: str | None = None) -> None:
         checks = read_checks(board)
         if entry.name in checks.retracted:
             raise BoardError(f"{entry.name} was retracted on {checks.retracted[entry.name].on}.")
-        retracted = {**checks.retracted, entry.name: Retraction(why, _today(), link)}
+        retracted = {**checks.retracted, entry.name: Retraction(why, today(), link)}
         write_checks(board, replace(checks, retracted=retracted))
         write_pages(board, read_definition(board))
 
@@ -404,7 +395,7 @@ def record_hidden(board: Path, paths: Sequence[Path], suite: str) -> dict[str, H
     of two independent means is made of theirs.
 
     Args:
-        suite: Where the twin is (`tseval.suites.twins`).
+        suite: Where the twin is (`tseval.suites.grammar.write_twin`).
 
     Source: Newcombe 1998, "Interval estimation for the difference between independent proportions", method
     10, of the intervals that tables have.
@@ -457,7 +448,7 @@ def _beside(run: Run, public: Estimate, hidden: Estimate) -> Hidden:
 
     return Hidden(
         twin=run.manifest.suite.digest,
-        on=_today(),
+        on=today(),
         n_items=run.manifest.counts.items,
         mean=round(hidden.value, 3),
         interval=outwards(hidden.low, hidden.high),
