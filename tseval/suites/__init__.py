@@ -28,7 +28,7 @@ from tseval.items import ENTRIES, Case, Suite, cluster_by, refuse_unknown_cases,
 from tseval.questions import Contrast  # noqa: TC001 - read at run time
 from tseval.questions.pairs import Pairs
 from tseval.suites.data import DATA_ENDINGS, NOT_READ, is_data, methods_of, read_data
-from tseval.suites.data.catalogue import CATALOGUE, refuse_elsewhere
+from tseval.suites.data.catalogue import CATALOGUE, columns_at, published_at, refuse_elsewhere
 from tseval.suites.data.entries import leave_out, refuse_exclusion
 from tseval.suites.data.roles import refuse_columns
 from tseval.suites.formal import draw_test, language_case
@@ -460,6 +460,7 @@ def _data_suite(
     """Read a data set and take the items that are asked for: limit, sample and seed."""
     from tseval.suites.grammar.expand import choose_rows  # noqa: PLC0415 - brings YAML along
 
+    columns = columns_at(path, columns)
     data = read_data(path, method, columns)
     refuse_unknown_cases(data.name, [case.name for case in data.cases], cases)
     chosen = [case for case in data.cases if not cases or case.name in cases]
@@ -485,6 +486,12 @@ def _data_suite(
         files=data.files,
         notes=notes,
     )
+    published = published_at(path)
+    whole = suite.complete and exclude is None and method is None
+    if published and whole and published.columns == (columns or {}) and published.digest != suite.digest:
+        digest = published.digest and published.digest[:12]
+        said = f"not the published set: its digest is {suite.digest[:12]}, not {digest}"
+        suite = replace(suite, notes=(*notes, said)) if digest else suite
     if columns and "cluster" in columns:
         shared = columns["cluster"]
         return cluster_by(suite, ["item" if columns.get("item") == shared else shared])
