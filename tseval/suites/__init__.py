@@ -14,6 +14,7 @@ import os
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import asdict, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
 
@@ -231,9 +232,11 @@ def find_suite(spec: str | Path) -> Path:
             "  tseval run, expand and train can use it."
         )
     refuse_elsewhere(spec)
-    known = [*available_suites(), *CATALOGUE, *FORMAL_LANGUAGES]
+    near = get_close_matches(spec, CATALOGUE, n=1)  # all of them would be more than a message holds
+    known = suggest(spec, [*available_suites(), *near, *FORMAL_LANGUAGES], "Suites")
     raise SuiteError(
-        f"there is no suite {spec!r}.\n  {suggest(spec, known, 'Suites')} Or give a path, such as ./{spec}."
+        f"there is no suite {spec!r}.\n  {known} More to fetch: tseval suites. "
+        f"Or give a path, such as ./{spec}."
     )
 
 
