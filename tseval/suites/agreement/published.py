@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import SuiteError, counted, quoted_text, reason
+from tseval.errors import SuiteError, quoted_text, reason
 from tseval.files import bounded_lines, open_limited
 from tseval.formats import ContentError, bare_name, is_count, numbered_lines
 from tseval.suites.agreement import (
@@ -34,14 +34,15 @@ from tseval.suites.agreement import (
     PLURAL,
     SINGULAR,
     Example,
+    counts_and_reasons,
     filled,
     gather_examples,
     read_targets,
     reasons_listed,
-    reasons_table,
     split_of,
 )
 from tseval.suites.agreement.forms import SeenForms
+from tseval.suites.agreement.requests import XPOS
 from tseval.suites.agreement.treebank import (
     DIFFERENT,
     NO_OPPOSITE,
@@ -205,12 +206,18 @@ def with_tags(example: Example, sentence: Sentence, kept: Collection[str]) -> Ex
             f"{example.source}: has no Penn tags (VBZ, VBP) in column 5, which stand in for rare words.\n"
             "  Leave --frequent out."
         )
-    words = list(_written(sentence, kept))
+    words = []
+    for word in sentence.words:
+        form, tag = word.form.lower(), "_".join(word.values.get(XPOS, "").split())
+        if form not in kept and not tag:
+            raise SuiteError(
+                f"{sentence.name}: {quoted_text(word.form)} is rare, and has no tag in column 5 to "
+                "stand in for it.\n  Leave --frequent out."
+            )
+        words.append(form if form in kept else tag)
     verb, opposite, how = words[example.verb_index], example.opp_verb_form.lower(), example.opp_how
     if verb in TAGS or opposite not in kept:
-        tag = sentence.words[example.verb_index].tag
-        assert tag is not None
-        opposite, how = TAGS[tag], "tag"
+        opposite, how = TAGS[sentence.words[example.verb_index].values[XPOS]], "tag"
     assert example.subj_index is not None
     return replace(
         example,
@@ -220,20 +227,6 @@ def with_tags(example: Example, sentence: Sentence, kept: Collection[str]) -> Ex
         opp_verb_form=opposite,
         opp_how=how,
     )
-
-
-def _written(sentence: Sentence, kept: Collection[str]) -> Iterator[str]:
-    for word in sentence.words:
-        form = word.form.lower()
-        if form in kept:
-            yield form
-        elif word.tag is None:
-            raise SuiteError(
-                f"{sentence.sent_id}: {quoted_text(word.form)} is rare, and has no tag in column 5 to "
-                "stand in for it.\n  Leave --frequent out."
-            )
-        else:
-            yield word.tag
 
 
 def read_examples(path: Path) -> pa.Table:
@@ -467,10 +460,13 @@ def summarise(table: pa.Table, tally: Tally) -> str:
     by_number = ", ".join(f"{numbers[number]:,} {name}" for number, name in NUMBER_NAMES.items())
     by_split = ", ".join(f"{splits[split]:,} {split}" for split in ("train", "valid", "test"))
     counts = f"{tally.n_sentences:,} sentences, {table.num_rows:,} examples: {by_number}; {by_split}"
-    parts = [counts, _grid(table)]
-    if tally.left_out:
-        parts.append(reasons_table(tally.left_out))
-    return "\n\n".join(parts)
+    attractors = _values(table, "n_attractors")
+    known = "n_intervening" in table.column_names
+    intervening = _values(table, "n_intervening") if known else ["examples"] * len(attractors)
+    heading = "Intervening nouns" if known else ""
+    return counts_and_reasons(
+        counts, zip(intervening, attractors, strict=True), tally.left_out, heading, "right"
+    )
 
 
 def warnings_about(table: pa.Table, shares: Shares) -> Iterator[str]:
@@ -483,20 +479,3 @@ def warnings_about(table: pa.Table, shares: Shares) -> Iterator[str]:
     for split, share in wanted.items():
         if share > 0 and split not in splits:
             yield f"no example is in the split {split}: too few documents for a share of {share:g}%"
-
-
-def _grid(table: pa.Table) -> str:
-    """Count examples by number of attractors, and by number of intervening nouns where it is known."""
-    from tabulate import tabulate  # noqa: PLC0415 - likewise
-
-    attractors = _values(table, "n_attractors")
-    known = "n_intervening" in table.column_names
-    intervening = _values(table, "n_intervening") if known else ["examples"] * len(attractors)
-    counts = Counter(zip(intervening, attractors, strict=True))
-    columns = sorted(set(attractors))
-    rows = []
-    for row in sorted({row for row, _ in counts}):
-        cells = [counts[row, column] for column in columns]
-        rows.append([row, *(f"{n:,}" if n else "" for n in cells), f"{sum(cells):,}"])
-    headers = ["Intervening nouns" if known else "", *(counted(n, "attractor") for n in columns), "all"]
-    return tabulate(rows, headers, tablefmt="pipe", disable_numparse=True, stralign="right")
