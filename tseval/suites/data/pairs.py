@@ -14,7 +14,6 @@ probable one? An item is the sentence up to the verb, ending in either form; wha
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -41,6 +40,7 @@ from tseval.suites.data.entries import (
 from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.regions import continued
 from tseval.suites.data.roles import PAIR_LABELS, find_columns, parts_of, text_in, value_of
+from tseval.tables import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -339,7 +339,9 @@ def read_linzen(text: Path) -> Iterator[DataItem]:
 
 def read_gulordava(path: Path) -> Iterator[DataItem]:
     """Read `generated.tab`: two rows for each item, the correct form first."""
-    rows = list(read_tab(path))
+    rows = list(read_table(path, quotes=True))
+    if missing := [name for name in HEADINGS if rows and name not in rows[0][1]]:
+        raise SuiteError(f"{path}: no agreement table: there is no column {missing[0]!r}")
     if len(rows) % 2:
         raise SuiteError(f"{rows[-1][0]}: a row without its twin")
     for (place, right), (_, wrong) in zip(rows[::2], rows[1::2], strict=True):
@@ -370,24 +372,6 @@ def _whole(place: str, row: dict[str, str], name: str) -> int:
     if not is_count(row[name]):
         raise SuiteError(f"{place}: {name} is no whole number, but {row[name]!r}")
     return int(row[name])
-
-
-def read_tab(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Give the rows of a `.tab` file, where texts with quotes in them are quoted as in CSV."""
-    lines = list(read_lines(path))
-    table = csv.DictReader((line for _, line in lines), delimiter="\t")
-    try:
-        rows = list(table)
-    except csv.Error as error:
-        raise SuiteError(f"{path}:{table.line_num + 1}: {error}") from None
-    if missing := [name for name in HEADINGS if name not in (table.fieldnames or ())]:
-        raise SuiteError(f"{path}: no agreement table: there is no column {missing[0]!r}")
-    for (place, _), row in zip(lines[1:], rows, strict=False):
-        if None in row or None in row.values():
-            raise SuiteError(f"{place}: another number of columns than the header")
-        yield place, row
-    if len(rows) < len(lines) - 1:
-        raise SuiteError(f"{path}: a quoted text goes over several lines")
 
 
 CONTRAST = Contrast("grammatical", "ungrammatical")
