@@ -63,10 +63,10 @@ def columns_of(path: Path, how: Mapping[str, str]) -> tuple[str, Sequence[str], 
     return place, list(record), record
 
 
-def header_of(path: Path, how: Mapping[str, str]) -> tuple[Header, DataRecord]:
-    """Say what the columns of a file may be (`find_columns`), and give its first record."""
+def header_of(path: Path, how: Mapping[str, str]) -> Header:
+    """Say what the columns of a file may be (`find_columns`)."""
     place, names, first = columns_of(path, how)
-    return find_columns(place, names, how), first
+    return find_columns(place, names, how, first)
 
 
 def json_kind(path: Path) -> str | None:
