@@ -184,10 +184,14 @@ def open_table(
     return _opened(path, read(path, encoding), headed)
 
 
-def read_table(path: Path, quotes: bool = True) -> Iterator[tuple[str, dict[str, str]]]:
-    """Give every row of a table, as texts, with its place; of `.tsv`, quotes may be ordinary characters."""
-    _, names, rows = open_table(path) if quotes else _opened(path, _tsv_rows(path))
-    for place, cells in rows:
+def read_table(path: Path, quotes: bool | None = None) -> Iterator[tuple[str, dict[str, str]]]:
+    """Give every row of a table, as texts, with its place.
+
+    Cells may stand in quotes as in `.csv`, or quotes are ordinary characters; by default the ending says.
+    """
+    rows = (_csv_rows if quotes else _tsv_rows)(path, UTF_8)
+    _, names, cut = open_table(path) if quotes is None else _opened(path, rows)
+    for place, cells in cut:
         yield place, dict(zip(names, cells, strict=True))
 
 
@@ -227,7 +231,7 @@ def _otherwise(cells: list[str], n_columns: int) -> str:
     return ""
 
 
-def _tsv_rows(path: Path, encoding: str = UTF_8) -> Iterator[Row]:
+def _tsv_rows(path: Path, encoding: str) -> Iterator[Row]:
     for number, line in numbered_lines(path, encoding=encoding):
         if line.strip():
             yield f"{path}:{number}", line.split("\t")

@@ -221,8 +221,8 @@ def broken(change):
          r"'items\[1\]\.conditions\[2\]\.regions\[0\]\.content' should be a text in quotes, not 3"),
         (suite("(4;%match_sing%)"), "the formula .* states nothing"),
         (suite("(4;%match%) < 1"), "unknown condition 'match'"),
-        (suite("(6;%match_sing%) < 1"), "unknown region 6"),
-        (suite("match_sing.verb < 1"), "unknown region verb"),
+        (suite("(6;%match_sing%) < 1"), "unknown region '6'"),
+        (suite("match_sing.verb < 1"), "unknown region 'verb'"),
         (suite("1 < 2"), "the formula '1 < 2' names no region"),
         (suite(), "a suite needs items and predictions"),
         (suite(SING, metric="men"), r"s.json: unknown metric 'men'\.\n  Did you mean 'mean'\? "

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from collections import Counter
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tseval.errors import SuiteError
+from tseval.errors import SuiteError, counted
 from tseval.files import write_whole
 from tseval.formats import is_count, read_lines
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
@@ -113,12 +113,26 @@ def reasons_listed(left_out: Counter[str]) -> str:
     return ", ".join(f"{reason} ({n:,})" for reason, n in left_out.most_common())
 
 
-def reasons_table(left_out: Counter[str]) -> str:
-    """Tabulate what was left out, the most frequent reason first."""
+def counts_and_reasons(
+    told: str, counted_by: Iterable[tuple[Any, int | None]], left_out: Counter[str], heading: str = "",
+    align: str = "left",
+) -> str:  # fmt: skip
+    """Say in tables how many there are, by something and the number of attractors, and what was left out."""
     from tabulate import tabulate  # noqa: PLC0415 - slow to import, and who reads tables needs none
 
-    rows = [(f"{n:,}", reason) for reason, n in left_out.most_common()]
-    return tabulate(rows, ["Left out", ""], tablefmt="pipe", colalign=("right", "left"))
+    counts = Counter(counted_by)
+    columns = sorted({attractors for _, attractors in counts if attractors is not None})
+    rows = []
+    for name in sorted({name for name, _ in counts}):
+        cells = [*(counts[name, n] for n in columns), sum(n for (one, _), n in counts.items() if one == name)]
+        rows.append([name, *(f"{n:,}" if n else "" for n in cells)])
+    headers = [heading, *(counted(n, "attractor") for n in columns), "all"]
+    sides = (align, *["right"] * (len(headers) - 1))
+    parts = [told, tabulate(rows, headers, "pipe", disable_numparse=True, colalign=sides)]
+    if left_out:
+        reasons = [(f"{n:,}", reason) for reason, n in left_out.most_common()]
+        parts.append(tabulate(reasons, ["Left out", ""], "pipe", colalign=("right", "left")))
+    return "\n\n".join(parts)
 
 
 def _as_tsv(table: pa.Table) -> bytes:

@@ -33,12 +33,12 @@ _NEVER_SHARED = {"Typo", "Abbr"}
 Paradigm = tuple[str, str, tuple[tuple[str, str], ...]]
 
 
-def _paradigm(word: Word, feature: str) -> Paradigm | None:
-    """Give what forms share that differ in one feature alone."""
+def _paradigm(word: Word, *changing: str) -> Paradigm | None:
+    """Give what forms share that differ in some features alone, the first of which they have."""
     lemma = word.values.get(LEMMA)
-    if lemma is None or feature not in word.values:
+    if lemma is None or changing[0] not in word.values:
         return None
-    apart = {feature, *OWN, *_NEVER_SHARED}
+    apart = {*changing, *OWN, *_NEVER_SHARED}
     rest = tuple(sorted((name, value) for name, value in word.values.items() if name not in apart))
     return lemma, word.values.get(UPOS, ""), rest
 
@@ -50,8 +50,8 @@ class SeenForms:
     origin: str
     feature: str
     elided: set[str] = field(default_factory=set)  # lemmas of which a form ends in an apostrophe: je, j'
-    _seen: dict[Paradigm, dict[str, Counter[str]]] = field(default_factory=dict)
-    _any_mood: dict[Paradigm, dict[str, set[str]]] = field(default_factory=dict)
+    _seen: dict[Paradigm | None, dict[str, Counter[str]]] = field(default_factory=dict)
+    _any_mood: dict[tuple[Paradigm | None, str], set[str]] = field(default_factory=dict)
 
     def add(self, word: Word) -> None:
         """Note a word."""
@@ -61,24 +61,21 @@ class SeenForms:
         paradigm = _paradigm(word, self.feature)
         if paradigm and word.values.get("Typo") != "Yes":
             value = word.values[self.feature]
-            values = self._seen.setdefault(paradigm, {})
-            values.setdefault(value, Counter())[form] += 1
-            self._any_mood.setdefault(_without_mood(paradigm), {}).setdefault(value, set()).add(form)
+            self._seen.setdefault(paradigm, {}).setdefault(value, Counter())[form] += 1
+            self._any_mood.setdefault((_paradigm(word, self.feature, "Mood"), value), set()).add(form)
 
     def of(self, word: Word) -> Mapping[str, Counter[str]]:
         """Give the forms of a word's paradigm by value."""
-        paradigm = _paradigm(word, self.feature)
-        return self._seen.get(paradigm, {}) if paradigm else {}
+        return self._seen.get(_paradigm(word, self.feature), {})
 
     def may_be(self, word: Word, form: str) -> bool:
         """Whether a form is found with the word's own value, in any mood: *gebe*, of *er* and of *ich*."""
-        paradigm = _paradigm(word, self.feature)
-        values = self._any_mood.get(_without_mood(paradigm), {}) if paradigm else {}
-        return form in values.get(word.values[self.feature], ())
+        own = _paradigm(word, self.feature, "Mood"), word.values[self.feature]
+        return form in self._any_mood.get(own, ())
 
     def lemmas(self) -> set[str]:
         """Name the lemmas that have the feature."""
-        return {lemma for lemma, _, _ in self._seen}
+        return {paradigm[0] for paradigm in self._seen if paradigm}
 
 
 @dataclass(slots=True)
@@ -88,13 +85,18 @@ class ListedForms:
     origin: str
     feature: str
     _listed: Mapping[tuple[str, str], Sequence[tuple[str, Mapping[str, str]]]]
+    elided: frozenset[str] = frozenset()  # a table shows no sounds beside a form
 
     def of(self, word: Word) -> Mapping[str, Counter[str]]:
         """Give the forms of a word's paradigm by value: rows that differ from one of its own in it alone."""
         rows = self._listed.get((word.values.get(LEMMA, ""), word.values.get(UPOS, "")), ())
         found: dict[str, Counter[str]] = defaultdict(Counter)
         for form, features in rows:
-            if form.lower() != word.values[FORM].lower() or not _fits(features, word, self.feature):
+            # It may be about the word: it has its value, and no other feature speaks against it.
+            fits = features.get(self.feature) == word.values.get(self.feature) and all(
+                word.values.get(name, value) == value for name, value in features.items()
+            )
+            if form.lower() != word.values[FORM].lower() or not fits:
                 continue
             for other, values in rows:
                 if self.feature in values and {**values, self.feature: ""} == {**features, self.feature: ""}:
@@ -126,18 +128,6 @@ def sound_alike(one: str, other: str) -> bool:
     return len({normalize("NFD", form)[:1].lower() in "aeiouyh" for form in (one, other)}) == 1
 
 
-def _without_mood(paradigm: Paradigm) -> Paradigm:
-    lemma, upos, rest = paradigm
-    return lemma, upos, tuple(part for part in rest if part[0] != "Mood")
-
-
-def _fits(features: Mapping[str, str], word: Word, feature: str) -> bool:
-    """Whether a row may be about a word: it has the word's value, and no other feature speaks against it."""
-    return features.get(feature) == word.values.get(feature) and all(
-        word.values.get(name, value) == value for name, value in features.items()
-    )
-
-
 # Tags of UniMorph as features of Universal Dependencies; its parts of speech.
 _UNIMORPH_POS = {
     "N": ("NOUN",), "PROPN": ("PROPN",), "V": ("VERB", "AUX"), "V.PTCP": ("VERB", "AUX", "ADJ"),
@@ -167,11 +157,7 @@ _TAGS = {tag: (name, value) for name, tags in _UNIMORPH.items() for tag, value i
 
 
 def read_unimorph(path: Path, feature: str, lemmas: set[str]) -> ListedForms:
-    """Read a table of UniMorph: lemma, form and tags, with tabs between.
-
-    Raises:
-        SuiteError: A line is of another form, or the table shares no lemma with the treebanks.
-    """
+    """Read a table of UniMorph, lemma, form and tags with tabs between, for the lemmas of treebanks."""
     listed: dict[tuple[str, str], list[tuple[str, Mapping[str, str]]]] = defaultdict(list)
     for place, line in read_lines(path):
         if not line.strip():
@@ -207,14 +193,17 @@ class OtherForm:
 
 
 def other_forms(
-    word: Word, feature: str, wanted: str | None, tables: Sequence[SeenForms | ListedForms]
+    word: Word, before: str, feature: str, wanted: str | None, tables: Sequence[SeenForms | ListedForms]
 ) -> tuple[list[OtherForm], str | None]:
-    """Give the forms of a word with other values, or the wanted one, or say why none is sure."""
+    """Give the forms of a word with other values, or the wanted one, or say why none is sure.
+
+    `before` is the lemma of the word before it.
+    """
     own, form = word.values[feature], word.values[FORM]
     known = [(table.origin, table.of(word)) for table in tables]
     values = {value for _, forms in known for value in forms} - {own}
     found: dict[str, tuple[list[str], str]] = {}
-    reason = NO_FORM
+    reason, changes = NO_FORM, any(before in table.elided for table in tables)
     for value in sorted(values if wanted is None else values & {wanted}):
         origin, counted = next((origin, forms[value]) for origin, forms in known if value in forms)
         best = max(counted.values())
@@ -228,7 +217,7 @@ def other_forms(
             table.may_be(word, other) for table in tables
         ):
             reason = AMBIGUOUS
-        elif is_elided(other) or is_elided(form):
+        elif is_elided(other) or is_elided(form) or (changes and not sound_alike(form, other)):
             reason = EUPHONY
         else:
             found.setdefault(other, ([], origin))[0].append(value)

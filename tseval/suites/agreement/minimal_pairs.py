@@ -10,26 +10,25 @@ import hashlib
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from tabulate import tabulate
 
 from tseval.errors import SuiteError, suggest
 from tseval.formats import bare_name, read_lines
-from tseval.suites.agreement import reasons_listed, reasons_table, write_as_named
-from tseval.suites.agreement.forms import EUPHONY, SeenForms, other_forms, read_unimorph, sound_alike
-from tseval.suites.agreement.requests import FORM, LEMMA, OWN, UPOS, check_names, read_request
-from tseval.suites.agreement.treebank import read_trees, word_of
+from tseval.suites.agreement import counts_and_reasons, filled, reasons_listed, write_as_named
+from tseval.suites.agreement.forms import SeenForms, other_forms, read_unimorph
+from tseval.suites.agreement.requests import FORM, LEMMA, OWN, UPOS, read_request
+from tseval.suites.agreement.treebank import read_trees
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from conllu import TokenList
-
     from tseval.suites.agreement.forms import ListedForms, OtherForm
-    from tseval.suites.agreement.requests import RequestFile, Word
+    from tseval.suites.agreement.requests import RequestFile
+    from tseval.suites.agreement.treebank import Tree
 
 PHENOMENA = Path(__file__).parent / "phenomena"
 PAIR_ENDINGS = (".parquet", ".tsv", ".tsv.gz", ".csv", ".csv.gz")
@@ -40,33 +39,17 @@ BOTH = "what governs it is found with the other value too"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """The node whose word is changed, its feature, and the value that it gets; None for every other value."""
-
-    node: str
-    feature: str
-    value: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Phenomenon:
-    """What is looked for, what is changed, and what governs it.
+    """What is looked for, what is changed, and what governs it."""
 
-    Attributes:
-        name: Of the cases (`determiner-noun-gender`).
-        title: Of the rows of a table.
-        file: The requests.
-        change: What is changed.
-        controller: The node that the changed word depends on, and its feature; None where there is none.
-        governs: Whether that node decides on the value without having it, as an adposition decides on a case.
-    """
-
-    name: str
-    title: str
+    name: str  # of the cases (`determiner-noun-gender`)
+    title: str  # of the rows of a table
     file: RequestFile
-    change: Change
-    controller: tuple[str, str] | None
-    governs: bool
+    node: str  # whose word is changed
+    feature: str  # of that word
+    value: str | None  # that it gets; None for every other one
+    controller: tuple[str, str] | None  # the node that the word depends on, and its feature, if there is one
+    governs: bool  # that node decides on the value without having it, as an adposition decides on a case
 
 
 def phenomena() -> list[str]:
@@ -75,11 +58,7 @@ def phenomena() -> list[str]:
 
 
 def open_phenomenon(name: str, change: str | None = None, controller: str | None = None) -> Phenomenon:
-    """Open a phenomenon that comes with tseval; `change` and `controller` as for `read_phenomenon`.
-
-    Raises:
-        SuiteError: There is none of this name; the nearest is named.
-    """
+    """Open a phenomenon that comes with tseval; `change` and `controller` as for `read_phenomenon`."""
     if name not in phenomena():
         raise SuiteError(f"no phenomenon is called {name!r}.\n  {suggest(name, phenomena(), 'There are')}")
     return read_phenomenon((PHENOMENA / f"{name}.req").read_text("utf-8"), name, name, change, controller)
@@ -96,137 +75,38 @@ def read_phenomenon(
         place: Of the text, for messages.
         change: `NODE.Feature` or `NODE.Feature=Value`; by default what the text says in `% change:`.
         controller: A node; by default what `% controller:` says, or the node that shares the changed feature.
-
-    Raises:
-        SuiteError: The request cannot be read, or a node does not exist.
     """
     file = read_request(text, place)
-    said = change or file.notes.get("change")
-    if said is None:
+    if (said := change or file.notes.get("change")) is None:
         raise SuiteError(f"{place}: nothing says what is changed: --change NODE.Feature.")
-    parsed = _read_change(said, file, place)
-    shared = _sharing(file, parsed)
-    node = controller or file.notes.get("controller")
-    found = shared[0] if shared and node is None else None
-    if node is not None:
-        found = next((one for one in shared if one[0] == node), (node, parsed.feature))
-    if found is not None:
-        for request in file.requests:
-            _check_node(found[0], request.pattern.nodes, place)
-    return Phenomenon(
-        name, file.notes.get("title", name), file, parsed, found, found is not None and not shared
-    )
-
-
-def _read_change(text: str, file: RequestFile, place: str) -> Change:
-    found = re.fullmatch(r"""([^\W\d]\w*'?)\.["']?([^\W\d]\w*(?:\[\w+\])?)["']?(?:=(\S+))?""", text.strip())
+    found = re.fullmatch(r"""([^\W\d]\w*'?)\.["']?([^\W\d]\w*(?:\[\w+\])?)["']?(?:=(\S+))?""", said.strip())
     if found is None:
-        raise SuiteError(f"--change {text}: not NODE.Feature or NODE.Feature=Value, such as D.Gender=Fem")
-    if found[2] in OWN:
-        raise SuiteError(f"--change {text}: {found[2]} is no feature; one of column 6 can be changed")
-    for request in file.requests:
-        _check_node(found[1], request.pattern.nodes, place)
-    return Change(*found.groups())
-
-
-def _check_node(node: str, nodes: Sequence[str], place: str) -> None:
-    if node not in nodes:
-        raise SuiteError(
-            f"{place}: no node of the pattern is called {node!r}.\n  {suggest(node, nodes, 'Nodes')}"
-        )
-
-
-def _sharing(file: RequestFile, change: Change) -> list[tuple[str, str]]:
-    """Name the nodes that share the changed feature, and what it is called there."""
-    changed = (change.node, change.feature)
-    pairs = [pair for request in file.requests for pair in request.pattern.shared if changed in pair]
-    return [right if left == changed else left for left, right in pairs]
-
-
-# Trees
-
-
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """A sentence of a treebank.
-
-    Attributes:
-        words: Its syntactic words.
-        pieces: What is written: a text, whether a space follows, and the words it is of, from and up to.
-        name: Of the sentence; its file and line where it has none.
-        genre: Where the treebank says it.
-    """
-
-    words: Sequence[Word]
-    pieces: Sequence[tuple[str, bool, int, int]]
-    name: str
-    genre: str | None
-
-    def text(self, changed: int | None = None, form: str = "") -> str:
-        """Write the sentence as it stands in the treebank, one of its words changed."""
-        parts = [(form if changed == first else text) + " " * space for text, space, first, _ in self.pieces]
-        return "".join(parts).strip()
-
-    def tokens(self, changed: int | None = None, form: str = "") -> str:
-        """Write the syntactic words with spaces between."""
-        words = (form if changed == at else word.values[FORM] for at, word in enumerate(self.words))
-        return " ".join("_".join(word.split()) for word in words)
-
-    def stands_alone(self, position: int) -> bool:
-        """Whether a word is written by itself: no part of *zum*, nor the *l'* of *l'eau*."""
-        at = next((at for at, piece in enumerate(self.pieces) if piece[2:] == (position, position + 1)), None)
-        if at is None:
-            return False
-        before = not self.pieces[at - 1][1] and self.pieces[at - 1][0][-1:].isalnum() if at else False
-        after = self.pieces[at + 1][0] if at + 1 < len(self.pieces) and not self.pieces[at][1] else ""
-        return not before and not after[:1].isalnum()
-
-
-def read_pair_trees(path: Path) -> Iterator[Tree]:
-    """Read a treebank in CoNLL-U, sentence by sentence.
-
-    Raises:
-        SuiteError: It is ill-formed; names the line.
-    """
-    genre = None
-    for line, tokens in read_trees(path):
-        about = tokens.metadata
-        genre = about.get("genre") or about.get("newdoc genre") or (None if "newdoc id" in about else genre)
-        words = [word_of(token) for token in tokens if isinstance(token["id"], int)]
-        yield Tree(words, list(_pieces(tokens)), about.get("sent_id") or f"{path.name}:{line}", genre)
-
-
-def _pieces(tokens: TokenList) -> Iterator[tuple[str, bool, int, int]]:
-    """Give what is written: words, or the words that several syntactic words are written as."""
-    end = 0
-    for token in tokens:
-        number = token["id"]
-        space = (token["misc"] or {}).get("SpaceAfter") != "No"
-        if isinstance(number, int):
-            if number > end:
-                yield token["form"], space, number - 1, number
-        elif number[1] == "-":
-            end = number[2]
-            yield token["form"], space, number[0] - 1, number[2]
-
-
-# Pairs
+        raise SuiteError(f"--change {said}: not NODE.Feature or NODE.Feature=Value, such as D.Gender=Fem")
+    node, feature, value = found.groups()
+    if feature in OWN:
+        raise SuiteError(f"--change {said}: {feature} is no feature; one of column 6 can be changed")
+    pairs = [pair for request in file.requests for pair in request.pattern.shared if (node, feature) in pair]
+    shared = [right if left == (node, feature) else left for left, right in pairs]
+    named = controller or file.notes.get("controller")
+    governor = next((one for one in shared if named in {None, one[0]}), named and (named, feature))
+    for one in filter(None, (node, governor and governor[0])):
+        for nodes in (request.pattern.nodes for request in file.requests):
+            if one not in nodes:
+                hint = suggest(one, nodes, "Nodes")
+                raise SuiteError(f"{place}: no node of the pattern is called {one!r}.\n  {hint}")
+    title, governs = file.notes.get("title", name), governor is not None and not shared
+    return Phenomenon(name, title, file, node, feature, value, governor or None, governs)
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The pairs of a phenomenon.
+    """The pairs of a phenomenon."""
 
-    Attributes:
-        table: A row a pair: both sentences as written (`good`, `bad`) and as tokens, the names of rows,
-            features, and what pairs share (`target.entry`, `controller.entry`, `sentence.entry`).
-        n_sentences: Of the treebanks.
-        left_out: Reasons to how many words they left out.
-    """
-
+    # A row a pair: both sentences as written (`good`, `bad`) and as tokens, the names of rows, features, and
+    # what pairs share (`target.entry`, `controller.entry`, `sentence.entry`).
     table: pa.Table
-    n_sentences: int
-    left_out: Counter[str]
+    n_sentences: int  # of the treebanks
+    left_out: Counter[str]  # reasons to how many words they left out
 
 
 def make_pairs(files: Sequence[Path], phenomenon: Phenomenon, forms: Sequence[Path] = ()) -> Pairs:
@@ -236,12 +116,13 @@ def make_pairs(files: Sequence[Path], phenomenon: Phenomenon, forms: Sequence[Pa
         files: Treebanks in CoNLL-U.
         phenomenon: What is looked for.
         forms: More treebanks (`.conllu`), or tables of UniMorph, for forms alone.
-
-    Raises:
-        SuiteError: A file is ill-formed or empty, or no word has a feature that is asked for.
     """
     seen, names = _survey(files, [phenomenon])
-    check_names(phenomenon.file, names, phenomenon.name)
+    if missing := sorted(phenomenon.file.needs - names):
+        raise SuiteError(
+            f"{phenomenon.name}: no word of the treebanks has {missing[0]!r}.\n"
+            f"  {suggest(missing[0], names, 'They have')}"
+        )
     tables = {name: [own, *_more_forms(forms, own)] for name, own in seen.items()}
     (pairs,) = _find(files, [phenomenon], tables)
     if not pairs.table.num_rows:
@@ -264,11 +145,11 @@ def list_phenomena(files: Sequence[Path]) -> list[tuple[Phenomenon, Pairs | None
 
 def _survey(files: Sequence[Path], wanted: Sequence[Phenomenon]) -> tuple[dict[str, SeenForms], set[str]]:
     """Read treebanks for the forms of every feature that is changed, and for the names of all features."""
-    seen = {one.change.feature: SeenForms("treebank", one.change.feature) for one in wanted}
+    seen = {one.feature: SeenForms("treebank", one.feature) for one in wanted}
     names = {*OWN}
     for path in files:
         empty = True
-        for tree in read_pair_trees(path):
+        for tree in read_trees(path):
             empty = False
             for word in tree.words:
                 names.update(word.values)
@@ -289,10 +170,10 @@ def _find(
     left_out = [Counter[str]() for _ in wanted]
     n_sentences = 0
     for path in files:
-        for tree in read_pair_trees(path):
+        for tree in read_trees(path):
             n_sentences += 1
             for one, own, reasons in zip(wanted, rows, left_out, strict=True):
-                own.extend(_pairs_of(tree, path.name, one, tables[one.change.feature], reasons))
+                own.extend(_pairs_of(tree, path.name, one, tables[one.feature], reasons))
     return [
         Pairs(_as_table(_governed(own_rows, reasons) if one.governs else own_rows), n_sentences, reasons)
         for one, own_rows, reasons in zip(wanted, rows, left_out, strict=True)
@@ -315,7 +196,7 @@ def _more_forms(paths: Iterable[Path], own: SeenForms) -> Iterator[SeenForms | L
     for path in paths:
         if bare_name(path).endswith(".conllu"):
             more = SeenForms(bare_name(path), own.feature)
-            for word in (word for tree in read_pair_trees(path) for word in tree.words):
+            for word in (word for tree in read_trees(path) for word in tree.words):
                 more.add(word)
             yield more
         else:
@@ -330,31 +211,23 @@ def _pairs_of(
     left_out: Counter[str],
 ) -> Iterator[dict[str, Any]]:
     """Give the pairs of a sentence, one for each word and other value."""
-    change = one.change
     targets: dict[int, Mapping[str, int]] = {}
     for request in one.file.requests:
-        own: dict[int, Mapping[str, int]] = {}
-        for match in request.matches(tree.words):
-            target, order = match[change.node], [match[node] for node in request.pattern.nodes]
-            if target not in own or order < [own[target][node] for node in request.pattern.nodes]:
-                own[target] = match
-        targets = own | targets
+        # Of several matches of a word the first is meant, by the positions of their nodes.
+        matches = sorted(request.matches(tree.words), key=itemgetter(*request.pattern.nodes), reverse=True)
+        targets = {match[one.node]: match for match in matches} | targets
     for target, match in sorted(targets.items()):
         word = tree.words[target]
-        if change.feature not in word.values or word.values[change.feature] == change.value:
+        if word.values.get(one.feature) in {None, one.value}:
             continue
-        reason = None
+        others: Sequence[OtherForm] = ()
         if word.values.get("Typo") == "Yes":
-            reason = TYPO
+            reason: str | None = TYPO
         elif not tree.stands_alone(target):
             reason = JOINED
-        others: list[OtherForm] = []
-        if reason is None:
-            others, reason = other_forms(word, change.feature, change.value, tables)
-        before = tree.words[target - 1].values.get(LEMMA, "") if target else ""
-        if others and any(before in table.elided for table in tables if isinstance(table, SeenForms)):
-            others = [other for other in others if sound_alike(word.values[FORM], other.form)]
-            reason = None if others else EUPHONY
+        else:
+            before = tree.words[target - 1].values.get(LEMMA, "") if target else ""
+            others, reason = other_forms(word, before, one.feature, one.value, tables)
         if reason is not None:
             left_out[reason] += 1
         for other in others:
@@ -364,8 +237,8 @@ def _pairs_of(
 def _row(
     tree: Tree, source: str, one: Phenomenon, target: int, match: Mapping[str, int], other: OtherForm
 ) -> dict[str, Any]:
-    word, feature = tree.words[target], one.change.feature
-    value = word.values[feature]
+    word = tree.words[target]
+    value = word.values[one.feature]
     row: dict[str, Any] = {
         "good": tree.text(), "bad": tree.text(target, other.form),
         "good_tokens": tree.tokens(), "bad_tokens": tree.tokens(target, other.form),
@@ -403,8 +276,7 @@ def _agreement(tree: Tree, controller: int, feature: str, target: int) -> dict[s
 def _as_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Make a table; columns without any value are left out."""
     names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    return pa.table({name: column for name, column in columns.items() if any(v is not None for v in column)})
+    return filled(pa.table({name: [row.get(name) for row in rows] for name in names}))
 
 
 def draw_per_cell(pairs: Pairs, number: int) -> Pairs:
@@ -436,23 +308,12 @@ def summarise_pairs(pairs: Pairs) -> str:
     """Count pairs by what is changed into what and by attractors, and what was left out, and why."""
     table = pairs.table
     rows = table.to_pylist()
-    attractors = sorted({row["n_attractors"] for row in rows if "n_attractors" in row})
-    counts = Counter((row["construction"], row.get("n_attractors")) for row in rows)
-    lines = []
-    for construction in sorted({row["construction"] for row in rows}):
-        cells = [counts[construction, number] for number in attractors]
-        total = sum(n for (name, _), n in counts.items() if name == construction)
-        lines.append([construction, *(f"{n:,}" if n else "" for n in cells), f"{total:,}"])
-    headers = ["", *(f"{n} attractor{'' if n == 1 else 's'}" for n in attractors), "all"]
     told = f"{pairs.n_sentences:,} sentences, {len(rows):,} pairs"
     if "other_count" in table.column_names:
         rarer = sum(row["other_count"] < row["target_count"] for row in rows)
         told += f"; the other form is the rarer one in {rarer:,}"
-    align = ("left", *["right"] * (len(headers) - 1))
-    parts = [told, tabulate(lines, headers, "pipe", disable_numparse=True, colalign=align)]
-    if pairs.left_out:
-        parts.append(reasons_table(pairs.left_out))
-    return "\n\n".join(parts)
+    changes = ((row["construction"], row.get("n_attractors")) for row in rows)
+    return counts_and_reasons(told, changes, pairs.left_out)
 
 
 def write_pairs(table: pa.Table, path: Path) -> None:

@@ -10,11 +10,7 @@ stays and its other form is rare, which else would be known as the wrong one by 
 
 from __future__ import annotations
 
-import csv
-import io
-import zlib
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
@@ -23,9 +19,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import SuiteError, counted, quoted_text, reason
-from tseval.files import bounded_lines, open_limited
-from tseval.formats import ContentError, bare_name, is_count, numbered_lines
+from tseval.errors import SuiteError, quoted_text, reason
+from tseval.formats import ContentError, bare_name, is_count, numbered_lines, read_lines
 from tseval.suites.agreement import (
     EXAMPLE_COLUMNS,
     EXAMPLE_NUMBERS,
@@ -34,14 +29,15 @@ from tseval.suites.agreement import (
     PLURAL,
     SINGULAR,
     Example,
+    counts_and_reasons,
     filled,
     gather_examples,
     read_targets,
     reasons_listed,
-    reasons_table,
     split_of,
 )
 from tseval.suites.agreement.forms import SeenForms
+from tseval.suites.agreement.requests import XPOS
 from tseval.suites.agreement.treebank import (
     DIFFERENT,
     NO_OPPOSITE,
@@ -56,7 +52,7 @@ from tseval.suites.agreement.treebank import (
 from tseval.tables import read_parquet, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from tseval.suites.agreement import Shares
     from tseval.suites.agreement.treebank import Sentence
@@ -71,84 +67,63 @@ SAME_FORM = "right and wrong form are the same, or not of one verb"
 END = "<eos>"
 
 
-def read_linzen_table(
-    path: Path, source: str, shares: Shares, left_out: Counter[str]
-) -> Iterator[Example | None]:
-    """Read the table of Linzen et al. 2016, line by line; None for a row that makes no example.
+def read_linzen_table(path: Path, source: str, shares: Shares, tally: Tally) -> Iterator[Example]:
+    """Read the table of Linzen et al. 2016, line by line.
 
     Positions in it count from 1. In its column `sentence`, which is the one taken, tags stand in for rare
     words, verbs too: the opposite of `VBZ` is `VBP`. It is quoted as CSV.
     """
-    with open_lines(path) as lines:
-        rows = csv.DictReader(lines, delimiter="\t")
-        try:
-            for row in rows:
-                place = f"{path}:{rows.line_num}"
-                if None in row or None in row.values():
-                    raise SuiteError(f"{place}: another number of columns than the header")
-                yield _linzen_example(place, row, (source, shares), left_out)
-        except csv.Error as error:
-            raise SuiteError(f"{path}:{rows.line_num}: {error}") from None
-
-
-def _linzen_example(
-    place: str, row: Mapping[str, str], about: tuple[str, Shares], left_out: Counter[str]
-) -> Example | None:
-    for name in WHOLE_NUMBERS:
-        if not is_count(row[name]):
-            raise SuiteError(f"{place}: {name} is no whole number, but {row[name]!r}")
-    subject, verb, n_intervening, n_attractors = (int(row[name]) for name in WHOLE_NUMBERS)
-    words = row["sentence"].split()
-    if not 1 <= subject < verb <= len(words) or n_attractors > n_intervening:
-        raise SuiteError(
-            f"{place}: subject {subject} and verb {verb} of {len(words)} words, {n_attractors} attractors "
-            f"of {n_intervening} intervening nouns: that cannot be"
+    for place, row in read_table(path, quotes=True):
+        tally.n_sentences += 1
+        for name in WHOLE_NUMBERS:
+            if not is_count(row[name]):
+                raise SuiteError(f"{place}: {name} is no whole number, but {row[name]!r}")
+        subject, verb, n_intervening, n_attractors = (int(row[name]) for name in WHOLE_NUMBERS)
+        words = row["sentence"].split()
+        if not 1 <= subject < verb <= len(words) or n_attractors > n_intervening:
+            raise SuiteError(
+                f"{place}: subject {subject} and verb {verb} of {len(words)} words, {n_attractors} "
+                f"attractors of {n_intervening} intervening nouns: that cannot be"
+            )
+        for name, tags in (("subj_pos", NOUN_TAGS), ("verb_pos", VERB_TAGS)):
+            if row[name] not in tags:
+                raise SuiteError(f"{place}: {name} is neither {' nor '.join(tags)}, but {row[name]!r}")
+        form, number = words[verb - 1], VERB_TAGS[row["verb_pos"]]
+        opposite = (TAGS[form], "tag") if form in TAGS else opposite_form(form, number)
+        if NOUN_TAGS[row["subj_pos"]] != number or opposite is None:
+            tally.left_out[NO_OPPOSITE if NOUN_TAGS[row["subj_pos"]] == number else DIFFERENT] += 1
+            continue
+        yield Example(
+            sentence=" ".join(words),
+            subj_index=subject - 1,
+            verb_index=verb - 1,
+            subj_form=words[subject - 1],
+            verb_form=form,
+            number=number,
+            opp_verb_form=opposite[0],
+            n_intervening=n_intervening,
+            n_attractors=n_attractors,
+            n_non_attractors=n_intervening - n_attractors,
+            distance=verb - subject,
+            last_intervening=NOUN_TAGS.get(row["last_intervening"], NO_NOUN),
+            source=source,
+            # A sentence is its own document: no sentence is in two splits.
+            split=split_of(" ".join(words), shares),
+            opp_how=opposite[1],
         )
-    for name, tags in (("subj_pos", NOUN_TAGS), ("verb_pos", VERB_TAGS)):
-        if row[name] not in tags:
-            raise SuiteError(f"{place}: {name} is neither {' nor '.join(tags)}, but {row[name]!r}")
-    form, number = words[verb - 1], VERB_TAGS[row["verb_pos"]]
-    if NOUN_TAGS[row["subj_pos"]] != number:
-        left_out[DIFFERENT] += 1
-        return None
-    opposite = (TAGS[form], "tag") if form in TAGS else opposite_form(form, number)
-    if opposite is None:
-        left_out[NO_OPPOSITE] += 1
-        return None
-    return Example(
-        sentence=" ".join(words),
-        subj_index=subject - 1,
-        verb_index=verb - 1,
-        subj_form=words[subject - 1],
-        verb_form=form,
-        number=number,
-        opp_verb_form=opposite[0],
-        n_intervening=n_intervening,
-        n_attractors=n_attractors,
-        n_non_attractors=n_intervening - n_attractors,
-        distance=verb - subject,
-        last_intervening=NOUN_TAGS.get(row["last_intervening"], NO_NOUN),
-        source=about[0],
-        # A sentence is its own document: no sentence is in two splits.
-        split=split_of(" ".join(words), about[1]),
-        opp_how=opposite[1],
-    )
 
 
-def read_target_pairs(
-    path: Path, source: str, shares: Shares, left_out: Counter[str]
-) -> Iterator[Example | None]:
-    """Read `NAME.text` with `NAME.gold` beside it; None where the two forms tell no number."""
+def read_target_pairs(path: Path, source: str, shares: Shares, tally: Tally) -> Iterator[Example]:
+    """Read `NAME.text` with `NAME.gold` beside it."""
     for target in read_targets(path):
         if target.attractors is None:
             raise SuiteError(f"{target.place}: how many attractors there are is not known.\n  Count them.")
+        tally.n_sentences += 1
         number = number_of(target.right, target.wrong)
         if number is None:
-            left_out[SAME_FORM] += 1
-            yield None
+            tally.left_out[SAME_FORM] += 1
             continue
-        ends = target.words[-1] == END
-        sentence = " ".join(target.words[:-1] if ends else target.words)
+        sentence = " ".join(target.words[:-1] if target.words[-1] == END else target.words)
         yield Example(
             sentence=sentence,
             verb_index=target.position,
@@ -160,18 +135,6 @@ def read_target_pairs(
             split=split_of(sentence, shares),
             opp_how="published",
         )
-
-
-@contextmanager
-def open_lines(path: Path) -> Iterator[Iterator[str]]:
-    """Open a text, plain or gzip-compressed, to read its lines."""
-    try:
-        with open_limited(path) as file:
-            yield bounded_lines(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""), path)
-    except (OSError, EOFError, zlib.error) as error:
-        raise SuiteError(f"{path}: cannot be read ({reason(error)})") from None
-    except UnicodeDecodeError as error:
-        raise SuiteError(f"{path}: not UTF-8 text ({error.reason})") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,12 +168,18 @@ def with_tags(example: Example, sentence: Sentence, kept: Collection[str]) -> Ex
             f"{example.source}: has no Penn tags (VBZ, VBP) in column 5, which stand in for rare words.\n"
             "  Leave --frequent out."
         )
-    words = list(_written(sentence, kept))
+    words = []
+    for word in sentence.words:
+        form, tag = word.form.lower(), "_".join(word.values.get(XPOS, "").split())
+        if form not in kept and not tag:
+            raise SuiteError(
+                f"{sentence.name}: {quoted_text(word.form)} is rare, and has no tag in column 5 to "
+                "stand in for it.\n  Leave --frequent out."
+            )
+        words.append(form if form in kept else tag)
     verb, opposite, how = words[example.verb_index], example.opp_verb_form.lower(), example.opp_how
     if verb in TAGS or opposite not in kept:
-        tag = sentence.words[example.verb_index].tag
-        assert tag is not None
-        opposite, how = TAGS[tag], "tag"
+        opposite, how = TAGS[sentence.words[example.verb_index].values[XPOS]], "tag"
     assert example.subj_index is not None
     return replace(
         example,
@@ -220,20 +189,6 @@ def with_tags(example: Example, sentence: Sentence, kept: Collection[str]) -> Ex
         opp_verb_form=opposite,
         opp_how=how,
     )
-
-
-def _written(sentence: Sentence, kept: Collection[str]) -> Iterator[str]:
-    for word in sentence.words:
-        form = word.form.lower()
-        if form in kept:
-            yield form
-        elif word.tag is None:
-            raise SuiteError(
-                f"{sentence.sent_id}: {quoted_text(word.form)} is rare, and has no tag in column 5 to "
-                "stand in for it.\n  Leave --frequent out."
-            )
-        else:
-            yield word.tag
 
 
 def read_examples(path: Path) -> pa.Table:
@@ -385,10 +340,12 @@ def convert(
             "  Leave --frequent out."
         )
     tally = Tally()
+    named = [(file, source or Path(bare_name(file)).stem) for file in files]
     if kinds[0] == "treebank":
-        examples = _from_treebanks(files, shares, source, frequent, tally)
+        examples = _from_treebanks(named, shares, frequent, tally)
     else:
-        examples = _published(files, kinds[0], shares, source, tally)
+        read = read_linzen_table if kinds[0] == "linzen" else read_target_pairs
+        examples = (example for file, name in named for example in read(file, name, shares, tally))
     table = gather_examples(_once(examples, tally))
     if not table.num_rows:
         reasons = reasons_listed(tally.left_out)
@@ -404,9 +361,7 @@ def _kind(path: Path) -> str:
     name = bare_name(path)
     if name.endswith(".text"):
         return "pairs"
-    with open_lines(path) as lines:
-        first = next((line.strip("\r\n") for line in lines if line.strip()), None)
-    if first is None:
+    if not (first := next((line for _, line in read_lines(path)), None)):
         raise SuiteError(f"{path}: is empty")
     cells = first.split("\t")
     if set(PUBLISHED_COLUMNS) <= set(cells):
@@ -419,32 +374,20 @@ def _kind(path: Path) -> str:
 
 
 def _from_treebanks(
-    files: Sequence[Path], shares: Shares, source: str | None, frequent: Frequent | None, tally: Tally
+    named: Sequence[tuple[Path, str]], shares: Shares, frequent: Frequent | None, tally: Tally
 ) -> Iterator[Example]:
-    forms = SeenForms("treebank", "Number")
+    forms, files = SeenForms("treebank", "Number"), [file for file, _ in named]
     for file in files:  # the verbs whose opposite forms no rule gives
         for sentence in takewhile(lambda sentence: not sentence.penn, read_treebank(file)):
             for word in sentence.words:
                 if word.verb is not None:
                     forms.add(word)
     kept = frequent_words(files, frequent) if frequent else None
-    for file in files:
+    for file, name in named:
         for sentence in read_treebank(file):
             tally.n_sentences += 1
-            name = source or Path(bare_name(file)).stem
             for example in find_examples(sentence, name, shares, forms, tally.left_out):
                 yield example if kept is None else with_tags(example, sentence, kept)
-
-
-def _published(
-    files: Sequence[Path], kind: str, shares: Shares, source: str | None, tally: Tally
-) -> Iterator[Example]:
-    read = read_linzen_table if kind == "linzen" else read_target_pairs
-    for file in files:
-        for example in read(file, source or Path(bare_name(file)).stem, shares, tally.left_out):
-            tally.n_sentences += 1
-            if example is not None:
-                yield example
 
 
 def _once(examples: Iterator[Example], tally: Tally) -> Iterator[Example]:
@@ -467,10 +410,13 @@ def summarise(table: pa.Table, tally: Tally) -> str:
     by_number = ", ".join(f"{numbers[number]:,} {name}" for number, name in NUMBER_NAMES.items())
     by_split = ", ".join(f"{splits[split]:,} {split}" for split in ("train", "valid", "test"))
     counts = f"{tally.n_sentences:,} sentences, {table.num_rows:,} examples: {by_number}; {by_split}"
-    parts = [counts, _grid(table)]
-    if tally.left_out:
-        parts.append(reasons_table(tally.left_out))
-    return "\n\n".join(parts)
+    attractors = _values(table, "n_attractors")
+    known = "n_intervening" in table.column_names
+    intervening = _values(table, "n_intervening") if known else ["examples"] * len(attractors)
+    heading = "Intervening nouns" if known else ""
+    return counts_and_reasons(
+        counts, zip(intervening, attractors, strict=True), tally.left_out, heading, "right"
+    )
 
 
 def warnings_about(table: pa.Table, shares: Shares) -> Iterator[str]:
@@ -483,20 +429,3 @@ def warnings_about(table: pa.Table, shares: Shares) -> Iterator[str]:
     for split, share in wanted.items():
         if share > 0 and split not in splits:
             yield f"no example is in the split {split}: too few documents for a share of {share:g}%"
-
-
-def _grid(table: pa.Table) -> str:
-    """Count examples by number of attractors, and by number of intervening nouns where it is known."""
-    from tabulate import tabulate  # noqa: PLC0415 - likewise
-
-    attractors = _values(table, "n_attractors")
-    known = "n_intervening" in table.column_names
-    intervening = _values(table, "n_intervening") if known else ["examples"] * len(attractors)
-    counts = Counter(zip(intervening, attractors, strict=True))
-    columns = sorted(set(attractors))
-    rows = []
-    for row in sorted({row for row, _ in counts}):
-        cells = [counts[row, column] for column in columns]
-        rows.append([row, *(f"{n:,}" if n else "" for n in cells), f"{sum(cells):,}"])
-    headers = ["Intervening nouns" if known else "", *(counted(n, "attractor") for n in columns), "all"]
-    return tabulate(rows, headers, tablefmt="pipe", disable_numparse=True, stralign="right")

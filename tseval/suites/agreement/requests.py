@@ -15,10 +15,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tseval.errors import SuiteError, suggest
+from tseval.errors import SuiteError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     Condition = Callable[..., bool]  # of the words of a sentence, and the positions of its nodes
 
@@ -31,36 +31,35 @@ MOST_STEPS = 1_000_000  # of the search in one sentence
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A syntactic word of a tree.
+    """A syntactic word of a tree."""
 
-    Attributes:
-        values: `form`, `lemma`, `upos`, `xpos` where it has them, and the features of column 6.
-        head: Position of its head, from 0; None for the root.
-        relation: To its head, with subtype (`nsubj:pass`).
-    """
+    values: Mapping[str, str]  # `form`, `lemma`, `upos`, `xpos` where it has them; the features of column 6
+    head: int | None  # position of its head, from 0; None for the root
+    relation: str  # to its head, with subtype (`nsubj:pass`)
 
-    values: Mapping[str, str]
-    head: int | None
-    relation: str
+    @property
+    def form(self) -> str:
+        """The word as written; white space inside it is `_`."""
+        return "_".join(self.values[FORM].split())
+
+    @property
+    def role(self) -> str:
+        """The relation without its subtype."""
+        return self.relation.partition(":")[0]
 
 
 @dataclass(slots=True)
 class Block:
-    """What stands in the braces of `pattern` or `without`.
+    """What stands in the braces of `pattern` or `without`."""
 
-    Attributes:
-        nodes: In the order in which they are named.
-        conditions: Nodes, and what has to hold of the words at their positions.
-        edges: Heads and dependents, which make the search short.
-        shared: Features of two nodes that have to be the same.
-        needs: Features that some word has to have.
-    """
-
-    nodes: list[str] = field(default_factory=list)
+    nodes: list[str] = field(default_factory=list)  # in the order in which they are named
+    # Nodes, and what has to hold of the words at their positions.
     conditions: list[tuple[tuple[str, ...], Condition]] = field(default_factory=list)
-    edges: list[tuple[str, str]] = field(default_factory=list)
-    shared: list[tuple[NodeFeature, NodeFeature]] = field(default_factory=list)
-    needs: set[str] = field(default_factory=set)
+    edges: list[tuple[str, str]] = field(
+        default_factory=list
+    )  # heads and dependents: they shorten the search
+    shared: list[tuple[NodeFeature, NodeFeature]] = field(default_factory=list)  # that have to be the same
+    needs: set[str] = field(default_factory=set)  # features that some word has to have
 
     def ask(self, condition: Condition, *nodes: str) -> None:
         """Add a condition on nodes, which may be new."""
@@ -76,11 +75,7 @@ class Request:
     without: tuple[Block, ...]
 
     def matches(self, words: Sequence[Word]) -> Iterator[Mapping[str, int]]:
-        """Give the matches in a sentence, each a position for every node of the pattern.
-
-        Raises:
-            SuiteError: The pattern fits in too many ways: its nodes are not connected.
-        """
+        """Give the matches in a sentence, each a position for every node of the pattern."""
         for match in _search(self.pattern, words, {}):
             if not any(next(_search(block, words, match), None) for block in self.without):
                 yield match
@@ -175,15 +170,7 @@ _REFUSED = {
 
 
 def read_request(text: str, place: str) -> RequestFile:
-    """Read requests.
-
-    Args:
-        text: What stands in the file, or was given for one.
-        place: What it is called in messages.
-
-    Raises:
-        SuiteError: Names line and column, what stands there and what is expected.
-    """
+    """Read requests; `place` is what their text is called in messages."""
     reader = _Reader(re.sub(r"%.*", lambda note: " " * len(note[0]), text), place)
     requests = list[Request]()
     pattern, without = None, list[Block]()
@@ -384,12 +371,3 @@ def _read_comparison(reader: _Reader, block: Block, node: str) -> None:
         return left is not None and right is not None and (left == right) == same
 
     block.ask(compare, node, other)
-
-
-def check_names(file: RequestFile, names: Collection[str], place: str) -> None:
-    """Refuse features that no word of the treebanks has, whose features are `names`."""
-    if missing := sorted(file.needs - {*names}):
-        raise SuiteError(
-            f"{place}: no word of the treebanks has {missing[0]!r}.\n"
-            f"  {suggest(missing[0], names, 'They have')}"
-        )

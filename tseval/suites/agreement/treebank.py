@@ -34,6 +34,37 @@ _COLUMNS = 10
 
 
 @dataclass(frozen=True, slots=True)
+class Tree:
+    """A sentence of a treebank."""
+
+    words: Sequence[Word]  # of `don't` or `du` the parts, and nothing that is not written
+    # What is written: a text, whether a space follows, and the words it is of, from and up to.
+    pieces: Sequence[tuple[str, bool, int, int]]
+    name: str  # where it has none, the file and its line
+    document: str  # the document's name, or what comes before the last `-` of its own
+    genre: str | None  # where the treebank says it
+
+    def text(self, changed: int | None = None, form: str = "") -> str:
+        """Write the sentence as it stands in the treebank, one of its words changed."""
+        parts = [(form if changed == first else text) + " " * space for text, space, first, _ in self.pieces]
+        return "".join(parts).strip()
+
+    def tokens(self, changed: int | None = None, form: str = "") -> str:
+        """Write the syntactic words with spaces between."""
+        words = (form if changed == at else word.form for at, word in enumerate(self.words))
+        return " ".join("_".join(word.split()) for word in words)
+
+    def stands_alone(self, position: int) -> bool:
+        """Whether a word is written by itself: no part of *zum*, nor the *l'* of *l'eau*."""
+        at = next((at for at, piece in enumerate(self.pieces) if piece[2:] == (position, position + 1)), None)
+        if at is None:
+            return False
+        before = not self.pieces[at - 1][1] and self.pieces[at - 1][0][-1:].isalnum() if at else False
+        after = self.pieces[at + 1][0] if at + 1 < len(self.pieces) and not self.pieces[at][1] else ""
+        return not before and not after[:1].isalnum()
+
+
+@dataclass(frozen=True, slots=True)
 class TaggedWord(Word):
     """A word of a tree, and what Penn's tags or its features say of it."""
 
@@ -41,24 +72,14 @@ class TaggedWord(Word):
     verb: str | None  # number of a finite verb in the present tense, third person
     numberless: bool  # finite, and shows no number: a past form or a modal
 
-    @property
-    def form(self) -> str:
-        """The word as written; white space inside it is `_`."""
-        return "_".join(self.values[FORM].split())
-
-    @property
-    def tag(self) -> str | None:
-        """Its part of speech in the treebank's own tag set; Penn's where its sentence says so."""
-        return "_".join(self.values[XPOS].split()) if XPOS in self.values else None
-
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A tree."""
+    """A tree whose words have numbers."""
 
-    words: Sequence[TaggedWord]  # of `don't` or `du` the parts, and nothing that is not written
-    sent_id: str  # where it has none, the file and its line
-    document: str  # the document's name, or what comes before the last `-` of its own
+    words: Sequence[TaggedWord]
+    name: str
+    document: str
     penn: bool  # its words have Penn tags
 
 
@@ -70,27 +91,45 @@ def read_treebank(path: Path) -> Iterator[Sentence]:
             f"{path}: nothing says which words are singular: there are no Penn tags (VBZ, VBP) in column 5 "
             "and no Number in column 6.\n  Agreement needs a treebank with one of them."
         )
+    for tree in read_trees(path):
+        yield Sentence([_tagged(word, penn) for word in tree.words], tree.name, tree.document, penn)
+
+
+def read_trees(path: Path) -> Iterator[Tree]:
+    """Read the sentences of a file in CoNLL-U; what is wrong is named by its line."""
     document: str | None = None
-    for line, tokens in read_trees(path):
+    genre: str | None = None
+    for line, block in _blocks(path):
+        if not (tokens := _parse(path, line, block)):
+            continue
         about = tokens.metadata
         if {"newdoc", "newdoc id"} & about.keys():
             document = about.get("newdoc id")
+        genre = about.get("genre") or about.get("newdoc genre") or (None if "newdoc id" in about else genre)
+        words = [token for token in tokens if isinstance(token["id"], int)]
         sent_id = about.get("sent_id")
         named = sent_id and (sent_id.rpartition("-")[0] or sent_id)
-        words = [token for token in tokens if isinstance(token["id"], int)]
-        yield Sentence(
-            words=[_tagged(word_of(token), penn) for token in words],
-            sent_id=sent_id or f"{path.name}:{line}",
+        yield Tree(
+            words=[_word_of(token) for token in words],
+            pieces=list(_pieces(tokens)),
+            name=sent_id or f"{path.name}:{line}",
             document=document or named or " ".join(token["form"] for token in words),
-            penn=penn,
+            genre=genre,
         )
 
 
-def read_trees(path: Path) -> Iterator[tuple[int, TokenList]]:
-    """Read the sentences of a file in CoNLL-U, each with the number of its first line."""
-    for line, block in _blocks(path):
-        if tokens := _parse(path, line, block):
-            yield line, tokens
+def _pieces(tokens: TokenList) -> Iterator[tuple[str, bool, int, int]]:
+    """Give what is written: words, or the words that several syntactic words are written as."""
+    end = 0
+    for token in tokens:
+        number = token["id"]
+        space = (token["misc"] or {}).get("SpaceAfter") != "No"
+        if isinstance(number, int):
+            if number > end:
+                yield token["form"], space, number - 1, number
+        elif number[1] == "-":
+            end = number[2]
+            yield token["form"], space, number[0] - 1, number[2]
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -173,8 +212,7 @@ def _check_tree(path: Path, lines: Sequence[int], tokens: TokenList) -> None:
         rooted |= above
 
 
-def word_of(token: Token) -> Word:
-    """Make a word of a token of the reader."""
+def _word_of(token: Token) -> Word:
     values = {FORM: token["form"], UPOS: token["upos"], **(token["feats"] or {})}
     values |= {name: token[name] for name in (LEMMA, XPOS) if token[name] not in {None, "_"}}
     head = token["head"]
@@ -276,7 +314,7 @@ def find_examples(
     """
     words = sentence.words
     for position, subject in enumerate(words):
-        if subject.noun is None or subject.relation.partition(":")[0] not in SUBJECTS:
+        if subject.noun is None or subject.role not in SUBJECTS:
             continue
         predicate = _predicate(words, subject)
         if not any(words[index].verb for index in predicate):
@@ -296,12 +334,8 @@ def find_examples(
 def _predicate(words: Sequence[TaggedWord], subject: TaggedWord) -> list[int]:
     """List the words that may agree with a subject: its head, and the head's auxiliaries and copula."""
     head = subject.head
-    beside = (word.head == head and _role(word) in AUXILIARIES for word in words)
+    beside = (word.head == head and word.role in AUXILIARIES for word in words)
     return [index for index, agrees in enumerate(beside) if index == head or agrees]
-
-
-def _role(word: TaggedWord) -> str:
-    return word.relation.partition(":")[0]
 
 
 def _target(words: Sequence[TaggedWord], subject: int, predicate: Sequence[int]) -> tuple[int, str | None]:
@@ -312,10 +346,10 @@ def _target(words: Sequence[TaggedWord], subject: int, predicate: Sequence[int])
         return present[0], BEFORE
     verb = after[0]
     problems = {
-        COORDINATED: any(word.head == subject and _role(word) == "conj" for word in words),
+        COORDINATED: any(word.head == subject and word.role == "conj" for word in words),
         DIFFERENT: words[verb].verb != words[subject].noun,
         TYPO: "Yes" in {words[at].values.get("Typo") for at in (verb, subject)},
-        INVERTED: any(index < subject and _role(words[index]) != "cop" for index in present),
+        INVERTED: any(index < subject and words[index].role != "cop" for index in present),
         NUMBERLESS: any(index < verb and words[index].numberless for index in predicate),
     }
     return verb, next((reason for reason, holds in problems.items() if holds), None)
@@ -328,7 +362,7 @@ def _example(
     assert number is not None
     between = [word.noun for word in words[subject + 1 : verb] if word.noun]
     attractors = sum(noun != number for noun in between)
-    role = _role(words[verb])
+    role = words[verb].role
     return Example(
         sentence=" ".join(word.form for word in words),
         subj_index=subject,
@@ -343,7 +377,7 @@ def _example(
         distance=verb - subject,
         last_intervening=between[-1] if between else NO_NOUN,
         source=about[0],
-        sent_id=sentence.sent_id,
+        sent_id=sentence.name,
         split=about[1],
         opp_how=opposite[1],
         verb_role=role if words[subject].head != verb else "main",

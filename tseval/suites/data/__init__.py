@@ -239,7 +239,7 @@ def _by_ending(file: Path, how: Mapping[str, str]) -> str | None:
 
 def _by_columns(file: Path, how: Mapping[str, str]) -> str | None:
     """Name the layout that the columns of a table imply; what was always read as something stays that."""
-    columns, first = header_of(file, how)
+    columns = header_of(file, how)
     names = columns.names
     if {"sentence", "verb_index"} <= {*names} and bare_name(file).endswith((".tsv", ".parquet")):
         return "agreement"
@@ -252,9 +252,9 @@ def _by_columns(file: Path, how: Mapping[str, str]) -> str | None:
     if {*CONTEXT_COLUMNS} <= {*names}:
         return "contexts"
     said = "layout" in how or "candidates" in columns.given
-    if not said and not fills(columns, first) and find_roles(columns, first):
+    if not said and not fills(columns) and find_roles(columns):
         return "pairs"
-    layout = layout_of(columns, first, how)
+    layout = layout_of(columns)
     rated = layout == "sentences" and columns.of("label") is None and rated_columns(columns)
     return "ratings" if rated else layout
 
@@ -303,19 +303,19 @@ def _asked(place: str, what: str, text: str, regions: Sequence[tuple[str, int]],
 
 def _refuse_unknown(file: Path, how: Mapping[str, str]) -> None:
     if bare_name(file).endswith(".json") and json_kind(file) != "table":
-        read_syntaxgym(file)
+        read_syntaxgym(file, Reading({}, ""))
     if bare_name(file).endswith(".txt"):
         raise SuiteError(
             f"{file}: holds lines without columns.\n"
             "  Where they stand by turns, the worse one first: --layout alternating.\n"
             "  Else give a table: .tsv, .csv or .jsonl."
         )
-    raise header_of(file, how)[0].unknown()
+    raise header_of(file, how).unknown()
 
 
 def _known_pairs(reading: Reading) -> DataSet:
     cases = read_table_of(pair_entries, reading)
-    columns, _ = header_of(next(iter(reading.files)), reading.how)
+    columns = header_of(next(iter(reading.files)), reading.how)
     known = None if columns.says_pair else columns.known
     data = _set(reading, cases)
     return replace(data, title=known.title or data.title, source=known.source) if known else data
@@ -344,8 +344,7 @@ def _clams(reading: Reading) -> DataSet:
 
 
 def _syntaxgym(reading: Reading) -> DataSet:
-    cases = tuple(map(read_syntaxgym, reading.files))
-    reading.items.update({str(file): case.n_items for file, case in zip(reading.files, cases, strict=True)})
+    cases = tuple(case for file in reading.files for case in read_syntaxgym(file, reading))
     names = Counter(case.name for case in cases)
     if repeated := [name for name, times in names.items() if times > 1]:
         raise SuiteError(f"two suites are called {min(repeated)!r}: load one of them")

@@ -357,7 +357,7 @@ def _read(path: Path) -> Iterable[tuple[str, str]]:
             f"--exclude: there is no file {str(path)!r}.\n"
             f"  Name a list of paradigm and pairID, or {KNOWN_ERRORS}."
         )
-    columns, _ = header_of(path, {})
+    columns = header_of(path, {})
     case = next((name for name in columns.names if name.lower() in {"paradigm", "case", "uid"}), None)
     item = next((name for name in columns.names if name in _IDS), None) or columns.of("item")
     if case is None or item is None:

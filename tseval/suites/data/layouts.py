@@ -37,7 +37,7 @@ from tseval.suites.data.regions import (
 from tseval.suites.data.roles import OPPOSITES, PAIR_LABELS, text_in, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tseval.formats import Json
@@ -60,30 +60,30 @@ _LABELS = {
 _PREFIX = ("prefix", "continuation")
 
 
-def layout_of(columns: Header, first: DataRecord, how: Mapping[str, str]) -> str | None:
+def layout_of(columns: Header) -> str | None:
     """Name the layout that the roles of the columns of a table, or its user, imply, or None."""
-    if "layout" in how:
-        return "alternating" if how["layout"] in ALTERNATING else "regions"
-    if columns.of("candidates") or fills(columns, first):
+    if "layout" in columns.how:
+        return "alternating" if columns.how["layout"] in ALTERNATING else "regions"
+    if columns.of("candidates") or fills(columns):
         return "candidates"
-    if _is_words(columns, first):
+    if _is_words(columns):
         return "words"
     if columns.of("sentence") or columns.of("target"):
         return "sentences"
-    return "regions" if template_of(columns.names, how) else None
+    return "regions" if template_of(columns) else None
 
 
-def fills(columns: Header, first: DataRecord) -> bool:
+def fills(columns: Header) -> bool:
     """Whether a pair of columns holds what is put into the sentence of a third."""
-    pair, frame = columns.pair(), _frame(columns, first)
+    pair, frame = columns.pair(), _frame(columns)
     return pair is not None and frame is not None and frame not in pair
 
 
-def _is_words(columns: Header, first: DataRecord) -> bool:
+def _is_words(columns: Header) -> bool:
     """Whether a row holds a word of a sentence, rather than a sentence with one of its words."""
     if columns.of("word") is None or not (columns.of("item") or columns.of("number")):
         return False
-    several = " " in text_in(first.get(columns.of("sentence") or ""))
+    several = " " in text_in(columns.first.get(columns.of("sentence") or ""))
     return not several or columns.of("order") is not None or columns.of("region") is not None
 
 
@@ -134,36 +134,35 @@ def sentences_in(file: Path, stem: str, how: Mapping[str, str], apart: bool = Fa
 
     Words of a row each may be kept apart, as regions of their own that are called like their places.
     """
-    columns, first = header_of(file, how)
-    layout = layout_of(columns, first, how)
+    columns = header_of(file, how)
+    layout = layout_of(columns)
     if layout is None or layout == "candidates":
         raise columns.unknown()
     records = read_records(file, columns.names if layout == "regions" else columns.of_items(), how)
     if layout == "words":
         return list(_of_words(records, columns, stem, apart))
     if layout == "regions":
-        return list(_of_template(records, columns, stem, how))
+        return list(_of_template(records, columns, stem))
     return list(_of_rows(records, columns, stem))
 
 
 def read_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
     """Read the items of a file."""
-    how = reading.how
-    columns, first = header_of(file, how)
-    layout = layout_of(columns, first, how)
+    columns = header_of(file, reading.how)
+    layout = layout_of(columns)
     if layout == "candidates":
-        yield from _candidates(file, stem, columns, first, reading)
+        yield from _candidates(file, stem, columns, reading)
         return
     if layout == "regions":
-        reading.compared = next((name for name, _, star in read_template(columns, how) if star), None)
-    sentences = sentences_in(file, stem, how)
-    if how.get("layout") in ALTERNATING:
-        sentences = _by_turns(sentences, ALTERNATING[how["layout"]], columns)
+        reading.compared = next((name for name, _, star in read_template(columns) if star), None)
+    sentences = sentences_in(file, stem, reading.how)
+    if layout == "alternating":
+        sentences = _by_turns(sentences, ALTERNATING[reading.how["layout"]])
     named = columns.rows(spelt=True).get("phenomenon") is not None
     rows = split_rows([one.row for one in sentences], [named] * len(sentences))
     split = zip(sentences, rows, strict=True)
     sentences = [one if one.row == row else replace(one, row=row) for one, row in split]
-    judged = _judged(sentences, how, columns)
+    judged = _judged(sentences, columns)
     if judged is not None:
         yield from _alike(_pairs(sentences, judged, columns, reading))
     else:
@@ -185,9 +184,8 @@ def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: s
     """Give the sentence of every row; where its critical word is numbered or named, cut into regions."""
     before = "+".join(filter(None, (columns.of("context"), columns.of("prefix")))) or None
     sentence = columns.of("sentence") or columns.of("target")
-    critical, roles = columns.of("critical"), _roles_of(columns)
-    features = columns.features(filter(None, [sentence, before, critical, *roles]), spelt=True)
-    rows = columns.rows(spelt=True)
+    critical = columns.of("critical")
+    make = _maker(columns, stem, sentence, before, critical)
     for place, record in records:
         text = text_in(value_of(record, sentence))
         if not text:
@@ -200,27 +198,29 @@ def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: s
             pieces = (("prefix", prefix), ("continuation", text))
         elif critical is not None:
             pieces = _cut(place, text, text_in(record[critical]), critical)
-        yield _sentence(place, record, columns, roles, (rows, stem, features), pieces)
+        yield make(place, record, pieces)
 
 
 def _roles_of(columns: Header) -> tuple[str | None, str | None, str | None]:
     return columns.of("item"), columns.of("condition"), columns.of("label")
 
 
-def _sentence(
-    place: str,
-    record: DataRecord,
-    columns: Header,
-    roles: Sequence[str | None],
-    about: tuple[Mapping[str, str], str, Mapping[str, str]],
-    pieces: Pieces,
-) -> Sentence:
-    item, condition, label = (text_in(value_of(record, name)) for name in roles)
-    rows, stem, features = about
-    if roles[0] is not None and not item:
-        raise SuiteError(f"{place}: there is no item in {roles[0]!r}.\n  Fill it in, or take out the row.")
-    row = table_row(record, stem, rows)
-    return Sentence(place, row, pieces, item, condition, label, features_of(place, record, features))
+def _maker(columns: Header, stem: str, *used: str | None) -> Callable[..., Sentence]:
+    """Give what makes a sentence of a record and its pieces; columns in use are none of its features."""
+    roles, rows = _roles_of(columns), columns.rows(spelt=True)
+    features = columns.features(filter(None, [*used, *roles]), spelt=True)
+
+    def make(place: str, record: DataRecord, pieces: Pieces, differ: Collection[str] = ()) -> Sentence:
+        item, condition, label = (text_in(value_of(record, name)) for name in roles)
+        if roles[0] is not None and not item:
+            raise SuiteError(
+                f"{place}: there is no item in {roles[0]!r}.\n  Fill it in, or take out the row."
+            )
+        own = {feature: name for feature, name in features.items() if name not in differ}
+        about = features_of(place, record, own)
+        return Sentence(place, table_row(record, stem, rows), pieces, item, condition, label, about)
+
+    return make
 
 
 def _cut(place: str, text: str, critical: str, column: str) -> Pieces:
@@ -249,7 +249,7 @@ def _of_words(
     word, region, order, number = (columns.of(role) for role in ("word", "region", "order", "number"))
     roles, rows = _roles_of(columns), columns.rows(spelt=True)
     keys = [number] if roles[0] is None else [*roles]
-    features = columns.features(filter(None, [word, region, order, number, *roles]), spelt=True)
+    make = _maker(columns, stem, word, region, order, number)
     sentences: dict[tuple[str, ...], list[tuple[str, DataRecord]]] = {}
     for place, record in records:
         key = (*(text_in(value_of(record, name)) for name in keys), *table_row(record, stem, rows)[:3])
@@ -265,9 +265,8 @@ def _of_words(
                 pieces[-1] = (name, f"{pieces[-1][1]} {text_in(value_of(record, word))}".strip())
             else:
                 pieces.append((name, text_in(value_of(record, word))))
-        differ = {name for name in features.values() if len({str(one[name]) for _, one in words}) > 1}
-        same = {feature: name for feature, name in features.items() if name not in differ}
-        one = _sentence(*words[0], columns, roles, (rows, stem, same), tuple(pieces))
+        differ = {name for name in columns.names if len({str(one.get(name)) for _, one in words}) > 1}
+        one = make(*words[0], tuple(pieces), differ)
         if roles[0] is None:  # the first sentence of each condition is about the first item, and so on
             under = f"{one.condition} {one.label}"
             running[under] = running.get(under, 0) + 1
@@ -281,29 +280,25 @@ def _number(place: str, text: str, column: str) -> int:
     return int(text)
 
 
-def _of_template(
-    records: Iterable[tuple[str, DataRecord]], columns: Header, stem: str, how: Mapping[str, str]
-) -> Iterator[Sentence]:
+def _of_template(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: str) -> Iterator[Sentence]:
     """Write the sentences of every row: one for each choice among alternatives, which is its condition."""
-    slots = list(read_template(columns, how))
+    slots = list(read_template(columns))
     used = {name for _, alternatives, _ in slots for name, given in alternatives if given}
-    roles = _roles_of(columns)
-    features = columns.features(filter(None, [*used, *roles]), spelt=True)
-    rows = columns.rows(spelt=True)
+    make = _maker(columns, stem, *used)
     for number, (place, record) in enumerate(records, 1):
         for chosen in product(*(alternatives for _, alternatives, _ in slots)):
             pieces = tuple(
                 (name, text_in(record[column]) if given else column)
                 for (name, _, _), (column, given) in zip(slots, chosen, strict=True)
             )
-            one = _sentence(place, record, columns, roles, (rows, stem, features), pieces)
+            one = make(place, record, pieces)
             both = zip(slots, chosen, strict=True)
             choices = [as_name(column) for (_, many, _), (column, _) in both if len(many) > 1]
             condition = "_".join(filter(None, [one.condition, *choices]))
             yield replace(one, item=one.item or str(number), condition=condition)
 
 
-def _by_turns(sentences: list[Sentence], order: tuple[bool, bool], columns: Header) -> list[Sentence]:
+def _by_turns(sentences: list[Sentence], order: tuple[bool, bool]) -> list[Sentence]:
     if len(sentences) % 2:
         last = sentences[-1].place
         raise SuiteError(
@@ -316,9 +311,9 @@ def _by_turns(sentences: list[Sentence], order: tuple[bool, bool], columns: Head
     ]
 
 
-def _judged(sentences: Sequence[Sentence], how: Mapping[str, str], columns: Header) -> list[bool] | None:
+def _judged(sentences: Sequence[Sentence], columns: Header) -> list[bool] | None:
     """Say which sentences are the better ones, by labels, conditions called so, or marks; None if not."""
-    if better := how.get("better"):
+    if better := columns.how.get("better"):
         chosen = [better in (one.label, one.condition, *_levels(one.condition)) for one in sentences]
         if not any(chosen):
             hint = suggest(better, {one.label or one.condition for one in sentences}, "There are")
@@ -457,17 +452,15 @@ def _conditions(sentences: Sequence[Sentence], columns: Header, reading: Reading
         yield _item(chosen, item, whole=True)
 
 
-def _frame(columns: Header, first: DataRecord) -> str | None:
+def _frame(columns: Header) -> str | None:
     """Give the column of a sentence with a mask, which words are put into."""
     name = columns.of("sentence")
-    return name if name and MASK.search(text_in(first.get(name))) else None
+    return name if name and MASK.search(text_in(columns.first.get(name))) else None
 
 
-def _candidates(
-    file: Path, stem: str, columns: Header, first: DataRecord, reading: Reading
-) -> Iterator[DataItem]:
+def _candidates(file: Path, stem: str, columns: Header, reading: Reading) -> Iterator[DataItem]:
     """Put candidates into a sentence, or behind a prefix: the right one should be more probable."""
-    frame, pair = _frame(columns, first), None if columns.of("candidates") else columns.pair()
+    frame, pair = _frame(columns), None if columns.of("candidates") else columns.pair()
     before = frame or columns.of("prefix") or columns.of("context") or columns.of("sentence")
     if before is None:
         raise SuiteError(

@@ -14,7 +14,6 @@ probable one? An item is the sentence up to the verb, ending in either form; wha
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -41,6 +40,7 @@ from tseval.suites.data.entries import (
 from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.regions import continued
 from tseval.suites.data.roles import PAIR_LABELS, find_columns, parts_of, text_in, value_of
+from tseval.tables import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -76,9 +76,9 @@ class Roles:
         return used | {*self.entries.values()}
 
 
-def find_roles(columns: Header, first: DataRecord) -> Roles | None:
-    """Say what the columns of a table of pairs are, its first record being this; None if it holds none."""
-    if (parts := _parts(columns, first)) is None:
+def find_roles(columns: Header) -> Roles | None:
+    """Say what the columns of a table of pairs are; None if it holds none."""
+    if (parts := _parts(columns)) is None:
         return None
     entries = {name.removesuffix(ENTRY): name for name in columns.names if name.endswith(ENTRY)}
     if "item" in columns.given or "item" in columns.names:
@@ -89,34 +89,31 @@ def find_roles(columns: Header, first: DataRecord) -> Roles | None:
     return Roles(parts, columns.rows(), entries, columns.features([*entries.values(), *texts]))
 
 
-def _parts(columns: Header, first: DataRecord) -> Parts | None:
+def _parts(columns: Header) -> Parts | None:
     if {name for part in _COMPS.values() for name in part} <= {*columns.names} and not columns.says_pair:
         return dict(_COMPS)
     pair = columns.pair()
     if pair is None:
         return None
-    before = _prefix(columns, pair, first)
-    words = any(len(text_in(first.get(name)).split()) == 1 for name in pair)
+    before = _prefix(columns, pair)
+    words = any(len(text_in(columns.first.get(name)).split()) == 1 for name in pair)
     if before is None and columns.known is None and not columns.says_pair and words:
         return None  # single words, to be put into something
     return {label: (before, name) for label, name in zip(PAIR_LABELS, pair, strict=True)}
 
 
-def _prefix(columns: Header, pair: tuple[str, str], first: DataRecord) -> str | None:
+def _prefix(columns: Header, pair: tuple[str, str]) -> str | None:
     """Give the column of what stands before both of a pair, where they are continuations of it."""
     if given := [columns.given[role] for role in ("context", "prefix") if role in columns.given]:
         return "+".join(given)
     if columns.known is None or columns.says_pair or pair == PAIR_LABELS:
         name = columns.of("prefix") or (None if columns.known else columns.of("context"))
-        if name and (pair == PAIR_LABELS or not _holds(first, pair, name)):
+        if name is None or pair == PAIR_LABELS:
             return name
+        # Sentences that begin with a prefix which stands beside them are no continuations of it.
+        before, *both = (text_in(columns.first.get(one)) for one in (name, *pair))
+        return None if all(text.startswith(before) for text in both) else name
     return None
-
-
-def _holds(first: DataRecord, pair: tuple[str, str], prefix: str) -> bool:
-    """Whether sentences begin with a prefix that stands beside them."""
-    before = text_in(first.get(prefix))
-    return all(text_in(first.get(name)).startswith(before) for name in pair)
 
 
 def pair_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
@@ -167,19 +164,19 @@ def _text(place: str, record: DataRecord, roles: Roles, label: str) -> str:
 
 def _with_roles(file: Path, how: Mapping[str, str]) -> Iterator[tuple[str, DataRecord, Roles]]:
     """Give records with their roles; of JSON, each may have other names than the one before."""
-    columns, first = header_of(file, how)
-    roles = _checked(columns, first)
+    columns = header_of(file, how)
+    roles = _checked(columns)
     before = any(prefix for prefix, _ in roles.parts.values())
     known = {tuple(columns.names): roles}
     for at, record in read_records(file, roles.texts, how):
         own = tuple(record)
         if own not in known:
-            known[own] = _checked(find_columns(at, own, how), record, before)
+            known[own] = _checked(find_columns(at, own, how, record), before)
         yield at, record, known[own]
 
 
-def _checked(columns: Header, first: DataRecord, before: bool = False) -> Roles:
-    roles = find_roles(columns, first)
+def _checked(columns: Header, before: bool = False) -> Roles:
+    roles = find_roles(columns)
     if before and (roles is None or not any(prefix for prefix, _ in roles.parts.values())):
         raise SuiteError(
             f"{columns.place}: no prefix with two continuations: there are "
@@ -339,7 +336,9 @@ def read_linzen(text: Path) -> Iterator[DataItem]:
 
 def read_gulordava(path: Path) -> Iterator[DataItem]:
     """Read `generated.tab`: two rows for each item, the correct form first."""
-    rows = list(read_tab(path))
+    rows = list(read_table(path, quotes=True))
+    if missing := [name for name in HEADINGS if rows and name not in rows[0][1]]:
+        raise SuiteError(f"{path}: no agreement table: there is no column {missing[0]!r}")
     if len(rows) % 2:
         raise SuiteError(f"{rows[-1][0]}: a row without its twin")
     for (place, right), (_, wrong) in zip(rows[::2], rows[1::2], strict=True):
@@ -370,24 +369,6 @@ def _whole(place: str, row: dict[str, str], name: str) -> int:
     if not is_count(row[name]):
         raise SuiteError(f"{place}: {name} is no whole number, but {row[name]!r}")
     return int(row[name])
-
-
-def read_tab(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Give the rows of a `.tab` file, where texts with quotes in them are quoted as in CSV."""
-    lines = list(read_lines(path))
-    table = csv.DictReader((line for _, line in lines), delimiter="\t")
-    try:
-        rows = list(table)
-    except csv.Error as error:
-        raise SuiteError(f"{path}:{table.line_num + 1}: {error}") from None
-    if missing := [name for name in HEADINGS if name not in (table.fieldnames or ())]:
-        raise SuiteError(f"{path}: no agreement table: there is no column {missing[0]!r}")
-    for (place, _), row in zip(lines[1:], rows, strict=False):
-        if None in row or None in row.values():
-            raise SuiteError(f"{place}: another number of columns than the header")
-        yield place, row
-    if len(rows) < len(lines) - 1:
-        raise SuiteError(f"{path}: a quoted text goes over several lines")
 
 
 CONTRAST = Contrast("grammatical", "ungrammatical")

@@ -16,19 +16,19 @@ from tseval.formats import bare_name, fits, read_jsonl
 from tseval.items import N_RATINGS, RATING, RATING_SE
 from tseval.questions.pairs import RATED, Ratings
 from tseval.questions.scored import Normalised, Unigrams
-from tseval.suites.data.entries import DataItem, table_row
+from tseval.suites.data.entries import DataItem, features_of, table_row
 from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.roles import PAIR_LABELS, ROW_NAMES, parts_of, value_of
 from tseval.tables import read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tseval.formats import Json
-    from tseval.items import Case, Feature, Suite
+    from tseval.items import Case, Suite
     from tseval.questions import Score
-    from tseval.suites.data.entries import Reading, TableRow
+    from tseval.suites.data.entries import Reading
     from tseval.suites.data.roles import Header
 
 
@@ -66,17 +66,18 @@ _NAMES = {RATED, RATING, RATING_SE, N_RATINGS, RATER, ALL_RATINGS, *SHARED, *ROW
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """A row of the table: a sentence or a pair with its mean rating, or with single ones by who gave them."""
+    """A row of the table: a sentence or a pair, with its mean rating or with single ones."""
 
-    place: str
-    row: TableRow
-    sentences: Mapping[str, str]
-    mean: float
+    item: DataItem
+    rating: float | None  # the mean that the table gives
     se: float | None
     n: int | None
-    single: Mapping[str, float]
-    features: Mapping[str, Feature]
-    entries: Mapping[str, str]
+    single: Mapping[str, float]  # by who gave them
+
+    @property
+    def mean(self) -> float:
+        """The mean rating."""
+        return sum(self.single.values()) / len(self.single) if self.single else float(self.rating or 0)
 
 
 def rated_columns(columns: Header) -> dict[str, str] | None:
@@ -101,7 +102,7 @@ def read_ratings(reading: Reading) -> tuple[Case, ...]:
     for file, stem in reading.files.items():
         for place, record in _records(file, reading.how):
             rated = _rated(place, record, stem)
-            groups.setdefault(rated.row[0], []).append(rated)
+            groups.setdefault(rated.item.row[0], []).append(rated)
     sentences = [one for group in groups.values() for one in _one_each(group)]
     first = next(iter(reading.files))
     if len(sentences) < FEWEST_SENTENCES:
@@ -119,7 +120,7 @@ def read_ratings(reading: Reading) -> tuple[Case, ...]:
 
 def _records(file: Path, how: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Json]]]:
     """Give records whose columns are called like their roles."""
-    columns, _ = header_of(file, how)
+    columns = header_of(file, how)
     names = columns.names
     if (roles := rated_columns(columns)) is None:
         raise columns.unknown()
@@ -146,23 +147,16 @@ def _rated(place: str, record: Mapping[str, Json], stem: str) -> Rated:
         raise SuiteError(
             f"{place}: has single ratings and {RATING_SE}.\n  Leave out {RATING_SE}: it follows from them."
         )
-    features = {name: value for name, value in record.items() if name not in _NAMES and name not in sentences}
-    for name, value in features.items():
-        if not isinstance(value, str | int | float):
-            raise SuiteError(
-                f"{place}: {name} is {value!r}.\n  A feature is a text, a number, true or false."
-            )
-    return Rated(
+    features = {name: name for name in record if name not in _NAMES and name not in sentences}
+    item = DataItem(
         place,
         table_row(record, stem, {name: name for name in ROW_NAMES if name in record}),
         {label: " ".join(str(sentence).split()) for label, sentence in sentences.items()},
-        sum(single.values()) / len(single) if single else _number(place, RATING, record.get(RATING)),
-        _se(place, record),
-        _n(place, record),
-        single,
-        features,  # type: ignore[arg-type] # checked above
+        features_of(place, record, features),
         {name: str(record[name]) for name in SHARED if name in record},
     )
+    rating = None if single else _number(place, RATING, record.get(RATING))
+    return Rated(item, rating, _se(place, record), _n(place, record), single)
 
 
 def _single(place: str, record: Mapping[str, Json]) -> dict[str, float]:
@@ -215,55 +209,52 @@ def _one_each(group: list[Rated]) -> list[Rated]:
     """Put the ratings of each sentence of a case together; where there are means, it has one row."""
     by_sentence: dict[tuple[str, ...], Rated] = {}
     for one in group:
-        texts = tuple(one.sentences.values())
-        first = by_sentence.get(texts)
-        if first is None:
-            by_sentence[texts] = one
-            continue
-        if not first.single or not one.single:
-            raise SuiteError(
-                f"{one.place}: the sentence of {first.place} again, rated {one.mean:g}, there "
-                f"{first.mean:g}.\n"
-                f"  Give a sentence one row; or, for single ratings, each a column {RATER!r}."
-            )
-        if again := first.single.keys() & one.single.keys():
-            raise SuiteError(
-                f"{one.place}: {RATER} {min(again)!r} rates the sentence of {first.place} again."
-            )
-        by_sentence[texts] = _joined(first, one)
+        first = by_sentence.setdefault(tuple(one.item.sentences.values()), one)
+        if first is not one:
+            by_sentence[tuple(one.item.sentences.values())] = _joined(first, one)
     found = list(by_sentence.values())
     if not any(one.single for one in found):
         return found
     if lacking := [one for one in found if not one.single]:
-        raise SuiteError(f"{lacking[0].place}: has no {RATER!r} and no {ALL_RATINGS!r}, but others have.")
+        raise SuiteError(
+            f"{lacking[0].item.place}: has no {RATER!r} and no {ALL_RATINGS!r}, but others have."
+        )
     errors = standard_errors([one.single for one in found])
     # What differs among the rows of a sentence is said of who rated it.
-    kept = set.intersection(*(set(one.features) for one in found))
+    kept = set.intersection(*(set(one.item.features) for one in found))
     return [
-        replace(
-            one,
-            mean=sum(one.single.values()) / len(one.single),
-            se=error,
-            n=len(one.single),
-            features={name: value for name, value in one.features.items() if name in kept},
-        )
+        replace(one, item=_with(one.item, kept), se=error, n=len(one.single))
         for one, error in zip(found, errors, strict=True)
     ]
 
 
 def _joined(first: Rated, other: Rated) -> Rated:
-    if other.entries != first.entries or other.row != first.row:
+    here, there = other.item, first.item
+    if not first.single or not other.single:
         raise SuiteError(
-            f"{other.place}: the sentence of {first.place}, but of another item or row of the table."
+            f"{here.place}: the sentence of {there.place} again, rated {other.mean:g}, "
+            f"there {first.mean:g}.\n"
+            f"  Give a sentence one row; or, for single ratings, each a column {RATER!r}."
         )
-    same = {name: value for name, value in first.features.items() if other.features.get(name) == value}
-    return replace(first, single={**first.single, **other.single}, features=same)
+    if again := first.single.keys() & other.single.keys():
+        raise SuiteError(f"{here.place}: {RATER} {min(again)!r} rates the sentence of {there.place} again.")
+    if here.entries != there.entries or here.row != there.row:
+        raise SuiteError(
+            f"{here.place}: the sentence of {there.place}, but of another item or row of the table."
+        )
+    same = {name for name, value in there.features.items() if here.features.get(name) == value}
+    return replace(first, item=_with(there, same), single={**first.single, **other.single})
+
+
+def _with(item: DataItem, features: Collection[str]) -> DataItem:
+    """Leave an item only some of its features."""
+    return replace(item, features={name: own for name, own in item.features.items() if name in features})
 
 
 def _as_item(one: Rated) -> DataItem:
     values = {RATING: one.mean, RATING_SE: one.se, N_RATINGS: one.n}
-    known: dict[str, Feature] = {name: value for name, value in values.items() if value is not None}
-    return DataItem(one.place, one.row, one.sentences, known | dict(one.features), one.entries)
+    known = {name: value for name, value in values.items() if value is not None}
+    return replace(one.item, features={**known, **one.item.features})
 
 
 def _without_nan(features: pa.Table) -> pa.Table:

@@ -63,13 +63,13 @@ def columns_of(path: Path, how: Mapping[str, str]) -> tuple[str, Sequence[str], 
     return place, list(record), record
 
 
-def header_of(path: Path, how: Mapping[str, str]) -> tuple[Header, DataRecord]:
-    """Say what the columns of a file may be (`find_columns`), and give its first record.
+def header_of(path: Path, how: Mapping[str, str]) -> Header:
+    """Say what the columns of a file may be (`find_columns`).
 
     What a user says of columns is about the tables beside lines that have none.
     """
     place, names, first = columns_of(path, how)
-    return find_columns(place, names, {} if _is_lines(path, how) else how), first
+    return find_columns(place, names, {} if _is_lines(path, how) else how, first)
 
 
 def _is_lines(path: Path, how: Mapping[str, str]) -> bool:

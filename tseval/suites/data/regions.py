@@ -22,13 +22,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, NotRequired, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 
 import pyarrow as pa
 
 from tseval.errors import SuiteError, quoted_text, suggest
 from tseval.formats import ContentError, checked, fits, parse_data, read_text, stem_of
-from tseval.items import Case, as_entries
 from tseval.questions.regions import REGION_METRICS, Mark, Prediction, Regions, parse, regions_of, with_all
 from tseval.suites.data.entries import DataItem
 from tseval.suites.data.records import read_records
@@ -38,8 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from tseval.items import Case
     from tseval.questions import Question
-    from tseval.questions.regions import Metric
+    from tseval.questions.regions import Metric, Region
     from tseval.suites.data.entries import Reading
     from tseval.suites.data.roles import DataRecord, Header
 
@@ -67,12 +67,7 @@ def ask_continuations(predictions: tuple[Prediction, ...]) -> Callable[[Sequence
                 f"{whole[0].place}: has no prefix, but others beside it are continuations of one.\n"
                 "  Give each a prefix, or name files of either kind one by one."
             )
-        lengths = {
-            label: [[length for _, length in entry.regions[label]] for entry in entries]
-            for label in entries[0].sentences
-        }
-        kind = pa.list_(pa.int64())
-        return Regions(predictions, pa.table({label: pa.array(own, kind) for label, own in lengths.items()}))
+        return Regions(predictions, _lengths(entries))
 
     return ask
 
@@ -149,120 +144,95 @@ class _Suite(TypedDict):
     predictions: list[_Prediction]
 
 
-NumberedItem = tuple[int, dict[str, list[str]]]
-
-
-def read_syntaxgym(path: Path) -> Case:
-    """Read a suite."""
+def read_syntaxgym(path: Path, reading: Reading) -> tuple[Case, ...]:
+    """Read a suite, which is one case."""
     try:
         suite = checked(parse_data(read_text(path), str(path)), _Suite)
     except ContentError as error:
         raise SuiteError(f"{path}: no SyntaxGym suite: {error.where!r} {error.what}") from None
     meta = suite.get("meta", {})
     name = str(meta.get("name") or stem_of(path))
-    metric = _metric(path, meta)
-    items = [_item(path, item) for item in suite["items"]]
+    metric = cast("Metric", str(meta.get("metric", "sum")))
+    if metric not in REGION_METRICS:
+        hint = suggest(metric, REGION_METRICS, "Metrics")
+        raise SuiteError(f"{path}: unknown metric {quoted_text(metric)}.\n  {hint}")
     formulas = [prediction["formula"] for prediction in suite["predictions"]]
+    items = [_item(path, name, item) for item in suite["items"]]
     if not items or not formulas:
         raise SuiteError(f"{path}: a suite needs items and predictions")
-    _refuse_unlike(path, items)
-    conditions = list(items[0][1])
-    n_regions = [len(regions) for regions in items[0][1].values()]
+    n_regions = {label: len(own) for label, own in items[0].regions.items()}
+    for place, item in enumerate(items):
+        if {label: len(own) for label, own in item.regions.items()} != n_regions:
+            first = items[0].features["number"]
+            raise SuiteError(f"{item.place} has other conditions or regions than item {first}")
+        items[place] = replace(item, sentences={label: item.sentences[label] for label in n_regions})
     for formula in formulas:
-        _check(path, formula, dict(zip(conditions, n_regions, strict=True)))
-        if metric != "sum":
-            _refuse_empty_regions(path, formula, metric, items)
-    predictions = [Prediction(f"prediction {n}", formula) for n, formula in enumerate(formulas, 1)]
-    return _case(name, items, with_all(predictions), metric)
+        for region in check_formula(str(path), formula, n_regions, {}):
+            for item in items if metric != "sum" else ():
+                lengths = [length for _, length in item.regions[region.condition]]
+                if not all([lengths[region.place - 1]] if isinstance(region.place, int) else lengths):
+                    raise SuiteError(
+                        f"{item.place}: the formula {formula!r} asks for the {metric} of an empty region of "
+                        f"{region.condition!r}.\n  Name another region, or give the metric 'sum'."
+                    )
+    predictions = with_all([Prediction(f"prediction {n}", formula) for n, formula in enumerate(formulas, 1)])
+    return reading.build(items, lambda entries: Regions(predictions, _lengths(entries), metric))
 
 
-def _metric(path: Path, meta: Mapping[str, object]) -> Metric:
-    """Read what makes one number of the words of a region; a suite that does not say adds them up."""
-    given = meta.get("metric", "sum")
-    for metric in REGION_METRICS:
-        if metric == given:
-            return metric
-    named = str(given)
-    hint = suggest(named, REGION_METRICS, "Metrics")
-    raise SuiteError(f"{path}: unknown metric {quoted_text(named)}.\n  {hint}")
-
-
-def _item(path: Path, item: _Item) -> NumberedItem:
-    """Give an item's number and, for each condition, the text of its regions in order."""
+def _item(path: Path, suite: str, item: _Item) -> DataItem:
     number = item["item_number"]
+    place = f"{path}: item {number}"
     if not fits(number):
-        raise SuiteError(f"{path}: item {number}: a number has at most 64 bits")
-    conditions: dict[str, list[str]] = {}
+        raise SuiteError(f"{place}: a number has at most 64 bits")
+    texts: dict[str, list[str]] = {}
     for condition in item["conditions"]:
-        regions = condition["regions"]
+        label, regions = condition["condition_name"], condition["regions"]
         if [region["region_number"] for region in regions] != list(range(1, len(regions) + 1)):
-            raise SuiteError(f"{path}: item {number}: regions are not numbered 1, 2, 3, ... in order")
-        texts = [" ".join(region["content"].split()) for region in regions]
-        if not any(texts):
-            raise SuiteError(f"{path}: item {number}: the condition {condition['condition_name']!r} is empty")
-        conditions[condition["condition_name"]] = texts
-    return number, conditions
+            raise SuiteError(f"{place}: regions are not numbered 1, 2, 3, ... in order")
+        texts[label] = [" ".join(region["content"].split()) for region in regions]
+        if not any(texts[label]):
+            raise SuiteError(f"{place}: the condition {label!r} is empty")
+    return DataItem(
+        place,
+        (suite, suite, SYNTAXGYM_PHENOMENON, None),
+        {label: " ".join(filter(None, own)) for label, own in texts.items()},
+        {"number": number},
+        # An item is asked about by every prediction; numbers begin anew in every suite.
+        {"item": f"{suite} {number}"},
+        {label: [("", len(text.split())) for text in own] for label, own in texts.items()},
+    )
 
 
-def _refuse_unlike(path: Path, items: Sequence[NumberedItem]) -> None:
-    """Hold all items to the conditions of the first, and to as many regions."""
-    first = {name: len(regions) for name, regions in items[0][1].items()}
-    for number, conditions in items:
-        found = {name: len(conditions[name]) for name in first if name in conditions}
-        if found != first or len(conditions) != len(first):
-            raise SuiteError(f"{path}: item {number} has other conditions or regions than item {items[0][0]}")
-
-
-def _check(path: Path, formula: str, n_regions: dict[str, int]) -> None:
+def check_formula(
+    where: str, formula: str, n_regions: Mapping[str, int], named: Mapping[str, Mapping[str, int]]
+) -> set[Region]:
+    """Give the regions that a formula is about; refuse it if a condition has no such region."""
     try:
         regions = regions_of(parse(formula))
     except ValueError as error:
-        raise SuiteError(f"{path}: the formula {formula!r} {error}") from None
+        raise SuiteError(f"{where}: the formula {formula!r} {error}") from None
     if not regions:
-        raise SuiteError(f"{path}: the formula {formula!r} names no region")
-    for region in regions:
+        raise SuiteError(f"{where}: the formula {formula!r} names no region")
+    for region in sorted(regions, key=str):
+        place = region.place.name if isinstance(region.place, Mark) else region.place
         if region.condition not in n_regions:
-            raise SuiteError(f"{path}: the formula {formula!r} has an unknown condition {region.condition!r}")
-        known: tuple[object, ...] = (None, *range(1, n_regions[region.condition] + 1))
-        if region.place not in known:
-            raise SuiteError(f"{path}: the formula {formula!r} has an unknown region {region.place}")
+            what, name, known = "condition", region.condition, list(n_regions)
+        else:
+            numbers = range(1, n_regions[region.condition] + 1)
+            what, name, known = "region", str(place), [*named.get(region.condition, map(str, numbers))]
+            if place is None or place in numbers or place in known:
+                continue
+        hint = suggest(name, known, f"{what.title()}s")
+        raise SuiteError(f"{where}: the formula {formula!r} has an unknown {what} {name!r}.\n  {hint}")
+    return regions
 
 
-def _refuse_empty_regions(path: Path, formula: str, metric: str, items: Sequence[NumberedItem]) -> None:
-    """Refuse to ask for a mean, or the like, of no words."""
-    for region in regions_of(parse(formula)):
-        for number, conditions in items:
-            texts = conditions[region.condition]
-            asked = [texts[region.place - 1]] if isinstance(region.place, int) else texts
-            if not all(asked):
-                raise SuiteError(
-                    f"{path}: item {number}: the formula {formula!r} asks for the {metric} of an empty "
-                    f"region of {region.condition!r}.\n  Name another region, or give the metric 'sum'."
-                )
-
-
-def _case(
-    name: str, items: Sequence[NumberedItem], predictions: tuple[Prediction, ...], metric: Metric
-) -> Case:
-    labels = list(items[0][1])
-    texts = {label: [" ".join(filter(None, item[label])) for _, item in items] for label in labels}
-    counts = {label: [[len(text.split()) for text in item[label]] for _, item in items] for label in labels}
-    return Case(
-        name=name,
-        construction=name,
-        phenomenon=SYNTAXGYM_PHENOMENON,
-        dependency=None,
-        question=Regions(
-            predictions,
-            pa.table({label: pa.array(c, pa.list_(pa.int64())) for label, c in counts.items()}),
-            metric,
-        ),
-        index=pa.array(range(len(items)), pa.int64()),
-        sentences=pa.table({label: pa.array(column, pa.string()) for label, column in texts.items()}),
-        features=pa.table({"number": pa.array([number for number, _ in items], pa.int64())}),
-        # An item is asked about by every prediction; numbers begin anew in every suite.
-        entries=pa.table({"item": as_entries([f"{name} {number}" for number, _ in items])}),
-    )
+def _lengths(entries: Sequence[DataItem]) -> pa.Table:
+    """Count the words of every region of every entry, by label."""
+    lengths = {
+        label: [[n for _, n in one.regions[label]] for one in entries] for label in entries[0].sentences
+    }
+    return pa.table({label: pa.array(own, pa.list_(pa.int64())) for label, own in lengths.items()})
 
 
 # Regions that are compared where nothing else is said.
@@ -296,17 +266,15 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     return distinct
 
 
-def template_of(names: Sequence[str], how: Mapping[str, str]) -> str | None:
+def template_of(columns: Header) -> str | None:
     """Give the template of a table whose columns are regions, of its user or as published."""
-    published = next((text for columns, text in _PUBLISHED.items() if {*columns} <= {*names}), None)
-    return how.get("layout", published)
+    published = next((text for names, text in _PUBLISHED.items() if {*names} <= {*columns.names}), None)
+    return columns.how.get("layout", published)
 
 
-def read_template(
-    columns: Header, how: Mapping[str, str]
-) -> Iterator[tuple[str, list[tuple[str, bool]], bool]]:
+def read_template(columns: Header) -> Iterator[tuple[str, list[tuple[str, bool]], bool]]:
     """Read a template: each region's name, what may stand there, and whether it is compared."""
-    template = template_of(columns.names, how) or ""
+    template = template_of(columns) or ""
     marked = False
     for part in re.finditer(r'(\*?)(?:\{([^{}]*)\}|"([^"]+)"|([^\s{}"]+))', template):
         star, alternatives, quoted, plain = part.groups()
@@ -323,7 +291,7 @@ def read_template(
         yield as_name("_".join(filter(None, several))), names, bool(star)
     if not template:
         raise columns.unknown()
-    if not marked and "predict" not in how:
+    if not marked and "predict" not in columns.how:
         raise SuiteError(
             f"--layout: nothing in {quoted_text(template)} says which region is compared.\n"
             "  Put a star before it: 'Start {Transitive|Intransitive} {,|} NP *Verb'."
@@ -341,25 +309,13 @@ def ask_design(entries: Sequence[DataItem], reading: Reading) -> Question:
     formula = reading.how.get("predict")
     formulas = [one.strip() for one in (formula or "").split(";") if one.strip()]
     found = [Prediction(one, one) for one in formulas] or _effects(entries[0], named, reading.compared)
+    n_regions = {label: len(own) for label, own in named.items()}
     for prediction in found:
-        try:
-            regions = regions_of(parse(prediction.formula))
-        except ValueError as error:
-            raise SuiteError(f"--columns: the formula {prediction.formula!r} {error}.") from None
-        for region in regions:
-            _refuse_unknown(region.condition, named, "condition")
-            if isinstance(region.place, Mark):
-                _refuse_unknown(region.place.name, named[region.condition], "region")
+        check_formula("--columns", prediction.formula, n_regions, named)
     if not formula:
         asked = "; ".join(prediction.formula for prediction in found)
         reading.notes.append(f"asked: {asked} (--columns 'predict=...' asks something else)")
     return Regions(tuple(found), pa.table(lengths), named=named)
-
-
-def _refuse_unknown(name: str, known: Mapping[str, object], what: str) -> None:
-    if name not in known:
-        hint = suggest(name, known, f"{what.title()}s")
-        raise SuiteError(f"--columns: predict names a {what} {name!r} that is not there.\n  {hint}")
 
 
 def _order(entries: Sequence[DataItem], label: str) -> list[str]:

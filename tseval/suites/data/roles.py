@@ -190,6 +190,8 @@ class Header:
 
     place: str  # of its header, for messages
     names: Sequence[str]
+    how: Mapping[str, str]  # what the user says of the table
+    first: DataRecord  # its first record, or nothing
     given: Mapping[str, str]  # role to column, as the user says
     known: KnownColumns | None  # the names that are understood by themselves
 
@@ -277,7 +279,7 @@ class Header:
         return {"lang" if name == lang else name: name for name in self.names if name not in apart}
 
 
-def find_columns(place: str, names: Sequence[str], how: Mapping[str, str]) -> Header:
+def find_columns(place: str, names: Sequence[str], how: Mapping[str, str], first: DataRecord) -> Header:
     """Say what the columns of a table may be, by what is given and by known names."""
     given = roles_given(how)
     for role, name in given.items():
@@ -289,7 +291,7 @@ def find_columns(place: str, names: Sequence[str], how: Mapping[str, str]) -> He
                     f"  {suggest(part, names, 'Columns')}"
                 )
     known = next((one for one in _KNOWN if {*one.roles.values(), *one.besides} <= {*names}), None)
-    return Header(place, names, given, known)
+    return Header(place, names, how, first, given, known)
 
 
 def parts_of(name: str, names: Collection[str]) -> list[str]:
