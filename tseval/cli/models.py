@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from collections import Counter
@@ -30,6 +29,7 @@ from tseval.cli.options import (
     text_option,
 )
 from tseval.errors import ModelError, SuiteError, TsevalError, first_line
+from tseval.files import file_sha256
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -126,8 +126,7 @@ def convert_command(
 
     with busy(f"converting {old.name}"):
         read = _read(old, vocab, read_arguments(model_args))
-        with old.open("rb") as file:
-            source = {"file": old.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+        source = {"file": old.name, "sha256": file_sha256(old)}
         perplexity = _perplexity(read, stored, valid)
         save_checkpoint(
             new, read.model, read.vocabulary, training={**read.training, "source": {**source}},

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tseval.cli.options import COUNT, DEVICE, FILE, QUIET, FiniteRange, Function, take_all
 from tseval.errors import ModelError, TrainingError
-from tseval.files import remove_lock, take_lock
+from tseval.files import locked
 from tseval.models import SPECIAL_WORDS, Vocabulary
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import Option, options_of
@@ -214,17 +214,12 @@ LINE_EVERY = 60.0  # seconds between lines where there is no terminal
 def reserved(out: Path, resume: bool) -> Iterator[None]:
     """Hold the place of a checkpoint: no two trainings write there at once."""
     _check_out(out, resume)
-    lock = out.with_name(f"{out.name}.lock")
-    held = take_lock(lock)
-    if held is None:
-        raise TrainingError(
-            f"{out} is being trained by another tseval.\n  Wait for it to end, or choose another --out."
-        )
-    try:
+    taken = TrainingError(
+        f"{out} is being trained by another tseval.\n  Wait for it to end, or choose another --out."
+    )
+    with locked(out.with_name(f"{out.name}.lock"), taken):
         _check_out(out, resume)  # another may have ended before we held the lock
         yield
-    finally:
-        remove_lock(lock, held)
 
 
 def _check_out(out: Path, resume: bool) -> None:
