@@ -233,7 +233,8 @@ def _show_follows(follows: dict[str, float], k: int) -> str:
     return ", ".join([*others, f"{names} {follows[opening[0]]:.3f}" + (" each" if k > 1 else "")])
 
 
-SURPRISAL_FORMATS = ("picture", "tsv", "jsonl")
+DRAWN = click.option("--format", "form", type=click.Choice(["picture", "tsv", "jsonl"]),
+                     help="Default: picture on a terminal, else tsv.")  # fmt: skip
 TYPED_TEXT = text_option("as-written", "auto", of="what is read, by the rules of English")
 
 
@@ -243,8 +244,7 @@ TYPED_TEXT = text_option("as-written", "auto", of="what is read, by the rules of
 @click.option("--words", is_flag=True, help="One row a word, not one a token, nor one a row of a table.")
 @COLUMNS_OPTION
 @TYPED_TEXT
-@click.option("--format", "form", type=click.Choice(SURPRISAL_FORMATS),
-              help="Default: picture on a terminal, else tsv.")  # fmt: skip
+@DRAWN
 def surprisal_command(
     name: str, spec: str, model_args: str, words: bool, columns: dict[str, str] | None, text: Form,
     form: str | None, device: str,
@@ -309,8 +309,7 @@ def _read_lines(name: str) -> dict[int | str, str]:
 @click.argument("bad")
 @model_options
 @TYPED_TEXT
-@click.option("--format", "form", type=click.Choice(SURPRISAL_FORMATS),
-              help="Default: picture on a terminal, else tsv.")  # fmt: skip
+@DRAWN
 def pair_command(
     good: str, bad: str, spec: str, model_args: str, text: Form, form: str | None, device: str
 ) -> None:
