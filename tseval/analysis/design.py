@@ -96,8 +96,7 @@ def _sum_by(group: NDArray[np.int64], values: Array) -> Array:
 
     n_items = len(group)
     if values.shape[1] == 1:
-        sums: Array = np.bincount(group, values[:, 0])[:, None]
-        return sums
+        return np.asarray(np.bincount(group, values[:, 0])[:, None])
     belongs = csc_array((np.ones(n_items), group, np.arange(n_items + 1)), (int(group.max()) + 1, n_items))
     return np.asarray(belongs @ values)
 
