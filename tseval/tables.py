@@ -177,8 +177,8 @@ def open_table(
 
     Returns:
         The place of the header, the names of the columns, and the rows: each with its place, `file:line`,
-        and its cells. A first column without a name, which is pandas' index, is left out, and so are last
-        ones without a name and without cells. An empty file has no columns.
+        and its cells. A first column without a name, which is pandas' index, is left out. An empty file has
+        no columns.
     """
     read = _csv_rows if bare_name(path).endswith(".csv") else _pandas_rows
     return _opened(path, read(path, encoding), headed)
@@ -201,26 +201,22 @@ def _opened(path: Path, rows: Iterator[Row], headed: bool = True) -> tuple[str, 
         numbers = [str(number) for number in range(1, len(header) + 1)]
         return place, numbers, _of_length(chain([(place, header)], rows), header, 0)
     names = [name.strip() for name in header]
-    while len(names) > 1 and not names[-1]:
-        names.pop()
     index = 1 if len(names) > 1 and not names[0] else 0
     if "" in names[index:] or len(set(names)) < len(names):
         raise SuiteError(
             f"{place}: every column needs a name of its own, but the header is {names}.\n"
             "  Of a table without a header, name columns by their numbers: --columns good=1,bad=2."
         )
-    return place, names[index:], _of_length(rows, header, index, len(names))
+    return place, names[index:], _of_length(rows, header, index)
 
 
-def _of_length(rows: Iterator[Row], header: list[str], index: int, end: int | None = None) -> Iterator[Row]:
-    """Hold rows to the length of the header, and leave out the index, and what is empty from an end on."""
+def _of_length(rows: Iterator[Row], header: list[str], index: int) -> Iterator[Row]:
+    """Hold rows to the length of the header, and leave out the index."""
     for place, cells in rows:
         if len(cells) != len(header):
             said = f"{place}: {len(cells)} columns, but the header has {len(header)}"
             raise SuiteError(f"{said}{_otherwise(cells, len(header))}")
-        if end is not None and any(map(str.strip, cells[end:])):
-            raise SuiteError(f"{place}: {cells[-1]!r} stands in a column without a name.\n  Give it one.")
-        yield place, cells[index:end]
+        yield place, cells[index:]
 
 
 def _otherwise(cells: list[str], n_columns: int) -> str:

@@ -153,7 +153,7 @@ TURNS = {
     "turns/en/a.txt": "the author laugh .\nthe author laughs .\n",
     "turns/.DS_Store": "",
     "other/large.txt": "not fetched",
-    "one.csv": "id,Satz,Art,\n1,the author laughs .,x,\n2,the author laugh .,x,\n",
+    "one.csv": "id,Satz,Art\n1,the author laughs .,x\n2,the author laugh .,x\n",
 }
 HOW = {"layout": "alternating-good-first", "sentence": "Satz", "case": "Art"}
 
