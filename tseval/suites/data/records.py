@@ -69,7 +69,8 @@ def header_of(path: Path, how: Mapping[str, str]) -> Header:
     What a user says of columns is about the tables beside lines that have none.
     """
     place, names, first = columns_of(path, how)
-    return find_columns(place, names, {} if _is_lines(path, how) else how, first)
+    own = {"layout": how["layout"]} if _is_lines(path, how) else how
+    return find_columns(place, names, own, first)
 
 
 def _is_lines(path: Path, how: Mapping[str, str]) -> bool:
