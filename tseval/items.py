@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -173,6 +174,21 @@ def as_entries(levels: Sequence[str | None]) -> pa.Array[Any]:
     return pa.array([level or None for level in levels], pa.string()).dictionary_encode()
 
 
+def choose_rows(
+    n_items: int, limit: int | None = None, sample: int | None = None, seed: int = 0
+) -> Sequence[int]:
+    """Choose items by position, ascending, without looking at any.
+
+    Of so many, a sample is drawn uniformly without replacement (all, where there are fewer), and of these the
+    first within the limit are taken. The same seed gives the same items on every machine.
+    """
+    rows: Sequence[int] = range(n_items)
+    if sample is not None and sample < n_items:
+        # `random`, not numpy: its stream is promised to stay the same. Not cryptography.
+        rows = sorted(random.Random(seed).sample(rows, sample))  # noqa: S311 - of items, not of secrets
+    return rows if limit is None else rows[:limit]
+
+
 def refuse_unknown_cases(suite: str, known: Collection[str], cases: Sequence[str]) -> None:
     """Refuse to choose cases that a suite does not have; name the nearest there is."""
     for name in cases:
@@ -277,10 +293,6 @@ def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
 
     The columns are features, or lexical factors that the suite has; a case without one has none there.
     The digest stays, because no score depends on this.
-
-    Raises:
-        SuiteError: No case has such a column, an item has no value in it, or all items of a whole suite have
-            the same.
     """
     if not columns:
         return suite

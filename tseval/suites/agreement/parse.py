@@ -284,11 +284,6 @@ def parse_text(
 
     A sentence for which the parser gives no tree is left out and counted. Progress is told in lines done, of
     all.
-
-    Raises:
-        SuiteError: What is there was made from another text, by another parser or otherwise; another process
-            writes it; it cannot be written; or there is no tree at all.
-        LimitError: A sentence is longer than what `tseval data agreement` reads.
     """
     form = "one sentence a line" if text.tokenised else "running text"
     about = [
