@@ -380,6 +380,13 @@ def is_count(text: str) -> bool:
     return text.isdecimal() and len(text) <= 18
 
 
+def whole_number(place: str, name: str, text: str) -> int:
+    """Read a cell that holds a whole number from 0 on."""
+    if not is_count(text):
+        raise SuiteError(f"{place}: {name} is no whole number, but {text!r}.\n  Correct it.")
+    return int(text)
+
+
 def fits(number: int) -> bool:
     """Whether a whole number can be kept in a column."""
     return -(2**63) <= number < 2**63

@@ -94,7 +94,10 @@ class Reading:
         for entry in entries:
             self.items[entry.place.rpartition(":")[0]] += 1
             groups.setdefault(entry.row[0], []).append(entry)
-        return tuple(_case(group, ask or _all_pairs) for group in groups.values())
+        asked = ask or (
+            lambda own: Pairs(tuple(Contrast(*both) for both in combinations(own[0].sentences, 2)))
+        )
+        return tuple(_case(group, asked) for group in groups.values())
 
 
 # A judgement before a sentence, as linguists write it.
@@ -132,10 +135,6 @@ def without_mark(text: str) -> str:
     return _JUDGED.sub("", text, count=1) if _JUDGED.match(text) else text
 
 
-def _all_pairs(entries: Sequence[DataItem]) -> Question:
-    return Pairs(tuple(Contrast(*labels) for labels in combinations(entries[0].sentences, 2)))
-
-
 def first_places(texts: Iterable[str]) -> list[str]:
     """Give each text the number of the place where it stands first, from 1, so that equal ones share it."""
     places: dict[str, str] = {}
@@ -171,7 +170,7 @@ def features_of(place: str, record: DataRecord, columns: Mapping[str, str]) -> d
     """Give the features of a record, whose place is for messages; columns are by feature."""
     features: dict[str, Feature | None] = {}
     for feature, name in columns.items():
-        value = record[name]
+        value = record.get(name)
         if not isinstance(value, str | int | float | None):
             raise SuiteError(
                 f"{place}: {name} is {value!r}.\n"
