@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import SuiteError, as_html, counted, one_line, suggest
+from tseval.files import limits
 from tseval.questions import hash_column, named_columns
 
 if TYPE_CHECKING:
@@ -187,6 +188,12 @@ def choose_rows(
         # `random`, not numpy: its stream is promised to stay the same. Not cryptography.
         rows = sorted(random.Random(seed).sample(rows, sample))  # noqa: S311 - of items, not of secrets
     return rows if limit is None else rows[:limit]
+
+
+def first_too_long(sentences: pa.StringArray | pa.ChunkedArray[Any]) -> int:
+    """Give the place of the first sentence that is a whole text, which would take minutes to score, or -1."""
+    beyond = pc.greater(pc.utf8_length(sentences), pa.scalar(limits().sentence_chars))
+    return int(pc.index(beyond, pa.scalar(True)).as_py())
 
 
 def refuse_unknown_cases(suite: str, known: Collection[str], cases: Sequence[str]) -> None:

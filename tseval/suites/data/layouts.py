@@ -130,16 +130,15 @@ def read_table_of(
     return reading.build(items, lambda entries: ask_design(entries, reading))
 
 
-def sentences_in(file: Path, stem: str, how: Mapping[str, str], apart: bool = False) -> list[Sentence]:
+def sentences_in(file: Path, stem: str, columns: Header, apart: bool = False) -> list[Sentence]:
     """Give the sentences of a file, each with its regions, before they become items.
 
     Words of a row each may be kept apart, as regions of their own that are called like their places.
     """
-    columns = header_of(file, how)
     layout = layout_of(columns)
     if layout is None or layout == "candidates":
         raise columns.unknown()
-    records = read_records(file, columns.names if layout == "regions" else columns.of_items(), how)
+    records = read_records(file, columns.names if layout == "regions" else columns.of_items(), columns.how)
     if layout == "words":
         return list(_of_words(records, columns, stem, apart))
     if layout == "regions":
@@ -156,7 +155,7 @@ def read_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
         return
     if layout == "regions":
         reading.compared = next((name for name, _, star in read_template(columns) if star), None)
-    sentences = sentences_in(file, stem, reading.how)
+    sentences = sentences_in(file, stem, columns)
     if layout == "alternating":
         sentences = _by_turns(sentences, ALTERNATING[reading.how["layout"]])
     named = columns.rows(spelt=True).get("phenomenon") is not None

@@ -320,7 +320,8 @@ def read_linzen(text: Path) -> Iterator[DataItem]:
         features = {"n_attractors": n, "position": target.position}
         # The file does not say which form is the singular.
         singular = max((target.right, target.wrong), key=lambda form: (form.endswith("s"), len(form)))
-        yield DataItem(target.place, row, forms, features, verb_entries(sentence, singular))
+        place = f"{text}:{target.place.rpartition(':')[2]}"  # both files have the same lines
+        yield DataItem(place, row, forms, features, verb_entries(sentence, singular))
 
 
 def read_gulordava(path: Path) -> Iterator[DataItem]:
