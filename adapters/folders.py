@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tseval.errors import LimitError, ModelError
+from tseval.files import file_sha256
 from tseval.formats import ContentError, checked, read_json
 from tseval.models.torch_files import STATE_LIMITS, read_object
 
@@ -104,8 +105,7 @@ def fingerprint_of(folder: Path) -> str:
     others = [path for pattern in OTHER_FILES for path in folder.glob(pattern)]
     total = hashlib.sha256()
     for path in sorted(path for path in {*weights, *others} if path.is_file()):
-        with path.open("rb") as file:
-            total.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+        total.update(f"{path.name} {file_sha256(path)}\n".encode())
     return total.hexdigest()
 
 

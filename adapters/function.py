@@ -32,7 +32,7 @@ from tseval.adapters.mlm import METRICS, MaskedModel
 from tseval.adapters.native import OfWords, as_causal, fingerprint_in_memory, undisturbed
 from tseval.adapters.pretrained import BATCH_TOKENS, OWN_LOGITS, TOKENS_ON_ACCELERATOR, Pretrained, typed
 from tseval.errors import ModelError, TsevalError, first_line, reason, suggest
-from tseval.files import read_bytes
+from tseval.files import file_sha256, read_bytes
 from tseval.models import Vocabulary
 from tseval.models.checkpoint import hash_weights
 from tseval.models.state_files import VocabularyOptions, as_words, describe_words
@@ -162,8 +162,7 @@ def _content(text: str) -> str:
     try:
         path = Path(text)
         if path.is_file():
-            with path.open("rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()
+            return file_sha256(path)
         return "folder" if path.is_dir() else text
     except (OSError, ValueError):
         return text

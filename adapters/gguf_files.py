@@ -8,7 +8,6 @@ Source: the specification of the format, github.com/ggml-org/ggml, docs/gguf.md,
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import struct
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from tseval.errors import ModelError
+from tseval.files import file_sha256
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,9 +65,7 @@ def opened_gguf(where: str, rest: str) -> Iterator[Gguf | None]:
     with tempfile.TemporaryDirectory() as folder:
         whole = parts[0] if len(parts) == 1 else _joined(parts, Path(folder, f"{path.name}{ENDING}"))
         quantisation = _look_through(where, whole)
-        with whole.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        yield Gguf(whole, quantisation, digest)
+        yield Gguf(whole, quantisation, file_sha256(whole))
 
 
 def _begins(path: Path) -> bool:

@@ -27,13 +27,12 @@ from tseval.adapters.pretrained import (
     take_option,
     wide_logits,
 )
-from tseval.adapters.tokenizer import find_end, find_starts, form_read, spell_starts, start_kind, why_starts
+from tseval.adapters.tokenizer import find_end, find_starts, spell_starts, start_kind, why_starts
 from tseval.adapters.words import (
     NOTE,
     WHITE_SPACE,
     Ended,
     OfPieces,
-    Pieces,
     corrections,
     find_marks,
     read_to_the_end,
@@ -52,7 +51,6 @@ from tseval.scoring.numerics import (
     on_device,
     within_noise,
 )
-from tseval.scoring.protocol import ModelCard
 from tseval.scoring.trie import attends, build_trie, contexts_of, packed_batches, path_batches
 
 if TYPE_CHECKING:
@@ -316,16 +314,14 @@ class CausalModel(OfPieces):
                 "corrected.\n"
                 "  Give words=pieces as well."
             )
-        self.opened, self.model, self.tokenizer = opened, opened.model, opened.tokenizer
-        self.reads = form_read(opened.tokenizer)
+        super().__init__(opened, leading_space, white_space)
+        self.tokenizer = opened.tokenizer
         self.model.config.use_cache = False
         self.starts, self.end = find_starts(self.tokenizer, bos), find_end(self.tokenizer, eos)
         opened.check_known("bos", self.starts)
         self.n_special = len(self.starts) + (self.end is not None)
-        said = why_starts(self.tokenizer, self.starts) if bos == "auto" else None
-        self.warnings: list[str] = [said] if said else []
-        self.batch_tokens = opened.batch_tokens
-        self._pieces = Pieces(self.tokenizer, leading_space, white_space)
+        if bos == "auto" and (said := why_starts(self.tokenizer, self.starts)):
+            self.warnings.append(said)
         self._marks = find_marks(self.tokenizer)
         corrects = words == "corrected" and self._marks.kind == "beginnings"
         self._parts = self._marks.parts if corrects else None
@@ -343,19 +339,10 @@ class CausalModel(OfPieces):
             "leading_space": leading_space,
             "words": "corrected" if corrects else "pieces",
             "dtype": opened.dtype,
+            **({} if self.end is None else {"eos": True}),  # as of `white_space`
         }
-        # Signatures of all other runs stay what they were.
-        if white_space != "single":
-            protocol["white_space"] = white_space
-        if self.end is not None:
-            protocol["eos"] = True
-        self.card = ModelCard(
-            name=opened.name,
-            kind="hf",
-            fingerprint=opened.fingerprint,
-            protocol=protocol | opened.options,
-            details=opened.details | {"method": self.method.name, "word_marks": self._marks.kind},
-        )
+        about = {"method": self.method.name, "word_marks": self._marks.kind}
+        self.card = opened.card("hf", protocol, white_space, **about)
 
     def writing(self, rules: Writing) -> Self:
         """Give the same model that reads sentences as natural text; see `WritingModel`."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from tseval.adapters.words import may_exceed
 from tseval.errors import ModelError, first_line, suggest
-from tseval.files import open_regular
+from tseval.files import file_sha256
 from tseval.scoring.numerics import pick_device
 from tseval.scoring.protocol import ModelCard
 
@@ -241,9 +241,7 @@ def _fingerprint(backend: str, arguments: Mapping[str, str]) -> str:
             digest.update(f"\n{key}={value}".encode())
             continue
         for file in sorted(_files(Path(value))):
-            with open_regular(file) as content:
-                inner = hashlib.file_digest(content, "sha256").hexdigest()
-            digest.update(f"\n{key} {file.relative_to(value)} {inner}".encode())
+            digest.update(f"\n{key} {file.relative_to(value)} {file_sha256(file)}".encode())
     return digest.hexdigest()
 
 

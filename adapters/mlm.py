@@ -33,11 +33,11 @@ from tseval.adapters.pretrained import (
     take_option,
     wide_logits,
 )
-from tseval.adapters.tokenizer import form_read, special_tokens
-from tseval.adapters.words import WHITE_SPACE, OfPieces, Pieces
+from tseval.adapters.tokenizer import special_tokens
+from tseval.adapters.words import WHITE_SPACE, OfPieces
 from tseval.errors import ModelError
 from tseval.scoring.numerics import log_sum_exp_, within_noise
-from tseval.scoring.protocol import Encoded, ModelCard
+from tseval.scoring.protocol import Encoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -82,8 +82,8 @@ class MaskedModel(OfPieces):
     """
 
     def __init__(self, opened: Pretrained, pll: str, white_space: str) -> None:
-        self.opened, self.model, self.pll = opened, opened.model, pll
-        self.reads = form_read(opened.tokenizer)
+        super().__init__(opened, False, white_space)
+        self.pll = pll
         if opened.tokenizer.mask_token_id is None:
             raise ModelError(
                 f"mlm:{opened.name}: the tokenizer has no mask token.\n  A causal model is opened by hf:."
@@ -92,9 +92,6 @@ class MaskedModel(OfPieces):
         self.before, self.after = special_tokens(opened.tokenizer, f"mlm:{opened.name}")
         self.n_special = len(self.before) + len(self.after)
         opened.check_known("", [*self.before, self.mask, *self.after])
-        self.batch_tokens = opened.batch_tokens
-        self.warnings: list[str] = []
-        self._pieces = Pieces(opened.tokenizer, leading_space=False, white_space=white_space)
         self._products = ModelProducts(self.model)
         self.head_at_masks = True
         if not self._agrees():
@@ -109,15 +106,7 @@ class MaskedModel(OfPieces):
                 f"the tokenizer has {' and '.join(bare)} and puts {'neither' if len(bare) > 1 else 'it not'} "
                 "round a text: sentences are scored without, as its own file has it"
             )
-        if white_space != "single":  # signatures of all other runs stay what they were
-            protocol["white_space"] = white_space
-        self.card = ModelCard(
-            name=opened.name,
-            kind="mlm",
-            fingerprint=opened.fingerprint,
-            protocol=protocol | opened.options,
-            details=opened.details,
-        )
+        self.card = opened.card("mlm", protocol, white_space)
 
     def _left_out(self) -> list[str]:
         """List the marks of beginning and end that the tokenizer has and does not put round a text."""

@@ -9,7 +9,6 @@ Source: Heafield 2011, "KenLM: Faster and Smaller Language Model Queries".
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import re
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tseval.adapters import name_of_file
 from tseval.errors import ModelError, suggest
+from tseval.files import file_sha256
 from tseval.scoring.protocol import UNKNOWN, ModelCard
 
 try:
@@ -51,12 +51,10 @@ class NgramModel:
 
     def __init__(self, path: Path, model: Queries, *, eos: bool) -> None:
         self._model, self._eos = model, eos
-        with path.open("rb") as file:
-            fingerprint = hashlib.file_digest(file, "sha256").hexdigest()
         self.card = ModelCard(
             name=name_of_file(path),
             kind="ngram",
-            fingerprint=fingerprint,
+            fingerprint=file_sha256(path),
             protocol={
                 "start": "<s>",
                 "end": "with the last word" if eos else "not scored",

@@ -31,6 +31,7 @@ from tseval.adapters.gguf_files import opened_gguf
 from tseval.adapters.tokenizer import open_tokenizer
 from tseval.errors import ModelError, one_line, suggest
 from tseval.scoring.numerics import NOTHING_GAINED, has_fast_products, pick_device
+from tseval.scoring.protocol import ModelCard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -130,6 +131,14 @@ class Pretrained:
             "device": str(self.model.device),
             **self.origin,
         }
+
+    def card(
+        self, kind: str, protocol: Mapping[str, OptionValue], white_space: str, **details: OptionValue
+    ) -> ModelCard:
+        """Make the card; where there are single spaces, signatures stay what they were before others came."""
+        spaces = {} if white_space == "single" else {"white_space": white_space}
+        whole = {**protocol, **spaces, **self.options}
+        return ModelCard(self.name, kind, self.fingerprint, whole, self.details | details)
 
     @property
     def n_tokens(self) -> int:

@@ -17,18 +17,17 @@ import torch
 from tseval.adapters.hf import ModelProducts
 from tseval.adapters.mlm import MaskedModel
 from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, plain_errors, take_option
-from tseval.adapters.tokenizer import form_read, special_tokens
-from tseval.adapters.words import WHITE_SPACE, OfPieces, Pieces
+from tseval.adapters.tokenizer import special_tokens
+from tseval.adapters.words import WHITE_SPACE, OfPieces
 from tseval.errors import ModelError
-from tseval.scoring.protocol import ModelCard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from torch import Tensor
 
-    from tseval.adapters.pretrained import OptionValue, Pretrained
-    from tseval.scoring.protocol import Encoded
+    from tseval.adapters.pretrained import Pretrained
+    from tseval.scoring.protocol import Encoded, ModelCard
 
 SCHEMES = {"seq2seq": "open_seq2seq"}
 ARGUMENTS = ("score", "context", "leading_space", "white_space")  # all others are transformers' own
@@ -37,19 +36,15 @@ SENTINELS = ("<extra_id_0>", "▁<extra_id_0>")  # of T5, and of mT5, where it i
 
 
 def _card(opened: Pretrained, score: str, white_space: str, **more: str | bool) -> ModelCard:
-    protocol: dict[str, OptionValue] = {"seq2seq": score, "dtype": opened.dtype, **more}
-    if white_space != "single":
-        protocol["white_space"] = white_space
-    return ModelCard(opened.name, "seq2seq", opened.fingerprint, protocol | opened.options, opened.details)
+    return opened.card("seq2seq", {"seq2seq": score, "dtype": opened.dtype, **more}, white_space)
 
 
 class DenoisingModel(MaskedModel):
     """An encoder-decoder that says what stood where a token is masked."""
 
     def __init__(self, opened: Pretrained, leading_space: bool, white_space: str) -> None:
-        self.opened, self.model, self.pll = opened, opened.model, "original"
-        tokenizer = opened.tokenizer
-        self.reads = form_read(tokenizer)
+        OfPieces.__init__(self, opened, leading_space, white_space)
+        self.pll, tokenizer = "original", opened.tokenizer
         known = [
             id
             for id in tokenizer.convert_tokens_to_ids(SENTINELS)
@@ -70,8 +65,6 @@ class DenoisingModel(MaskedModel):
         self.before, self.after = special_tokens(tokenizer, f"seq2seq:{opened.name}")
         self.n_special = len(self.before) + len(self.after)
         opened.check_known("", [*self.before, *self.decoder_starts, *self.after])
-        self.batch_tokens, self.warnings = opened.batch_tokens, []
-        self._pieces = Pieces(tokenizer, leading_space, white_space)
         self._products = ModelProducts(self.model)
         self.head_at_masks = True  # the decoder gives no more than is asked for
         self.card = _card(opened, "mask", white_space, leading_space=leading_space, pll=self.pll)
@@ -93,16 +86,12 @@ class PrefixModel(OfPieces):
     """An encoder-decoder whose decoder reads sentences; the encoder reads one context, once."""
 
     def __init__(self, opened: Pretrained, context: str, leading_space: bool, white_space: str) -> None:
-        self.opened, self.model = opened, opened.model
-        self.reads = form_read(opened.tokenizer)
+        super().__init__(opened, leading_space, white_space)
         start = opened.model.config.decoder_start_token_id
         if start is None:
             raise ModelError(f"seq2seq:{opened.name}: its configuration has no decoder_start_token_id")
         self.start: int = start
         self.n_special = 1
-        self.batch_tokens = opened.batch_tokens
-        self.warnings: list[str] = []
-        self._pieces = Pieces(opened.tokenizer, leading_space, white_space)
         self._products = ModelProducts(self.model)
         # Without a context there is nothing to read but what the tokenizer puts around a text.
         ids = opened.tokenizer(context, add_special_tokens=not context)["input_ids"] or [start]

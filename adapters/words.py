@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.adapters.tokenizer import TEXTS, draw_texts, pieces_of, splits_by_backend
+from tseval.adapters.tokenizer import TEXTS, draw_texts, form_read, pieces_of, splits_by_backend
 from tseval.errors import ModelError
 from tseval.scoring.protocol import Encoded, ModelCard
 from tseval.scoring.trie import words_and_lengths
@@ -383,9 +383,14 @@ class OfPieces:
     """What models of pieces share: how sentences come to their vocabulary."""
 
     card: ModelCard
-    opened: Pretrained
     n_special: int  # special tokens that are added to a sentence
-    _pieces: Pieces
+
+    def __init__(self, opened: Pretrained, leading_space: bool, white_space: str) -> None:
+        self.opened, self.model = opened, opened.model
+        self.reads = form_read(opened.tokenizer)
+        self.batch_tokens = opened.batch_tokens
+        self.warnings: list[str] = []
+        self._pieces = Pieces(opened.tokenizer, leading_space, white_space)
 
     def __repr__(self) -> str:
         return self.card.show(self)

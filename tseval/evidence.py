@@ -58,9 +58,19 @@ class Words:
         return common(ids, self)
 
     @cached_property
+    def joined(self) -> pa.StringArray:
+        """The sentences, as a model sees them that knows all words, (sentences,)."""
+        return _joined(self.texts, self)
+
+    @cached_property
     def places(self) -> _Rows:
         """The row of evidence for every word, where each prefix has one, (words,)."""
         return spread(self, self.shared)
+
+
+def _joined(texts: pa.StringArray, words: Words) -> pa.StringArray:
+    lists = pa.ListArray.from_arrays(_offsets(words.lengths), texts)
+    return cast("pa.StringArray", pc.binary_join(lists, " "))
 
 
 def split_words(sentences: pa.StringArray) -> Words:
@@ -233,14 +243,15 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray, words: Words | N
     place = _places(evidence, words)
     table = evidence.table.take(pa.array(place, pa.int64()))
     _refuse_other_words(evidence)
-    seen = pc.coalesce(whole_column(table, "seen"), words.texts)
+    seen = whole_column(table, "seen")
+    knows_all = seen.null_count == len(seen)
     values = whole_column(table, "logprob")
     made_of = whole_column(table, "pieces") if "pieces" in table.column_names else values
     sums = np.add.reduceat(made_of.to_numpy().astype(np.float64), words.starts)
     offsets = _offsets(words.lengths)
     columns: dict[str, pa.Array] = {  # type: ignore[type-arg]
         "sentence": sentences,
-        "seen": cast("pa.StringArray", pc.binary_join(pa.ListArray.from_arrays(offsets, seen), " ")),
+        "seen": words.joined if knows_all else _joined(pc.coalesce(seen, words.texts), words),
         "logprob": pa.array(sums),
         "words": pa.ListArray.from_arrays(offsets, values),
     }

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import hashlib
 import io
 import os
 import re
@@ -25,7 +26,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TextIO
 
-from tseval.errors import LimitError, RunError, suggest
+from tseval.errors import LimitError, RunError, TsevalError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -108,6 +109,12 @@ def _written(number: int) -> str:
 PARTIAL = ".partial"
 _BLOCK = 1 << 20
 _PACKED_BLOCKS = 1 << 6, 1 << 14
+
+
+def file_sha256(path: Path) -> str:
+    """Hash the bytes of a file."""
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def open_regular(path: Path) -> io.BufferedReader:
@@ -336,6 +343,17 @@ def _lock(file: int) -> bool:
         if error.errno == errno.ENOSYS:
             return True
         raise
+
+
+@contextmanager
+def locked(path: Path, taken: TsevalError) -> Iterator[None]:
+    """Hold a lock for a while; raise what is `taken` to mean that another process holds it."""
+    if (held := take_lock(path)) is None:
+        raise taken
+    try:
+        yield
+    finally:
+        remove_lock(path, held)
 
 
 def remove_lock(path: Path, held: int) -> None:

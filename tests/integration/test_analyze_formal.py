@@ -2,19 +2,15 @@
 
 import io
 import json
-from itertools import pairwise
-from typing import Any
 
 import pandas as pd
 import pytest
 import torch
 from in_process import call, refuse, succeed
-from matplotlib.image import imread
 
 from tseval.models import Vocabulary
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.report.figures import BANDS, Series, draw, share_panel
 from tseval.suites.formal.languages import parse_language
 
 SUITES = {
@@ -62,6 +58,7 @@ def test_every_number_is_that_of_the_verdicts(runs, name):
 def test_seeds_give_means_with_the_spread_between_them(runs, name):
     arguments = ("analyze", "formal", f"{name}0", f"{name}1")
     done = succeed(*arguments, "--group", "--format", "csv", "--figure", "g.svg", cwd=runs)
+    assert (runs / "g.svg").read_text().rstrip().endswith("</svg>")
     means = pd.read_csv(io.StringIO(done.stdout))
     rows = pd.read_csv(io.StringIO(call(*arguments, "--format", "csv", cwd=runs).stdout))
     of_seeds = [own.reset_index(drop=True) for _, own in rows.groupby("model", sort=False)]
@@ -87,43 +84,6 @@ def test_readers_get_a_table_and_programs_all_digits(runs):
     largest = max(row["value"] for row in content["rows"][:-1])
     assert f"{int(largest * 1000) / 1000:.3f}" in table.partition("| Largest ")[2]
     assert "Largest" in call("analyze", "formal", "generalised0", "--format", "latex", cwd=runs).stdout
-
-
-def test_figures_are_written_in_both_formats(runs):
-    options = "--figure", "figure.svg", "--figure", "figure.png", "-o", "numbers.md"
-    done = call("analyze", "formal", "dyck0", "dyck1", *options, cwd=runs)
-    assert (done.returncode, done.stdout) == (0, "")
-    assert (runs / "figure.svg").read_text().rstrip().endswith("</svg>")
-    assert imread(runs / "figure.png").std() > 0
-    assert (runs / "numbers.md").read_text().startswith("**Accuracy on dyck_k2_m2**")
-
-
-def test_names_stand_at_the_ends_of_their_lines_and_never_meet():
-    ends = [0.5, 0.5, 0.51, 0.9, 0.0]
-    lines = [Series(i, f"$x_{i}$", [0, 1], [0.2, y], [0, y], [0.4, y]) for i, y in enumerate(ends)]
-    axes: Any = draw([share_panel("Error", lines, "attractors", "error")], BANDS).axes[0]
-    names = {text.get_text(): text.xy[1] for text in axes.texts}
-    assert set(names) == {line.name for line in lines}
-    assert not any(text.get_parse_math() for text in axes.texts)
-    height = axes.get_ylim()[1]
-    places = sorted(names.values())
-    assert min(b - a for a, b in pairwise(places)) >= 0.05 * height
-    assert max(places) <= height
-    assert names["$x_3$"] == 0.9
-    assert [line.get_ydata().tolist()[-1] for line in axes.lines] == ends
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("dyck0", "cross0"), "are over different items"),
-        (("absent",), "absent"),
-        (("dyck0", "--figure", "figure.gif"), "the name of a figure ends in .svg or .pdf or .png"),
-        ((), "Missing argument 'RUN...'"),
-    ],
-)
-def test_what_cannot_be_analysed_is_said_in_one_message(runs, arguments, said):
-    assert said in refuse("analyze", "formal", *arguments, cwd=runs).stderr
 
 
 def test_a_run_on_a_suite_of_pairs_is_refused(runs):

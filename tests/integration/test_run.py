@@ -113,13 +113,7 @@ def test_a_run_lands_in_runs_by_default_and_two_do_not_collide(checkpoint, tmp_p
 
 
 def test_several_suites_give_several_runs(checkpoint, tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "lexicon.yaml").write_text("noun:\n  animate: [author, pilot]\n")
-    (tmp_path / "mine" / "simple.jinja").write_text(
-        "---\nconstruction: Simple\nphenomenon: Agreement\nlexicon: lexicon.yaml\n"
-        "slots:\n  subject: {class: noun.animate, number: sing}\n---\n"
-        "grammatical:   the {{ subject }} laughs\nungrammatical: the {{ subject }} laugh\n"
-    )
+    succeed("new", "mine", cwd=tmp_path)
     arguments = "--suite", "./mine", "--suite", "marvin_linzen", "--limit", 2, "--out", "both"
     succeed("run", "--model", checkpoint, *arguments, cwd=tmp_path)
     assert sorted(path.name for path in (tmp_path / "both").iterdir()) == ["marvin_linzen", "mine"]

@@ -1,14 +1,11 @@
 import csv
 import io
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 from in_process import call, installed
 from small import make_case, make_run, make_suite
-from systems import needs_posix
 
 from tseval.report import FORMATS
 from tseval.report.boards import BUNDLED_BOARDS
@@ -146,15 +143,6 @@ def test_a_run_or_board_named_twice_is_refused_under_whatever_name(run, tmp_path
     assert f"'link' is the same as {str(run)!r}." in linked
     board = BUNDLED_BOARDS / "bhatt2020"
     assert f"{str(board)!r} is the same as 'bhatt2020'." in tseval("table", "bhatt2020", board, code=2)
-
-
-@needs_posix
-def test_a_table_goes_into_a_pipe_and_the_pipe_stays(run, tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE, text=True) as reader:
-        assert tseval("table", run, "-o", tmp_path / "pipe") == ""
-        assert reader.stdout.read() == (run / "table.md").read_text()
-    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_a_model_whose_name_is_broken_text_still_has_a_table(tmp_path):

@@ -94,7 +94,9 @@ def test_a_bare_pickle_is_refused_and_not_run(tmp_path, protocol):
     trace = tmp_path / "executed"
     hostile = tmp_path / "hostile.pt"
     hostile.write_bytes(pickle.dumps({"weights": [Payload(trace)]}, protocol))
-    with pytest.raises(ModelError, match=rf"bare pickle, refused .*{os.mkdir.__module__}.mkdir"):
+    with pytest.raises(
+        ModelError, match="a bare pickle, refused" if protocol > 1 else "a text file|not a chec"
+    ):
         load_checkpoint(hostile)
     assert not trace.exists()
 
@@ -173,13 +175,13 @@ def test_edited_weights_do_not_match_the_fingerprint_and_nan_is_named(checkpoint
         ({"vocabulary": ["<eos>", "<unk>", "the"]}, "vocabulary has 3 words but the weights are for 6"),
         ({"vocabulary": ["<eos>", "the", "a", "b", "c", "d"]}, "vocabulary has no <unk>"),
         ({"vocabulary": ["<eos>", "<unk>", "a", "b", "a", "c"]}, "holds 'a' 2 times"),
-        ({"vocabulary": "the author"}, "vocabulary is not a list of words"),
-        ({"lowercase": None}, "does not say whether its text was lower-cased"),
+        ({"vocabulary": "the author"}, "vocabulary: should be a list"),
+        ({"lowercase": None}, "lowercase: should be true or false"),
         ({"version": 99}, "checkpoint format 99, but this tseval reads 1"),
         ({"format": "other"}, "not a tseval checkpoint"),
         ({"weights": [1, 2]}, "weights are not a dictionary of tensors"),
         ({"weights": {"embedding.weight": torch.zeros(6, 4)}}, "2 layers are announced but there are only 1"),
-        ({"sizes": None}, "does not hold the sizes"),
+        ({"sizes": None}, "sizes: should be a mapping"),
         ({"sizes": {"arch": "lstm"}}, "sizes are not usable"),
         ({"sizes": {"arch": "lstn", "vocabulary": 6, "embedding": 4, "hidden": 4, "layers": 2}},
          "Did you mean 'lstm'?"),
@@ -205,7 +207,7 @@ def test_contents_that_do_not_fit_are_refused(checkpoint, changes, message):
         (b"", "an empty file"),
         (b"\x00\x01\x02\xff" * 8, "not a checkpoint"),
         (b"PK\x03\x04 nothing else", "truncated or damaged"),
-        (in_zip(b""), "not a readable checkpoint"),
+        (in_zip(b""), "truncated or damaged pickle"),
     ],
 )
 def test_files_of_another_kind_are_named(tmp_path, content, message):
@@ -304,13 +306,13 @@ def replace_numbers(content, plain):
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (lambda c: c.update(quantised=5), "does not give the columns of matrices by name"),
+        (lambda c: c.update(quantised=5), "quantised: should be a mapping"),
         (lambda c: c["weights"].pop("output.weight.scale"), "its numbers or its scales are not there"),
         (lambda c: c["quantised"].pop("output.weight"), "check 'output.weight.scale'"),
         (lambda c: c["quantised"].update({"output.weight": 11}), "as many numbers as its rows"),
         (lambda c: c["quantised"].update({"output.weight": -1}), "too short for its rows"),
         (lambda c: c["quantised"].update({"output.weight": 10**12}), "too short for its rows"),
-        (lambda c: c["quantised"].update({"output.weight": "10"}), "too short for its rows"),
+        (lambda c: c["quantised"].update({"output.weight": "10"}), "should be a whole number"),
         (lambda c: c["quantised"].update({"output.bias": 1}), "its numbers or its scales are not there"),
         (lambda c: c["weights"].update({"output.weight": torch.ones(80)}), "not as bytes with a float16"),
         (lambda c: c["weights"]["output.weight"].fill_(7), "its numbers cannot be decompressed"),

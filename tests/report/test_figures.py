@@ -65,9 +65,10 @@ def height(text):
 
 @pytest.mark.parametrize("ends", [[0.5] * 4, [0.0, 0.0, 0.01], [1.0, 1.0, 0.99, 0.4]])
 def test_names_that_would_meet_stand_apart_around_their_middle_and_inside_the_panel(ends):
-    lines = [Series(i, f"m{i}", [1, 2], [0.2, end]) for i, end in enumerate(ends)]
+    lines = [Series(i, f"$m_{i}$", [1, 2], [0.2, end]) for i, end in enumerate(ends)]
     axes = draw([Panel("", lines, y=AXIS, words=["the", "author"])], LONG_LINES).axes[0]
     names = {text.get_text(): height(text) for text in axes.texts}
+    assert not any(text.get_parse_math() for text in axes.texts)
     assert names.keys() == {"chance", *(line.name for line in lines)}
     places = sorted(names.values())
     assert min(b - a for a, b in pairwise(places)) >= 0.07 - 1e-9

@@ -22,7 +22,6 @@ from tseval.suites import (
     stream_cases,
     suite_key,
 )
-from tseval.suites.data.catalogue import CATALOGUE
 from tseval.suites.formal.languages import FORMAL_LANGUAGES
 
 HEAD = "---\nconstruction: C\nphenomenon: P\nslots: {x: [p, q]}\n---\n"
@@ -57,13 +56,14 @@ def test_a_bundled_suite_is_found_by_name_and_by_path():
     assert (by_name.name, by_name.title, by_name.terminator) == ("marvin_linzen", "Marvin & Linzen 2018", ".")
 
 
-def test_an_unknown_suite_is_an_error_that_says_the_nearest_name():
+@pytest.mark.parametrize(("wrong", "near"), [("marvin_linzn", "marvin_linzen"), ("zoro", "zorro")])
+def test_an_unknown_suite_is_an_error_that_says_the_nearest_name(wrong, near):
     with pytest.raises(SuiteError) as caught:
-        load_suite("marvin_linzn")
+        load_suite(wrong)
     assert str(caught.value) == (
-        "there is no suite 'marvin_linzn'.\n  Did you mean 'marvin_linzen'? "
-        f"Suites: {', '.join(sorted([*available_suites(), *CATALOGUE, *FORMAL_LANGUAGES]))}. "
-        "Or give a path, such as ./marvin_linzn."
+        f"there is no suite {wrong!r}.\n  Did you mean {near!r}? "
+        f"Suites: {', '.join(sorted({*available_suites(), *FORMAL_LANGUAGES} | {near}))}. "
+        f"More to fetch: tseval suites. Or give a path, such as ./{wrong}."
     )
 
 

@@ -66,18 +66,16 @@ def estimate_means(
     Models that share rows and entries are grouped once (`Correctness.sharing`). A row in which nothing is
     decidable is left out.
     """
-    found = []
-    for rows in sets:
-        designs: dict[int, Design] = {}
-        estimates = []
-        for one in models:
-            items = np.isin(one.rows, rows)
-            if id(one.factors) not in designs:
-                designs[id(one.factors)] = Design.of(one.factors.take(items), one.rows[items])
-            design = designs[id(one.factors)]
-            estimates.append(estimate(one.correct[items], one.decidable[items], design))
-        found.append(tuple(estimates))
-    return found
+    return [tuple(_means_over(models, rows)) for rows in sets]
+
+
+def _means_over(models: Sequence[Correctness], rows: Sequence[int]) -> Iterator[Estimate | None]:
+    designs: dict[int, Design] = {}
+    for one in models:
+        items = np.isin(one.rows, rows)
+        if id(one.factors) not in designs:
+            designs[id(one.factors)] = Design.of(one.factors.take(items), one.rows[items])
+        yield estimate(one.correct[items], one.decidable[items], designs[id(one.factors)])
 
 
 def rank_models(models: Sequence[Correctness]) -> Ranking:

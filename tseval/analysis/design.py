@@ -70,6 +70,9 @@ Array = NDArray[np.float64]
 Square = Callable[[Array], Array]
 
 
+_COLUMNS_AT_ONCE = 16  # of which parts are held in memory
+
+
 def of_columns(values: Array) -> Array:
     """Add up squares, (items, columns) to (columns,).
 
@@ -88,8 +91,14 @@ def of_pairs(values: Array) -> Array:
 
 
 def _sum_by(group: NDArray[np.int64], values: Array) -> Array:
-    """Add up the values of each group, (items, columns) to (groups, columns)."""
-    return np.stack([np.bincount(group, column) for column in values.T], axis=1)
+    """Add up the values of each group, (items, columns) to (groups, columns), in order of the items."""
+    from scipy.sparse import csc_array  # noqa: PLC0415 - slow to import
+
+    n_items = len(group)
+    if values.shape[1] == 1:
+        return np.asarray(np.bincount(group, values[:, 0])[:, None])
+    belongs = csc_array((np.ones(n_items), group, np.arange(n_items + 1)), (int(group.max()) + 1, n_items))
+    return np.asarray(belongs @ values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +156,19 @@ class Cells:
 
     def between(self, values: Array, square: Square) -> Array:
         """Add up the squares of how far each cell draws the mean, (items, columns) to what `square` gives."""
+        some = np.array_split(values, values.shape[1] // _COLUMNS_AT_ONCE + 1, axis=1)
+        return square(np.concatenate([self._apart(columns) for columns in some], axis=1))
+
+    def _apart(self, values: Array) -> Array:
         sums = _sum_by(self.part, values)
         n_rows = len(self.lone)
         centres = _sum_by(self.row, self.weights[:, None] * sums) * n_rows
         centres[self.lone] = centres.mean(axis=0)
-        weights = self.weights * np.sqrt(self.scale)
-        return square(_sum_by(self.cell, weights[:, None] * (sums - self.sizes[:, None] * centres[self.row])))
+        due = centres[self.row]
+        due *= self.sizes[:, None]
+        sums -= due
+        sums *= (self.weights * np.sqrt(self.scale))[:, None]
+        return _sum_by(self.cell, sums)
 
 
 def _degrees(cell: NDArray[np.int64], row: NDArray[np.int64], squares: Array, shares: Array) -> float:

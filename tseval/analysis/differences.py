@@ -22,7 +22,7 @@ ERROR_RATE = 0.05
 Outcome = Literal["better", "worse", "equivalent", "undecided", "same verdicts"]
 SAME: Outcome = "same verdicts"
 # So many pairs are looked at together: of all pairs of many models memory would not hold the items.
-_AT_ONCE = 32
+_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,9 +227,10 @@ def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Des
     squares = of_words**4 / df_of_words + of_both**2 / fewer
     df = np.divide(variances**2, squares, out=np.full_like(squares, df_of_words), where=squares > 0)
     df[of_both == 0] = df_of_words
+    # What all seeds of an architecture say alike, item by item; None where they differ.
+    alike = [own[:, 0].tobytes() if (own == own[:, :1]).all() else None for own in architectures]
     found = []
     for one, other in combinations(range(len(architectures)), 2):
-        first, second = architectures[one], architectures[other]
         value, se = float(means[one] - means[other]), sqrt(variances[one, other])
         half = quantile(float(df[one, other])) * se
         told = Difference(
@@ -240,7 +241,7 @@ def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Des
             df=float(df[one, other]),
             p=min(1.0, 2 * upper_tail(abs(value) / se, float(df[one, other]))),
             unseen=unseen,
-            same=bool((first == first[:, :1]).all() and (second == first[:, :1]).all()),
+            same=alike[one] is not None and alike[one] == alike[other],
             n_items=len(design.rows),
             clusters=design.clusters,
             fixed=design.fixed,

@@ -275,11 +275,12 @@ def write_checks(board: Path, checks: BoardChecks) -> None:
     write_text(board / CHECKS, write_yaml(said))
 
 
-def checked_entry(folder: Path) -> Entry:
-    """Read an entry with all that is known of who verified it, the maintainer's checks last."""
+def entry_on_board(folder: Path, definition: Definition, known: BoardChecks) -> Entry:
+    """Read an entry with what its board says of it: the data it learnt from, the maintainer's checks last."""
     entry = read_entry(folder)
-    recorded = read_checks(folder.resolve().parents[1]).checks
-    return replace(entry, checks=(*entry.checks, *recorded.get(entry.name, ())))
+    named = entry.about.training_data
+    about = replace(entry.about, training_data=definition.training_data.get(named or "", named))
+    return replace(entry, about=about, checks=(*entry.checks, *known.checks.get(entry.name, ())))
 
 
 def readable_entries(folders: Iterable[Path]) -> Iterator[Entry]:

@@ -17,8 +17,10 @@ from tseval.analysis import cut, row_sets
 from tseval.boards import (
     ENTRY_FOLDERS,
     About,
+    BoardChecks,
     Entry,
-    checked_entry,
+    Retraction,
+    entry_on_board,
     entry_runs,
     is_date,
     published_board,
@@ -75,10 +77,15 @@ def pages(board: Path, definition: Definition, runs: Sequence[Run], *, feed: boo
     if definition.seeds:  # a second table reads them
         runs = [one.for_table() for one in cache_runs(runs)]
     columns = {run.name: column_of(run) for run in runs}
-    numbers = _numbers(board, definition, columns)
+    known = BoardChecks() if definition.published else read_checks(board)
+    entries = {
+        name: entry_on_board(board / ENTRY_FOLDERS / name, definition, known)
+        for name in (*columns, *known.retracted)
+    }
+    numbers = _numbers(board, definition, columns, entries, known)
     if numbers is not None and not feed:
         numbers = replace(numbers, digest=None, entries=())
-    page = "\n\n".join(_page(board, definition, runs, columns, numbers)) + "\n"
+    page = "\n\n".join(_page(board, definition, runs, columns, numbers, entries)) + "\n"
     return {BOARD_PAGE: page} | ({} if numbers is None else {ACCURACIES: board_text(numbers)})
 
 
@@ -89,7 +96,13 @@ def write_pages(board: Path, definition: Definition) -> None:
         write_text(board / name, text)
 
 
-def _numbers(board: Path, definition: Definition, columns: Mapping[str, Column]) -> Board | None:
+def _numbers(
+    board: Path,
+    definition: Definition,
+    columns: Mapping[str, Column],
+    entries: Mapping[str, Entry],
+    known: BoardChecks,
+) -> Board | None:
     """Give what stands in `board.json`; None while there are no entries."""
     if definition.published:
         return published_board(board, definition)
@@ -98,18 +111,14 @@ def _numbers(board: Path, definition: Definition, columns: Mapping[str, Column])
     groups = in_groups(definition, columns)
     of_seeds = {heading: [columns[name] for name in names] for heading, names in groups.items()}
     numbers = accuracies(board.resolve().name, definition, of_seeds)
-    known = read_checks(board)
     listed = [
-        _board_entry(board / ENTRY_FOLDERS / name, definition, columns.get(name))
-        for name in (*columns, *known.retracted)
+        _board_entry(entry, columns.get(name), known.retracted.get(name)) for name, entry in entries.items()
     ]
     return replace(numbers, digest=definition.digest, entries=tuple(listed))
 
 
-def _board_entry(folder: Path, definition: Definition, column: Column | None) -> BoardEntry:
+def _board_entry(entry: Entry, column: Column | None, retraction: Retraction | None) -> BoardEntry:
     """Give what programs read of an entry; of one without a column, which was retracted, no numbers."""
-    entry = with_texts(checked_entry(folder), definition)
-    retraction = read_checks(folder.resolve().parents[1]).retracted.get(entry.name)
     said = asdict(entry.about)
     listed = BoardEntry(
         id=entry.name,
@@ -136,19 +145,13 @@ def _board_entry(folder: Path, definition: Definition, column: Column | None) ->
     )  # fmt: skip
 
 
-def with_texts(entry: Entry, definition: Definition) -> Entry:
-    """Put what a board says once of several models in place of its name."""
-    named = entry.about.training_data
-    said = definition.training_data.get(named or "", named)
-    return replace(entry, about=replace(entry.about, training_data=said))
-
-
 def _page(
     board: Path,
     definition: Definition,
     runs: Sequence[Run],
     columns: Mapping[str, Column],
     numbers: Board | None,
+    entries: Mapping[str, Entry],
 ) -> Iterator[str]:
     name = board.resolve().name
     yield f"# {markdown(definition.title)}"
@@ -167,8 +170,11 @@ def _page(
         yield f"Over a new version of the suite; the board over the last one is {_beside(definition.renews)}."
     if numbers is not None:
         yield from _results(name, definition, runs, columns, numbers)
-        models = numbers.models if definition.published else runs
-        about = {one.name: _about_entry(board / ENTRY_FOLDERS / one.name, definition) for one in models}
+        about: dict[str, dict[str, str]] = {name: _about_entry(entries[name], definition) for name in columns}
+        if definition.published:
+            folders = (board / ENTRY_FOLDERS / model.name for model in numbers.models)
+            said = ((folder.name, published_entry(folder, definition).about) for folder in folders)
+            about = {name: {} if one == About() else _about(one) for name, one in said}
         if facts := [{"model": markdown(name), **facts} for name, facts in about.items() if facts]:
             names = dict.fromkeys(key for own in facts for key in own)
             yield "## The entries"
@@ -279,12 +285,8 @@ def _ranks(table: Table) -> Iterator[str]:
     )
 
 
-def _about_entry(folder: Path, definition: Definition) -> dict[str, str]:
-    """Tell what is said of an entry, and how far it was checked; nothing where nothing is said."""
-    if definition.published:
-        about = published_entry(folder, definition).about
-        return {} if about == About() else _about(about)
-    entry = with_texts(checked_entry(folder), definition)
+def _about_entry(entry: Entry, definition: Definition) -> dict[str, str]:
+    """Tell what is said of an entry, and how far it was checked."""
     last = entry.checks[-1] if entry.checks else None
     checked = f"{last.level}, {markdown(last.by)}, {markdown(last.on)}" if last else "–"
     facts = _about(entry.about)

@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.options import COLUMNS_OPTION, COUNT, FILE, SCORE_NAMES, SUITE, Group
+from tseval.cli.options import COLUMNS_OPTION, COUNT, FILE, SCORE_NAMES, SUITE, Group, take_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-    from typing import TypeVar
 
     from tseval.questions import Score
-
-    Command = TypeVar("Command", bound=Callable[..., object])
 
 
 @click.group(
@@ -68,7 +64,7 @@ def new(
         click.echo(f"{one}: add runs with tseval board add {quote(str(one))} RUN", err=True)
 
 
-_ABOUT = (
+_about = take_all([
     click.option("--name", help="What the board calls the model of a single run; else the name in the run."),
     click.option("--revision", help="Of the model, where there are several."),
     click.option("--paper", help="That describes the model: an address, or a reference."),
@@ -83,13 +79,7 @@ _ABOUT = (
     click.option("--contact", help="Whom to ask."),
     click.option("--evidence", "url", metavar="URL",
                  help="Where the evidence will lie, instead of in the board: an https address."),
-)  # fmt: skip
-
-
-def _about(command: Command) -> Command:
-    for option in reversed(_ABOUT):
-        command = option(command)
-    return command
+])  # fmt: skip
 
 
 @board_command.command("add")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from collections import Counter
@@ -30,6 +29,7 @@ from tseval.cli.options import (
     text_option,
 )
 from tseval.errors import ModelError, SuiteError, TsevalError, first_line
+from tseval.files import file_sha256
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -126,8 +126,7 @@ def convert_command(
 
     with busy(f"converting {old.name}"):
         read = _read(old, vocab, read_arguments(model_args))
-        with old.open("rb") as file:
-            source = {"file": old.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+        source = {"file": old.name, "sha256": file_sha256(old)}
         perplexity = _perplexity(read, stored, valid)
         save_checkpoint(
             new, read.model, read.vocabulary, training={**read.training, "source": {**source}},
@@ -234,7 +233,8 @@ def _show_follows(follows: dict[str, float], k: int) -> str:
     return ", ".join([*others, f"{names} {follows[opening[0]]:.3f}" + (" each" if k > 1 else "")])
 
 
-SURPRISAL_FORMATS = ("picture", "tsv", "jsonl")
+DRAWN = click.option("--format", "form", type=click.Choice(["picture", "tsv", "jsonl"]),
+                     help="Default: picture on a terminal, else tsv.")  # fmt: skip
 TYPED_TEXT = text_option("as-written", "auto", of="what is read, by the rules of English")
 
 
@@ -244,8 +244,7 @@ TYPED_TEXT = text_option("as-written", "auto", of="what is read, by the rules of
 @click.option("--words", is_flag=True, help="One row a word, not one a token, nor one a row of a table.")
 @COLUMNS_OPTION
 @TYPED_TEXT
-@click.option("--format", "form", type=click.Choice(SURPRISAL_FORMATS),
-              help="Default: picture on a terminal, else tsv.")  # fmt: skip
+@DRAWN
 def surprisal_command(
     name: str, spec: str, model_args: str, words: bool, columns: dict[str, str] | None, text: Form,
     form: str | None, device: str,
@@ -310,8 +309,7 @@ def _read_lines(name: str) -> dict[int | str, str]:
 @click.argument("bad")
 @model_options
 @TYPED_TEXT
-@click.option("--format", "form", type=click.Choice(SURPRISAL_FORMATS),
-              help="Default: picture on a terminal, else tsv.")  # fmt: skip
+@DRAWN
 def pair_command(
     good: str, bad: str, spec: str, model_args: str, text: Form, form: str | None, device: str
 ) -> None:

@@ -84,7 +84,9 @@ def fetch(names: tuple[str, ...], quiet: bool) -> None:
     for name in names:
         published, folder = CATALOGUE[name], data_folder() / name
         with progress_bar(f"fetching {name}", quiet) as progress:
-            digest = fetch_files(name, published, folder, lambda here: load_suite(here).digest, progress)
+            digest = fetch_files(
+                name, published, folder, lambda here, how: load_suite(here, columns=how).digest, progress
+            )
         if not quiet:
             about = f"{published.title}, {published.licence}"
             click.echo(f"{name}: {about}; digest {digest[:12]}, as published", err=True)

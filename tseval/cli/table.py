@@ -28,7 +28,7 @@ from tseval.cli.options import (
 from tseval.errors import RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from tseval.report import Format, Table
     from tseval.report.document import Document
@@ -158,15 +158,14 @@ class Chosen:
     output: Path | None
     figures: tuple[Path, ...] = ()
 
-    def open(self, fixed: Mapping[str, int | None], *, rated: bool) -> RunSet:
-        """Open the runs, with the items that `--case`, `--where` and the options of one analysis choose."""
+    def open(self, *, rated: bool) -> RunSet:
+        """Open the runs, with the items that `--case` and `--where` choose."""
         from tseval.boards.sources import open_runs
         from tseval.report.figures import check_figure_names
 
         check_figure_names(self.figures, RunError)
         chosen = [("case", case) for case in self.cases]
-        given = (f"{name}={value}" for name, value in fixed.items() if value is not None)
-        for text in (*self.where, *given):
+        for text in self.where:
             name, equals, value = text.partition("=")
             if not name or not equals:
                 raise click.UsageError(f"--where {text!r}: write FEATURE=VALUE, such as n_intervening=2.")
@@ -179,21 +178,16 @@ class Chosen:
         panels: Callable[[RunSet, Document], Sequence[Panel]] | None = None,
         look: str = "",
         *,
-        fixed: Mapping[str, int | None] | None = None,
         rated: bool = False,
     ) -> None:
         """Analyse the runs, draw panels into the files of `--figure`, and print the numbers, or write them.
 
-        Args:
-            make: The analysis.
-            panels: What is drawn, in a look of `tseval.report.figures`.
-            fixed: Features that must have a value.
-            rated: Whether the analysis is about ratings of sentences.
+        Panels are drawn in a look of `tseval.report.figures`; `rated` are runs over ratings of sentences.
         """
         from tseval.report import figures
 
         with busy("analysing runs"):
-            opened = self.open(fixed or {}, rated=rated)
+            opened = self.open(rated=rated)
             found = make(opened)
             if self.figures and panels is not None:
                 drawable = panels(opened, found)
@@ -217,7 +211,8 @@ def attractors_command(distance: int | None, n_attractors: int | None, **given: 
     if n_attractors is not None:
         make, panels = analyses.non_attractors, analyses.non_attractor_panels
     fixed = {"distance": distance, "n_attractors": n_attractors}
-    Chosen(**given).analyse(make, lambda _, found: panels(found), "SMALL_LINES", fixed=fixed)
+    given["where"] += tuple(f"{name}={value}" for name, value in fixed.items() if value is not None)
+    Chosen(**given).analyse(make, lambda _, found: panels(found), "SMALL_LINES")
 
 
 @analyze_command.command("rows")

@@ -8,7 +8,7 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import click
 import torch
@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tseval.cli.options import COUNT, DEVICE, FILE, QUIET, FiniteRange, Function, take_all
 from tseval.errors import ModelError, TrainingError
-from tseval.files import remove_lock, take_lock
+from tseval.files import locked
 from tseval.models import SPECIAL_WORDS, Vocabulary
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import Option, options_of
@@ -61,15 +61,16 @@ def field_options(
     cls: type[Sizes | Settings | ClassifierSettings], without: Sequence[str] = (), **defaults: object
 ) -> list[Callable[[Function], Function]]:
     """Make an option of every field that has a help text; defaults given here go before its own."""
-    types = get_type_hints(cls)
+    hints = get_type_hints(cls, include_extras=True)
     return [
-        _option(one.name, types[one.name], one.metadata["help"], defaults.get(one.name, one.default))
+        _option(one.name, get_args(hints[one.name]), defaults.get(one.name, one.default))
         for one in fields(cls)
-        if "help" in one.metadata and one.name not in without
+        if get_origin(hints[one.name]) is Annotated and one.name not in without
     ]
 
 
-def _option(name: str, of: object, text: str, default: object) -> Callable[[Function], Function]:
+def _option(name: str, hint: tuple[Any, ...], default: object) -> Callable[[Function], Function]:
+    of, text = hint
     names = OPTIONS.get(name, f"--{name.replace('_', '-')}"), name
     if of is bool:
         return click.option(*names, is_flag=True, help=text)
@@ -214,17 +215,12 @@ LINE_EVERY = 60.0  # seconds between lines where there is no terminal
 def reserved(out: Path, resume: bool) -> Iterator[None]:
     """Hold the place of a checkpoint: no two trainings write there at once."""
     _check_out(out, resume)
-    lock = out.with_name(f"{out.name}.lock")
-    held = take_lock(lock)
-    if held is None:
-        raise TrainingError(
-            f"{out} is being trained by another tseval.\n  Wait for it to end, or choose another --out."
-        )
-    try:
+    taken = TrainingError(
+        f"{out} is being trained by another tseval.\n  Wait for it to end, or choose another --out."
+    )
+    with locked(out.with_name(f"{out.name}.lock"), taken):
         _check_out(out, resume)  # another may have ended before we held the lock
         yield
-    finally:
-        remove_lock(lock, held)
 
 
 def _check_out(out: Path, resume: bool) -> None:

@@ -18,10 +18,8 @@ import hashlib
 import io
 import json
 import math
-import pickletools
 import zlib
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
@@ -32,19 +30,17 @@ from torch import Tensor
 
 from tseval.errors import ModelError, counted, first_line, one_line, shortened
 from tseval.files import write_whole
+from tseval.formats import ContentError, checked
 from tseval.models import EOS, UNK, Vocabulary
 from tseval.models.network import Classifier, LanguageModel, Network, Sizes, all_finite, no_init
 from tseval.models.pickles import Pickled, quoted
 from tseval.models.torch_files import (
     OWN_LIMITS,
     StoredTensor,
-    ZipPart,
     find_tensor,
     form_of,
+    read_object,
     read_safetensors,
-    read_zip,
-    start_of_pickle,
-    zip_parts,
 )
 
 if TYPE_CHECKING:
@@ -62,9 +58,9 @@ _META = "torch._utils._rebuild_meta_tensor_no_storage"
 _ATOMS = (int, float, bool, type(None))
 
 
-def read_plain_object(path: Path, parts: Mapping[str, ZipPart]) -> object:
+def read_plain_object(path: Path) -> object:
     """Read a zip file of torch that holds lists, tuples, dictionaries, text, numbers, and tensors alone."""
-    file = read_zip(path, parts, frozenset({_META}), OWN_LIMITS)
+    file = read_object(path, frozenset({_META}), OWN_LIMITS)
     tensors = _tensors_in(file.value, TIMES_THE_PICKLE * min(file.size, OWN_LIMITS.pickle))
     file.check(tensors)
     made = {tensor: file.read(tensor) for tensor in tensors}
@@ -155,23 +151,12 @@ def _read_pt(path: Path, form: str) -> dict[str, object]:
             f"{path}: {_describe(path)}. Models are read from tseval's own .pt and .safetensors files."
         )
     try:
-        parts = zip_parts(path)
+        content = read_plain_object(path)
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
-    try:
-        content = read_plain_object(path, parts)
-    except ModelError as error:
-        raise ModelError(f"{path}: {_refusal(path, error)}") from None
     if not isinstance(content, dict):
         raise ModelError(f"{path}: not a tseval checkpoint (it holds a {type(content).__name__})")
     return content
-
-
-def _refusal(path: Path, error: ModelError) -> str:
-    """Say why a zip file is refused; if its pickle would import or call something, name that."""
-    if called := _called(start_of_pickle(path, DESCRIBED_BYTES)):
-        return f"refused, because reading it would execute code ({_names(called)})"
-    return f"not a readable checkpoint ({error})"
 
 
 def _describe(path: Path) -> str:
@@ -180,33 +165,11 @@ def _describe(path: Path) -> str:
         content = file.read(DESCRIBED_BYTES)
     if not content:
         return "an empty file"
-    called = _called(content)
     if content.startswith(b"\x93NUMPY"):
         return "an array of NumPy"
-    if content.startswith(b"\x80") or called:
-        names = f" ({_names(called)})" if called else ""
-        return f"a bare pickle, refused because reading it could execute code{names}"
+    if content.startswith(b"\x80"):
+        return "a bare pickle, refused because reading it could execute code"
     return "a text file" if content.isascii() and b"\0" not in content else "not a checkpoint"
-
-
-def _called(pickled: bytes) -> list[str]:
-    """Name what a pickle would import and call, by reading its instructions and running none."""
-    names, texts = set(), [""]
-    # A hostile file may break the listing in any way; it is refused regardless.
-    with suppress(Exception):
-        for instruction, argument, _ in pickletools.genops(pickled):
-            if instruction.name in ("GLOBAL", "INST"):
-                names.add(str(argument).replace(" ", "."))
-            elif instruction.name == "STACK_GLOBAL":
-                names.add(".".join(texts[-2:]))
-            elif isinstance(argument, str):
-                texts.append(argument)
-    return sorted(name for name in names if not name.startswith(("torch.", "collections.OrderedDict")))
-
-
-def _names(called: list[str]) -> str:
-    """List some names, as far as a message has room and a terminal can show them."""
-    return ", ".join(repr(name[:60])[1:-1] for name in called[:5])
 
 
 STEPS = 8.5  # to a row's root mean square
@@ -241,10 +204,8 @@ def quantise(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str
     return stored, columns
 
 
-def dequantise(stored: Mapping[str, Tensor], columns: object) -> dict[str, Tensor]:
-    """Give weights as they score: s·q in float32, which is exact; `columns` as a header holds them."""
-    if not isinstance(columns, dict):
-        raise ModelError("'quantised' does not give the columns of matrices by name")
+def dequantise(stored: Mapping[str, Tensor], columns: Mapping[str, int]) -> dict[str, Tensor]:
+    """Give weights as they score: s·q in float32, which is exact."""
     weights = dict(stored)
     for name, width in columns.items():
         packed, scales = weights.get(name), weights.pop(f"{name}{SCALE}", None)
@@ -257,7 +218,7 @@ def dequantise(stored: Mapping[str, Tensor], columns: object) -> dict[str, Tenso
             or scales.dim() != 1
         ):
             raise ModelError(f"{name!r} is quantised, but not as bytes with a float16 scale for each row")
-        numbers = _numbers(name, packed, len(scales) * width if type(width) is int else -1)
+        numbers = _numbers(name, packed, len(scales) * width)
         weights[name] = numbers.reshape(len(scales), -1).float() * scales.float().unsqueeze(1)
     return weights
 
@@ -399,10 +360,29 @@ def load_checkpoint(path: Path) -> Checkpoint:
 def read_vocabulary(path: Path) -> Vocabulary:
     """Read the vocabulary of a checkpoint."""
     header, _ = _read(path)
-    return _vocabulary(header)
+    return header.words
 
 
-def _read(path: Path) -> tuple[dict[str, object], dict[str, Tensor]]:
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """What is read of a checkpoint besides its weights."""
+
+    sizes: dict[str, object]
+    vocabulary: tuple[str, ...]
+    lowercase: bool
+    fingerprint: str
+    start: str = EOS
+    unknown: str | None = UNK
+    quantised: dict[str, int] = field(default_factory=dict)
+    training: object = None
+    validation_perplexity: object = None
+
+    @property
+    def words(self) -> Vocabulary:
+        return Vocabulary(self.vocabulary, self.lowercase, self.start, self.unknown)
+
+
+def _read(path: Path) -> tuple[_Header, dict[str, Tensor]]:
     """Read header and weights, checked for damage and for type but not yet against each other."""
     header = read_plain(path)
     if header.get("format") != CHECKPOINT_FORMAT:
@@ -418,7 +398,10 @@ def _read(path: Path) -> tuple[dict[str, object], dict[str, Tensor]]:
         isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in weights.items()
     ):
         raise ModelError(f"{path}: the checkpoint's weights are not a dictionary of tensors")
-    return header, weights
+    try:
+        return checked(header, _Header), weights
+    except ContentError as error:
+        raise ModelError(f"{path}: {error}") from None
 
 
 def _first_names(header: Mapping[str, object]) -> str:
@@ -428,34 +411,17 @@ def _first_names(header: Mapping[str, object]) -> str:
     return shortened(", ".join(shortened(repr(name), 60) for name in list(names)[:6])) or "nothing"
 
 
-def _vocabulary(header: Mapping[str, object]) -> Vocabulary:
-    words, lowercase = header.get("vocabulary"), header.get("lowercase")
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise ModelError("the checkpoint's vocabulary is not a list of words")
-    if not isinstance(lowercase, bool):
-        raise ModelError("the checkpoint does not say whether its text was lower-cased")
-    start, unknown = header.get("start", EOS), header.get("unknown", UNK)
-    if not isinstance(start, str) or not isinstance(unknown, str | None):
-        raise ModelError("the checkpoint's start symbol and unknown word are no words")
-    return Vocabulary(tuple(words), lowercase, start, unknown)
-
-
-def _assemble(header: Mapping[str, object], weights: dict[str, Tensor]) -> Checkpoint:
-    sizes = header.get("sizes")
-    if not isinstance(sizes, dict):
-        raise ModelError("the checkpoint does not hold the sizes of its model")
-    vocabulary = _vocabulary(header)
-    weights = dequantise(weights, header.get("quantised", {}))
-    model = fit_model(Sizes.from_mapping(sizes), vocabulary, weights)
-    marked = header.get("fingerprint")
-    actual = fingerprint(sizes, vocabulary, weights)
-    if marked != actual:
+def _assemble(header: _Header, weights: dict[str, Tensor]) -> Checkpoint:
+    vocabulary = header.words
+    weights = dequantise(weights, header.quantised)
+    model = fit_model(Sizes.from_mapping(header.sizes), vocabulary, weights)
+    if header.fingerprint != fingerprint(header.sizes, vocabulary, weights):
         raise ModelError("the contents do not match the checkpoint's fingerprint: it was damaged or edited")
-    training, perplexity = header.get("training"), header.get("validation_perplexity")
+    training, perplexity = header.training, header.validation_perplexity
     return Checkpoint(
         model=model,
         vocabulary=vocabulary,
-        fingerprint=actual,
+        fingerprint=header.fingerprint,
         training=training if isinstance(training, dict) else {},
         validation_perplexity=(
             perplexity if isinstance(perplexity, float) and math.isfinite(perplexity) else None
@@ -476,6 +442,11 @@ def fit_model(sizes: Sizes, vocabulary: Vocabulary, weights: Mapping[str, Tensor
             "they do not belong together"
         )
     _check_weights(sizes, weights)
+    return network_of(sizes, weights)
+
+
+def network_of(sizes: Sizes, weights: Mapping[str, Tensor]) -> Network:
+    """Put weights that are known to fit into a network in evaluation mode, float32."""
     with no_init():  # every parameter gets its weight below: `load_state_dict` sees to that
         model = make_network(sizes)
     if sizes.tied:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -51,13 +51,13 @@ class Sizes:
         widths: Of each layer, where they differ, as in AWD-LSTM; `hidden` is then the largest.
     """
 
-    arch: str = field(metadata={"help": "Recurrent cell."})
+    arch: Annotated[str, "Recurrent cell."]
     vocabulary: int
-    embedding: int = field(metadata={"help": "Width of a word vector."})
-    hidden: int = field(metadata={"help": "Width of a recurrent layer."})
-    layers: int = field(metadata={"help": "Recurrent layers."})
-    dropout: float = field(default=0.0, metadata={"help": "Share of units dropped in training."})
-    tied: bool = field(default=False, metadata={"help": "Share embedding and output matrix."})
+    embedding: Annotated[int, "Width of a word vector."]
+    hidden: Annotated[int, "Width of a recurrent layer."]
+    layers: Annotated[int, "Recurrent layers."]
+    dropout: Annotated[float, "Share of units dropped in training."] = 0.0
+    tied: Annotated[bool, "Share embedding and output matrix."] = False
     options: Mapping[str, Option] = field(default_factory=dict)
     task: str | None = None
     widths: tuple[int, ...] = ()

@@ -283,15 +283,11 @@ def read_object(path: Path, callable_names: frozenset[str], limits: PickleLimits
 
     What the pickle may call besides what makes tensors becomes records.
     """
-    if form_of(path) == "zip":
-        return read_zip(path, zip_parts(path), callable_names, limits)
-    return _read_old(path, callable_names, limits)
+    return (_read_zip if form_of(path) == "zip" else _read_old)(path, callable_names, limits)
 
 
-def read_zip(
-    path: Path, parts: Mapping[str, ZipPart], callable_names: frozenset[str], limits: PickleLimits
-) -> TorchFile:
-    """Read the pickle in a zip file of these parts; see `read_object`."""
+def _read_zip(path: Path, callable_names: frozenset[str], limits: PickleLimits) -> TorchFile:
+    parts = zip_parts(path)
     pickles = [name for name in parts if name.endswith(PICKLE)]
     if len(pickles) != 1:
         raise ModelError(f"no file of torch: it has {len(pickles)} parts called {PICKLE[1:]}")

@@ -15,14 +15,14 @@ from xml.sax.saxutils import escape
 from tseval.boards import (
     ENTRY_FILE,
     ENTRY_FOLDERS,
-    checked_entry,
     entry_folders,
+    entry_on_board,
     ranked_folders,
     read_checks,
     readable_entries,
 )
 from tseval.boards.definition import DEFINITION, Definition, read_definition, suite_of
-from tseval.boards.readme import ACCURACIES, chosen_among, means_over_seeds, not_yet_run, with_texts
+from tseval.boards.readme import ACCURACIES, chosen_among, means_over_seeds, not_yet_run
 from tseval.boards.sources import boards_below, lacks_evidence, not_shipped, open_sources
 from tseval.errors import BoardError, RunError, SuiteError, counted, first_line
 from tseval.files import read_bytes, write_text, write_whole
@@ -278,10 +278,11 @@ def _facts(board: Path, about: PageTopic, column: Column, definition: Definition
     folder = board / ENTRY_FOLDERS / column.heading
     if definition is None or column.published or not (folder / ENTRY_FILE).is_file():
         return facts_of(column, None, shlex.quote(about.name), on_a_board=True)
-    entry = with_texts(checked_entry(folder), definition)
+    known = read_checks(board)
+    entry = entry_on_board(folder, definition, known)
     where = shlex.quote(f"{about.name}/{ENTRY_FOLDERS}/{column.heading}")
     found = facts_of(column, entry, where, on_a_board=True, seeds=chosen_among(entry, definition))
-    return replace(found, hidden=read_checks(board).hidden.get(entry.name))
+    return replace(found, hidden=known.hidden.get(entry.name))
 
 
 def write_report(

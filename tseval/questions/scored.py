@@ -179,6 +179,8 @@ class ScoredSentences:
     @cached_property
     def looks(self) -> Rows:
         """A number for each sentence, equal for those that look alike to the model, (sentences,)."""
+        if self.table["seen"].equals(self.table["sentence"]):  # which are distinct
+            return np.arange(len(self.table))
         return cast("Rows", self.table["seen"].combine_chunks().dictionary_encode().indices.to_numpy())
 
     def begin_apart(self, *rows: Rows) -> NDArray[np.bool_]:

@@ -491,10 +491,13 @@ def found_examples(rows: pd.DataFrame, gold: str, parsed: str) -> Document:
         Field("Equal", ("n_equal",), format_count),
         "the same subject, number and number of attractors",
     )
+    rows = rows.assign(label=rows["n_attractors"].astype("string").fillna("all"))
+    keys = (Field("Attractors", ("label",), align="left"), *_COUNTS)
     grids = [
-        _example_grid(rows, f"Verbs of {parsed} against {gold}", [*_COUNTS, *_measures("verb"), number]),
-        _example_grid(rows, f"With {alike}", [*_COUNTS, equal, *_measures("equal")]),
+        Grid.of([*keys, *_measures("verb"), number], rows, f"Verbs of {parsed} against {gold}"),
+        Grid.of([*keys, equal, *_measures("equal")], rows, f"With {alike}"),
     ]
+    rows = rows.drop(columns="label")
     about = {"analysis": "compare", "gold": gold, "parsed": parsed}
     content = {**about, "rows": rows, "notes": list(_EXAMPLE_NOTES)}
     return Document(grids, rows, content, _EXAMPLE_NOTES, ())
@@ -509,10 +512,3 @@ def _measures(what: str) -> list[Field]:
             Field("95% interval", (f"{name}_low", f"{name}_high"), format_interval),
         ]
     return [*fields, Field("F1", (f"f1_{what}",), format_share)]
-
-
-def _example_grid(rows: pd.DataFrame, title: str, fields: list[Field]) -> Grid:
-    labels = rows["n_attractors"].astype("string").fillna("all").tolist()
-    columns = [labels, *(field.values(rows) for field in fields)]
-    lines = [Line(cells) for cells in zip(*columns, strict=True)]
-    return Grid([Field("Attractors", align="left"), *fields], lines, title)

@@ -250,9 +250,9 @@ def pairs(opened: RunSet, by: str | None, margin: float = DEFAULT_MARGIN) -> Doc
         value = own.iloc[0, 0]
         about = "all items" if by is None or value is None else f"{NOUN_COUNTS.get(by, by)}: {value!s}"
         grids += [
-            _grid_comparisons(f"Pairs, {about}", _APART, own),
+            Grid.of(_APART, own, f"Pairs, {about}"),
             _only_row(about, own, list(opened.verdicts)),
-            _grid_comparisons(f"McNemar's test, items independent, {about}", _MCNEMAR, own),
+            Grid.of(_MCNEMAR, own, f"McNemar's test, items independent, {about}"),
         ]
     notes = [*comparison_notes(rows, margin, "the pairs of a table"), _OF_MCNEMAR]
     rows = rows.drop(columns="all") if by is None else rows
@@ -293,11 +293,6 @@ def _only_row(about: str, rows: pd.DataFrame, models: Sequence[str]) -> Grid:
     fields = [Field("", align="left"), *(Field(name, show=format_count) for name in models)]
     lines = [Line((one, *(counts.get((one, other)) for other in models))) for one in models]
     return Grid(fields, lines, f"Only the model of the row is right, {about}")
-
-
-def _grid_comparisons(title: str, fields: Sequence[Field], rows: pd.DataFrame) -> Grid:
-    columns = (field.values(rows) for field in fields)
-    return Grid(fields, [Line(cells) for cells in zip(*columns, strict=True)], title)
 
 
 _OF_THE_REFERENCE = Field("", ("accuracy", "spread"), with_spread)

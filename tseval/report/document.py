@@ -130,6 +130,12 @@ class Grid:
     lines: Sequence[Line]
     title: str = ""
 
+    @classmethod
+    def of(cls, fields: Sequence[Field], rows: pd.DataFrame, title: str = "") -> Grid:
+        """Show a line for each row of a frame."""
+        columns = (field.values(rows) for field in fields)
+        return cls(fields, [Line(cells) for cells in zip(*columns, strict=True)], title)
+
     def texts(self, line: Line) -> list[str]:
         """Show every value of a line: text as it is, what is missing as a dash."""
         cells = [*line.cells, *[""] * (len(self.fields) - len(line.cells))]

@@ -139,7 +139,7 @@ def _collection(manifest: Manifest) -> str:
 
 
 def _slug(name: str) -> str:
-    return re.sub(r"\W+", "_", name).strip("_").lower()
+    return re.sub(r"\W+", "_", name.lower()).strip("_")
 
 
 def _source(manifest: Manifest, submission: Submission) -> dict[str, Json]:
@@ -436,21 +436,21 @@ def write_tasks(suite: Suite, folder: Path) -> list[str]:
     if folder.exists() and any(folder.iterdir()):
         raise SuiteError(f"{folder}: holds something already.\n  Name a new folder, or empty it.")
     folder.mkdir(parents=True, exist_ok=True)
-    group = f"tseval_{_task_slug(suite.name)}"
+    group = f"tseval_{_slug(suite.name)}"
     tasks = dict(_tasks(suite, group))
     for task, parts in tasks.items():
         lines = (
             json.dumps(line, ensure_ascii=False) + "\n" for part in parts for line in _documents(suite, *part)
         )
         _write(folder / f"{task}.jsonl", "".join(lines))
-        _write(folder / f"{task}.yaml", _yaml(_task(task, folder.resolve() / f"{task}.jsonl", suite)))
+        _write(folder / f"{task}.yaml", _task(task, folder.resolve() / f"{task}.jsonl", suite))
     together: dict[str, Json] = {
         "group": group,
         "task": [*tasks],
         "aggregate_metric_list": [{"metric": "acc", "aggregation": "mean", "weight_by_size": True}],
         "metadata": {"version": 1.0, "suite": suite.name, "digest": suite.digest},
     }
-    _write(folder / f"{group}.yaml", _yaml(together))
+    _write(folder / f"{group}.yaml", together)
     about = {"title": suite.title, "name": suite.name, "digest": suite.digest[:12], "group": group}
     _write(folder / "README.md", README.format(**about, folder=quote(str(folder))))
     return [group, *tasks]
@@ -469,15 +469,11 @@ def _tasks(suite: Suite, group: str) -> Iterator[tuple[str, list[tuple[Case, Con
         words = [part for part in row[:3] if part]
         if constructions.count(row[:3]) > 1:
             words.append(row[3].replace(" > ", " vs "))
-        name = f"{group}_{_task_slug(' '.join(words))}"
+        name = f"{group}_{_slug(' '.join(words))}"
         if name in taken:
             name = f"{name}_{len(taken)}"
         taken.add(name)
         yield name, parts
-
-
-def _task_slug(text: str) -> str:
-    return re.sub(r"\W+", "_", text.lower()).strip("_")
 
 
 def _documents(suite: Suite, case: Case, contrast: Contrast) -> Iterator[dict[str, Json]]:
@@ -512,9 +508,7 @@ def _task(name: str, data: Path, suite: Suite) -> dict[str, Json]:
     }
 
 
-def _yaml(content: dict[str, Json]) -> str:
-    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
-
-
-def _write(path: Path, text: str) -> None:
-    write_whole(path, text.encode())
+def _write(path: Path, content: str | dict[str, Json]) -> None:
+    if not isinstance(content, str):
+        content = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    write_whole(path, content.encode())

@@ -104,11 +104,7 @@ def for_analysis(
 
 def stacked(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Put the rows of all models below each other, the model's name before them."""
-    named = []
-    for name, frame in frames.items():
-        rows = frame.copy()
-        rows.insert(0, "model", name)
-        named.append(rows)
+    named = (frame.assign(model=name)[["model", *frame]] for name, frame in frames.items())
     return pd.concat(named, ignore_index=True)
 
 

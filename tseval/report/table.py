@@ -185,7 +185,7 @@ def uneven_note(frames: Iterable[pd.DataFrame]) -> Iterator[str]:
     if any(levels and df < (min(levels.values()) - 1) / 2 for df, levels in rows):
         yield (
             "Few words have most of the items of a row: near accuracies of .05 and .9 such intervals may "
-            "hold in .92 of draws only, and equal models be told apart in .07 of tables."
+            "hold in .93 of draws only, and equal models be told apart in .07 of tables."
         )
 
 

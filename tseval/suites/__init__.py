@@ -14,6 +14,7 @@ import os
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import asdict, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
 
@@ -28,7 +29,7 @@ from tseval.items import ENTRIES, Case, Suite, choose_rows, cluster_by, refuse_u
 from tseval.questions import Contrast  # noqa: TC001 - read at run time
 from tseval.questions.pairs import Pairs
 from tseval.suites.data import DATA_ENDINGS, NOT_READ, is_data, methods_of, read_data
-from tseval.suites.data.catalogue import CATALOGUE, refuse_elsewhere
+from tseval.suites.data.catalogue import CATALOGUE, columns_at, published_at, refuse_elsewhere
 from tseval.suites.data.entries import leave_out, refuse_exclusion
 from tseval.suites.data.roles import refuse_columns
 from tseval.suites.formal import draw_test, language_case
@@ -227,9 +228,11 @@ def find_suite(spec: str | Path) -> Path:
             "  tseval run, expand and train can use it."
         )
     refuse_elsewhere(spec)
-    known = [*available_suites(), *CATALOGUE, *FORMAL_LANGUAGES]
+    near = get_close_matches(spec, CATALOGUE, n=1)  # all of them would be more than a message holds
+    known = suggest(spec, [*available_suites(), *near, *FORMAL_LANGUAGES], "Suites")
     raise SuiteError(
-        f"there is no suite {spec!r}.\n  {suggest(spec, known, 'Suites')} Or give a path, such as ./{spec}."
+        f"there is no suite {spec!r}.\n  {known} More to fetch: tseval suites. "
+        f"Or give a path, such as ./{spec}."
     )
 
 
@@ -452,6 +455,7 @@ def _data_suite(
     exclude: Exclude | None,
 ) -> Suite:
     """Read a data set and take the items that are asked for: limit, sample and seed."""
+    columns = columns_at(path, columns)
     data = read_data(path, method, columns)
     refuse_unknown_cases(data.name, [case.name for case in data.cases], cases)
     chosen = [case for case in data.cases if not cases or case.name in cases]
@@ -477,6 +481,12 @@ def _data_suite(
         files=data.files,
         notes=notes,
     )
+    published = published_at(path)
+    whole = suite.complete and exclude is None and method is None
+    if published and whole and published.columns == (columns or {}) and published.digest != suite.digest:
+        digest = published.digest and published.digest[:12]
+        said = f"not the published set: its digest is {suite.digest[:12]}, not {digest}"
+        suite = replace(suite, notes=(*notes, said)) if digest else suite
     if columns and "cluster" in columns:
         shared = columns["cluster"]
         return cluster_by(suite, ["item" if columns.get("item") == shared else shared])

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from tseval.errors import GrammarError, counted, shortened
 from tseval.questions.regions import ALL_PREDICTIONS, Operation, Region, Regions, parse, parts_of, regions_of
 from tseval.suites.data import read_data
+from tseval.suites.data.catalogue import columns_at
 from tseval.suites.data.entries import KNOWN_ERRORS, count_known
 from tseval.suites.grammar import SUITE_FILE, SuiteFolder, read_folder
 from tseval.suites.grammar.expand import check_size, expand
@@ -434,7 +435,7 @@ def lint_data(
 
     What was found is given case by case; it is empty when all is well.
     """
-    data = read_data(path, columns=columns)
+    data = read_data(path, columns=columns_at(path, columns))
     findings = Findings(LintFinding("note", path, None, f"{note}.") for note in data.notes)
     findings.n_items = sum(case.n_items for case in data.cases)
     for error, n_items in count_known(data):

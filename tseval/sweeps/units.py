@@ -187,12 +187,12 @@ def read_plan(path: Path) -> SweepPlan:
     """Read a plan."""
     try:
         content = read_yaml(path)
-        _refuse_unknown(content, SweepPlan, "a plan")
+        refuse_unknown(content, SweepPlan, "a plan")
         if isinstance(content, dict):
-            _refuse_unknown(content.get("options"), Options, "options")
+            refuse_unknown(content.get("options"), Options, "options")
             models = content.get("models")
             for entry in models if isinstance(models, list) else ():
-                _refuse_unknown(entry, ModelEntry, "a model")
+                refuse_unknown(entry, ModelEntry, "a model")
         plan = checked(content, SweepPlan)
     except OSError as error:
         raise RunError(f"{path}: {error.strerror}") from None
@@ -201,8 +201,8 @@ def read_plan(path: Path) -> SweepPlan:
     return plan if plan.out else replace(plan, out=str(ROOT / path.stem))
 
 
-def _refuse_unknown(content: object, kind: type, what: str) -> None:
-    """Refuse a field with a wrong name: what is left out would be swept otherwise than was meant."""
+def refuse_unknown(content: object, kind: type, what: str) -> None:
+    """Refuse a field with a wrong name: what is left out would be done otherwise than was meant."""
     known = [part.name for part in fields(kind)]
     for name in content if isinstance(content, dict) else ():
         if name not in known:

@@ -21,11 +21,11 @@ from tseval.models.checkpoint import save_checkpoint
 from tseval.scoring.numerics import widest_float
 from tseval.training.corpus import Window
 from tseval.training.language_model import provenance
-from tseval.training.loop import Course, Training, carry_out, check_finite, snapshot, take_up, watched_scalars
+from tseval.training.loop import Course, Training, carry_out, check_finite, watched_scalars
 from tseval.training.settings import Adam
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from torch import Tensor
 
@@ -207,6 +207,7 @@ class _Run(Training):
     """A training run of a classifier."""
 
     columns = CLASSIFIER_COLUMNS
+    model: Classifier
     settings: ClassifierSettings
     course: ClassifierCourse
 
@@ -236,14 +237,6 @@ class _Run(Training):
 
     def _start(self) -> None:
         self.add_row(None, *reversed(validate(self.model, self.valid)))
-
-    def content(self) -> dict[str, object]:
-        """See `Training`."""
-        return snapshot(self.model, self.optimiser, self.course)
-
-    def restore(self, content: Mapping[str, object]) -> None:
-        """See `Training`."""
-        take_up(content, self.model, self.optimiser, self.course)
 
     def _ended(self) -> bool:
         settings, course = self.settings, self.course

@@ -27,7 +27,15 @@ import torch
 from torch import Tensor
 
 from tseval.errors import TrainingError, reason
-from tseval.files import bounded_lines, cache_folder, limits, open_limited, open_regular, write_whole
+from tseval.files import (
+    bounded_lines,
+    cache_folder,
+    file_sha256,
+    limits,
+    open_limited,
+    open_regular,
+    write_whole,
+)
 from tseval.models import EOS, SPECIAL_WORDS, UNK, Vocabulary
 
 if TYPE_CHECKING:
@@ -86,12 +94,6 @@ def text_lines(path: Path) -> Iterator[str]:
         raise TrainingError(f"{path}: cannot be read ({reason(error)})") from None
     except UnicodeDecodeError as error:
         raise TrainingError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
-
-
-def file_sha256(path: Path) -> str:
-    """Hash the bytes of a file."""
-    with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _key(path: Path, sha256: str) -> str:

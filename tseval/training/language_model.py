@@ -206,6 +206,7 @@ def train_language_model(
 class _Run(TrainingState, Training):
     """A training run of a language model."""
 
+    model: LanguageModel
     settings: Settings
     course: LanguageCourse
 

@@ -27,8 +27,7 @@ from tseval.errors import ModelError, TrainingError, first_line
 from tseval.files import write_whole
 from tseval.models.cells.cell import Cell
 from tseval.models.cells.window import column_sums
-from tseval.models.checkpoint import PackedType, read_plain, stored_weights
-from tseval.models.network import LanguageModel
+from tseval.models.checkpoint import PackedType, network_of, read_plain, stored_weights
 from tseval.runs.directory import to_parquet
 from tseval.scoring.numerics import (
     ONEDNN_IS_FASTER,
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
     from tseval.formats import Json
     from tseval.models import Vocabulary
     from tseval.models.cells.cell import State
-    from tseval.models.network import Network
+    from tseval.models.network import LanguageModel, Network
     from tseval.training.corpus import Stream, Window, Windows
 
 
@@ -335,6 +334,8 @@ class Training(ABC):
     """A training run and its files; how one step is learnt from and measured is a trainer's own."""
 
     columns: Mapping[str, pa.DataType] = CURVE_COLUMNS
+    model: Network
+    optimiser: Optimizer
     settings: Settings | ClassifierSettings
     course: Course
     notes: list[str]  # for the user, each about something that happened since they were last taken away
@@ -424,13 +425,13 @@ class Training(ABC):
     def add_row(self) -> None:
         """Add a point to the learning curve."""
 
-    @abstractmethod
     def content(self) -> dict[str, object]:
         """Give everything that `restore` needs, as tensors and plain data."""
+        return snapshot(self.model, self.optimiser, self.course)
 
-    @abstractmethod
     def restore(self, content: Mapping[str, object]) -> None:
         """Become the run that `content` was taken from; parts that do not fit raise errors of many kinds."""
+        take_up(content, self.model, self.optimiser, self.course)
 
     @abstractmethod
     def _progress(self) -> tuple[int, int]:
@@ -553,15 +554,8 @@ OVERFLOW = 700.0  # nats whose exponential is too large for a float
 
 def as_stored(model: LanguageModel, dtype: PackedType) -> LanguageModel:
     """Copy a model, weights rounded as on disk, so that what is measured is what is kept."""
-    device = next(model.parameters()).device
-    # The copy's own initial weights must not take random numbers away from the training.
-    with torch.random.fork_rng(devices=[]):
-        copy = LanguageModel(model.sizes)
-    weights = stored_weights(model, dtype)
-    if model.sizes.tied:
-        weights["output.weight"] = weights["embedding.weight"]
-    copy.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
-    return copy.to(device).eval()
+    copy = cast("LanguageModel", network_of(model.sizes, stored_weights(model, dtype)))
+    return copy.to(next(model.parameters()).device)
 
 
 def perplexity(loss: float) -> float:

@@ -8,9 +8,9 @@ differentiates through one.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from inspect import unwrap
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import torch
 from torch.optim import Optimizer
@@ -57,42 +57,32 @@ class Settings:
         compiled: Whether `torch.compile` fuses the loops of cells that torch has no fused layer for.
     """
 
-    epochs: int = field(default=5, metadata={"help": "Passes over the text."})
-    max_tokens: int | None = field(
-        default=None, metadata={"help": "Stop after so many training tokens, in place of --epochs."}
-    )
-    batch: int = field(default=128, metadata={"help": "Parallel columns of text, or lines."})
-    window: int = field(default=35, metadata={"help": "Words errors go back through."})
-    fresh_state: bool = field(
-        default=False,
-        metadata={"help": "Start every window from the fresh state, for cells that cannot forget (urn)."},
-    )
-    whole_lines: bool = field(
-        default=False,
-        metadata={"help": "Read whole lines, each from the fresh state, in place of windows of columns."},
-    )
-    optimiser: Optimiser = field(default="adam", metadata={"help": "How weights are updated."})
-    learning_rate: float = field(default=1e-3, metadata={"help": "The optimiser's, at the start."})
-    schedule: RateSchedule = field(
-        default="constant",
-        metadata={
-            "help": "Course of the learning rate: cosine ends at zero, anneal divides when the validation "
-            "perplexity gets no better."
-        },
-    )
-    anneal_factor: float = field(default=4.0, metadata={"help": "What anneal divides by."})
-    clip: float = field(default=0.25, metadata={"help": "Largest gradient norm."})
-    initial_range: float = field(
-        default=0.1, metadata={"help": "Word vectors start uniform within plus and minus this."}
-    )
-    seed: int = field(default=1, metadata={"help": "Of initial weights and dropout."})
-    precision: Precision = field(default="float32", metadata={"help": "Type of the matrix products."})
-    stored: StoredType = field(default="float32", metadata={"help": "Type of the weights on disk."})
-    validate_every: int | None = field(
-        default=None, metadata={"help": "Also validate every N windows, not only after each epoch."}
-    )
-    log_every: int = field(default=50, metadata={"help": "Windows between points of the learning curve."})
-    compiled: bool = field(default=False, metadata={"help": "Compile the recurrent loops (for GPUs)."})
+    epochs: Annotated[int, "Passes over the text."] = 5
+    max_tokens: Annotated[int | None, "Stop after so many training tokens, in place of --epochs."] = None
+    batch: Annotated[int, "Parallel columns of text, or lines."] = 128
+    window: Annotated[int, "Words errors go back through."] = 35
+    fresh_state: Annotated[
+        bool, "Start every window from the fresh state, for cells that cannot forget (urn)."
+    ] = False
+    whole_lines: Annotated[
+        bool, "Read whole lines, each from the fresh state, in place of windows of columns."
+    ] = False
+    optimiser: Annotated[Optimiser, "How weights are updated."] = "adam"
+    learning_rate: Annotated[float, "The optimiser's, at the start."] = 1e-3
+    schedule: Annotated[
+        RateSchedule,
+        "Course of the learning rate: cosine ends at zero, anneal divides when the validation "
+        "perplexity gets no better.",
+    ] = "constant"
+    anneal_factor: Annotated[float, "What anneal divides by."] = 4.0
+    clip: Annotated[float, "Largest gradient norm."] = 0.25
+    initial_range: Annotated[float, "Word vectors start uniform within plus and minus this."] = 0.1
+    seed: Annotated[int, "Of initial weights and dropout."] = 1
+    precision: Annotated[Precision, "Type of the matrix products."] = "float32"
+    stored: Annotated[StoredType, "Type of the weights on disk."] = "float32"
+    validate_every: Annotated[int | None, "Also validate every N windows, not only after each epoch."] = None
+    log_every: Annotated[int, "Windows between points of the learning curve."] = 50
+    compiled: Annotated[bool, "Compile the recurrent loops (for GPUs)."] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,23 +93,16 @@ class ClassifierSettings:
     that were no better than the best, None for never; `log_every` None for no points within an epoch.
     """
 
-    epochs: int = field(default=30, metadata={"help": "Passes over the examples, at most."})
-    patience: int | None = field(
-        default=5, metadata={"help": "Stop after so many epochs in a row that were no better."}
-    )
-    batch: int = field(default=16, metadata={"help": "Examples learnt from at once."})
-    learning_rate: float = field(default=1e-3, metadata={"help": "Adam's."})
-    clip: float = field(default=1.0, metadata={"help": "Largest gradient norm."})
-    initial_range: float = field(
-        default=0.1, metadata={"help": "Word vectors start uniform within plus and minus this."}
-    )
-    seed: int = field(
-        default=1, metadata={"help": "Of initial weights, order of examples, dropout and noise."}
-    )
-    log_every: int | None = field(
-        default=None,
-        metadata={"help": "Batches between points of the learning curve, such as α, within an epoch."},
-    )
+    epochs: Annotated[int, "Passes over the examples, at most."] = 30
+    patience: Annotated[int | None, "Stop after so many epochs in a row that were no better."] = 5
+    batch: Annotated[int, "Examples learnt from at once."] = 16
+    learning_rate: Annotated[float, "Adam's."] = 1e-3
+    clip: Annotated[float, "Largest gradient norm."] = 1.0
+    initial_range: Annotated[float, "Word vectors start uniform within plus and minus this."] = 0.1
+    seed: Annotated[int, "Of initial weights, order of examples, dropout and noise."] = 1
+    log_every: Annotated[
+        int | None, "Batches between points of the learning curve, such as α, within an epoch."
+    ] = None
 
 
 class _Bare(Optimizer):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -16,7 +15,7 @@ from tseval.boards.definition import BOARD_FILES_FORMAT, Definition
 from tseval.boards.readme import accuracies
 from tseval.boards.sources import open_runs
 from tseval.errors import LimitError, RunError, TrainingError, suggest
-from tseval.files import PARTIAL, take_lock, write_text
+from tseval.files import PARTIAL, file_sha256, locked, write_text
 from tseval.formats import ContentError, checked, read_json, read_yaml
 from tseval.models.cells import CELLS
 from tseval.report.columns import column_of
@@ -24,8 +23,7 @@ from tseval.report.comparisons import seeds_table
 from tseval.runs import read_run
 from tseval.sweeps import STATE, Workforce, sweep
 from tseval.sweeps.engines import find_engine
-from tseval.sweeps.units import Records, SweepUnit
-from tseval.training.corpus import file_sha256
+from tseval.sweeps.units import Records, SweepUnit, refuse_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -200,7 +198,17 @@ BUNDLED_RECIPES = Path(__file__).parent / "recipes"
 # What the zoo itself decides for each model.
 OWN = ("arch", "train", "valid", "out", "seed", "resume")
 
-RecipeValue = str | int | float | bool | dict[str, str | int | float | bool]
+OptionValue = str | int | float | bool
+RecipeValue = OptionValue | dict[str, OptionValue]
+
+
+@dataclass(frozen=True, slots=True)
+class _RecipeFile:
+    """What a recipe holds; among the options of a cell are its seeds."""
+
+    seeds: int = 1
+    train: dict[str, RecipeValue] = field(default_factory=dict)
+    cells: dict[str, dict[str, RecipeValue]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +250,7 @@ def read_recipe(name: str) -> Recipe:
     known = bundled_recipes()
     path = known.get(name, Path(name))
     try:
-        return _recipe(path, read_yaml(path))
+        return _recipe(path.stem, read_yaml(path))
     except FileNotFoundError:
         hint = suggest(name, known, "Recipes that come with tseval")
         raise TrainingError(f"there is no recipe {name!r}.\n  Name a YAML file. {hint}") from None
@@ -252,50 +260,26 @@ def read_recipe(name: str) -> Recipe:
         raise TrainingError(f"{path}: {error}") from None
 
 
-def _recipe(path: Path, content: object) -> Recipe:
-    """Hold what a file says to what a recipe is."""
-    fields = _mapping(path, "a recipe", content)
-    for name in fields:
-        if name not in ("seeds", "train", "cells"):
-            raise TrainingError(f"{path}: unknown field {name!r}.\n  A recipe has seeds, train and cells.")
-    cells = _mapping(path, "cells", fields.get("cells", {}))
-    for arch in cells:
+def _recipe(name: str, content: object) -> Recipe:
+    """Hold what a file says to what a recipe is; whether options exist, `tseval train lm` knows."""
+    refuse_unknown(content, _RecipeFile, "a recipe")
+    said = checked(content, _RecipeFile)
+    for arch in said.cells:
         if arch not in CELLS:
             hint = suggest(arch, CELLS, "Architectures")
-            raise TrainingError(f"{path}: cells: unknown architecture {arch!r}.\n  {hint}")
-    own = {arch: _options(path, f"cells.{arch}", options) for arch, options in cells.items()}
-    own_seeds = {arch: options.pop("seeds") for arch, options in own.items() if "seeds" in options}
-    return Recipe(
-        name=path.stem,
-        seeds=_seeds(path, "seeds", fields.get("seeds", 1)),
-        train=_options(path, "train", fields.get("train", {})),
-        cells={arch: options for arch, options in own.items() if options},
-        own_seeds={arch: _seeds(path, f"cells.{arch}.seeds", seeds) for arch, seeds in own_seeds.items()},
-    )
-
-
-def _seeds(path: Path, where: str, content: object) -> int:
-    if not isinstance(content, int) or isinstance(content, bool) or content < 1:
-        raise TrainingError(f"{path}: {where} should be a whole number above 0, not {content!r}")
-    return content
-
-
-def _options(path: Path, where: str, content: object) -> dict[str, RecipeValue]:
-    """Check that options are named values; whether they exist and are in range, `tseval train lm` knows."""
-    options = _mapping(path, where, content)
-    for name, value in options.items():
-        if name in OWN:
-            raise TrainingError(f"{path}: {where}.{name} is set by the zoo itself: leave it out")
-        nested = value.values() if isinstance(value, dict) else [value]
-        if not all(isinstance(one, str | int | float) for one in nested):
-            raise TrainingError(f"{path}: {where}.{name} should be a text or a number, not {value!r}")
-    return cast("dict[str, RecipeValue]", options)
-
-
-def _mapping(path: Path, where: str, content: object) -> dict[str, object]:
-    if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
-        raise TrainingError(f"{path}: {where} should be a mapping of names, not {content!r:.60}")
-    return content
+            raise ContentError(f"unknown architecture {arch!r}.\n  {hint}", "cells")
+    own = {arch: options.pop("seeds") for arch, options in said.cells.items() if "seeds" in options}
+    for where, seeds in {"seeds": said.seeds, **{f"cells.{arch}.seeds": own[arch] for arch in own}}.items():
+        if type(seeds) is not int or seeds < 1:
+            raise ContentError(f"should be a whole number above 0, not {seeds!r}", where)
+    for where, options in {
+        "train": said.train,
+        **{f"cells.{arch}": said.cells[arch] for arch in said.cells},
+    }.items():
+        if theirs := [option for option in OWN if option in options]:
+            raise ContentError("is set by the zoo itself: leave it out", f"{where}.{theirs[0]}")
+    cells = {arch: options for arch, options in said.cells.items() if options}
+    return Recipe(name, said.seeds, said.train, cells, cast("dict[str, int]", own))
 
 
 @contextmanager
@@ -303,16 +287,12 @@ def alone(zoo: Path) -> Iterator[None]:
     """Hold a zoo's folder: no two commands work in it at once."""
     read_record(zoo)
     zoo.mkdir(parents=True, exist_ok=True)
-    held = take_lock(zoo / ZOO_LOCK)
-    if held is None:
-        raise TrainingError(
-            f"{zoo} is being worked on by another tseval, or by one on another machine.\n"
-            "  Wait for it to end, end it, or choose another --out."
-        )
-    try:
+    taken = TrainingError(
+        f"{zoo} is being worked on by another tseval, or by one on another machine.\n"
+        "  Wait for it to end, end it, or choose another --out."
+    )
+    with locked(zoo / ZOO_LOCK, taken):
         yield
-    finally:
-        os.close(held)
 
 
 def make(zoo: Path, entries: Sequence[ZooModel], corpus: Corpus, jobs: int, watch: Watcher) -> dict[str, str]:

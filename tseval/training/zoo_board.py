@@ -27,16 +27,7 @@ from tseval.boards.entries import entry_files, write_beside
 from tseval.boards.folder import BOARD_LOCK
 from tseval.boards.readme import ACCURACIES, BOARD_PAGE, pages
 from tseval.errors import BoardError, LimitError, TrainingError, first_line
-from tseval.files import (
-    PARTIAL,
-    read_bytes,
-    remove_lock,
-    sync_directory,
-    take_lock,
-    to_utf8,
-    write_text,
-    write_whole,
-)
+from tseval.files import PARTIAL, locked, read_bytes, sync_directory, to_utf8, write_text, write_whole
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.report.boards import read_board
@@ -100,17 +91,12 @@ def publishing(target: Path) -> Iterator[None]:
     """Hold the folder: no two publications write into it at once."""
     check_target(target)
     target.mkdir(parents=True, exist_ok=True)
-    lock = target / BOARD_LOCK
-    held = take_lock(lock)
-    if held is None:
-        raise TrainingError(
-            f"{target} is being written by another tseval.\n"
-            "  When it has ended, give the same command again: what is finished is not done again."
-        )
-    try:
+    taken = TrainingError(
+        f"{target} is being written by another tseval.\n"
+        "  When it has ended, give the same command again: what is finished is not done again."
+    )
+    with locked(target / BOARD_LOCK, taken):
         yield
-    finally:
-        remove_lock(lock, held)
 
 
 def put_entry(folder: Path, contents: Mapping[str, bytes]) -> None:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tarfile
 import threading
+import zipfile
 import zlib
 from functools import partial
 
@@ -37,8 +38,8 @@ def address(tmp_path):
         server.shutdown()
 
 
-def digest_of(folder):
-    return load_suite(folder).digest
+def digest_of(folder, columns=None):
+    return load_suite(folder, columns=columns).digest
 
 
 def fetch(published, folder):
@@ -81,8 +82,9 @@ def test_what_is_wrong_or_missing_leaves_nothing_behind_and_an_earlier_copy_alon
 
 
 def test_without_a_connection_the_message_says_what_to_do(tmp_path):
-    with pytest.raises(SuiteError, match=r"clams_xx cannot be fetched: .*\n.*--suite DIR"):
-        fetch(published("http://127.0.0.1:9"), tmp_path / "x")
+    message = r"clams_xx cannot be fetched: .*\n.* bring into .*/x\n  http://\S*_agrmt.txt, .* is then 000"
+    with pytest.raises(SuiteError, match=message):
+        fetch(published("http://127.0.0.1:9", digest="0" * 64), tmp_path / "x")
 
 
 def git(folder, *arguments):
@@ -147,13 +149,84 @@ def test_a_folder_or_an_archive_of_a_commit_gives_all_its_files(tmp_path, tables
     assert seen == [(done, 4) for done in range(5)]
 
 
+TURNS = {
+    "turns/en/a.txt": "the author laugh .\nthe author laughs .\n",
+    "turns/.DS_Store": "",
+    "other/large.txt": "not fetched",
+    "one.csv": "id,Satz,Art\n1,the author laughs .,x\n2,the author laugh .,x\n",
+}
+HOW = {"layout": "alternating-good-first", "sentence": "Satz", "case": "Art"}
+
+
+@pytest.fixture
+def turns(tmp_path):
+    """A repository with lines by turns in a folder below a folder, and with a zip archive of tables."""
+    folder = tmp_path / "turns"
+    for name, text in TURNS.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    with zipfile.ZipFile(folder / "packed.zip", "w") as archive:
+        archive.mkdir("Set")
+        archive.write(folder / "one.csv", "Set/one.csv")
+        archive.writestr("__MACOSX/Set/._one.csv", "no data")
+        archive.writestr("Set/bare.csv", "a dog runs .\na dog run .\n")
+    git(folder, "init", "--quiet")
+    git(folder, "add", ".")
+    git(folder, "-c", "core.autocrlf=false", "commit", "--quiet", "--message", "turns")
+    return Commit(folder.as_uri(), git(folder, "rev-parse", "HEAD"))
+
+
+def test_a_set_says_how_its_tables_are_read_and_calls_files_otherwise(tmp_path, turns):
+    packed = Published("Turns", "MIT", 2, 2, {"bare.txt": "Set/bare.csv"}, "packed.zip", turns, columns=HOW)
+    digest, seen = fetch(packed, tmp_path / "data/mine")
+    assert seen[-1] == (2, 2)
+    suite = load_suite(tmp_path / "data/mine", columns=HOW)
+    assert suite.digest == digest
+    sentences = {case.name: case.sentences.to_pylist() for case in suite.cases}
+    assert sentences == {
+        "bare": [{"good": "a dog runs .", "bad": "a dog run ."}],
+        "x": [{"good": "the author laughs .", "bad": "the author laugh ."}],
+    }
+
+
+@pytest.mark.parametrize("filtered", [True, False])
+def test_only_the_files_of_a_set_come_where_the_server_can_leave_others_out(
+    tmp_path, turns, filtered, monkeypatch
+):
+    for option in ("uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"):
+        git(tmp_path / "turns", "config", option, str(filtered))
+    blob = git(tmp_path / "turns", "rev-parse", "HEAD:other/large.txt")
+    (tmp_path / "turns/.git/objects" / blob[:2] / blob[2:]).unlink()
+    folder = Published("Turns", "MIT", 1, 1, folder="turns", source=turns, columns={"layout": "alternating"})
+    if not filtered:
+        with pytest.raises(SuiteError, match="does not give commit"):
+            fetch(folder, tmp_path / "data/mine")
+        return
+    fetch(folder, tmp_path / "data/mine")
+    assert [path.name for path in (tmp_path / "data/mine").iterdir()] == ["a.txt"]
+
+
+def test_files_that_were_brought_by_hand_are_read_as_the_set_and_held_to_its_digest(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    (tmp_path / "tseval/zorro").mkdir(parents=True)
+    (tmp_path / "tseval/zorro/quantifiers.txt").write_text(TURNS["turns/en/a.txt"])
+    run = call("run", "--model", "bundled:lstm", "--suite", "zorro", "--out", str(tmp_path / "run"))
+    assert "read quantifiers.txt (alternating, 1 item); not the published set: its digest is" in run.stderr
+    assert CATALOGUE["zorro"].digest[:12] in run.stderr
+    assert call("lint", "zorro").stderr == "No findings in 1 item.\n"
+    assert call("verify", str(tmp_path / "run"), "--suite", "zorro").returncode == 0
+
+
 def test_a_repository_that_holds_something_else_under_the_commit_is_refused(tmp_path, source):
     folder = tmp_path / "repository"
     blob = git(folder, "rev-parse", f"{source.id}:xx_evalset/simple_agrmt.txt")
     path = folder / ".git/objects" / blob[:2] / blob[2:]
     path.chmod(0o600)
     path.write_bytes(zlib.compress(b"blob 18\0True\ta b\nFalse\tx y"))
-    message = rf"clams_xx cannot be fetched: .* does not give commit {source.id[:12]} \(.*\n.*--suite DIR"
+    message = (
+        rf"clams_xx cannot be fetched: .* does not give commit {source.id[:12]} \(.*\n"
+        rf".* bring into .*clams_xx\n  xx_evalset/simple_agrmt.txt of commit {source.id}"
+    )
     with pytest.raises(SuiteError, match=message):
         fetch(in_commit(source), tmp_path / "data/clams_xx")
     assert not list((tmp_path / "data").iterdir())
@@ -167,7 +240,7 @@ def test_a_commit_that_is_not_there_is_named(tmp_path, source):
 
 def test_without_git_the_message_says_so(tmp_path, source, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    message = r"clams_xx cannot be fetched: .* git is not installed\.\n.*--suite DIR"
+    message = r"clams_xx cannot be fetched: .* git is not installed\.\n.* bring into"
     with pytest.raises(SuiteError, match=message):
         fetch(in_commit(source), tmp_path / "data/clams_xx")
 

@@ -9,12 +9,14 @@ import subprocess
 import tarfile
 import tempfile
 import urllib.request
+import zipfile
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.errors import SuiteError
+from tseval.errors import SuiteError, shortened
+from tseval.files import data_folder
 from tseval.suites.data.pairs import LANGUAGES
 
 if TYPE_CHECKING:
@@ -37,6 +39,9 @@ class Commit:
 _TURKISH = Commit("https://github.com/ezgibasar/TurBLiMP", "297de13fb7a0ce524fe32e8b175c6b5255d66960")
 _CHINESE = Commit("https://github.com/sjtu-compling/ZhoBLiMP", "e8402762a563c13def19080a31e2cbb8d89e4ef3")
 _CLAMS = Commit("https://github.com/aaronmueller/clams", "299d80a80e98bd14a1f74b942f18ef05059d860b")
+_BHASA = Commit("https://github.com/aisingapore/BHASA", "beb96cdec8f4efbe680b2e7ca66d3f42c0f7493e")
+_FRENCH = Commit("https://github.com/davebulaval/QFrBLiMP", "bd14729271b8620c18037beb7d1ebe129ac39e6a")
+_SAP = Commit("https://github.com/caplabnyu/sapbenchmark", "15e61066d510b5349e17740e6488c976abc3e1ac")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +53,10 @@ class Published:
     n_cases: int
     n_items: int
     files: Mapping[str, str] = field(default_factory=dict)  # name to address, or to its path in `source`
-    folder: str | None = None  # of `source`, or a `.tar.gz`, whose files are taken where `files` names none
+    folder: str | None = None  # of `source`, or an archive: all its files are taken, `files` renames some
     source: Commit | None = None  # None where the files have addresses of their own
     digest: str | None = None  # of the suite that they make up; None where only the commit vouches for them
+    columns: Mapping[str, str] = field(default_factory=dict)  # how tables are read, as `--columns`
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +116,10 @@ def _clams(code: str) -> Published:
     return Published(title, "Apache-2.0", len(files), n_items, files, source=_CLAMS)
 
 
+_GARDEN_PATHS = {
+    "critical": "disambPosition_0idx",
+    "predict": "; ".join(f"{name}_AMB.critical > {name}_UAMB.critical" for name in ("MVRR", "NPS", "NPZ")),
+}
 CATALOGUE = {
     "blimp": Published(
         "BLiMP (Warstadt et al. 2020)", "CC BY 4.0", 67, 67_000,
@@ -147,6 +157,84 @@ CATALOGUE = {
         "ZhoBLiMP, Chinese (Liu et al. 2025)", "none stated", 118, 35_400, folder="data/ZhoBLiMP.tar.gz",
         source=_CHINESE,
     ),
+    "syntaxgym": Published(
+        "SyntaxGym's suites (Hu et al. 2020)", "MIT", 34, 842, folder="test_suites/json",
+        source=Commit(
+            "https://github.com/cpllab/syntactic-generalization", "43f1f86b746254406dafc89bd17b9d4976607ef6"
+        ),
+        digest="601fd1d344a11a2643c2b00f80639e30cba0d1922c15708669766ae6da38aa92",
+    ),
+    "zorro": Published(
+        "Zorro (Huebner et al. 2021)", "MIT", 23, 46_000, folder="sentences/babyberta",
+        source=Commit("https://github.com/phueb/Zorro", "687ba433e91a3815e8204a8fc0cf0577303b1660"),
+        digest="9f51dcb0971b6bafb4d67bff9c945015f011f9adabe04b6b7930202d19a734d4",
+        columns={"layout": "alternating"},
+    ),
+    "sling": Published(
+        "SLING, Chinese (Song et al. 2022)", "MIT", 54, 40_560, folder="SLING_Data",
+        source=Commit(
+            "https://github.com/Yixiao-Song/SLING_Data_Code", "5a7f791fbb9db6d2fee66e128fe89c80ac1f993b"
+        ),
+        digest="33d810a4c17084de7c42fbfc81d558dbb18756ad9546963ebbe92a7d361cbbc3",
+    ),
+    "climp": Published(
+        "CLiMP, Chinese (Xiang et al. 2021)", "none stated", 16, 16_000,
+        {"ba_construction.txt": "CLiMP_corpus/ba_construction_1000.csv"},  # lines without columns
+        folder="CLiMP_corpus.zip",
+        source=Commit("https://github.com/beileixiang/CLiMP", "094a9e93a4598f23f86eb715d4782b358634c810"),
+        digest="257c599c92d7c8f2015ab3e116b99d10b453c5cc86e0c443589fa9b47fc6848c",
+        columns={"layout": "alternating-good-first", "sentence": "2", "case": "1", "phenomenon": "0"},
+    ),
+    "blimp_nl": Published(
+        "BLiMP-NL, Dutch (Suijkerbuijk et al. 2025)", "CC BY 4.0", 22, 8_400,
+        {"blimp_nl.jsonl": "datastore/BLiMP-NL/blimp-nl.jsonl"}, source=_FRENCH,  # a copy
+        digest="f15206b5a283fc6c65d640d391ec5f72b2023ef88bd54f3160c1f1c207b65e62",
+        columns={"case": "category"},
+    ),
+    "qfrblimp": Published(
+        "QFrBLiMP, Quebec French (Beauchemin et al. 2026)", "CC BY-NC-SA 4.0", 20, 1_761,
+        {"qfrblimp.tsv": "datastore/QFrBLiMP/human_llm_annotations.tsv"}, source=_FRENCH,
+        digest="9a8cf74fc0425dfad78473e3b82d01792e03a435f2f61ae759e0b502177cc59f",
+        columns={"case": "type"},
+    ),
+    **{
+        f"lindsea_{code}": Published(
+            f"LINDSEA, {language} (Leong et al. 2023)", "CC BY 4.0", n_cases, 10 * n_cases,
+            folder=f"lindsea/{code}/syntax", source=_BHASA, digest=digest,
+            columns={"case": "category", "phenomenon": "linguistic_phenomenon"},
+        )
+        for code, language, n_cases, digest in (
+            ("id", "Indonesian", 38, "83dcbd4fd75e1dad110ec689782b410f97da3b8148c02d85dd50d4b554199802"),
+            ("ta", "Tamil", 47, "b7011541b63de7e635b684879e38ee82e80ec99fd8ce471c0d35edd302655ad8"),
+        )
+    },
+    **{
+        f"sap_{name}": Published(
+            f"SAP, {name.replace('_', ' ')} (Huang et al. 2024)", "MIT", 1, n_items,
+            {f"{name}.csv": f"Surprisals/data/items_{file}.pivot.csv"}, source=_SAP, digest=digest,
+            columns=columns,
+        )
+        for name, file, n_items, columns, digest in (
+            ("agreement", "Agreement", 18, {"critical": "disambPosition"},
+             "82d076b4d730e47dc4609841a96b16ef9ae1d8c781023023f3089c6f7424ba56"),
+            ("attachment", "AttachmentAmbiguity", 24, {"critical": "disambPosition"},
+             "38c721626e9e5d9002f77b6728343811c05bb75664988f1f4eddd8ca94954dba"),
+            ("garden_paths", "ClassicGP", 24, _GARDEN_PATHS,
+             "e73f3c40d252cb6d51555027e6a071faab3cd2d9f2386a07b942f745590bac50"),
+            ("relative_clauses", "RelativeClause", 24, {"critical": "targetPosition"},
+             "29332280c4b140edc7d570542783def73cfcf16e8f3c28276ab10e9e19ad95d4"),
+        )
+    },
+    "dais": Published(
+        "DAIS, datives with ratings (Hawkins et al. 2020)", "CC BY 4.0", 1, 5_000,
+        {"dais.csv": "DAIS/data/generated_pairs_with_results.csv"},
+        source=Commit(
+            "https://github.com/taka-yamakoshi/neural_constructions",
+            "16ef145b71d1f6e6d755ad0f5ff822327639af0a",
+        ),
+        digest="7ced6dda812fa281ab396513252109dc5098ab3f636f8269dd6cfa42f96f9c60",
+        columns={"good": "DOsentence", "bad": "PDsentence", "rating": "BehavDOpreference", "item": "verb_id"},
+    ),
 }  # fmt: skip
 ELSEWHERE = {
     "multiblimp": Elsewhere(
@@ -155,6 +243,17 @@ ELSEWHERE = {
         "https://huggingface.co/datasets/jumelet/multiblimp",
     )
 }
+
+
+def published_at(path: Path) -> Published | None:
+    """Give the published set whose files a folder holds: that of its name, where such sets lie."""
+    return CATALOGUE.get(path.name) if path.parent == data_folder() else None
+
+
+def columns_at(path: Path, columns: Mapping[str, str] | None) -> dict[str, str] | None:
+    """Say how the tables at a path are read: as their user says, else as a published set is."""
+    published = published_at(path)
+    return {**(published.columns if published else {}), **(columns or {})} or None
 
 
 def refuse_elsewhere(name: str) -> None:
@@ -168,20 +267,19 @@ def refuse_elsewhere(name: str) -> None:
 
 
 TIMEOUT = 30  # seconds without an answer
-OTHERWISE = "Where there is no network, bring the files by other means and name their folder: --suite DIR."
 
 
 def fetch_files(
     name: str,
     published: Published,
     folder: Path,
-    digest_of: Callable[[Path], str],
+    digest_of: Callable[[Path, Mapping[str, str]], str],
     progress: Callable[[int, int], None] | None = None,
 ) -> str:
     """Download the files of a data set into a folder, which appears when all are there and checked.
 
-    `digest_of` gives the digest of the suite in a folder, which is given back; progress is told in files
-    done, of all.
+    `digest_of` gives the digest of the suite in a folder, read by columns; it is given back. Progress is told
+    in files done, of all.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}-") as made:
@@ -197,8 +295,9 @@ def fetch_files(
                 if progress:
                     progress(done, len(files))
         except _NoAnswerError as error:
-            raise SuiteError(f"{name} cannot be fetched: {error}.\n  {OTHERWISE}") from None
-        digest = digest_of(part)
+            otherwise = _by_other_means(published, folder)
+            raise SuiteError(f"{name} cannot be fetched: {error}.\n  {otherwise}") from None
+        digest = digest_of(part, published.columns)
         if published.digest not in {None, digest}:
             raise SuiteError(
                 f"{name}: what came from {place} is not the published set: its digest is {digest[:12]}, "
@@ -208,6 +307,19 @@ def fetch_files(
             shutil.rmtree(folder)
         part.rename(folder)
     return digest
+
+
+def _by_other_means(published: Published, folder: Path) -> str:
+    """Say what to bring where there is no network, and where to."""
+    files = [
+        place if place.endswith(f"/{name}") else f"{place} as {name}"
+        for name, place in published.files.items()
+    ]
+    inside = f"what is in {published.folder}" if published.folder else ""
+    what = [*filter(None, [inside, *files[:2]]), *([f"and {len(files) - 2} more"] if files[2:] else [])]
+    at = f" of commit {published.source.id}" if published.source else ""
+    digest = f"; its digest is then {published.digest[:12]}" if published.digest else ""
+    return f"Where there is no network, bring into {folder}\n  {', '.join(what)}{at}{digest}."
 
 
 class _NoAnswerError(Exception):
@@ -234,27 +346,47 @@ def _sources(published: Published, clone: Path) -> tuple[Mapping[str, str], Call
         return published.files, _download
     git = partial(_git, source, "--git-dir", str(clone))
     git("init", "--quiet", "--bare")
-    git("fetch", "--depth=1", source.repository, source.id)
+    git("remote", "add", "origin", source.repository)
+    # Where a server can leave files out, only those that are taken are downloaded.
+    git("fetch", "--depth=1", "--filter=blob:none", "origin", source.id)
+    entries = git("ls-tree", "-rz", source.id).decode().split("\0")
+    ids = {place: about.split()[2] for about, tab, place in (one.partition("\t") for one in entries) if tab}
+
+    def bring(places: Iterable[str]) -> None:
+        objects = git("rev-list", "--objects", "--missing=print", source.id).decode().splitlines()
+        absent = {f"?{ids[place]}" for place in places} & {*objects}
+        if absent:
+            git("fetch", "origin", *(one[1:] for one in absent))
 
     def content(place: str) -> bytes:
-        return git("cat-file", "blob", f"{source.id}:{place}")
+        return git("cat-file", "blob", ids[place])
 
-    if folder is None:
-        return published.files, lambda place, path: path.write_bytes(content(place))
-    if folder.endswith(".tar.gz"):
-        with tarfile.open(fileobj=io.BytesIO(content(folder))) as archive:
-            held = {info.name: archive.extractfile(info) for info in archive if info.isfile()}
-            texts = {name: file.read() for name, file in held.items() if file is not None}
-        return _by_name(texts), lambda place, path: path.write_bytes(texts[place])
-    listed = git("ls-tree", "-z", "--name-only", f"{source.id}:{folder}")
-    names = [f"{folder}/{name}" for name in listed.decode().split("\0") if name]
-    return _by_name(names), lambda place, path: path.write_bytes(content(place))
+    if folder is not None and folder.endswith((".tar.gz", ".zip")):
+        bring([folder])
+        texts = _unpacked(folder, content(folder))
+        return _named(published, texts), lambda place, path: path.write_bytes(texts[place])
+    inside = [place for place in ids if folder is not None and place.startswith(f"{folder}/")]
+    files = _named(published, inside)
+    bring(files.values())
+    return files, lambda place, path: path.write_bytes(content(place))
 
 
-def _by_name(places: Iterable[str]) -> dict[str, str]:
-    """Name files as they are called in their folder; hidden ones are left out."""
-    names = {place.rpartition("/")[2]: place for place in places}
-    return {name: place for name, place in names.items() if not name.startswith(".")}
+def _unpacked(name: str, packed: bytes) -> dict[str, bytes]:
+    """Give the files of an archive."""
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+            return {one: archive.read(one) for one in archive.namelist()}
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        held = {info.name: archive.extractfile(info) for info in archive if info.isfile()}
+        return {name: file.read() for name, file in held.items() if file is not None}
+
+
+def _named(published: Published, places: Iterable[str]) -> dict[str, str]:
+    """Name files as the set does, others as in their folder; hidden ones and folders are left out."""
+    renamed = {*published.files.values()}
+    names = {place.rpartition("/")[2]: place for place in places if place not in renamed}
+    others = {name: place for name, place in names.items() if name and not name.startswith(".")}
+    return {**others, **published.files}
 
 
 def _git(source: Commit, *arguments: str) -> bytes:
@@ -268,6 +400,6 @@ def _git(source: Commit, *arguments: str) -> bytes:
         said = f"it stands in a repository, {source.repository}, and git is not installed"
         raise _NoAnswerError(said) from None
     except subprocess.CalledProcessError as error:
-        said = " ".join(error.stderr.decode(errors="replace").split())
+        said = shortened(" ".join(error.stderr.decode(errors="replace").split()), 120)
         raise _NoAnswerError(f"{source.repository} does not give commit {source.id[:12]} ({said})") from None
     return result.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -64,9 +65,17 @@ def columns_of(path: Path, how: Mapping[str, str]) -> tuple[str, Sequence[str], 
 
 
 def header_of(path: Path, how: Mapping[str, str]) -> Header:
-    """Say what the columns of a file may be (`find_columns`)."""
+    """Say what the columns of a file may be (`find_columns`).
+
+    What a user says of columns is about the tables beside lines that have none.
+    """
     place, names, first = columns_of(path, how)
-    return find_columns(place, names, how, first)
+    return replace(find_columns(place, names, {} if _is_lines(path, how) else how, first), how=how)
+
+
+def _is_lines(path: Path, how: Mapping[str, str]) -> bool:
+    """Whether a file holds sentences by turns, a line each, without columns."""
+    return bare_name(path).endswith(".txt") and how.get("layout", "").startswith("alternating")
 
 
 def json_kind(path: Path) -> str | None:
@@ -89,7 +98,7 @@ def _is_of_texts(path: Path) -> bool:
 
 def _open(path: Path, how: Mapping[str, str]) -> Opened:
     """Open a table; where its columns are given by numbers, and none is called so, it has no header."""
-    if bare_name(path).endswith(".txt") and how.get("layout", "").startswith("alternating"):
+    if _is_lines(path, how):
         lines = read_lines(path, encoding_of(how))
         return f"{path}:1", ["sentence"], ((place, [line]) for place, line in lines)
     opened = _sheet if bare_name(path).endswith(".xlsx") else open_table

@@ -307,7 +307,8 @@ def ask_design(entries: Sequence[DataItem], reading: Reading) -> Question:
         lengths[label] = pa.array([[one.get(name, 0) for name in order] for one in own], pa.list_(pa.int64()))
         named[label] = {name: place for place, name in enumerate(distinct_names(order), 1)}
     formula = reading.how.get("predict")
-    found = [Prediction(formula, formula)] if formula else _effects(entries[0], named, reading.compared)
+    formulas = [one.strip() for one in (formula or "").split(";") if one.strip()]
+    found = [Prediction(one, one) for one in formulas] or _effects(entries[0], named, reading.compared)
     n_regions = {label: len(own) for label, own in named.items()}
     for prediction in found:
         check_formula("--columns", prediction.formula, n_regions, named)

@@ -34,7 +34,7 @@ PAIR_LABELS = ("good", "bad")
 ROW_NAMES = ("case", "construction", "phenomenon", "dependency")
 ROLES = (
     *PAIR_LABELS, "sentence", "prefix", "context", "target", "candidates", "item", "condition", "label",
-    "rating", "region", "word", "order", *ROW_NAMES, "cluster", "lang", "ignore",
+    "rating", "region", "word", "order", "critical", *ROW_NAMES, "cluster", "lang", "ignore",
 )  # fmt: skip
 ALIASES = {"grammatical": "good", "ungrammatical": "bad", "group": "phenomenon"}
 SETTINGS = ("layout", "predict", "better", "encoding", "sheet")
