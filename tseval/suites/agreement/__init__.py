@@ -78,6 +78,16 @@ def filled(table: pa.Table) -> pa.Table:
     return table.select(held) if table.num_rows else table
 
 
+def check_new(output: Path, endings: Sequence[str], what: str, resume: bool = False) -> None:
+    """Refuse to write a file where one cannot be written, or must not."""
+    if not output.name.endswith(tuple(endings)):
+        raise SuiteError(f"{output}: the name of a {what} ends in {', '.join(endings)}")
+    if not output.absolute().parent.is_dir():
+        raise SuiteError(f"{output.parent}: no such folder")
+    if output.exists() and not resume:
+        raise SuiteError(f"{output}: exists already. Choose another -o, or remove it.")
+
+
 def write_examples(table: pa.Table, path: Path) -> None:
     """Write a table of examples, as its ending says: `.parquet`, `.tsv` or `.tsv.gz`."""
     write_as_named(table, path, _as_tsv)
