@@ -92,11 +92,11 @@ def of_pairs(values: Array) -> Array:
 
 def _sum_by(group: NDArray[np.int64], values: Array) -> Array:
     """Add up the values of each group, (items, columns) to (groups, columns), in order of the items."""
+    if values.shape[1] == 1:
+        return np.asarray(np.bincount(group, values[:, 0])[:, None])
     from scipy.sparse import csc_array  # noqa: PLC0415 - slow to import
 
     n_items = len(group)
-    if values.shape[1] == 1:
-        return np.asarray(np.bincount(group, values[:, 0])[:, None])
     belongs = csc_array((np.ones(n_items), group, np.arange(n_items + 1)), (int(group.max()) + 1, n_items))
     return np.asarray(belongs @ values)
 

@@ -73,22 +73,18 @@ def suites_command(context: click.Context) -> None:
 @QUIET
 def fetch(names: tuple[str, ...], quiet: bool) -> None:
     """Download data sets from where they are published, and check them."""
-    from tseval.files import data_folder
-    from tseval.suites import load_suite
-    from tseval.suites.data.catalogue import CATALOGUE, fetch_files, refuse_elsewhere
+    from tseval.suites import fetch_suite
+    from tseval.suites.data.catalogue import CATALOGUE, refuse_elsewhere
 
     for name in names:
         refuse_elsewhere(name)
         if name not in CATALOGUE:
             raise SuiteError(f"there is no data set {name!r}.\n  {suggest(name, CATALOGUE, 'Data sets')}")
     for name in names:
-        published, folder = CATALOGUE[name], data_folder() / name
         with progress_bar(f"fetching {name}", quiet) as progress:
-            digest = fetch_files(
-                name, published, folder, lambda here, how: load_suite(here, columns=how).digest, progress
-            )
+            digest = fetch_suite(name, progress)
         if not quiet:
-            about = f"{published.title}, {published.licence}"
+            about = f"{CATALOGUE[name].title}, {CATALOGUE[name].licence}"
             click.echo(f"{name}: {about}; digest {digest[:12]}, as published", err=True)
 
 

@@ -29,7 +29,7 @@ from tseval.items import ENTRIES, Case, Suite, choose_rows, cluster_by, refuse_u
 from tseval.questions import Contrast  # noqa: TC001 - read at run time
 from tseval.questions.pairs import Pairs
 from tseval.suites.data import DATA_ENDINGS, NOT_READ, is_data, methods_of, read_data
-from tseval.suites.data.catalogue import CATALOGUE, columns_at, published_at, refuse_elsewhere
+from tseval.suites.data.catalogue import CATALOGUE, columns_at, fetch_files, published_at, refuse_elsewhere
 from tseval.suites.data.entries import leave_out, refuse_exclusion
 from tseval.suites.data.roles import refuse_columns
 from tseval.suites.formal import draw_test, language_case
@@ -38,7 +38,7 @@ from tseval.suites.views import VIEWS, tokenise_case, view_suite
 from tseval.writing import without_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tseval.suites.data.entries import Exclude
     from tseval.writing import Writing
@@ -201,7 +201,10 @@ def bundled_sizes(name: str) -> tuple[str, int, int, int]:
 
 
 def find_suite(spec: str | Path) -> Path:
-    """Find a suite by the name of a bundled or fetched one, or by path; names come first."""
+    """Find a suite by the name of a bundled or published one, or by path; names come first.
+
+    A published one is downloaded where it is not here yet.
+    """
     if spec == "":
         raise SuiteError(
             "a suite has a name or a path, and '' is neither.\n  Is a variable of the shell empty?"
@@ -210,7 +213,7 @@ def find_suite(spec: str | Path) -> Path:
         return TEMPLATES / spec
     if isinstance(spec, str) and spec in CATALOGUE:
         if not (data_folder() / spec).exists():
-            raise SuiteError(f"{spec} is not here yet.\n  Download it: tseval suites fetch {spec}")
+            fetch_suite(spec)
         return data_folder() / spec
     if isinstance(spec, Path) or os.path.basename(spec) != spec or Path(spec).exists():
         path = Path(spec)
@@ -234,6 +237,15 @@ def find_suite(spec: str | Path) -> Path:
         f"there is no suite {spec!r}.\n  {known} More to fetch: tseval suites. "
         f"Or give a path, such as ./{spec}."
     )
+
+
+def fetch_suite(name: str, progress: Callable[[int, int], None] | None = None) -> str:
+    """Download a published set (`fetch_files`), and give its digest."""
+
+    def digest_of(folder: Path, columns: Mapping[str, str]) -> str:
+        return load_suite(folder, columns=columns).digest
+
+    return fetch_files(name, CATALOGUE[name], data_folder() / name, digest_of, progress)
 
 
 def taken_before(spec: str) -> str | None:
