@@ -71,12 +71,6 @@ def test_the_models_of_hewitt_have_their_sizes(tmp_path, k, m, hidden):
     assert settings["anneal_factor"] == 2
 
 
-def test_what_is_given_goes_before_the_sizes_of_a_preset(tmp_path):
-    given = "--preset", "hewitt2020", "--hidden", 7, "--max-tokens", 1
-    succeeded(train(tmp_path, "dyck(2,3,train=2000,valid=100)", *given))
-    assert load_checkpoint(tmp_path / "model.pt").model.sizes.hidden == 7
-
-
 @pytest.mark.parametrize(
     ("suite", "extra", "message"),
     [

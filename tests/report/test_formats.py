@@ -315,18 +315,13 @@ def test_numbers_are_cut_and_not_rounded(shown, text):
     assert shown == text
 
 
-NASTY = "=1+1|a\\b*c*`d`<script>_e_ [x](y) 100% $z$ #1 {q} ~^\n\x1b[31m\u202eevil &amp;"
-
-
 @pytest.fixture
 def nasty():
     """A table in which every name from outside is hostile."""
-    case = make_case(
-        NASTY, [("a b", "a c")], construction=NASTY, phenomenon=NASTY, dependency=NASTY,
-        features={NASTY: [NASTY]},
-    )  # fmt: skip
-    run = make_run(make_suite(case, name=NASTY), {"b": -0.5}, model=NASTY)
-    return build_table([run, run], [NASTY])
+    row = dict.fromkeys(("construction", "phenomenon", "dependency"), HOSTILE)
+    case = make_case(HOSTILE, [("a b", "a c")], features={HOSTILE: [HOSTILE]}, **row)
+    run = make_run(make_suite(case, name=HOSTILE), {"b": -0.5}, model=HOSTILE)
+    return build_table([run, run], [HOSTILE])
 
 
 @pytest.mark.parametrize(
