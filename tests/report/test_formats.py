@@ -256,9 +256,9 @@ def test_wide_letters_and_numbers_with_commas_are_broken_within_their_column():
 # A document before any format: exact values, and how readers see them.
 def test_a_field_takes_one_value_per_row_and_a_tuple_from_several_columns():
     frame = pd.DataFrame({"n": [1, 2], "low": [0.25, NAN], "high": [0.5, NAN]})
-    assert Field("Items", ("n",)).values(frame) == [1, 2]
-    first, _ = Field("95% interval", ("low", "high")).values(frame)
-    assert first == (0.25, 0.5)
+    grid = Grid.of([Field("Items", ("n",)), Field("95% interval", ("low", "high"))], frame)
+    assert [line.cells[0] for line in grid.lines] == [1, 2]
+    assert grid.lines[0].cells[1] == (0.25, 0.5)
 
 
 @pytest.mark.parametrize("missing", [None, NAN, pd.NA])
