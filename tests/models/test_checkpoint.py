@@ -334,6 +334,7 @@ def test_convert_makes_a_checkpoint_small_and_measures_it(tmp_path, model):
     to_int8 = "-o", "small.pt", "--stored", "int8", "--valid", "valid.txt"
     done = succeed("convert", "large.pt", *to_int8, cwd=tmp_path)
     small = load_checkpoint(tmp_path / "small.pt")
+    assert small.fingerprint == load_checkpoint(save(tmp_path / "direct.pt", model)).fingerprint
     measured = f"validation perplexity {small.validation_perplexity:.2f}"
     assert done.stderr == f"small.pt: lstm, 2 layers of 10, 8 words, {measured}\n"
     training: Any = small.training
