@@ -17,7 +17,7 @@ from tseval.boards.definition import read_definition
 from tseval.boards.entries import add_entries, entry_files, unfit, write_beside
 from tseval.boards.folder import new_board
 from tseval.boards.sources import open_sources
-from tseval.errors import BoardError, SuiteError
+from tseval.errors import BoardError, RunError, SuiteError
 from tseval.evaluation import evaluate
 from tseval.models import bundled_checkpoints
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
@@ -57,9 +57,20 @@ def rewrite(file, **changes):
     file.write_text(yaml.safe_dump(content | changes, sort_keys=False))
 
 
+def test_an_entry_outside_its_board_is_no_run(made, tmp_path):
+    shutil.copytree(made / "board" / "entries" / "lstm", tmp_path / "a" / "b" / "lstm")
+    with pytest.raises(
+        RunError, match=r"(?s)suite of its board is not known: .*Name an entry within its board"
+    ):
+        read_run(tmp_path / "a" / "b" / "lstm")
+
+
 def test_an_entry_gives_the_tables_of_its_run(made):
     (entry, _), run = entry_runs(entry_folders(made / "board")), read_run(made / "run")
     assert entry.load_verdicts().equals(run.load_verdicts())
+    opened = read_run(made / "board" / "entries" / entry.name)
+    assert opened.load_verdicts().equals(run.load_verdicts())
+    assert opened.load_sentences().equals(entry.load_sentences())
     for form in ("md", "csv"):
         assert render(build_table([entry]), form) == render(build_table([run]), form)
     both = [one for one in open_sources([str(made / "board")]) if isinstance(one, Run)]

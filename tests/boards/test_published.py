@@ -27,13 +27,16 @@ from supplied import BLIMP_HUMANS
 from tseval.adapters import open_model
 from tseval.boards import About, published_board, sources
 from tseval.boards.check import verify_entry, wrong_with_board
-from tseval.boards.definition import DEFINITION, read_definition
+from tseval.boards.definition import (
+    read_definition,
+)
 from tseval.boards.entries import add_entries
 from tseval.boards.folder import new_board
 from tseval.errors import BoardError
 from tseval.evaluation import evaluate
 from tseval.report import build_table, render
 from tseval.report.boards import BUNDLED_BOARDS, read_board
+from tseval.runs import DEFINITION
 from tseval.suites import load_suite
 from tseval.suites.data.catalogue import CATALOGUE
 

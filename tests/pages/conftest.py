@@ -17,7 +17,6 @@ from tseval.boards import (
     About,
     Checked,
     Entry,
-    SplitSuite,
     entry_run,
     rows_of,
     write_entry,
@@ -27,7 +26,7 @@ from tseval.boards.entries import add_entries
 from tseval.boards.folder import new_board
 from tseval.evaluation import evaluate
 from tseval.evidence import evidence_bytes, read_evidence
-from tseval.runs import Manifest
+from tseval.runs import Manifest, SplitSuite
 from tseval.runs.directory import digest
 from tseval.runs.manifest import count_verdicts, dump_manifest, load_manifest
 from tseval.suites import load_suite

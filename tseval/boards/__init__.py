@@ -7,16 +7,12 @@ from collections.abc import Mapping  # noqa: TC003 - the types of fields are rea
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeVar, cast
-
-import numpy as np
-import pyarrow.compute as pc
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tseval.analysis import COUNTS, ROW, count
 from tseval.boards.definition import (
     BOARD_FILES_FORMAT,
-    DEFINITION,
     Definition,
     check_texts,
     check_written,
@@ -28,31 +24,22 @@ from tseval.boards.definition import (
 from tseval.errors import BoardError, EvidenceError, LimitError, RunError, reason
 from tseval.evidence import (
     EvidenceAddress,
-    Words,
     fetch_evidence,
-    read_evidence,
-    readable,
-    scored_again,
-    split_words,
 )
 from tseval.files import PARTIAL, write_text
 from tseval.formats import ContentError
 from tseval.report.boards import Board, BoardModel, BoardRow, PrintedRow, TableRow, check_printed_rows
-from tseval.runs import Manifest, Run
+from tseval.runs import DEFINITION, EVIDENCE, SplitSuite, run_of_evidence
 from tseval.runs.directory import digest, read_intact
 from tseval.runs.manifest import NAME as MANIFEST
-from tseval.runs.manifest import load_manifest
-from tseval.verdicts import all_sentences, judge, sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     import pandas as pd
-    import pyarrow as pa
-    from numpy.typing import NDArray
 
-    from tseval.items import Suite
+    from tseval.runs import Manifest, Run
 
 
 LONGEST_NAME = 100
@@ -84,34 +71,11 @@ def check_about(about: About, where: str = "") -> None:
 
 
 ENTRY_FOLDERS = "entries"
-ENTRY_FILE, EVIDENCE = "entry.yaml", "evidence.parquet"
+ENTRY_FILE = "entry.yaml"
 # What tells neither weights nor protocol: the name of the model, the version of tseval.
 _NAMED = re.compile(r"model:[^|]*@|\|tseval:[^|]*")
 _OF_SUITE = re.compile(r"suite:[^|]*\|")
 ENTRY_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,59}}(?<!{re.escape(PARTIAL)})")
-
-
-@dataclass(frozen=True)
-class SplitSuite:
-    """The suite of a board with its sentences and their words, which all entries share and are found once."""
-
-    suite: Suite
-
-    @cached_property
-    def sentences(self) -> pa.StringArray:
-        """The distinct sentences, sorted (`tseval.verdicts.sentences_of`), (sentences,)."""
-        return sentences_of(self.suite)
-
-    @cached_property
-    def words(self) -> Words:
-        """Their words."""
-        return split_words(self.sentences)
-
-    @cached_property
-    def rows(self) -> NDArray[np.int64]:
-        """Which of them each sentence of the suite is, as `tseval.verdicts.judge` takes it."""
-        found = pc.index_in(all_sentences(self.suite), value_set=self.sentences)
-        return cast("NDArray[np.int64]", found.to_numpy().astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,32 +310,8 @@ def rows_of(verdicts: pd.DataFrame) -> tuple[EntryRow, ...]:
 
 
 def entry_run(folder: Path, split: SplitSuite) -> Run:
-    """Open an entry as the run that it was: tables and analyses read it as any other."""
-    manifest = load_manifest(folder)
-    if not isinstance(manifest, Manifest):
-        raise RunError(f"{folder / MANIFEST} is of an unfinished run")
-    if manifest.suite.digest != split.suite.digest:
-        theirs, ours = (f"{of.name}@{of.digest[:8]}" for of in (manifest.suite, split.suite))
-        raise RunError(f"{folder / MANIFEST} is of {theirs}, but the board is over {ours}")
-
-    def sentences() -> tuple[pa.Table, pa.StringArray]:
-        content = evidence_of(folder, manifest)
-        try:
-            evidence = read_evidence(content)
-            if evidence.suite_digest != split.suite.digest:
-                raise EvidenceError(f"is of another suite, {evidence.suite_digest[:8]}")
-            read, too_long = readable(evidence, split.sentences)
-            return scored_again(evidence, read, None if too_long else split.words), too_long
-        except EvidenceError as error:
-            raise RunError(f"{folder / EVIDENCE} {error}") from None
-
-    def verdicts() -> pa.Table:
-        scored, too_long = sentences()
-        known = None if too_long else split.rows
-        return judge(split.suite, scored, manifest.key.score, too_long, known)
-
-    named = replace(manifest, model=replace(manifest.model, name=folder.name))  # as the board calls it
-    return Run(folder.name, named, lambda: sentences()[0], verdicts)
+    """Open an entry as the run that it was, wherever its evidence lies."""
+    return run_of_evidence(folder, split, partial(evidence_of, folder))
 
 
 def entry_folders(board: Path, order: Sequence[str] = ()) -> list[Path]:

@@ -15,10 +15,8 @@ from tseval.boards import (
     CHECKS,
     ENTRY_FILE,
     ENTRY_FOLDERS,
-    EVIDENCE,
     Checked,
     Entry,
-    SplitSuite,
     entry_folders,
     entry_run,
     evidence_of,
@@ -32,8 +30,6 @@ from tseval.boards import (
     write_checks,
 )
 from tseval.boards.definition import (
-    DEFINITION,
-    SUITE_FOLDER,
     Definition,
     own_suite,
     read_definition,
@@ -59,7 +55,7 @@ from tseval.files import PARTIAL, read_bytes
 from tseval.questions.scored import split_measure
 from tseval.report.boards import read_board
 from tseval.report.curves import read_curves
-from tseval.runs import Manifest
+from tseval.runs import DEFINITION, EVIDENCE, SUITE_FOLDER, Manifest, SplitSuite
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import count_sentences, count_verdicts, load_manifest
 from tseval.suites import afresh

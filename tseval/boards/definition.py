@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
 import yaml
 
-from tseval.errors import BoardError, SuiteError, reason
+from tseval.errors import BoardError, reason
 from tseval.formats import ContentError, Json, checked, read_yaml
 from tseval.questions import Score  # noqa: TC001 - likewise
 from tseval.report.boards import (
@@ -22,14 +20,16 @@ from tseval.report.boards import (
     check_decimals,
     check_printed_rows,
 )
-from tseval.suites import available_suites, load_suite
+from tseval.runs import DEFINITION, copied_suite, suite_of_board, suite_spec
+from tseval.suites import load_suite
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tseval.items import Suite
 
 
 T = TypeVar("T")
-DEFINITION = "board.yaml"
 BOARD_FILES_FORMAT = 1
 LONGEST_TEXT = 4_000  # characters of a text that people write
 LONGEST_PROSE = 20_000  # and of the one that tells of the whole board
@@ -194,29 +194,9 @@ def _plain(value: object) -> object:
     return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
-SUITE_FOLDER = "suite"
-
-
 def suite_of(definition: Definition, board: Path) -> Suite:
-    """Load the suite of a board: the copy in its folder, where there is another version by now."""
-    suite: Suite | None = None
-    problem: SuiteError | None = None
-    try:
-        suite = suite_here(definition, board)
-    except SuiteError as error:
-        problem = error
-    if suite is not None and suite.digest == definition.digest:
-        return suite
-    if (copied := own_suite(definition, board)) is not None and copied.digest == definition.digest:
-        return copied
-    if suite is None:
-        raise problem or AssertionError
-    raise BoardError(
-        f"{board / DEFINITION}: the suite {definition.suite} here has the digest {suite.digest[:8]}, "
-        f"but the board is over {definition.digest[:8]}.\n"
-        f"  For a board over this version: tseval board renew {quote(str(board))}. For the old one, take the "
-        "version of the suite, or of tseval, that it was made with."
-    )
+    """Load the suite of a board (`tseval.runs.suite_of_board`)."""
+    return suite_of_board(board, definition.suite, definition.digest, definition.columns)
 
 
 def suite_here(definition: Definition, board: Path) -> Suite:
@@ -226,23 +206,7 @@ def suite_here(definition: Definition, board: Path) -> Suite:
 
 def own_suite(definition: Definition, board: Path) -> Suite | None:
     """Load the copy of a suite that its board has, if there is one."""
-    name = Path(definition.suite).name
-    path = board / SUITE_FOLDER / (name if name in available_suites() else name.rpartition(":")[0] or name)
-    if not path.exists():
-        return None
-    spec: str | Path = path if path.name == name else str(path.with_name(name))
-    return load_suite(spec, columns=definition.columns or None)
-
-
-def suite_spec(suite: str, board: Path) -> str | Path:
-    """Find a suite that stands beside its board; any other is found by its name.
-
-    The names of bundled suites come first: nothing that lies beside a board is taken for one of them.
-    """
-    if suite in available_suites():
-        return suite
-    beside = Path(os.path.normpath(board.absolute() / suite))
-    return beside if beside.exists() else suite
+    return copied_suite(board, definition.suite, definition.columns)
 
 
 def check_texts(content: Json, where: str = "") -> None:

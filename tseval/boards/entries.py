@@ -20,13 +20,11 @@ from tseval.boards import (
     ENTRY_FILE,
     ENTRY_FOLDERS,
     ENTRY_NAME,
-    EVIDENCE,
     About,
     Checked,
     Entry,
     Hidden,
     Retraction,
-    SplitSuite,
     check_about,
     entry_folders,
     entry_run,
@@ -41,13 +39,11 @@ from tseval.boards import (
 )
 from tseval.boards.definition import (
     BOARD_FILES_FORMAT,
-    DEFINITION,
     Definition,
     check_texts,
     read_definition,
     suite_here,
     suite_of,
-    suite_spec,
     write_definition,
 )
 from tseval.boards.folder import changing, new_board
@@ -64,7 +60,7 @@ from tseval.evidence import (
 )
 from tseval.files import PARTIAL, sync_directory, to_utf8, write_text, write_whole
 from tseval.formats import ContentError
-from tseval.runs import read_run
+from tseval.runs import DEFINITION, EVIDENCE, SplitSuite, read_run, suite_spec
 from tseval.runs.directory import digest
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import dump_manifest

@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING
 from tseval.boards import ENTRY_FOLDERS
 from tseval.boards.definition import (
     BOARD_FILES_FORMAT,
-    DEFINITION,
-    SUITE_FOLDER,
     Definition,
     read_definition,
-    suite_spec,
     write_definition,
 )
 from tseval.boards.readme import write_pages
 from tseval.errors import BoardError, plain
 from tseval.evidence import check_address
 from tseval.files import read_bytes, remove_lock, take_lock, write_text, write_whole
+from tseval.runs import DEFINITION, SUITE_FOLDER, suite_spec
 from tseval.suites import available_suites, load_suite, locate_suite
 from tseval.suites.data.catalogue import CATALOGUE
 from tseval.suites.formal.languages import names_language

@@ -372,9 +372,9 @@ def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
 @QUIET
 def eee(run: Path, output: Path | None, quiet: bool, **said: str | None) -> None:  # fmt: skip
     """Write a RUN, an entry of a board, or all entries of one, as records of Every Eval Ever."""
-    from tseval.boards.definition import DEFINITION
     from tseval.boards.sources import entries_with_ids, open_run
     from tseval.report.exports import Submission, make_record, write_record
+    from tseval.runs import DEFINITION
 
     submission = Submission(**said)  # type: ignore[arg-type] # click holds them to their choices
     named = [(run, submission)]

@@ -21,7 +21,11 @@ from tseval.boards import (
     read_checks,
     readable_entries,
 )
-from tseval.boards.definition import DEFINITION, Definition, read_definition, suite_of
+from tseval.boards.definition import (
+    Definition,
+    read_definition,
+    suite_of,
+)
 from tseval.boards.readme import ACCURACIES, chosen_among, means_over_seeds, not_yet_run
 from tseval.boards.sources import boards_below, lacks_evidence, not_shipped, open_sources
 from tseval.errors import BoardError, RunError, SuiteError, counted, first_line
@@ -42,6 +46,7 @@ from tseval.pages.items import ItemPages
 from tseval.report import render
 from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards, read_board
 from tseval.report.document import format_interval, format_rank_set, format_share
+from tseval.runs import DEFINITION
 from tseval.suites import load_suite
 
 if TYPE_CHECKING:

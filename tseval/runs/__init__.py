@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping  # noqa: TC003 - the types of fields are read
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from shlex import quote
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tseval.analysis import ROW, Correctness, as_names, no_accuracy, refuse_unknown_features, tally
 from tseval.analysis.measures import correlate, effects, with_effects
-from tseval.errors import LimitError, RunError, as_html, counted, one_line
-from tseval.formats import ContentError
+from tseval.errors import (
+    BoardError,
+    EvidenceError,
+    LimitError,
+    RunError,
+    SuiteError,
+    as_html,
+    counted,
+    one_line,
+    reason,
+)
+from tseval.evidence import Words, read_evidence, readable, scored_again, split_words
+from tseval.formats import ContentError, checked, read_yaml
 from tseval.items import ENTRY
 from tseval.runs.directory import (
     PARTS,
@@ -31,11 +47,16 @@ from tseval.runs.directory import (
     start_run,
 )
 from tseval.runs.manifest import NAME, Manifest, RunKey, load_manifest, miscounted
+from tseval.suites import available_suites, load_suite
 from tseval.tables import read_parquet
+from tseval.verdicts import all_sentences, judge, sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
+    from tseval.items import Suite
     from tseval.scoring.protocol import ModelCard
 
 
@@ -126,7 +147,7 @@ class Run:
 
 
 def read_run(path: str | Path) -> Run:
-    """Read a complete run; its tables are read when they are used.
+    """Read a complete run, or an entry of a board; its tables are read when they are used.
 
     What a process left that was killed at the very end is cleared away, where that can be.
 
@@ -141,6 +162,8 @@ def read_run(path: str | Path) -> Run:
             f"{path} holds an incomplete run (parts saved: {parts}).\n"
             f"  Go on with it: tseval run, with the options it was started with, --resume --out {path}."
         )
+    if EVIDENCE in manifest.files:
+        return run_of_evidence(path, suite_of_entry(path), partial(_evidence, path))
     clear_complete(path)
     load = partial(_load, path, manifest)
     return Run(
@@ -150,6 +173,136 @@ def read_run(path: str | Path) -> Run:
         load_verdicts=partial(load, "verdicts.parquet"),
         path=path,
     )
+
+
+def _evidence(path: Path, manifest: Manifest) -> bytes:
+    return read_intact(path, manifest.files, EVIDENCE)
+
+
+EVIDENCE = "evidence.parquet"
+DEFINITION = "board.yaml"
+SUITE_FOLDER = "suite"
+
+
+@dataclass(frozen=True)
+class SplitSuite:
+    """The suite of a board with its sentences and their words, which all entries share and are found once."""
+
+    suite: Suite
+
+    @cached_property
+    def sentences(self) -> pa.StringArray:
+        """The distinct sentences, sorted (`tseval.verdicts.sentences_of`), (sentences,)."""
+        return sentences_of(self.suite)
+
+    @cached_property
+    def words(self) -> Words:
+        """Their words."""
+        return split_words(self.sentences)
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """Which of them each sentence of the suite is, as `tseval.verdicts.judge` takes it."""
+        found = pc.index_in(all_sentences(self.suite), value_set=self.sentences)
+        return cast("NDArray[np.int64]", found.to_numpy().astype(np.int64))
+
+
+def run_of_evidence(folder: Path, split: SplitSuite, content: Callable[[Manifest], bytes]) -> Run:
+    """Open an entry as the run that it was: tables and analyses read it as any other.
+
+    Args:
+        content: Gives its evidence, held to the digest in the manifest.
+    """
+    manifest = load_manifest(folder)
+    if not isinstance(manifest, Manifest):
+        raise RunError(f"{folder / NAME} is of an unfinished run")
+    if manifest.suite.digest != split.suite.digest:
+        theirs, ours = (f"{of.name}@{of.digest[:8]}" for of in (manifest.suite, split.suite))
+        raise RunError(f"{folder / NAME} is of {theirs}, but the board is over {ours}")
+
+    def sentences() -> tuple[pa.Table, pa.StringArray]:
+        known = content(manifest)
+        try:
+            evidence = read_evidence(known)
+            if evidence.suite_digest != split.suite.digest:
+                raise EvidenceError(f"is of another suite, {evidence.suite_digest[:8]}")
+            read, too_long = readable(evidence, split.sentences)
+            return scored_again(evidence, read, None if too_long else split.words), too_long
+        except EvidenceError as error:
+            raise RunError(f"{folder / EVIDENCE} {error}") from None
+
+    def verdicts() -> pa.Table:
+        scored, too_long = sentences()
+        known = None if too_long else split.rows
+        return judge(split.suite, scored, manifest.key.score, too_long, known)
+
+    named = replace(manifest, model=replace(manifest.model, name=folder.name))  # as the board calls it
+    return Run(folder.name, named, lambda: sentences()[0], verdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class _OverSuite:
+    """What `board.yaml` says of the suite."""
+
+    suite: str
+    digest: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+def suite_of_entry(folder: Path) -> SplitSuite:
+    """Load the suite of the board that an entry stands in, two folders above it."""
+    board = folder.resolve().parents[1]
+    try:
+        said = checked(read_yaml(board / DEFINITION), _OverSuite)
+        return SplitSuite(suite_of_board(board, said.suite, said.digest, said.columns))
+    except (OSError, ContentError) as error:
+        raise RunError(
+            f"{folder} holds evidence, and the suite of its board is not known: "
+            f"{board / DEFINITION}: {reason(error)}.\n  Name an entry within its board."
+        ) from None
+
+
+def suite_of_board(board: Path, suite: str, digest: str, columns: Mapping[str, str]) -> Suite:
+    """Load the suite of a board: the copy in its folder, where there is another version by now."""
+    found: Suite | None = None
+    problem: SuiteError | None = None
+    try:
+        found = load_suite(suite_spec(suite, board), columns=columns or None)
+    except SuiteError as error:
+        problem = error
+    if found is not None and found.digest == digest:
+        return found
+    if (copied := copied_suite(board, suite, columns)) is not None and copied.digest == digest:
+        return copied
+    if found is None:
+        raise problem or AssertionError
+    raise BoardError(
+        f"{board / DEFINITION}: the suite {suite} here has the digest {found.digest[:8]}, "
+        f"but the board is over {digest[:8]}.\n"
+        f"  For a board over this version: tseval board renew {quote(str(board))}. For the old one, take the "
+        "version of the suite, or of tseval, that it was made with."
+    )
+
+
+def copied_suite(board: Path, suite: str, columns: Mapping[str, str]) -> Suite | None:
+    """Load the copy of a suite that its board has, if there is one."""
+    name = Path(suite).name
+    path = board / SUITE_FOLDER / (name if name in available_suites() else name.rpartition(":")[0] or name)
+    if not path.exists():
+        return None
+    spec: str | Path = path if path.name == name else str(path.with_name(name))
+    return load_suite(spec, columns=columns or None)
+
+
+def suite_spec(suite: str, board: Path) -> str | Path:
+    """Find a suite that stands beside its board; any other is found by its name.
+
+    The names of bundled suites come first: nothing that lies beside a board is taken for one of them.
+    """
+    if suite in available_suites():
+        return suite
+    beside = Path(os.path.normpath(board.absolute() / suite))
+    return beside if beside.exists() else suite
 
 
 def runs_below(folder: Path) -> tuple[list[Path], list[Path]]:

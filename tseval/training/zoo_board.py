@@ -14,7 +14,6 @@ from tabulate import tabulate
 from tseval.boards import (
     ENTRY_FILE,
     ENTRY_FOLDERS,
-    EVIDENCE,
     About,
     entry_folders,
     entry_runs,
@@ -22,7 +21,11 @@ from tseval.boards import (
     write_entry,
 )
 from tseval.boards.check import CURVES_FIGURE, CURVES_FOLDER, wrong_with_board
-from tseval.boards.definition import DEFINITION, Definition, read_definition, write_definition
+from tseval.boards.definition import (
+    Definition,
+    read_definition,
+    write_definition,
+)
 from tseval.boards.entries import entry_files, write_beside
 from tseval.boards.folder import BOARD_LOCK
 from tseval.boards.readme import ACCURACIES, BOARD_PAGE, pages
@@ -32,7 +35,7 @@ from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.report.boards import read_board
 from tseval.report.curves import read_curves, write_curves_figure
-from tseval.runs import Manifest, read_run
+from tseval.runs import DEFINITION, EVIDENCE, Manifest, read_run
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import load_manifest
 from tseval.suites import afresh
