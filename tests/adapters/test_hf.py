@@ -139,6 +139,8 @@ def test_a_pattern_of_layers_is_no_attention_window():
     config = transformers.Gemma3TextConfig(sliding_window=512)  # every sixth layer attends to all
     assert "_sliding_window_pattern" in config.to_dict()
     assert attention_limit(config) == 512
+    config.attention_chunk_size = 256  # of several limits the smallest
+    assert attention_limit(config) == 256
 
 
 def test_weights_stored_in_half_precision_are_computed_with_in_float32_and_the_run_says_so(tmp_path):

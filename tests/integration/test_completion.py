@@ -59,6 +59,7 @@ def folder(tmp_path_factory):
         ("tseval table runs/first --by n_", {"n_attractors", "n_intervening"}),
         ("tseval table r", {"runs/first"}),
         ("tseval table b", {"bhatt2020", "blimp2020"}),
+        ("tseval table s", set()),
         ("tseval analyze rows runs/first --case prep", {"prep_anim", "prep_inanim"}),
         ("tseval export glmm ", {"runs/first"}),
     ],
@@ -68,6 +69,7 @@ def test_a_shell_is_offered_what_is_here(folder, line, some):
     assert some <= found
     begun = line.rpartition(" ")[2]
     assert {name for name in found if not name.startswith(begun)} == set()
+    assert line == "tseval " or "suites" not in found  # these lie beside the boards, and are none
 
 
 def test_nobody_waits_for_libraries_while_a_line_is_completed(folder):
