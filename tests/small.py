@@ -31,6 +31,13 @@ def make_case(name, rows, *, labels=("grammatical", "ungrammatical"), contrasts=
     )
 
 
+def write_file(path, content):
+    """Write a text, bytes, or else JSON; give the path."""
+    text = content if isinstance(content, str | bytes) else json.dumps(content)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
 def write_lines(path, records):
     """Write records as JSON lines, compressed where the name ends in .gz."""
     text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)

@@ -1,9 +1,7 @@
 """What items share where they come from files: what the sets say themselves, and `cluster_by`."""
 
-from pathlib import Path
-
 import pytest
-from small import write_lines
+from small import write_file, write_lines
 from supplied import AGREEMENT, BLIMP_SAMPLE
 
 from tseval.errors import SuiteError
@@ -22,11 +20,6 @@ TAB = (
     "P\t1\t0\tplur\tsleeps\twrong\toriginal\tthe dogs\t0\n"
     "P\t1\t4\tplur\tIs\twrong\toriginal\tthe ideas\t0\n"
 )
-
-
-def write(path: Path, text: str) -> Path:
-    path.write_text(text)
-    return path
 
 
 @pytest.fixture
@@ -51,8 +44,8 @@ def test_examples_from_treebanks_share_sentences_and_verbs():
 
 
 def test_linzens_items_share_a_sentence_and_a_verb_named_by_its_singular(tmp_path):
-    write(tmp_path / "t.text", "the dog is here\nthe dogs are here\nthe dog is here\nit has it\n")
-    write(tmp_path / "t.gold", "2\tis\tare\t0\n2\tare\tis\t0\n2\tis\tare\t1\n1\thas\thave\t0\n")
+    write_file(tmp_path / "t.text", "the dog is here\nthe dogs are here\nthe dog is here\nit has it\n")
+    write_file(tmp_path / "t.gold", "2\tis\tare\t0\n2\tare\tis\t0\n2\tis\tare\t1\n1\thas\thave\t0\n")
     none, one = load_suite(tmp_path / "t.text").cases
     assert entries(none) == {"sentence": ["1", "2", "4"], "verb": ["is", "is", "has"]}
     assert entries(one) == {"sentence": ["1"], "verb": ["is"]}
@@ -61,15 +54,15 @@ def test_linzens_items_share_a_sentence_and_a_verb_named_by_its_singular(tmp_pat
 def test_gulordavas_versions_of_a_sentence_share_it(tmp_path):
     second = "P\t1\t4\tplur\tAre\tcorrect\toriginal\tthe ideas\t0\n"
     head, last = TAB.rstrip("\n").rsplit("\n", 1)
-    (case,) = load_suite(write(tmp_path / "t.tab", f"{head}\n{second}{last}\n")).cases
+    (case,) = load_suite(write_file(tmp_path / "t.tab", f"{head}\n{second}{last}\n")).cases
     assert entries(case) == {"sentence": ["P 1", "P 1"], "verb": ["sleeps", "is"]}
 
 
 def test_clams_items_share_a_sentence_where_it_has_several_twins(tmp_path):
     folder = tmp_path / "fr_evalset"
     folder.mkdir()
-    write(folder / "simple_agrmt.txt", "True\ta b\nFalse\ta c\nFalse\ta d\nTrue\te b\nFalse\te c\n")
-    write(folder / "vp_coord.txt", "True\ta b\nFalse\ta c\nTrue\te b\nFalse\te c\n")
+    write_file(folder / "simple_agrmt.txt", "True\ta b\nFalse\ta c\nFalse\ta d\nTrue\te b\nFalse\te c\n")
+    write_file(folder / "vp_coord.txt", "True\ta b\nFalse\ta c\nTrue\te b\nFalse\te c\n")
     several, single = load_suite(folder).cases
     assert entries(several) == {"sentence": ["simple_agrmt.txt:1"] * 2 + ["simple_agrmt.txt:4"]}
     assert entries(single) == {}
@@ -126,7 +119,7 @@ def test_a_column_that_is_not_there_is_an_error_with_the_nearest_one(pairs):
 
 
 def test_a_column_with_missing_values_is_an_error_that_names_the_item(tmp_path):
-    path = write(tmp_path / "p.tsv", "good\tbad\tverb\na b\ta c\tb\na d\ta e\t\n")
+    path = write_file(tmp_path / "p.tsv", "good\tbad\tverb\na b\ta c\tb\na d\ta e\t\n")
     assert refused(path, "verb") == (
         "case 'p', item 1: there is no value in the column 'verb'.\n"
         "  Fill it in every row, or leave out --cluster verb."
@@ -134,7 +127,7 @@ def test_a_column_with_missing_values_is_an_error_that_names_the_item(tmp_path):
 
 
 def test_a_column_of_one_value_is_an_error_but_not_in_a_part_of_a_suite(pairs):
-    same = write(pairs.with_name("same.jsonl"), pairs.read_text().replace("swim", "laugh"))
+    same = write_file(pairs.with_name("same.jsonl"), pairs.read_text().replace("swim", "laugh"))
     assert refused(same, "verb") == (
         "all items have the same verb, 'laugh': there is nothing to cluster by.\n"
         "  Leave out --cluster verb, or name another column."
@@ -144,7 +137,7 @@ def test_a_column_of_one_value_is_an_error_but_not_in_a_part_of_a_suite(pairs):
 
 
 def test_a_column_with_the_name_of_a_factors_column_is_what_items_share(pairs):
-    path = write(pairs.with_name("e.jsonl"), pairs.read_text().replace('"verb"', '"verb.entry"'))
+    path = write_file(pairs.with_name("e.jsonl"), pairs.read_text().replace('"verb"', '"verb.entry"'))
     (case,) = load_suite(path).cases
     assert entries(case)["verb"] == [pair["verb"] for pair in PAIRS]
     assert "verb.entry" not in case.features.column_names

@@ -49,10 +49,10 @@ def agreement(
     FILE is a treebank in CoNLL-U, the table of Linzen et al. 2016, or a NAME.text with NAME.gold beside it;
     all may be compressed (.gz).
     """
-    from tseval.suites.agreement import EXAMPLE_ENDINGS, Shares, check_new, write_examples
+    from tseval.suites.agreement import EXAMPLE_ENDINGS, Shares, check_new_file, write_examples
     from tseval.suites.agreement.published import Frequent, convert, summarise, warnings_about
 
-    check_new(output, EXAMPLE_ENDINGS, "table of examples")
+    check_new_file(output, EXAMPLE_ENDINGS, "table of examples")
     if train + valid > 100:
         raise click.UsageError(f"--train {train:g} and --valid {valid:g} are more than 100 percent.")
     if counted and frequent is None:
@@ -103,7 +103,7 @@ def pairs_command(
     """
     from tabulate import tabulate
 
-    from tseval.suites.agreement import check_new
+    from tseval.suites.agreement import check_new_file
     from tseval.suites.agreement import minimal_pairs as mp
 
     if listed:
@@ -120,7 +120,7 @@ def pairs_command(
     wanted = _wanted_phenomenon(request, phenomenon, change, controller)
     if output is None:
         raise click.UsageError("say where the pairs go: -o pairs.parquet.")
-    check_new(output, mp.PAIR_ENDINGS, "table of pairs")
+    check_new_file(output, mp.PAIR_ENDINGS, "table of pairs")
     with busy("finding pairs", quiet):
         pairs = mp.make_pairs(files, wanted, forms)
         if per_cell:

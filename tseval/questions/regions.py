@@ -25,11 +25,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tseval.errors import suggest
 from tseval.questions import Decided, Question, hash_column
 
 if TYPE_CHECKING:
     import hashlib
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -174,6 +175,25 @@ def _joined(operator: str, left: Node, right: Node) -> Operation:
 def regions_of(node: Node) -> set[Region]:
     """Collect the regions that a formula refers to."""
     return {part for part in parts_of(node) if isinstance(part, Region)}
+
+
+def regions_in(formula: str, known: Mapping[str, Collection[int | str]]) -> set[Region]:
+    """Give the regions that a formula is about; by condition, their numbers and names are known.
+
+    Raises:
+        ValueError: What the formula does wrong; of a name, as a second argument, what it could be.
+    """
+    regions = regions_of(parse(formula))
+    if not regions:
+        raise ValueError("names no region")
+    for region in sorted(regions, key=str):
+        place = region.place.name if isinstance(region.place, Mark) else region.place
+        own = known.get(region.condition, ())
+        for what, name, there in (("condition", region.condition, known), ("region", place, own)):
+            if name is not None and name not in there:
+                hint = suggest(str(name), map(str, there), f"{what.title()}s")
+                raise ValueError(f"has an unknown {what} {str(name)!r}", hint)
+    return regions
 
 
 def parts_of(node: Node) -> Iterator[Node]:

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from small import write_file
 
 from tseval.adapters import open_model
 from tseval.errors import SuiteError
@@ -21,14 +21,6 @@ from tseval.suites.data.roles import read_columns
 # Two minimal pairs, which every layout below spells out in its own way.
 PAIRS = [("the author laughs .", "the author laugh ."), ("the pilots smile .", "the pilots smiles .")]
 COLUMNS = {"good": [good for good, _ in PAIRS], "bad": [bad for _, bad in PAIRS]}
-
-
-def write(path: Path, content: str | bytes) -> Path:
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    else:
-        path.write_text(content, encoding="utf-8")
-    return path
 
 
 def lines(*records: Mapping[str, object]) -> str:
@@ -157,7 +149,7 @@ LAYOUTS: dict[str, tuple[str, str | bytes, str | None, str | None]] = {
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_every_layout_holds_the_same_pairs(tmp_path, name):
     file, content, columns, layout = LAYOUTS[name]
-    suite = load_suite(write(tmp_path / file, content), columns=how(columns, layout))
+    suite = load_suite(write_file(tmp_path / file, content), columns=how(columns, layout))
     assert [case.sentences.to_pydict() for case in suite.cases] == [COLUMNS]
     assert suite.score == "sentence"
     assert f"{file} (" in what_was_read(suite)
@@ -199,11 +191,11 @@ def test_a_sheet_of_excel_is_read_by_its_name(tmp_path):
 def test_without_its_extra_a_sheet_is_refused_with_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
     with pytest.raises(SuiteError, match=r'a\.xlsx: .*\n  Install it: pip install "tseval\[xlsx\]"'):
-        load_suite(write(tmp_path / "a.xlsx", b"PK"))
+        load_suite(write_file(tmp_path / "a.xlsx", b"PK"))
 
 
 def test_another_encoding_is_refused_and_read_where_it_is_named(tmp_path):
-    path = write(tmp_path / "a.csv", "good,bad\nles élèves rient,les élèves rit\n".encode("latin-1"))
+    path = write_file(tmp_path / "a.csv", "good,bad\nles élèves rient,les élèves rit\n".encode("latin-1"))
     with pytest.raises(SuiteError, match=r"not UTF-8 .* in line 2\.\n.*--columns encoding=latin-1"):
         load_suite(path)
     (case,) = load_suite(path, columns={"encoding": "latin-1"}).cases
@@ -218,7 +210,7 @@ PREFIXED = "prefix,good,bad,topic\nthe author,laughs .,laugh .,single\nthe autho
 
 @pytest.mark.parametrize("columns", ["case=topic", "lang=topic", "cluster=topic", "phenomenon=topic"])
 def test_to_name_a_column_drops_no_prefix(tmp_path, columns):
-    plain = load_suite(write(tmp_path / "a.csv", PREFIXED))
+    plain = load_suite(write_file(tmp_path / "a.csv", PREFIXED))
     named = load_suite(tmp_path / "a.csv", columns=read_columns(columns))
     texts = [text for case in named.cases for text in case.sentences["good"].to_pylist()]
     assert (
@@ -242,17 +234,17 @@ def test_to_name_a_column_drops_no_prefix(tmp_path, columns):
     ],
 )  # fmt: skip
 def test_continuations_are_the_same_in_every_layout(tmp_path, content, columns):
-    expected = write(
+    expected = write_file(
         tmp_path / "a.csv", "prefix,good,bad\nthe author,laughs .,laugh .\nthe authors,laugh .,laughs .\n"
     )
     digest = load_suite(expected).digest
-    assert load_suite(write(tmp_path / "a.csv", content), columns=how(columns)).digest == digest
+    assert load_suite(write_file(tmp_path / "a.csv", content), columns=how(columns)).digest == digest
 
 
 def test_an_ignored_prefix_is_none_and_one_that_sentences_hold_is_none(tmp_path):
-    path = write(tmp_path / "a.csv", "good,bad,prefix\nthe author laughs,the author laugh,the author\n")
+    path = write_file(tmp_path / "a.csv", "good,bad,prefix\nthe author laughs,the author laugh,the author\n")
     assert load_suite(path, columns={"ignore": "prefix"}).score == "sentence"
-    path = write(
+    path = write_file(
         tmp_path / "b.csv", "right_sentence,wrong_sentence,prefix\nthe author laughs,the author laugh,the\n"
     )
     assert load_suite(path).score == "sentence"
@@ -260,24 +252,24 @@ def test_an_ignored_prefix_is_none_and_one_that_sentences_hold_is_none(tmp_path)
 
 def test_pairs_of_one_item_are_clustered(tmp_path):
     rows = "item,good,bad\n1,a b,b a\n1,a c,c a\n2,d e,e d\n2,d f,f d\n"
-    (case,) = load_suite(write(tmp_path / "a.csv", rows)).cases
+    (case,) = load_suite(write_file(tmp_path / "a.csv", rows)).cases
     assert case.entries.to_pydict() == {"item": ["1", "1", "2", "2"]}
     other = rows.replace("item", "Nr")
-    (case,) = load_suite(write(tmp_path / "a.csv", other), columns={"item": "Nr", "cluster": "Nr"}).cases
+    (case,) = load_suite(write_file(tmp_path / "a.csv", other), columns={"item": "Nr", "cluster": "Nr"}).cases
     assert case.entries.to_pydict() == {"item": ["1", "1", "2", "2"]}
     assert case.features.column_names == []
 
 
 def test_one_grammatical_sentence_has_several_ungrammatical_ones(tmp_path):
     rows = "item,label,sentence\n1,good,a b c\n1,bad,a c b\n1,bad,c b a\n"
-    (case,) = load_suite(write(tmp_path / "a.csv", rows)).cases
+    (case,) = load_suite(write_file(tmp_path / "a.csv", rows)).cases
     assert case.sentences.to_pydict() == {"good": ["a b c"] * 2, "bad": ["a c b", "c b a"]}
     assert case.entries.to_pydict() == {"item": ["1", "1"]}
 
 
 def test_columns_of_a_whole_item_are_features_and_keep_their_types(tmp_path):
     rows = "item,label,sentence,length,word\n1,good,a b,2,b\n1,bad,b a,2,a\n2,good,c d,2,d\n2,bad,d c,2,c\n"
-    (case,) = load_suite(write(tmp_path / "a.csv", rows)).cases
+    (case,) = load_suite(write_file(tmp_path / "a.csv", rows)).cases
     assert case.features.to_pydict() == {"length": [2, 2]}
 
 
@@ -326,7 +318,7 @@ A_COLUMN_A_REGION = ("Start,Verb,Noun,Crit\nwhen the dog,ate,the boy,laughed\n",
 def test_the_effect_of_the_second_condition_is_asked_for_in_the_critical_region(
     tmp_path, file, content, layout, effect
 ):
-    suite = load_suite(write(tmp_path / file, content), columns=how(None, layout))
+    suite = load_suite(write_file(tmp_path / file, content), columns=how(None, layout))
     (case,) = suite.cases
     assert [str(prediction.formula) for prediction in predictions_of(case)] == [effect]
     assert f"asked: {effect}" in what_was_read(suite)
@@ -338,7 +330,7 @@ def test_the_effect_of_the_second_condition_is_asked_for_in_the_critical_region(
     prefix = "good,bad\n" + "".join(
         f'"{text}","{text.removesuffix(" laughed")}"\n' for text in (with_comma, without)
     )
-    whole = evaluate(model, load_suite(write(tmp_path / "p.csv", prefix))).verdicts
+    whole = evaluate(model, load_suite(write_file(tmp_path / "p.csv", prefix))).verdicts
     surprisals = (whole["worse_score"] - whole["better_score"]).tolist()
     assert found["better_score"].tolist() == pytest.approx([surprisals[1]], abs=1e-4)
     assert found["worse_score"].tolist() == pytest.approx([surprisals[0]], abs=1e-4)
@@ -361,7 +353,7 @@ SQUARE = "item,verb,np,sentence,critical\n" + "".join(
     ],
 )  # fmt: skip
 def test_four_conditions_in_two_factors_are_a_design_with_its_interaction(tmp_path, content, columns, layout):
-    (case,) = load_suite(write(tmp_path / "a.csv", content), columns=how(columns, layout)).cases
+    (case,) = load_suite(write_file(tmp_path / "a.csv", content), columns=how(columns, layout)).cases
     formulas = [prediction.formula.replace("the_", "") for prediction in predictions_of(case)]
     assert formulas == [
         "saw_old.critical > saw_big.critical",
@@ -374,7 +366,7 @@ def test_four_conditions_in_two_factors_are_a_design_with_its_interaction(tmp_pa
 def test_published_columns_are_regions(tmp_path):
     header = "Start\tTransitive\tIntransitive\tNP\tVerb\tRest\n"
     rows = f"{header}When the dog\tate\tslept\tthe boy\tlaughed\tat home\n"
-    (case,) = load_suite(write(tmp_path / "a.tsv", rows)).cases
+    (case,) = load_suite(write_file(tmp_path / "a.tsv", rows)).cases
     assert case.labels == ("Transitive_comma", "Transitive_none", "Intransitive_comma", "Intransitive_none")
     assert case.sentences["Intransitive_comma"].to_pylist() == [
         "When the dog slept , the boy laughed at home"
@@ -383,7 +375,7 @@ def test_published_columns_are_regions(tmp_path):
 
 
 def test_a_user_predicts(tmp_path):
-    path = write(tmp_path / "a.tsv", words_a_row())
+    path = write_file(tmp_path / "a.tsv", words_a_row())
     (case,) = load_suite(path, columns=read_columns("predict=comma.np < nocomma.np+1")).cases
     assert [prediction.formula for prediction in predictions_of(case)] == ["comma.np < nocomma.np+1"]
     for formula, said in (
@@ -394,7 +386,7 @@ def test_a_user_predicts(tmp_path):
         with pytest.raises(SuiteError, match=said):
             load_suite(path, columns={"predict": formula})
     rows = "item,condition,sentence\n1,animate,a x\n1,inanimate,a y\n"
-    path = write(tmp_path / "b.csv", rows)
+    path = write_file(tmp_path / "b.csv", rows)
     (case,) = load_suite(path, columns={"predict": "inanimate.* > animate.*"}).cases
     assert case.sentences.to_pydict() == {"animate": ["a x"], "inanimate": ["a y"]}
 
@@ -410,7 +402,7 @@ def test_a_user_predicts(tmp_path):
 )  # fmt: skip
 def test_ratings_have_columns_of_any_names(tmp_path, content, columns, rating, shared):
     (case,) = load_suite(
-        write(tmp_path / ("a.csv" if "," in content else "a.tsv"), content), columns=how(columns)
+        write_file(tmp_path / ("a.csv" if "," in content else "a.tsv"), content), columns=how(columns)
     ).cases
     assert case.features["rating"].to_pylist() == rating
     assert case.entries.to_pydict() == ({} if shared is None else {"item": shared})
@@ -428,7 +420,7 @@ def test_ratings_have_columns_of_any_names(tmp_path, content, columns, rating, s
     ],
 )  # fmt: skip
 def test_how_far_people_prefer_one_of_a_pair_is_set_against_the_difference(tmp_path, content, columns):
-    suite = load_suite(write(tmp_path / "a.csv", content), columns=read_columns(columns))
+    suite = load_suite(write_file(tmp_path / "a.csv", content), columns=read_columns(columns))
     assert suite.cases[0].features["rating"].to_pylist() == [1.5, 0.5, 2.5]
     model = open_model("bundled:lstm")
     found = evaluate(model, suite).verdicts
@@ -448,14 +440,14 @@ def test_how_far_people_prefer_one_of_a_pair_is_set_against_the_difference(tmp_p
     ],
 )
 def test_a_layout_that_does_not_fit_is_refused(tmp_path, layout, said):
-    path = write(tmp_path / "a.csv", "one,two,three\nthe dog,ran,home\n")
+    path = write_file(tmp_path / "a.csv", "one,two,three\nthe dog,ran,home\n")
     with pytest.raises(SuiteError) as error:
         load_suite(path, columns={"layout": layout})
     assert said in str(error.value)
 
 
 def test_lines_that_alternate_need_a_partner_each_and_a_layout(tmp_path):
-    path = write(tmp_path / "a.txt", "a b\nb a\na c\n")
+    path = write_file(tmp_path / "a.txt", "a b\nb a\na c\n")
     with pytest.raises(SuiteError, match=r"lines without columns\.\n.*--layout alternating"):
         load_suite(path)
     with pytest.raises(SuiteError, match=r"a\.txt:3: the last of 3 lines that alternate has no partner"):
@@ -464,7 +456,7 @@ def test_lines_that_alternate_need_a_partner_each_and_a_layout(tmp_path):
 
 def test_texts_of_a_table_are_told_row_by_row(tmp_path):
     def told(name: str, content: str) -> list[tuple[int, str, str]]:
-        texts = table_texts(write(tmp_path / name, content))
+        texts = table_texts(write_file(tmp_path / name, content))
         return [
             (one.row, one.what, " ".join(one.text.split()[one.before : one.before + one.length]))
             for one in texts
@@ -487,4 +479,4 @@ def test_two_regions_of_one_name_that_stand_apart_are_refused(tmp_path):
         for condition in ("a", "b") for word, region in (("x", "np"), ("y", "critical"), ("z", "np"))
     )  # fmt: skip
     with pytest.raises(SuiteError, match=r"a\.csv:2: the region 'np' stands elsewhere than"):
-        load_suite(write(tmp_path / "a.csv", rows))
+        load_suite(write_file(tmp_path / "a.csv", rows))

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from small import write_file
 from supplied import LAU_RATINGS, TURBLIMP_RATINGS
 
 from tseval import load_suite
@@ -15,11 +16,6 @@ from tseval.analysis.measures import noise_ceiling
 
 PEOPLE = {"ann": [7, 2, 6, 4], "bob": [5, 1, 5, 1], "cat": [6, 3, 4, 2]}
 SENTENCES = ["no one laughs .", "laughs no one .", "the author laughs .", "the author laugh ."]
-
-
-def write(path, text):
-    path.write_text(text, "utf-8")
-    return path
 
 
 def features(path):
@@ -53,7 +49,7 @@ def by_rater(people):
     ],
 )  # fmt: skip
 def test_every_form_says_the_same(tmp_path, name, text):
-    found = features(write(tmp_path / name, text))
+    found = features(write_file(tmp_path / name, text))
     assert found.to_dict("list") == {
         "sentence": ["no, one", "b c", "d"], "rating": [6, 2, 3.5], "rating_se": [0.5, 0, 0.1],
         "n": [8, 9, 7], "mood": ["calm", "wild", "calm"],
@@ -63,14 +59,14 @@ def test_every_form_says_the_same(tmp_path, name, text):
 
 
 def test_a_quoted_cell_may_have_line_breaks_and_quotes(tmp_path):
-    found = features(write(tmp_path / "a.csv", 'sentence,rating\n"a ""b""\nc",1\nd,2\ne,3\n'))
+    found = features(write_file(tmp_path / "a.csv", 'sentence,rating\n"a ""b""\nc",1\nd,2\ne,3\n'))
     assert found["sentence"].tolist() == ['a "b" c', "d", "e"]
 
 
 def test_rows_of_raters_are_means_with_errors(tmp_path):
     some = {"ann": [7, 2, 6, 4], "bob": [5, 1, 5, 1]}
     text = by_rater(some) + f"\n{SENTENCES[0]},3,cat\n"  # the last did not rate the others
-    found = features(write(tmp_path / "a.csv", text))
+    found = features(write_file(tmp_path / "a.csv", text))
     ratings = [[7, 5, 3], [2, 1], [6, 5], [4, 1]]
     assert found["rating"].tolist() == pytest.approx([np.mean(own) for own in ratings])
     assert found["rating_se"].tolist() == pytest.approx([stats.sem(own) for own in ratings])
@@ -79,11 +75,11 @@ def test_rows_of_raters_are_means_with_errors(tmp_path):
 
 def test_a_cell_of_ratings_is_rows_of_raters_nobody_named(tmp_path):
     text = 'sentence,ratings\na,7 5 3\nb,2;1\nc,"6,5"\nd,4\n'
-    found = features(write(tmp_path / "a.csv", text))
+    found = features(write_file(tmp_path / "a.csv", text))
     lines = [
         {"sentence": s, "ratings": r} for s, r in zip("abcd", ([7, 5, 3], [2, 1], [6, 5], [4]), strict=True)
     ]
-    as_json = features(write(tmp_path / "a.jsonl", "\n".join(map(json.dumps, lines))))
+    as_json = features(write_file(tmp_path / "a.jsonl", "\n".join(map(json.dumps, lines))))
     assert found.equals(as_json)
     assert found["rating"].tolist() == [5, 1.5, 5.5, 4]
     assert found["rating_se"].tolist()[:3] == pytest.approx(
@@ -99,7 +95,7 @@ def test_what_differs_among_raters_is_no_feature_of_the_sentence(tmp_path):
         for s, r in zip(SENTENCES, own, strict=True)
     ]
     text = "sentence,rating,rater,length,group\n" + "\n".join(",".join(map(str, row)) for row in rows)
-    found = features(write(tmp_path / "a.csv", text))
+    found = features(write_file(tmp_path / "a.csv", text))
     assert list(found.columns) == ["sentence", "rating", "rating_se", "n", "length"]
     assert found["length"].tolist() == [len(s) for s in SENTENCES]
 
@@ -138,11 +134,11 @@ def test_people_who_rate_everything_are_allowed_to_be_strict(tmp_path):
     table = np.array(list(PEOPLE.values()), dtype=float).T
     k = len(PEOPLE)
     alpha = k / (k - 1) * (1 - table.var(axis=0, ddof=1).sum() / table.sum(axis=1).var(ddof=1))
-    found = features(write(tmp_path / "a.csv", by_rater(PEOPLE)))
+    found = features(write_file(tmp_path / "a.csv", by_rater(PEOPLE)))
     ceiling = noise_ceiling(found["rating"].to_numpy(), found["rating_se"].to_numpy())
     assert ceiling == pytest.approx(np.sqrt(alpha), abs=1e-11)
     strict = PEOPLE | {"bob": [r - 3 for r in PEOPLE["bob"]]}
-    again = features(write(tmp_path / "b.csv", by_rater(strict)))
+    again = features(write_file(tmp_path / "b.csv", by_rater(strict)))
     assert again["rating_se"].to_numpy() == pytest.approx(found["rating_se"].to_numpy())
 
 
@@ -175,13 +171,13 @@ ROWS = "sentence,rating\na,1\nb,2\nc,3\n"
 
 
 def test_a_sentence_may_be_rated_in_two_cases(tmp_path):
-    path = write(tmp_path / "a.csv", "sentence,rating,case\na,1,x\nb,2,x\na,3,y\n")
+    path = write_file(tmp_path / "a.csv", "sentence,rating,case\na,1,x\nb,2,x\na,3,y\n")
     assert [case.n_items for case in load_suite(path).cases] == [2, 1]
 
 
 def test_ratings_and_items_are_in_the_digest_and_clusters_are_not(tmp_path):
     digests = [
-        load_suite(write(tmp_path / "a.csv", text)).digest
+        load_suite(write_file(tmp_path / "a.csv", text)).digest
         for text in (ROWS, ROWS.replace("c,3", "c,4"), "sentence,rating,item\na,1,x\nb,2,x\nc,3,y\n")
     ]
     assert digests[0] == digests[2] != digests[1]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small import write_file
 
 import tseval
 from tseval.errors import SuiteError
@@ -42,18 +43,13 @@ def suite(*formulas, items=None, metric="sum"):
     }
 
 
-def write(path, content):
-    path.write_text(json.dumps(content))
-    return path
-
-
 def regions(case, condition):
     assert isinstance(case.question, Regions)
     return case.question.regions_of(condition)
 
 
 def test_conditions_are_labels_and_regions_are_counted_in_words(tmp_path):
-    loaded = load_suite(write(tmp_path / "s.json", suite(SING)))
+    loaded = load_suite(write_file(tmp_path / "s.json", suite(SING)))
     (case,) = loaded.cases
     assert (case.name, case.labels, loaded.score) == ("number_prep", tuple(VERBS), "regions")
     assert case.sentences["match_sing"].to_pylist()[1] == "The author near the old farmers is good."
@@ -66,14 +62,14 @@ def test_conditions_are_labels_and_regions_are_counted_in_words(tmp_path):
 
 
 def test_tokens_do_not_cross_regions(tmp_path):
-    (case,) = load_suite(write(tmp_path / "s.json", suite(SING)), tokenise=True).cases
+    (case,) = load_suite(write_file(tmp_path / "s.json", suite(SING)), tokenise=True).cases
     assert case.sentences["match_sing"].to_pylist()[0] == "The author near the guards is good ."
     assert regions(case, "match_sing")[0] == [2, 0, 3, 1, 2]
 
 
 def test_predictions_are_decided_by_the_surprisal_of_their_regions(tmp_path):
     model = tseval.load_model("bundled:lstm")
-    loaded = load_suite(write(tmp_path / "s.json", suite(SING, PLUR)), tokenise=True)
+    loaded = load_suite(write_file(tmp_path / "s.json", suite(SING, PLUR)), tokenise=True)
     verdicts = tseval.evaluate(model, loaded).verdicts.set_index(["contrast", "item"])
     (case,) = loaded.cases
     verb = {}
@@ -96,7 +92,7 @@ def test_predictions_are_decided_by_the_surprisal_of_their_regions(tmp_path):
 def test_whole_sentences_and_empty_regions_have_a_surprisal(tmp_path):
     formulas = "(*;%match_sing%) > 0", "(2;%match_sing%) = 0", "(1;%match_sing%) + (3;%match_sing%) + " \
         "(4;%match_sing%) + (5;%match_sing%) = (*;%match_sing%)"  # fmt: skip
-    loaded = load_suite(write(tmp_path / "s.json", suite(*formulas)), tokenise=True)
+    loaded = load_suite(write_file(tmp_path / "s.json", suite(*formulas)), tokenise=True)
     assert tseval.evaluate(tseval.load_model("bundled:lstm"), loaded).verdicts["correct"].sum() == 12
 
 
@@ -104,7 +100,7 @@ def test_conditions_that_look_alike_to_the_model_are_undecidable(tmp_path):
     items = [item(1)]
     for condition in items[0]["conditions"]:
         condition["regions"][3]["content"] = "blorf" if "mis" in condition["condition_name"] else "glorf"
-    loaded = load_suite(write(tmp_path / "s.json", suite(SING, items=items)), tokenise=True)
+    loaded = load_suite(write_file(tmp_path / "s.json", suite(SING, items=items)), tokenise=True)
     verdicts = tseval.evaluate(tseval.load_model("bundled:lstm"), loaded).verdicts
     assert verdicts["undecidable"].all()
     assert not verdicts["correct"].any()
@@ -139,7 +135,9 @@ def test_the_metric_of_a_suite_makes_the_surprisal_of_a_region(tmp_path, metric)
             condition["regions"][1]["content"] = "often"  # an empty region has no mean
     formulas = "(3;%match_sing%) > (1;%match_plur%)", "(*;%match_sing%) > (*;%mismatch_sing%)"
     content = suite(*formulas, items=items, metric=metric)
-    verdicts = tseval.evaluate(model, load_suite(write(tmp_path / "s.json", content), tokenise=True)).verdicts
+    verdicts = tseval.evaluate(
+        model, load_suite(write_file(tmp_path / "s.json", content), tokenise=True)
+    ).verdicts
     found: Any = verdicts.set_index(["contrast", "item"])[["better_score", "worse_score"]]
 
     def surprisal_of(one, condition):
@@ -160,13 +158,13 @@ def test_the_metric_of_a_suite_makes_the_surprisal_of_a_region(tmp_path, metric)
 def test_a_suite_that_names_no_metric_adds_up(tmp_path):
     content = suite(SING)
     del content["meta"]["metric"]
-    silent = load_suite(write(tmp_path / "silent.json", content))
-    assert silent.digest == load_suite(write(tmp_path / "sum.json", suite(SING))).digest
-    assert silent.digest != load_suite(write(tmp_path / "mean.json", suite(SING, metric="mean"))).digest
+    silent = load_suite(write_file(tmp_path / "silent.json", content))
+    assert silent.digest == load_suite(write_file(tmp_path / "sum.json", suite(SING))).digest
+    assert silent.digest != load_suite(write_file(tmp_path / "mean.json", suite(SING, metric="mean"))).digest
 
 
 def test_the_metric_is_kept_where_a_part_of_the_items_is_taken(tmp_path):
-    loaded = load_suite(write(tmp_path / "s.json", suite(SING, metric="max")), limit=1, tokenise=True)
+    loaded = load_suite(write_file(tmp_path / "s.json", suite(SING, metric="max")), limit=1, tokenise=True)
     assert isinstance(loaded.cases[0].question, Regions)
     assert loaded.cases[0].question.metric == "max"
 
@@ -174,7 +172,7 @@ def test_the_metric_is_kept_where_a_part_of_the_items_is_taken(tmp_path):
 def test_another_score_is_refused_on_predictions_and_regions_elsewhere(tmp_path):
     model = tseval.load_model("bundled:lstm")
     with pytest.raises(SuiteError, match="compares regions, as its predictions say: --score sentence"):
-        tseval.evaluate(model, load_suite(write(tmp_path / "s.json", suite(SING))), score="sentence")
+        tseval.evaluate(model, load_suite(write_file(tmp_path / "s.json", suite(SING))), score="sentence")
     with pytest.raises(SuiteError, match="has no predictions on regions: --score regions"):
         tseval.evaluate(model, load_suite("marvin_linzen", limit=1), score="regions")
 
@@ -187,7 +185,7 @@ def test_regions_and_formulas_are_a_part_of_the_digest(tmp_path):
             (condition["regions"][0]["content"].split()[1]),
         )
     digests = [
-        load_suite(write(tmp_path / f"{n}.json", content)).digest
+        load_suite(write_file(tmp_path / f"{n}.json", content)).digest
         for n, content in enumerate([suite(SING), suite(PLUR), other, suite(SING)])
     ]
     assert len(set(digests)) == 3
@@ -195,14 +193,14 @@ def test_regions_and_formulas_are_a_part_of_the_digest(tmp_path):
 
 
 def test_lint_looks_at_predictions(tmp_path):
-    unequal = write(tmp_path / "s.json", suite("(3;%match_sing%) < (4;%match_sing%)"))
+    unequal = write_file(tmp_path / "s.json", suite("(3;%match_sing%) < (4;%match_sing%)"))
     (found,) = lint_data(unequal)
     assert (found.severity, found.path) == ("warning", unequal)
     assert found.message == (
         "'prediction 1': in 3 of 3 items sums over unequal numbers of words are compared: "
         "match_sing.3 3, match_sing.4 1."
     )
-    assert lint_data(write(tmp_path / "t.json", suite(SING, PLUR))) == []
+    assert lint_data(write_file(tmp_path / "t.json", suite(SING, PLUR))) == []
 
 
 def broken(change):

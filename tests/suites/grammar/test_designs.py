@@ -150,12 +150,12 @@ def test_marks_that_do_not_match_are_refused(text, what):
         (design("what.after"), BODY, 9, "the prediction 'p1' states nothing that could be true or false."),
         (design("1 < 2"), BODY, 9, "the prediction 'p1' names no region."),
         (design("wat.after < that.after"), BODY, 9,
-         "the prediction 'p1' names a condition 'wat' that is not there.\n"
+         "the prediction 'p1' has an unknown condition 'wat'.\n"
          "  Did you mean 'what'? Conditions: gap, that, what"),
         (design("what.aftr < that.after"), BODY, 9,
-         "the prediction 'p1' names a region 'aftr' that is not there.\n"
+         "the prediction 'p1' has an unknown region 'aftr'.\n"
          "  Did you mean 'after'? Regions: after, object"),
-        (design("(2;%what%) < that.after"), BODY, 9, "the prediction 'p1' names a region '2' that is"),
+        (design("(2;%what%) < that.after"), BODY, 9, "the prediction 'p1' has an unknown region '2'."),
         (SIMPLE, BODY.replace("[after at night] again\nwhat", "at night\nwhat"), 9,
          "the prediction 'p1' is about that.after, but 'that' marks no 'after'.\n  Write [after ...]"),
         (design("what.after+3 < 1"), BODY, 9,

@@ -78,7 +78,7 @@ def filled(table: pa.Table) -> pa.Table:
     return table.select(held) if table.num_rows else table
 
 
-def check_new(output: Path, endings: Sequence[str], what: str, resume: bool = False) -> None:
+def check_new_file(output: Path, endings: Sequence[str], what: str, resume: bool = False) -> None:
     """Refuse to write a file where one cannot be written, or must not."""
     if not output.name.endswith(tuple(endings)):
         raise SuiteError(f"{output}: the name of a {what} ends in {', '.join(endings)}")

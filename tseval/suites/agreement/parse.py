@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 from tseval.errors import ModelError, SuiteError, first_line, reason
 from tseval.files import PARTIAL, beyond, file_sha256, limits, take_lock, to_utf8, write_whole
 from tseval.formats import ContentError, bare_name, checked, numbered_lines, read_json
-from tseval.suites.agreement import check_new
+from tseval.suites.agreement import check_new_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -262,7 +262,7 @@ class Parsed:
 
 def check_trees_path(output: Path, resume: bool) -> None:
     """Refuse what cannot be written, or must not be overwritten, before anything is read."""
-    check_new(output, (".conllu", ".conllu.gz"), "file of trees", resume)
+    check_new_file(output, (".conllu", ".conllu.gz"), "file of trees", resume)
     if _record(output).exists() and not resume:
         raise SuiteError(
             f"{output}: was begun and interrupted. Add --resume to go on with it, or remove "

@@ -28,13 +28,13 @@ import pyarrow as pa
 
 from tseval.errors import SuiteError, quoted_text, suggest
 from tseval.formats import ContentError, checked, fits, parse_data, read_text, stem_of
-from tseval.questions.regions import REGION_METRICS, Mark, Prediction, Regions, parse, regions_of, with_all
+from tseval.questions.regions import REGION_METRICS, Prediction, Regions, regions_in, with_all
 from tseval.suites.data.entries import DataItem
 from tseval.suites.data.records import read_records
 from tseval.suites.data.roles import PAIR_LABELS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tseval.items import Case
@@ -166,8 +166,9 @@ def read_syntaxgym(path: Path, reading: Reading) -> tuple[Case, ...]:
             first = items[0].features["number"]
             raise SuiteError(f"{item.place} has other conditions or regions than item {first}")
         items[place] = replace(item, sentences={label: item.sentences[label] for label in n_regions})
+    known = {label: range(1, n + 1) for label, n in n_regions.items()}
     for formula in formulas:
-        for region in check_formula(str(path), formula, n_regions, {}):
+        for region in check_formula(str(path), formula, known):
             for item in items if metric != "sum" else ():
                 lengths = [length for _, length in item.regions[region.condition]]
                 if not all([lengths[region.place - 1]] if isinstance(region.place, int) else lengths):
@@ -203,28 +204,13 @@ def _item(path: Path, suite: str, item: _Item) -> DataItem:
     )
 
 
-def check_formula(
-    where: str, formula: str, n_regions: Mapping[str, int], named: Mapping[str, Mapping[str, int]]
-) -> set[Region]:
-    """Give the regions that a formula is about; refuse it if a condition has no such region."""
+def check_formula(where: str, formula: str, known: Mapping[str, Collection[int | str]]) -> set[Region]:
+    """Give the regions that a formula is about; refuse what `regions_in` refuses."""
     try:
-        regions = regions_of(parse(formula))
+        return regions_in(formula, known)
     except ValueError as error:
-        raise SuiteError(f"{where}: the formula {formula!r} {error}") from None
-    if not regions:
-        raise SuiteError(f"{where}: the formula {formula!r} names no region")
-    for region in sorted(regions, key=str):
-        place = region.place.name if isinstance(region.place, Mark) else region.place
-        if region.condition not in n_regions:
-            what, name, known = "condition", region.condition, list(n_regions)
-        else:
-            numbers = range(1, n_regions[region.condition] + 1)
-            what, name, known = "region", str(place), [*named.get(region.condition, map(str, numbers))]
-            if place is None or place in numbers or place in known:
-                continue
-        hint = suggest(name, known, f"{what.title()}s")
-        raise SuiteError(f"{where}: the formula {formula!r} has an unknown {what} {name!r}.\n  {hint}")
-    return regions
+        said = ".\n  ".join(error.args)
+        raise SuiteError(f"{where}: the formula {formula!r} {said}") from None
 
 
 def _lengths(entries: Sequence[DataItem]) -> pa.Table:
@@ -309,9 +295,9 @@ def ask_design(entries: Sequence[DataItem], reading: Reading) -> Question:
     formula = reading.how.get("predict")
     formulas = [one.strip() for one in (formula or "").split(";") if one.strip()]
     found = [Prediction(one, one) for one in formulas] or _effects(entries[0], named, reading.compared)
-    n_regions = {label: len(own) for label, own in named.items()}
+    known: dict[str, list[int | str]] = {label: [*own, *own.values()] for label, own in named.items()}
     for prediction in found:
-        check_formula("--columns", prediction.formula, n_regions, named)
+        check_formula("--columns", prediction.formula, known)
     if not formula:
         asked = "; ".join(prediction.formula for prediction in found)
         reading.notes.append(f"asked: {asked} (--columns 'predict=...' asks something else)")

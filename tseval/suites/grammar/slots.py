@@ -23,6 +23,7 @@ from tseval.questions.regions import (
     Prediction,
     Regions,
     parse,
+    regions_in,
     regions_of,
     with_all,
 )
@@ -363,20 +364,11 @@ def _check(
         message = f"the prediction {name!r} is {describe(formula)}."
         raise document.error(message, *where, fix=_FORMULA_FIX)
     try:
-        found = regions_of(parse(formula))
+        found = regions_in(formula, dict.fromkeys(conditions, regions))
     except ValueError as error:
-        raise document.error(f"the prediction {name!r} {error}.", *where, fix=_FORMULA_FIX) from None
-    if not found:
-        raise document.error(f"the prediction {name!r} names no region.", *where, fix=_FORMULA_FIX)
-    for region in sorted(found, key=str):
-        if region.condition not in conditions:
-            fix = suggest(region.condition, conditions, "Conditions")
-            message = f"the prediction {name!r} names a condition {region.condition!r} that is not there."
-            raise document.error(message, *where, fix=fix)
-        if isinstance(region.place, int) or (region.place is not None and region.place.name not in regions):
-            place = region.place if isinstance(region.place, int) else region.place.name
-            message = f"the prediction {name!r} names a region {str(place)!r} that is not there."
-            raise document.error(message, *where, fix=suggest(str(place), regions, "Regions"))
+        said, fix = (*error.args, _FORMULA_FIX)[:2]
+        raise document.error(f"the prediction {name!r} {said}.", *where, fix=fix) from None
+    for region in found:
         if region.place is None and metric != "sum":
             message = f"the prediction {name!r} asks for the {metric} of a whole sentence."
             raise document.error(message, *where, fix="Name a region, or leave 'metric' out.")
