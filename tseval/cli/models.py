@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 
-from tseval.cli.console import busy, print_table, progress_bar, unguarded
+from tseval.cli.console import busy, print_hanging, print_table, progress_bar, unguarded
 from tseval.cli.options import (
     COLUMNS_OPTION,
     COUNT,
@@ -91,7 +91,10 @@ def check_model_command(
 
     with progress_bar(f"checking {spec}") as progress:
         report = check_model(model, sentences, tolerance=tolerance, progress=progress)
-    click.echo(json.dumps(report.to_mapping(), indent=2, ensure_ascii=False) if as_json else str(report))
+    if as_json:
+        click.echo(json.dumps(report.to_mapping(), indent=2, ensure_ascii=False))
+    else:
+        print_hanging(str(report), 42)
     if not report.ok:
         sys.exit(1)
 

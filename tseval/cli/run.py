@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from tseval.cli.console import busy, progress_bar
+from tseval.cli.console import busy, print_hanging, progress_bar
 from tseval.cli.options import (
     BY,
     CASE,
@@ -426,6 +426,8 @@ def verify_command(
         if spec is None
         else open_chosen(spec, model_args, device, _claimed_precision(chosen, model_args))
     )
+    if not chosen:
+        click.echo(f"{', '.join(paths)}: no entries", err=True)
     reports = []
     verify = _verifier(suite, model, share or 0.01, draw)
     if record is not None:
@@ -443,7 +445,7 @@ def verify_command(
         if record is not None and report.ok:
             record_check(path, report, record)
         if not as_json:
-            click.echo(str(report))
+            print_hanging(str(report), 14)
     if as_json:
         click.echo(json.dumps([report.to_mapping() for report in reports], indent=2, ensure_ascii=False))
     if not all(report.ok for report in reports):
