@@ -153,7 +153,8 @@ def print_hanging(text: str, indent: int) -> None:
 
     if (width := width_of(sys.stdout)) is not None:
         lines = (
-            fill(line, width, subsequent_indent=" " * min(indent, 2 * width // 3)) for line in text.split("\n")
+            fill(line, width, subsequent_indent=" " * min(indent, 2 * width // 3))
+            for line in text.split("\n")
         )
         text = "\n".join(lines)
     click.echo(text)

@@ -28,7 +28,7 @@ from tseval.cli.options import (
     say_warnings,
     text_option,
 )
-from tseval.errors import ModelError, SuiteError, TsevalError, first_line
+from tseval.errors import ModelError, SuiteError, TsevalError, counted, first_line
 from tseval.files import file_sha256
 
 if TYPE_CHECKING:
@@ -137,10 +137,8 @@ def convert_command(
         )  # fmt: skip
     sizes = read.model.sizes
     known = "" if perplexity is None else f", validation perplexity {perplexity:.2f}"
-    click.echo(
-        f"{new}: {sizes.arch}, {sizes.layers} layers of {sizes.hidden}, {sizes.vocabulary:,} words{known}",
-        err=True,
-    )
+    of = f"{counted(sizes.layers, 'layer')} of {sizes.hidden}, {sizes.vocabulary:,} words"
+    click.echo(f"{new}: {sizes.arch}, {of}{known}", err=True)
 
 
 def _read(old: Path, vocab: Path | None, arguments: Mapping[str, str]) -> Checkpoint:
