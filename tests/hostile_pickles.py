@@ -54,17 +54,8 @@ def text(value):
 
 def storage(key="0", kind="FloatStorage", numel=4):
     """A persistent id, as `torch.save` writes it."""
-    return (
-        b"("
-        + text("storage")
-        + b"ctorch\n"
-        + kind.encode()
-        + b"\n"
-        + text(key)
-        + text("cpu")
-        + number(numel)
-        + b"tQ"
-    )
+    of_kind = b"ctorch\n" + kind.encode() + b"\n"
+    return b"(" + text("storage") + of_kind + text(key) + text("cpu") + number(numel) + b"tQ"
 
 
 def numbers(values):
@@ -73,31 +64,16 @@ def numbers(values):
 
 def tensor(kept=None, offset=0, shape=(4,), stride=(1,), metadata=b""):
     """The call that makes a tensor, as `torch.save` writes it."""
-    arguments = [
-        kept or storage(),
-        number(offset),
-        numbers(shape),
-        numbers(stride),
-        b"\x89",
-        b"ccollections\nOrderedDict\n)R",
-    ]
-    return b"ctorch._utils\n_rebuild_tensor_v2\n(" + b"".join(arguments) + metadata + b"tR"
+    place = (kept or storage()) + number(offset) + numbers(shape) + numbers(stride)
+    hooks = b"\x89ccollections\nOrderedDict\n)R"
+    return b"ctorch._utils\n_rebuild_tensor_v2\n(" + place + hooks + metadata + b"tR"
 
 
 def weights(*values):
     """A dictionary of them under `weights`, so that the pickle starts as a checkpoint of ours does."""
+    head = text("format") + text("tseval-checkpoint") + text("version") + b"K\x01" + text("weights")
     entries = b"".join(text(f"w{i}") + value for i, value in enumerate(values))
-    return (
-        b"\x80\x02}("
-        + text("format")
-        + text("tseval-checkpoint")
-        + text("version")
-        + b"K\x01"
-        + text("weights")
-        + b"}("
-        + entries
-        + b"uu."
-    )
+    return b"\x80\x02}(" + head + b"}(" + entries + b"uu."
 
 
 def call(name, *arguments):

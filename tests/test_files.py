@@ -442,8 +442,7 @@ def test_pipes_and_devices_are_refused_and_never_waited_for(tmp_path, device):
             try:
                 print(name, reader.read(path))
             except TsevalError as error:
-                said = ("not a regular file", "this is a pipe or a device, not a file", "not a suite")
-                assert any(what in str(error) for what in said), error
+                assert "not a regular file" in str(error) or "not a suite" in str(error), error
                 print(name)
     """
     done = subprocess.run(

@@ -15,10 +15,10 @@ Anything else that reaches a user is a bug of ours.
 
 from __future__ import annotations
 
-import unicodedata
 from difflib import get_close_matches
 from html import escape
 from typing import TYPE_CHECKING
+from unicodedata import category
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -211,8 +211,5 @@ TURNS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\
 
 def plain(text: str) -> str:
     """Replace what is not text: control characters, line breaks, broken bytes, marks that turn it round."""
-    return "".join("\ufffd" if _is_control(mark) else mark for mark in text)
-
-
-def _is_control(mark: str) -> bool:
-    return mark in TURNS or unicodedata.category(mark) in {"Cc", "Cs", "Zl", "Zp"}
+    odd = {mark for mark in set(text) if mark in TURNS or category(mark) in {"Cc", "Cs", "Zl", "Zp"}}
+    return "".join("\ufffd" if mark in odd else mark for mark in text)

@@ -216,11 +216,7 @@ class _Packed:
 
 
 def bounded_lines(text: TextIO, path: Path | str, rows: bool = True) -> Iterator[str]:
-    """Give the lines of an open text, none of them too long; with `rows` their number is limited too.
-
-    Raises:
-        LimitError: A line is too long, or there are too many.
-    """
+    """Give the lines of an open text, none of them too long; with `rows` their number is limited too."""
     longest, most = limits().line_chars, limits().rows if rows else sys.maxsize
     for number, line in enumerate(iter(partial(text.readline, longest + 1), ""), 1):
         if len(line) > longest:

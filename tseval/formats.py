@@ -245,11 +245,8 @@ def numbered_lines(
 ) -> Iterator[tuple[int, str]]:
     """Give every line of a text with its number, from 1, without its end; reads no more than it gives.
 
-    What begins with a mark of UTF-16 is read as such, whatever the encoding.
-
-    Raises:
-        SuiteError: The file cannot be read, or is not in its encoding.
-        LimitError: It has more bytes than the limit of that name, or with `rows` more lines than are read.
+    What begins with a mark of UTF-16 is read as such, whatever the encoding. `limit` names that on bytes;
+    with `rows` the number of lines is limited too.
     """
     within, number = limits(), 0
     for block in _blocks(path, limit, within, encoding):
@@ -381,6 +378,13 @@ def _is_deeper(value: Json, most: int) -> bool:
 def is_count(text: str) -> bool:
     """Whether a cell is a whole number from 0 on, of a size that can be kept."""
     return text.isdecimal() and len(text) <= 18
+
+
+def whole_number(place: str, name: str, text: str) -> int:
+    """Read a cell that holds a whole number from 0 on."""
+    if not is_count(text):
+        raise SuiteError(f"{place}: {name} is no whole number, but {text!r}.\n  Correct it.")
+    return int(text)
 
 
 def fits(number: int) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import SuiteError, as_html, counted, one_line, suggest
+from tseval.files import limits
 from tseval.questions import hash_column, named_columns
 
 if TYPE_CHECKING:
@@ -173,6 +175,27 @@ def as_entries(levels: Sequence[str | None]) -> pa.Array[Any]:
     return pa.array([level or None for level in levels], pa.string()).dictionary_encode()
 
 
+def choose_rows(
+    n_items: int, limit: int | None = None, sample: int | None = None, seed: int = 0
+) -> Sequence[int]:
+    """Choose items by position, ascending, without looking at any.
+
+    Of so many, a sample is drawn uniformly without replacement (all, where there are fewer), and of these the
+    first within the limit are taken. The same seed gives the same items on every machine.
+    """
+    rows: Sequence[int] = range(n_items)
+    if sample is not None and sample < n_items:
+        # `random`, not numpy: its stream is promised to stay the same. Not cryptography.
+        rows = sorted(random.Random(seed).sample(rows, sample))  # noqa: S311 - of items, not of secrets
+    return rows if limit is None else rows[:limit]
+
+
+def first_too_long(sentences: pa.StringArray | pa.ChunkedArray[Any]) -> int:
+    """Give the place of the first sentence that is a whole text, which would take minutes to score, or -1."""
+    beyond = pc.greater(pc.utf8_length(sentences), pa.scalar(limits().sentence_chars))
+    return int(pc.index(beyond, pa.scalar(True)).as_py())
+
+
 def refuse_unknown_cases(suite: str, known: Collection[str], cases: Sequence[str]) -> None:
     """Refuse to choose cases that a suite does not have; name the nearest there is."""
     for name in cases:
@@ -277,10 +300,6 @@ def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
 
     The columns are features, or lexical factors that the suite has; a case without one has none there.
     The digest stays, because no score depends on this.
-
-    Raises:
-        SuiteError: No case has such a column, an item has no value in it, or all items of a whole suite have
-            the same.
     """
     if not columns:
         return suite

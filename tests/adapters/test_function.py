@@ -55,11 +55,20 @@ def needs_state(module, ids):
     return module(ids[None], None)[0].log_softmax(-1)
 
 
-class Flat(BatchFirst):
-    """Its output is one row for each place of a batch; a dictionary holds it."""
+class Changed(BatchFirst):
+    """What it gives is made of its logits."""
+
+    def __init__(self, n, change):
+        super().__init__(n)
+        self.change = change
 
     def forward(self, x, state=None):
-        return {"hidden": None, "logits": super().forward(x, state)[0].flatten(0, 1)}
+        return self.change(super().forward(x, state)[0])
+
+
+def flattened(logits):
+    """Make of them one row for each place of a batch; a dictionary holds it."""
+    return {"hidden": None, "logits": logits.flatten(0, 1)}
 
 
 class NeedsState(nn.Module):
@@ -83,7 +92,7 @@ USUAL: dict[str, Any] = {
     "last place": (
         lambda: made(GPT, len(LIST), all_places=False), last_alone, f"{FIRST}(batch, words) of the last place"
     ),
-    "flat": (lambda: made(Flat, len(LIST)), flat, f"{FIRST}(batch*time, words)"),
+    "flat": (lambda: made(Changed, len(LIST), flattened), flat, f"{FIRST}(batch*time, words)"),
     "state of None": (
         lambda: made(NeedsState, len(LIST)), needs_state,
         "module(ids, None), ids (batch, time), output (batch, time, words)",
@@ -128,18 +137,22 @@ def test_words_come_in_other_forms(words):
     assert scored(open_model((module, words))) == scored(open_model((module, LIST)))
 
 
+def changed(change):
+    return lambda: (Changed(len(LIST), change), LIST)
+
+
 # Errors of a module that is given with its words, and of what else is given.
 UNREADABLE: dict[str, Any] = {
     "bidirectional": (lambda: (made(BatchFirst, len(LIST), bidirectional=True), LIST), "it is not causal"),
     "narrow": (lambda: (made(BatchFirst, 9, width=7), LIST[:9]), "7 numbers for a word, of 9 words"),
-    "NaN": (lambda: (NaN(len(LIST)), LIST), "gives NaN"),
-    "probabilities": (lambda: (Softmax(len(LIST)), LIST), "probabilities, not logits"),
-    "drops units": (lambda: (Dropping(len(LIST)), LIST), "a state is carried over, or drawn"),
-    "mixes rows": (lambda: (Mixing(len(LIST)), LIST), "depend on those beside it"),
-    "one number": (lambda: (One(len(LIST)), LIST), f"5 numbers for a word, of {len(LIST)} words"),
-    "all in one": (lambda: (Sum(len(LIST)), LIST), "module(ids) of ids (3, 5) gives the shape (22,)"),
-    "no tensor": (lambda: (NoTensor(len(LIST)), LIST), "module(ids) gives no tensor first"),
-    "constant": (lambda: (Constant(len(LIST)), LIST), "does not depend on it"),
+    "NaN": (changed(lambda logits: logits * math.nan), "gives NaN"),
+    "probabilities": (changed(lambda logits: logits.softmax(-1)), "probabilities, not logits"),
+    "drops units": (changed(nn.functional.dropout), "a state is carried over, or drawn"),
+    "mixes rows": (changed(lambda logits: logits + logits.mean(0)), "depend on those beside it"),
+    "one number": (changed(lambda logits: logits.mean(-1)), f"5 numbers for a word, of {len(LIST)} words"),
+    "all in one": (changed(lambda logits: logits.sum((0, 1))), "(ids) of ids (3, 5) gives the shape (22,)"),
+    "no tensor": (changed(lambda _: []), "module(ids) gives no tensor first"),
+    "constant": (changed(lambda logits: logits * 0), "does not depend on it"),
     "few": (lambda: (made(BatchFirst, 5, width=len(LIST)), LIST), "raises IndexError: index out of range"),
     "no start": (lambda: (made(BatchFirst, 3), ["<unk>", "a", "b"]), "no other word that starts a sentence"),
     "ids with holes": (lambda: (made(BatchFirst, 3), {"<eos>": 0, "<unk>": 2}), "0 to n-1, each once"),
@@ -149,47 +162,6 @@ UNREADABLE: dict[str, Any] = {
     "nothing": (lambda: None, "load_model got NoneType, which is no model.\n  It may be"),
     "three": (lambda: (1, 2, 3), "load_model got (int, int, int), which is no model."),
 }  # fmt: skip
-
-
-class NaN(BatchFirst):
-    def forward(self, x, state=None):
-        return super().forward(x, state)[0] * float("nan")
-
-
-class Softmax(BatchFirst):
-    def forward(self, x, state=None):
-        return super().forward(x, state)[0].softmax(-1)
-
-
-class Dropping(BatchFirst):
-    def forward(self, x, state=None):
-        return nn.functional.dropout(super().forward(x, state)[0])
-
-
-class Mixing(BatchFirst):
-    def forward(self, x, state=None):
-        logits = super().forward(x, state)[0]
-        return logits + logits.mean(0, keepdim=True)
-
-
-class Constant(BatchFirst):
-    def forward(self, x, state=None):
-        return super().forward(x, state)[0] * 0
-
-
-class One(BatchFirst):
-    def forward(self, x, state=None):
-        return super().forward(x, state)[0].mean(-1)
-
-
-class Sum(BatchFirst):
-    def forward(self, x, state=None):
-        return super().forward(x, state)[0].sum((0, 1))
-
-
-class NoTensor(BatchFirst):
-    def forward(self, x, state=None):
-        return []
 
 
 @pytest.mark.parametrize("what", UNREADABLE)

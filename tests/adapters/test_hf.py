@@ -33,7 +33,7 @@ from tseval.errors import ModelError
 from tseval.scoring import numerics
 from tseval.scoring.numerics import HAS_ONEDNN, NOTHING_GAINED, has_fast_products
 from tseval.scoring.scorers import scorer_for
-from tseval.scoring.trie import build_trie, contexts_of
+from tseval.scoring.trie import build_trie
 
 SENTENCES = sorted({*TEXT, "the author laugh .", "the pilots injured himself .", "the", "zebras ."})
 # How each kind is scored: whether contexts share rows, and whether the output matrix is applied by us.
@@ -118,10 +118,9 @@ def test_a_model_of_real_width_scores_as_one_that_tseval_did_not_touch(tmp_path,
 @pytest.mark.parametrize("batch_tokens", [1, 40, 200])
 def test_small_batches_and_rows_change_no_score(saved, batch_tokens):
     model: Any = open_model(f"hf:{saved()}")
-    rows = scorer_for(model).score(pa.array(SENTENCES))["logprob"].to_pylist()
+    whole = scores(model, SENTENCES)
     model.batch_tokens = batch_tokens
-    cut = scorer_for(model).score(pa.array(SENTENCES))["logprob"].to_pylist()
-    np.testing.assert_allclose(cut, rows, atol=1e-5)
+    np.testing.assert_allclose(scores(model, SENTENCES), whole, atol=1e-5)
 
 
 def test_a_sentence_beyond_the_attention_window_is_not_packed(tmp_path):
@@ -140,32 +139,17 @@ def test_a_pattern_of_layers_is_no_attention_window():
     config = transformers.Gemma3TextConfig(sliding_window=512)  # every sixth layer attends to all
     assert "_sliding_window_pattern" in config.to_dict()
     assert attention_limit(config) == 512
+    config.attention_chunk_size = 256  # of several limits the smallest
+    assert attention_limit(config) == 256
 
 
-def test_half_precision_weights_give_float32_log_probabilities(tmp_path):
-    model: Any = open_model(f"hf:{save_causal(tmp_path, dtype=torch.bfloat16)}", {"dtype": "bfloat16"})
-    assert model.card.protocol["dtype"] == "bfloat16"
-    n = len(model.tokenizer)
-    trie = build_trie(np.array([(7, token) for token in range(n)]).ravel(), np.full(n, 2))
-    assert len(contexts_of(trie, 0).targets) == n + 1
-    logprobs = logprobs_of_nodes(model, trie)[1:]
-    # A softmax rounded to bfloat16 would miss 1 by some 1e-3, and give many tokens the same value.
-    assert np.exp(logprobs.astype(float)).sum() == pytest.approx(1, abs=1e-5)
-    assert len(np.unique(logprobs)) > 0.99 * n
-    wide: Any = open_model(f"hf:{tmp_path}", {}, "cpu")
+def test_weights_stored_in_half_precision_are_computed_with_in_float32_and_the_run_says_so(tmp_path):
+    wide: Any = open_model(f"hf:{save_causal(tmp_path, dtype=torch.bfloat16)}", {}, "cpu")
     assert wide.card.protocol["dtype"] == "float32"
     assert wide.warnings == [
         "stored in bfloat16, computed in float32 (--model-args dtype=bfloat16 computes as stored)"
     ]
     assert_plain(wide, SENTENCES, [0])
-
-
-def test_probabilities_of_all_continuations_sum_to_one(saved):
-    for kind in ("gpt2", "mamba", "cohere"):
-        model: Any = open_model(f"hf:{saved(kind)}")
-        n = len(model.tokenizer)
-        trie = build_trie(np.array([(7, 5, token) for token in range(n)]).ravel(), np.full(n, 3))
-        assert np.exp(logprobs_of_nodes(model, trie)[2:].astype(float)).sum() == pytest.approx(1, abs=1e-5)
 
 
 def test_a_leading_space_is_part_of_the_first_word(saved):
@@ -179,13 +163,8 @@ def test_a_leading_space_is_part_of_the_first_word(saved):
     assert model.card.protocol["leading_space"] is True
 
 
-def test_the_start_symbol_can_be_chosen_and_is_in_the_protocol(saved, tmp_path):
-    assert open_model(f"hf:{saved()}").card.protocol["bos"] == "<|endoftext|>"
-    other = open_model(f"hf:{saved()}", {"bos": "<pad>"})
-    assert other.card.protocol["bos"] == "<pad>"
-    assert_plain(other, SENTENCES[:3], [1])
-    save_causal(tmp_path / "no marks", tokenizer=bpe_tokenizer(bos=None, eos=None))
-    assert open_model(f"hf:{tmp_path / 'no marks'}").card.protocol["bos"] is None
+def test_the_start_symbol_can_be_chosen(saved, tmp_path):
+    assert_plain(open_model(f"hf:{saved()}", {"bos": "<pad>"}), SENTENCES[:3], [1])
     save_causal(tmp_path, tokenizer=bpe_tokenizer(bos=None))
     with pytest.raises(ModelError, match=r"bos=true: the tokenizer has no beginning.*\n.*bos=TOKEN"):
         open_model(f"hf:{tmp_path}", {"bos": "true"})
@@ -338,20 +317,8 @@ def sentences(*lengths):
     return sorted("".join(LETTERS[n * n // 3 % 8] for n in range(length - 1)) for length in lengths)
 
 
-def plain_of_lengths(model, sentence):
-    """Score a sentence alone, by one forward pass over all of it."""
-    ids = [0, *model.tokenizer.encode(sentence)]
-    with torch.no_grad():
-        table = model.model(torch.tensor([ids])).logits[0].double().log_softmax(-1)
-    return sum(table[i - 1, ids[i]].item() for i in range(1, len(ids)))
-
-
 def scores(model, texts):
     return scorer_for(model).score(pa.array(texts))["logprob"].to_numpy()
-
-
-def assert_plain_of_lengths(model, texts):
-    assert scores(model, texts) == pytest.approx([plain_of_lengths(model, text) for text in texts], abs=1e-3)
 
 
 @pytest.fixture(params=[ORIGINAL, 16])
@@ -381,10 +348,8 @@ def test_a_long_sentence_moves_no_other_under_a_long_rope(longrope):
     model: Any = open_model(f"hf:{path}")
     short = sentences(5, 9, original - 1, original)
     both = sorted([*short, *sentences(original + 1, original + 2, 2 * original)])
-    alone = dict(zip(short, scores(model, short), strict=True))
-    together = dict(zip(both, scores(model, both), strict=True))
-    for text in both:
-        assert together[text] == pytest.approx(plain_of_lengths(model, text), abs=1e-3)
+    assert_plain(model, both, [0], atol=1e-3)
+    alone, together = (dict(zip(texts, scores(model, texts), strict=True)) for texts in (short, both))
     for text in short:
         assert together[text] == pytest.approx(alone[text], abs=1e-3)
 
@@ -394,9 +359,9 @@ def test_the_factors_matter_or_the_test_would_show_nothing(longrope):
     model: Any = open_model(f"hf:{path}")
     (text,) = sentences(original)
     model.model.config.rope_parameters["original_max_position_embeddings"] = original - 1
-    moved = plain_of_lengths(model, text)
+    (moved,) = plain(model, text, [0])
     model.model.config.rope_parameters["original_max_position_embeddings"] = original
-    assert abs(moved - plain_of_lengths(model, text)) > 0.02  # twenty times what the other test lets pass
+    assert abs(moved - plain(model, text, [0])[0]) > 0.02  # twenty times what the other test lets pass
 
 
 def test_the_table_says_what_was_read_whole_and_why(tmp_path, longrope):
@@ -449,8 +414,7 @@ def test_a_mask_that_breaks_only_far_down_a_row_is_noticed(tmp_path):
     assert opened.method.name == "rows of equal length, tiled head"
     (warning,) = opened.warnings
     assert "packed tree, tiled head differs from the plain forward pass" in warning
-    texts = sorted({*TEXT, *sentences(9, 20, 50)})
-    assert_plain_of_lengths(opened, texts)
+    assert_plain(opened, sorted({*TEXT, *sentences(9, 20, 50)}), [0], atol=1e-3)
 
 
 class FarSightedConfig(transformers.GPT2Config):
@@ -478,7 +442,7 @@ def test_positions_that_break_only_in_long_sentences_are_noticed_when_these_come
     opened = open_own(FarSighted, tmp_path)
     assert opened.method.packed
     for texts, warnings in ((sentences(9, 20, 35), 0), (sentences(9, 20, 35, 60), 1), (sentences(9, 58), 1)):
-        assert_plain_of_lengths(opened, texts)
+        assert_plain(opened, texts, [0], atol=1e-3)
         assert len(opened.warnings) == warnings
     assert opened.warnings[0].startswith(
         "where sentences have up to 59 tokens: scored by rows of equal length, tiled head: packed tree, "
@@ -486,7 +450,6 @@ def test_positions_that_break_only_in_long_sentences_are_noticed_when_these_come
 
 
 # Transformers in bfloat16 on a CPU: logits have float32's digits, whichever head gives them.
-SENTENCES_OF_HEAD = pa.array(sorted(TEXT))
 DTYPE = {"dtype": "bfloat16"}
 
 
@@ -551,7 +514,7 @@ def test_a_masked_model_gets_float32_logits_too(tmp_path, manner, kind):
     logits = model._logits(copies, np.array([2]))
     assert len(logits.unique()) > 0.98 * logits.numel()
     wide: Any = open_model(f"mlm:{folder}", {}, "cpu")
-    one, other = (scorer_for(m).score(SENTENCES_OF_HEAD)["logprob"].to_numpy() for m in (model, wide))
+    one, other = (scores(m, sorted(TEXT)) for m in (model, wide))
     assert 0 < np.abs(one - other).max() < 0.5
 
 

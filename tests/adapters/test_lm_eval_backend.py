@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
-from in_process import call, installed, refuse, succeeded
+from in_process import call, refuse, run_process, succeed
 
 from tseval.adapters import open_model
 from tseval.errors import ModelError
@@ -28,7 +28,7 @@ UNKNOWN = {"unk_token": "<unk>"}
 
 def test_without_lm_eval_what_to_install_is_named():
     program = "import sys; sys.modules['lm_eval'] = None; import tseval; tseval.load_model('lm-eval:hf')"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = run_process([sys.executable, "-c", program])
     last = done.stderr.splitlines()[-1]
     assert last.startswith("tseval.errors.ModelError: lm-eval: ")
     assert 'pip install "tseval[lm-eval]"' in last
@@ -87,7 +87,7 @@ def test_the_fingerprint_follows_the_files_and_not_their_place(gpt2, tmp_path):
 def test_a_suite_is_scored_from_the_command_line(gpt2, tmp_path):
     arguments = ["--model", "lm-eval:hf", "--model-args", f"pretrained={gpt2},batch_size=16"]
     some = "--case", "simple_agrmt", "--limit", "8", "--out", "run"
-    succeeded(installed("run", *arguments, *some, cwd=tmp_path))
+    succeed("run", *arguments, *some, cwd=tmp_path)
     scored = pd.read_parquet(tmp_path / "run" / "sentences.parquet").set_index("sentence")["logprob"]
     for sentence in scored.index[:3]:
         assert scored[sentence] == pytest.approx(by_forward(gpt2, sentence), abs=1e-4)

@@ -32,16 +32,11 @@ def weights(vocabulary, bias, seed=0):
     for i in range(LAYERS):
         for name, shape in shapes.items():
             found[f"transformer.h.{i}.{name}.weight"] = torch.randn(shape) * 0.3
-            if bias:
-                found[f"transformer.h.{i}.{name}.bias"] = torch.randn(shape[0])
-        for name in ("ln_1", "ln_2"):
-            found[f"transformer.h.{i}.{name}.weight"] = torch.randn(WIDTH)
-            if bias:
-                found[f"transformer.h.{i}.{name}.bias"] = torch.randn(WIDTH)
-    found["transformer.ln_f.weight"] = torch.randn(WIDTH)
-    if bias:
-        found["transformer.ln_f.bias"] = torch.randn(WIDTH)
-    return {**found, "lm_head.weight": found["transformer.wte.weight"]}
+            found[f"transformer.h.{i}.{name}.bias"] = torch.randn(shape[0])
+    for norm in ("ln_f", *(f"h.{i}.{name}" for i in range(LAYERS) for name in ("ln_1", "ln_2"))):
+        found |= {f"transformer.{norm}.{part}": torch.randn(WIDTH) for part in ("weight", "bias")}
+    found["lm_head.weight"] = found["transformer.wte.weight"]
+    return {name: weight for name, weight in found.items() if bias or not name.endswith("bias")}
 
 
 def forward(state, ids):

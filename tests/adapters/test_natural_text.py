@@ -191,42 +191,32 @@ def test_what_has_no_other_form_is_one_message(folder):
     assert "'old' is not one of" in refuse("run", "--model", "hf:pieces", "--text", "old", cwd=folder).stderr
 
 
-# Sentences of each language as its newspapers would write them, and how many of a suite are joined anywhere.
-WRITTEN = {
-    "clams_english": ("the author laughs", "The author laughs"),
-    "clams_french": (
-        "le pilote qui admire l' architecte parlent",
-        "Le pilote qui admire l'architecte parlent",
-    ),
-    "clams_german": (
-        "der Pilot , der die Architekten mag , lacht",
-        "Der Pilot, der die Architekten mag, lacht",
-    ),
-    "clams_hebrew": ("ה טייס ש מכיר את ה בנאי נוסעים", "הטייס שמכיר את הבנאי נוסעים"),
-    "clams_russian": ("пилот , которого художники любит , ждал", "Пилот, которого художники любит, ждал"),
-    "marvin_linzen": ("few authors have ever been famous .", "Few authors have ever been famous."),
-}
-
-
-# SHA-256, its beginning, of all sentences as people write them, a line each. Each suite was read by sample.
-DIGESTS = {
-    "marvin_linzen": "9071d0e05df74413", "clams_english": "28cba9f642108b90",
-    "clams_french": "634a73020d122dc9", "clams_german": "54cc34a383ec0125",
-    "clams_hebrew": "233a62d976315ff0", "clams_russian": "5fddd923ffa11f8d",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", WRITTEN)
-def test_suites_are_written_as_their_language_is(name):
+# A sentence of each suite, and as newspapers would write it; the beginning of the SHA-256 of all sentences as
+# people write them, a line each. Each suite was read by sample.
+@pytest.mark.parametrize(
+    ("name", "tokens", "written", "digest"),
+    [
+        ("clams_english", "the author laughs", "The author laughs", "28cba9f642108b90"),
+        ("clams_french", "le pilote qui admire l' architecte parlent",
+         "Le pilote qui admire l'architecte parlent", "634a73020d122dc9"),
+        ("clams_german", "der Pilot , der die Architekten mag , lacht",
+         "Der Pilot, der die Architekten mag, lacht", "54cc34a383ec0125"),
+        ("clams_hebrew", "ה טייס ש מכיר את ה בנאי נוסעים", "הטייס שמכיר את הבנאי נוסעים", "233a62d976315ff0"),
+        ("clams_russian", "пилот , которого художники любит , ждал",
+         "Пилот, которого художники любит, ждал", "5fddd923ffa11f8d"),
+        ("marvin_linzen", "few authors have ever been famous .", "Few authors have ever been famous.",
+         "9071d0e05df74413"),
+    ],
+)  # fmt: skip
+def test_suites_are_written_as_their_language_is(name, tokens, written, digest):
     suite = tseval.load_suite(name)
     sentences = [str(text) for text in sentences_of(suite).to_pylist()]
-    tokens, written = WRITTEN[name]
     assert tokens in sentences
     assert suite.writing is not None
     assert suite.writing.write(tokens)[0] == written
     natural = [suite.writing.write(text)[0] for text in sentences]
     assert len(set(natural)) == len(sentences)  # no two become equal
-    assert hashlib.sha256("\n".join(natural).encode()).hexdigest().startswith(DIGESTS[name])
+    assert hashlib.sha256("\n".join(natural).encode()).hexdigest().startswith(digest)
     for text, one in zip(sentences, natural, strict=True):
         assert one.replace(" ", "").lower() == text.replace(" ", "").lower()
         assert " ," not in one

@@ -28,15 +28,18 @@ def sentinels(tokenizer):
     return tokenizer
 
 
-@pytest.fixture(scope="module")
-def t5(tmp_path_factory):
+def save_t5(folder):
     tokenizer = sentinels(metaspace_tokenizer(TEXT, 60))
     config = transformers.T5Config(
         vocab_size=len(tokenizer), decoder_start_token_id=0, pad_token_id=0, eos_token_id=3, **SIZES
     )
     torch.manual_seed(0)
-    model = transformers.T5ForConditionalGeneration(config)
-    return save_spread(tmp_path_factory.mktemp("t5") / "t5", model, tokenizer)
+    return save_spread(folder / "t5", transformers.T5ForConditionalGeneration(config), tokenizer)
+
+
+@pytest.fixture(scope="module")
+def t5(tmp_path_factory):
+    return save_t5(tmp_path_factory.mktemp("t5"))
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +55,7 @@ def bart(tmp_path_factory):
 
 
 def _own(score, folder, device):
-    tokenizer = sentinels(metaspace_tokenizer(TEXT, 60))
-    config = transformers.T5Config(
-        vocab_size=len(tokenizer), decoder_start_token_id=0, pad_token_id=0, **SIZES
-    )
-    torch.manual_seed(0)
-    save_spread(folder / "t5", transformers.T5ForConditionalGeneration(config), tokenizer)
-    model = open_model(f"seq2seq:{folder / 't5'}", {"score": score or "mask"}, device)
+    model = open_model(f"seq2seq:{save_t5(folder)}", {"score": score or "mask"}, device)
     if score == "prefix":
         return Own(model, None, NO_STATE)
     # Each token of each is a pass of its own: hardly more than the 64 sentences that the kit asks for.

@@ -39,7 +39,8 @@ def edit(path, **changes):
 
 
 def ids_of_file(folder, sentence):
-    return tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json")).encode(sentence).ids
+    file = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    return file.encode(sentence, add_special_tokens=False).ids
 
 
 def lower_cased(backend):
@@ -109,16 +110,12 @@ def test_a_file_that_git_lfs_has_not_fetched_is_named(tmp_path, name):
 
 @pytest.mark.parametrize("save", [save_causal, save_masked])
 def test_dropout_that_was_left_in_a_file_is_left_out_and_said(tmp_path, save):
-    if save is save_causal:
-        tokenizer = bpe_tokenizer()
-    else:
-        tokenizer = bpe_tokenizer()
+    scheme, tokenizer = "hf" if save is save_causal else "mlm", bpe_tokenizer()
+    if scheme == "mlm":
         tokenizer.add_special_tokens({"mask_token": "<mask>"})
     save(tmp_path, tokenizer=tokenizer)
     file = json.loads((tmp_path / "tokenizer.json").read_text())
-    file["model"]["dropout"] = 0.5
-    (tmp_path / "tokenizer.json").write_text(json.dumps(file))
-    scheme = "hf" if save is save_causal else "mlm"
+    edit(tmp_path / "tokenizer.json", model=file["model"] | {"dropout": 0.5})
     models: Any = [open_model(f"{scheme}:{tmp_path}") for _ in range(2)]
     assert totals(models[0]) == totals(models[1])
     assert any("dropout" in warning for warning in models[0].warnings)
@@ -228,16 +225,11 @@ def test_what_stands_before_a_text_may_be_several_tokens(glm, bos, words):
     starts = {"<sop> [gMASK]": [sop, mask], "<sop>": [sop], "none": []}.get(bos, [mask, sop])
     model: Any = open_model(f"hf:{folder}", {"bos": bos, "eos": "true" if words else "false"})
     for sentence, total in totals(model, words).items():
-        ids = ids_of_file_bare(folder, sentence)
+        ids = ids_of_file(folder, sentence)
         assert total == pytest.approx(plain(folder, ids, starts, [0] if words else []), abs=1e-4)
     named = {(): None, (sop,): "<sop>", (sop, mask): "<sop> [gMASK]", (mask, sop): "[gMASK] <sop>"}
     assert model.card.protocol["bos"] == named[tuple(starts)]
     assert any("[gMASK] <sop>: as the tokenizer has it" in one for one in model.warnings) == (bos == "auto")
-
-
-def ids_of_file_bare(folder, sentence):
-    file = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-    return file.encode(sentence, add_special_tokens=False).ids
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bloom", "gemma2", "mamba"])

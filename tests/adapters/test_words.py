@@ -607,7 +607,9 @@ def test_a_pair_that_differs_in_the_unscored_token_is_undecidable(tmp_path):
 )
 def test_the_start_may_be_what_the_tokenizer_adds_by_itself(tmp_path, single, token):
     tokenizer = bpe_tokenizer(bos="<pad>")
-    add_by_itself(tokenizer, single)
+    special = [("<|endoftext|>", 0), ("<pad>", 1)]
+    adding = processors.TemplateProcessing(single=single, special_tokens=special)
+    tokenizer.backend_tokenizer.post_processor = adding
     path = save_causal(tmp_path, tokenizer=tokenizer)
     card = open_model(f"hf:{path}", {"bos": "tokenizer"}).card
     assert card.protocol["bos"] == token
@@ -621,10 +623,3 @@ def test_kept_white_space_is_in_the_protocol_and_goes_with_sums_over_pieces(tmp_
     assert "white_space" not in open_model(f"hf:{path}").card.protocol
     with pytest.raises(ModelError, match=r"white_space=kept: .* cannot be corrected.\n.*words=pieces"):
         open_model(f"hf:{path}", {"white_space": "kept"})
-
-
-def add_by_itself(tokenizer, single):
-    """Let a tokenizer put special tokens around every text."""
-    special = [("<|endoftext|>", 0), ("<pad>", 1)]
-    processor = processors.TemplateProcessing(single=single, special_tokens=special)
-    tokenizer.backend_tokenizer.post_processor = processor

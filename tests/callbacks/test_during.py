@@ -2,12 +2,12 @@
 
 import importlib
 import random
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 import torch
+from in_process import run_process
 from small import make_case, make_suite
 from torch import nn
 
@@ -136,10 +136,9 @@ def test_the_room_is_there_without_transformers_and_says_what_is_missing(tmp_pat
         assert tseval.callbacks.__all__[0] == "TransformersCallback"
         tseval.callbacks.TransformersCallback
     """
-    done = subprocess.run(
-        [sys.executable, "-c", program], env={"PYTHONPATH": f"{tmp_path}:{':'.join(sys.path)}"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_process(
+        [sys.executable, "-c", program], env={"PYTHONPATH": f"{tmp_path}:{':'.join(sys.path)}"}
+    )
     assert done.stderr.endswith(
         'ModelError: TransformersCallback needs transformers.\n  pip install "tseval[hf]"\n'
     )

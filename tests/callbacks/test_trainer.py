@@ -4,13 +4,12 @@ import gc
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
-from in_process import call
+from in_process import call, run_process, succeed
 from small_trainer import STEPS, make_trainer, save_tokenizer, watch
 from systems import needs_posix
 
@@ -53,7 +52,7 @@ def broken(folder):
     """Killed in the middle of evaluation 16, after checkpoint 12; then the same program again."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent)])}
     program = [sys.executable, TESTS / "small_trainer.py", folder, "broken", "16"]
-    killed = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
+    killed = run_process(program, env=environment)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     out = folder / "broken/gpt2"
     assert [path.name for path in sorted(out.iterdir())] == [f"step-{n:06d}" for n in MOMENTS[:5]]
@@ -151,14 +150,14 @@ def test_a_killed_training_that_goes_on_has_its_trajectory_whole_and_the_same(fo
     tables = [call("table", path, "--over", "step").stdout for path in (whole, broken)]
     assert tables[0] == tables[1]
     assert "|     0 |     4 |     8 |    12 |    16 |    20 |" in tables[0]
-    assert call("verify", *broken.iterdir(), "--suite", folder / "agree.jinja").returncode == 0
+    succeed("verify", *broken.iterdir(), "--suite", folder / "agree.jinja")
 
 
 def test_checkpoints_of_the_trainer_are_a_trajectory(folder):
     for step in (6, 18):
         checkpoint = f"hf:{folder}/whole/checkpoint-{step}"
         arguments = ("--suite", "agree.jinja", "--out", f"runs/{step}", "--quiet")
-        assert call("run", "--model", checkpoint, *arguments, cwd=folder).returncode == 0
+        succeed("run", "--model", checkpoint, *arguments, cwd=folder)
     printed = call("table", "runs", "--over", "step", cwd=folder).stdout
     assert "| whole on agree" in printed
     assert "|     6 |    18 |" in printed

@@ -2,12 +2,12 @@
 
 import json
 import os
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from in_process import run_process
 from second_device import NAME, REAL
 
 from tseval.errors import ModelError
@@ -37,7 +37,7 @@ def test_unplugged_it_is_no_device(machine):
 @pytest.mark.skipif(REAL is not None, reason="this machine has an accelerator")
 def test_without_an_accelerator_gpu_check_says_so_in_one_line():
     program = Path(__file__).parents[2] / "benchmarks" / "gpu_check.py"
-    result = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    result = run_process([sys.executable, program])
     assert result.returncode == 2
     assert result.stdout == ""
     assert result.stderr == "gpu-check: torch reports no accelerator on this machine; nothing was checked\n"
@@ -46,7 +46,7 @@ def test_without_an_accelerator_gpu_check_says_so_in_one_line():
 def test_the_check_of_a_gpu_is_rehearsed_on_a_cpu(tmp_path):
     program = Path(__file__).parents[2] / "benchmarks" / "gpu_check.py"
     command = [sys.executable, program, "--device", "cpu", "--small", "--out", tmp_path]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = run_process(command)
     assert result.returncode == 0, result.stdout + result.stderr
     page, found = (tmp_path / "check.md").read_text(), json.loads((tmp_path / "check.json").read_text())
     assert page == result.stdout.removesuffix("\n")
@@ -67,9 +67,7 @@ def test_the_check_of_a_gpu_ends_with_the_lines_that_fail(tmp_path):
     )
     command = [sys.executable, broken, "--device", "cpu", "--small", "--only", "output", "--out", tmp_path]
     path = Path(__file__).parents[2] / "benchmarks"
-    result = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": str(path)}
-    )
+    result = run_process(command, env=os.environ | {"PYTHONPATH": str(path)})
     assert result.returncode == 1
     assert "output: log-normaliser, bfloat16 differs by" in result.stderr.splitlines()[-1]
     assert "- **output: log-normaliser" in (tmp_path / "check.md").read_text()

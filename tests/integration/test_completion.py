@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 import click
@@ -61,6 +60,7 @@ def folder(tmp_path_factory):
         ("tseval table runs/first --by n_", {"n_attractors", "n_intervening"}),
         ("tseval table r", {"runs/first"}),
         ("tseval table b", {"bhatt2020", "blimp2020"}),
+        ("tseval table s", set()),
         ("tseval analyze rows runs/first --case prep", {"prep_anim", "prep_inanim"}),
         ("tseval export glmm ", {"runs/first"}),
     ],
@@ -70,6 +70,7 @@ def test_a_shell_is_offered_what_is_here(folder, line, some):
     assert some <= found
     begun = line.rpartition(" ")[2]
     assert {name for name in found if not name.startswith(begun)} == set()
+    assert line == "tseval " or "suites" not in found  # these lie beside the boards, and are none
 
 
 def test_nobody_waits_for_libraries_while_a_line_is_completed(folder):
@@ -88,6 +89,12 @@ def seconds_of(line, folder):
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
+def write_command(folder):
+    """Write the command into a folder, as a shell finds it."""
+    (folder / "tseval").write_text(f'#!/bin/sh\nexec {sys.executable} -c "{COMMAND}" "$@"\n')
+    (folder / "tseval").chmod(0o755)
+
+
 @needs_posix
 def test_bash_completes_names_with_a_colon(folder):
     """A real bash reads the script, and is asked as the Tab key asks it."""
@@ -96,16 +103,12 @@ def test_bash_completes_names_with_a_colon(folder):
         eval "$(tseval completion bash)"
         COMP_WORDS=(tseval run --model bundled:l); COMP_CWORD=3
         env() {{ command env "$@"; }}
-        _tseval_completion tseval
+        _tseval_completion ./tseval
         printf '%s\\n' "${{COMPREPLY[@]}}"
         printf 'breaks:%s' "$COMP_WORDBREAKS"
     """
-    (folder / "tseval").write_text(f'#!/bin/sh\nexec {sys.executable} -c "{COMMAND}" "$@"\n')
-    (folder / "tseval").chmod(0o755)
-    done = subprocess.run(
-        ["bash", "--norc", "-c", script.replace("_tseval_completion tseval", "_tseval_completion ./tseval")],
-        cwd=folder, capture_output=True, text=True, check=True, env=HERE,
-    )  # fmt: skip
+    write_command(folder)
+    done = run_process(["bash", "--norc", "-c", script], check=True, cwd=folder, env=HERE)
     names, _, breaks = done.stdout.partition("breaks:")
     assert names.split() == ["bundled:lstm"]
     assert ":" not in breaks
@@ -132,8 +135,7 @@ def test_zsh_and_fish_offer_names_before_a_letter_is_typed_and_help_to_its_end(
 ):
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell}")
-    (tmp_path / "tseval").write_text(f'#!/bin/sh\nexec {sys.executable} -c "{COMMAND}" "$@"\n')
-    (tmp_path / "tseval").chmod(0o755)
+    write_command(tmp_path)
     (tmp_path / "mine.pt").touch()
     bare = "-f" if shell == "zsh" else "--no-config"
     here = HERE | {"PATH": f"{tmp_path}:{HERE['PATH']}"}

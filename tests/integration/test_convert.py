@@ -62,17 +62,6 @@ def test_a_converted_pickle_scores_bit_for_bit_as_the_pickle(folder):
     assert told["published"] == {"class": "model.RNNModel", "format": "old"}
 
 
-def test_half_the_bits_are_stored_on_request(folder):
-    for name in ("float32", "float16"):
-        arguments = ["lstm-zip.pt", "-o", f"{name}.safetensors", "--vocab", "vocab.txt", "--stored", name]
-        convert([str(folder / one) if "." in one else one for one in arguments], standalone_mode=False)
-    full, half = (
-        load_checkpoint(folder / f"{name}.safetensors").model.state_dict() for name in ("float32", "float16")
-    )
-    for name, tensor in full.items():
-        assert torch.equal(half[name], tensor.half().float())
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -3,13 +3,12 @@
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
-from in_process import call
+from in_process import call, run_process
 from pages import BLOCK, Command, write_files
 from systems import needs_posix
 
@@ -38,9 +37,7 @@ def done(line, folder):
     """Run a command: one of tseval here, any other in a process of its own."""
     if line.startswith("tseval "):
         return call(*shlex.split(line)[1:], cwd=folder)
-    return subprocess.run(
-        ["bash", "-c", line], cwd=folder, env=os.environ | GIT, capture_output=True, text=True, check=False
-    )
+    return run_process(["bash", "-c", line], cwd=folder, env=os.environ | GIT)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +102,7 @@ def test_a_forge_understands_the_workflow(followed):
     workflow = followed[0] / "stranger/.github/workflows/board.yml"
     schema = ["--builtin-schema", "vendor.github-workflows"]
     command = [sys.executable, "-m", "check_jsonschema", *schema, str(workflow)]
-    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    checked = run_process(command)
     assert checked.returncode == 0, checked.stdout
 
 

@@ -199,18 +199,8 @@ def test_the_signature_is_short_unless_asked_for_and_stands_once(runs):
 
 @needs_posix
 def test_a_run_ends_with_where_it_is_and_what_comes_next(tmp_path):
-    command = [
-        "run",
-        "--model",
-        "bundled:lstm",
-        "--case",
-        "simple_agrmt",
-        "--limit",
-        "4",
-        "--out",
-        "it is here",
-    ]
-    lines, _ = shown_lines(*command, cwd=tmp_path, width=80)
+    command = ["run", "--model", "bundled:lstm", "--case", "simple_agrmt", "--limit", "4", "--out"]
+    lines, _ = shown_lines(*command, "it is here", cwd=tmp_path, width=80)
     assert lines[-2:] == ["it is here", "next: tseval report 'it is here' -o page.html"]
     assert "".join(lines).count("suite:marvin_linzen@") == 1
 

@@ -133,12 +133,9 @@ def test_several_tables_are_learnt_from_together(data):
         (("--option", "activation=exp"), "option activation must be tanh or relu, not 'exp'"),
         (("--option", "actvation=relu"), "Did you mean 'activation'?"),
         (("--min-count", 9999), "no word of the training examples occurs 9999 times: lower --min-count"),
-        (("--hidden", 10**7), "does not fit into memory: lower --hidden"),
-        (("--out", "model.bin"), "ends in .pt or .safetensors"),
         (("--out", "examples.tsv"), "examples.tsv: exists already"),
-        (("--preset", "bhatt2021"), "'bhatt2021' is not"),
+        (("--preset", "gulordava2018"), "'gulordava2018' is not"),
         (("--patience", 0), "0 is not in the range x>=1"),
-        (("--learning-rate", "nan"), "nan is not a finite number"),
         (("--learning-rate", "1e30", "--clip", "1e30"), "Lower --learning-rate or --clip"),
     ],
 )

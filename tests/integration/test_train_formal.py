@@ -60,21 +60,18 @@ def test_the_models_of_bernardy_and_lappin_have_their_sizes(tmp_path, arch, hidd
     assert (settings["learning_rate"], settings["batch"], settings["epochs"]) == (0.01, 512, 100)
 
 
-@pytest.mark.parametrize(("k", "m", "hidden"), [(2, 3, 6), (8, 3, 24), (32, 5, 70), (128, 5, 100)])
-def test_the_models_of_hewitt_have_their_sizes(tmp_path, k, m, hidden):
+@pytest.mark.parametrize(
+    ("k", "m", "given", "hidden"),
+    [(2, 3, (), 6), (8, 3, (), 24), (32, 5, (), 70), (128, 5, (), 100), (2, 3, ("--hidden", 7), 7)],
+)
+def test_the_models_of_hewitt_have_their_sizes_unless_others_are_given(tmp_path, k, m, given, hidden):
     barely = "--preset", "hewitt2020", "--max-tokens", 1
-    succeeded(train(tmp_path, f"dyck({k},{m},train=2000,valid=100)", *barely))
+    succeeded(train(tmp_path, f"dyck({k},{m},train=2000,valid=100)", *barely, *given))
     checkpoint: Any = load_checkpoint(tmp_path / "model.pt")
     assert (checkpoint.model.sizes.embedding, checkpoint.model.sizes.hidden) == (2 * k + 10, hidden)
     settings = checkpoint.training["settings"]
     assert (settings["learning_rate"], settings["batch"], settings["schedule"]) == (0.01, 10, "anneal")
     assert settings["anneal_factor"] == 2
-
-
-def test_what_is_given_goes_before_the_sizes_of_a_preset(tmp_path):
-    given = "--preset", "hewitt2020", "--hidden", 7, "--max-tokens", 1
-    succeeded(train(tmp_path, "dyck(2,3,train=2000,valid=100)", *given))
-    assert load_checkpoint(tmp_path / "model.pt").model.sizes.hidden == 7
 
 
 @pytest.mark.parametrize(

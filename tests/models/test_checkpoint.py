@@ -256,11 +256,6 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path):
 WORDS_OF_QUANTISED = Vocabulary(("<eos>", "<unk>", "the", "author", "authors", "laughs", "laugh", "."), True)
 
 
-def normal(rows=200, columns=400):
-    generator = torch.Generator().manual_seed(1)
-    return torch.randn(rows, columns, generator=generator) * torch.logspace(-3, 2, rows).unsqueeze(1)
-
-
 @pytest.fixture
 def model():
     torch.manual_seed(0)
@@ -275,7 +270,8 @@ def save(path, model, perplexity=3.0, dtype="int8", **training):
 
 
 def test_noise_and_size_are_those_of_a_uniform_step():
-    matrix = normal()
+    torch.manual_seed(1)
+    matrix = torch.randn(200, 400) * torch.logspace(-3, 2, 200).unsqueeze(1)
     stored, columns = quantise({"m": matrix})
     back = dequantise(stored, columns)["m"]
     noise = ((back - matrix).square().mean(1) / matrix.square().mean(1)).mean().item()
@@ -338,6 +334,7 @@ def test_convert_makes_a_checkpoint_small_and_measures_it(tmp_path, model):
     to_int8 = "-o", "small.pt", "--stored", "int8", "--valid", "valid.txt"
     done = succeed("convert", "large.pt", *to_int8, cwd=tmp_path)
     small = load_checkpoint(tmp_path / "small.pt")
+    assert small.fingerprint == load_checkpoint(save(tmp_path / "direct.pt", model)).fingerprint
     measured = f"validation perplexity {small.validation_perplexity:.2f}"
     assert done.stderr == f"small.pt: lstm, 2 layers of 10, 8 words, {measured}\n"
     training: Any = small.training

@@ -1,5 +1,6 @@
 """Hostile files of weights: nothing in them runs, none takes memory or time, each gets one message."""
 
+import io
 import re
 from contextlib import chdir
 
@@ -11,6 +12,7 @@ from systems import needs_linux
 
 from tseval.errors import ModelError
 from tseval.models.checkpoint import load_checkpoint
+from tseval.models.pickles import read_pickle
 
 pytestmark = needs_linux
 
@@ -87,6 +89,8 @@ def test_a_pickle_that_is_longer_than_any_of_ours_is_not_read(tmp_path):
     path = tmp_path / "long.pt"
     path.write_bytes(in_zip(weights(text("x" * 2**26))))
     assert "refused: its pickle has more than 67,108,864 bytes" in refusal(path)
+    with pytest.raises(ModelError, match="refused: a pickle of more than 50 instructions"):
+        read_pickle(io.BytesIO(b"\x80\x02" + b"N0" * 30 + b"N."), max_instructions=50)
 
 
 def test_what_the_hostile_pickles_are_made_of_is_what_torch_writes(tmp_path):

@@ -26,6 +26,7 @@ def true(formula):
     [
         ("(1;%a%) < (1;%b%)", True),
         ("(1;%b%) = (2;%b%)", True),  # within a thousandth
+        ("(1;%a%) = 1.005", False),
         ("(*;%a%) > (*;%b%)", True),
         ("(2;%a%) - (1;%a%) > 3.9", True),
         ("(2;%a%) - (1;%a%) + (1;%b%) = 6", True),  # from left to right

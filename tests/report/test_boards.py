@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from in_process import call
+from in_process import call, refuse, succeed
 from small import make_case, make_run, make_suite, with_field
 from supplied import BLIMP_ACCURACIES, TABLE4
 
@@ -62,10 +62,13 @@ def test_a_board_reads_from_its_file_or_its_folder(tmp_path):
         (["rows", 0, "accuracy"], [], "rows[0].accuracy: should be a mapping, not []."),
         (["rows", 0, "accuracy", "LSTM"], "0.5", "rows[0].accuracy.LSTM: is not one of the board's models."),
         (["rows", 0, "accuracy", "GRU"], 0.95, "rows[0].accuracy.GRU: should be a text in quotes, not 0.95."),
+        (["rows", 0, "spread"], {"LSTM": "0.1"}, "rows[0].spread.LSTM: is not one of the board's models."),
+        (["rows", 0, "spread"], {"GRU": "wide"}, "rows[0].spread.GRU: should be a fraction from 0 to 1"),
+        (["models", 0, "spread"], {"All rows": "2"}, "models[0].spread.All rows: should be a fraction"),
     ],
 )
 def test_a_wrong_field_is_named(tmp_path, path, value, expected):
-    assert message(tmp_path, changed(path, value)) == expected
+    assert message(tmp_path, changed(path, value)).startswith(expected)
 
 
 @pytest.mark.parametrize("printed", ["95", "1.01", "-0.5", "0.955", ".95", "0,95", "nan", "", "0.95\n"])
@@ -91,18 +94,6 @@ def test_a_mean_over_seeds_stands_in_a_table_with_its_spread_and_no_column_where
     del board["rows"][0]["spread"], board["models"][0]["spread"]
     (tmp_path / "board.json").write_text(json.dumps(board))
     assert all("spread" not in render(build_table([read_board(tmp_path)]), form) for form in ("csv", "json"))
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "expected"),
-    [
-        (["rows", 0, "spread"], {"LSTM": "0.1"}, "rows[0].spread.LSTM: is not one of the board's models."),
-        (["rows", 0, "spread"], {"GRU": "wide"}, "rows[0].spread.GRU: should be a fraction from 0 to 1"),
-        (["models", 0, "spread"], {"All rows": "2"}, "models[0].spread.All rows: should be a fraction"),
-    ],
-)
-def test_a_spread_that_is_none_is_named(tmp_path, path, value, expected):
-    assert message(tmp_path, changed(path, value)).startswith(expected)
 
 
 def test_a_file_that_is_no_json_is_said_so(tmp_path):
@@ -217,8 +208,7 @@ def test_beside_one_run_people_have_a_column_and_means(folder):
 
 
 def test_a_part_of_a_suite_takes_the_cases_that_it_has(folder):
-    done = call("table", "part", "--human", "human.csv", cwd=folder)
-    assert done.returncode == 0, done.stderr
+    done = succeed("table", "part", "--human", "human.csv", cwd=folder)
     assert "0.825" in done.stdout
 
 
@@ -240,8 +230,7 @@ def test_a_part_of_a_suite_takes_the_cases_that_it_has(folder):
 )  # fmt: skip
 def test_a_wrong_table_of_people_is_refused_with_its_line(folder, text, said):
     (folder / "h.csv").write_text(text)
-    done = call("table", "a", "--human", "h.csv", cwd=folder)
-    assert (done.returncode, done.stdout) == (2, "")
+    done = refuse("table", "a", "--human", "h.csv", cwd=folder)
     assert said in done.stderr
 
 
@@ -254,6 +243,5 @@ def test_a_wrong_table_of_people_is_refused_with_its_line(folder, text, said):
     ],
 )
 def test_where_people_cannot_stand_they_are_refused(folder, arguments, said):
-    done = call("table", *arguments.split(), cwd=folder)
-    assert done.returncode == 2
+    done = refuse("table", *arguments.split(), cwd=folder)
     assert said in done.stderr

@@ -1,7 +1,6 @@
 """The figure of learning curves: what it shows, that it is harmless, and the same every time."""
 
 import math
-import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from in_process import call
+from in_process import call, run_process
 
 from tseval.errors import TrainingError
 from tseval.report.curves import curve_panels, read_curves, write_curves_figure
@@ -144,17 +143,12 @@ def test_names_of_files_are_only_text(write, tmp_path, name):
     assert "script" not in tags
 
 
-def broken(tmp_path, content):
-    path = tmp_path / "broken.curves.parquet"
-    path.write_bytes(content)
-    return path
-
-
 def test_files_that_are_no_curves_are_named(write, tmp_path):
     with pytest.raises(TrainingError, match=r"absent.parquet: no such file of learning curves"):
         read_curves(tmp_path / "absent.parquet")
-    with pytest.raises(TrainingError, match=r"broken.curves.parquet: cannot be read as learning curves"):
-        read_curves(broken(tmp_path, b"PAR1 the author laughs PAR1"))
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 the author laughs PAR1")
+    with pytest.raises(TrainingError, match=r"broken.parquet: cannot be read as learning curves"):
+        read_curves(tmp_path / "broken.parquet")
     with pytest.raises(TrainingError, match=r"cannot be read as learning curves"):
         read_curves(write(tokens=["a", "b", "c", "d"]))
     pq.write_table(pa.table({"step": [1]}), tmp_path / "other.parquet")
@@ -176,7 +170,5 @@ def test_without_matplotlib_one_line_names_the_extra(write, tmp_path):
         from tseval.report.curves import read_curves, write_curves_figure
         write_curves_figure([read_curves(Path({str(write())!r}))], [Path("a.svg")])
     """
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = run_process([sys.executable, "-c", program], cwd=tmp_path)
     assert 'drawing needs matplotlib: pip install "tseval[plots]"' in done.stderr.splitlines()[-1]

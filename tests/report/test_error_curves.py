@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from in_process import call
+from in_process import refuse, succeed
 
 from tseval.errors import TrainingError
 from tseval.report.curves import error_panels, read_error_curves, read_string_curves, string_panels
@@ -55,8 +55,7 @@ def test_each_suite_has_a_panel_and_each_model_a_line_and_its_name(curves):
 
 def test_the_command_draws_it_and_writes_its_numbers(curves):
     figure, numbers = curves.with_name("error.svg"), curves.with_name("error.csv")
-    done = call("train", "curves", str(curves), "--error", "-o", str(figure), "--numbers", str(numbers))
-    assert done.returncode == 0, done.stderr
+    succeed("train", "curves", str(curves), "--error", "-o", str(figure), "--numbers", str(numbers))
     assert "falling" in figure.read_text()
     assert numbers.read_text().splitlines() == [
         "model,suite,training_loss,error", "urn,dyck,2.0,0.625", "urn,dyck,1.25,0.125", "urn,other,1.25,1.0"
@@ -115,8 +114,7 @@ def test_seeds_are_one_line_with_their_spread(tmp_path):
 
 def test_strings_are_drawn_and_their_numbers_written(tmp_path):
     path = write_strings(tmp_path, "urn", [2.0, 1.0], [0.5, 0.25])
-    done = call("train", "curves", path, "--strings", "-o", "s.svg", "--numbers", "s.csv", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    succeed("train", "curves", path, "--strings", "-o", "s.svg", "--numbers", "s.csv", cwd=tmp_path)
     assert "Loss on test strings" in (tmp_path / "s.svg").read_text()
     assert (tmp_path / "s.csv").read_text().splitlines()[1] == "urn,1,1,2.0,,0.5,"
 
@@ -131,6 +129,5 @@ def test_what_cannot_be_drawn_of_strings_is_said(tmp_path, curves):
     said = r"nothing of a formal language was measured .*\n  .*--eval-suite"
     with pytest.raises(TrainingError, match=said):
         read_string_curves([nothing])
-    done = call("train", "curves", curves, "--error", "--strings", "-o", "x.svg", cwd=tmp_path)
-    assert done.returncode == 2
+    done = refuse("train", "curves", curves, "--error", "--strings", "-o", "x.svg", cwd=tmp_path)
     assert "--error and --strings exclude each other" in done.stderr

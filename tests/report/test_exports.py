@@ -5,8 +5,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from in_process import call
+from in_process import call, printed, refuse, run_process, succeed
 from jsonschema import Draft7Validator
 from small import make_case, make_run, make_suite
 from supplied import BLIMP_SAMPLE, RECORD_SCHEMA
@@ -61,15 +59,12 @@ def folder(tmp_path_factory):
         ("ngram", f"ngram:{ARPA}", ["--suite", "pairs.jsonl"]),
     ]
     for name, model, chosen in runs if find_spec("kenlm") else runs[:-1]:
-        done = call("run", "--model", model, *chosen, "--quiet", "--out", name, cwd=folder)
-        assert done.returncode == 0, done.stderr
+        succeed("run", "--model", model, *chosen, "--quiet", "--out", name, cwd=folder)
     return folder
 
 
 def exported(*arguments, cwd):
-    done = call("export", "eee", *arguments, "--quiet", cwd=cwd)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    return json.loads(done.stdout)
+    return json.loads(printed("export", "eee", *arguments, "--quiet", cwd=cwd))
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -152,8 +147,7 @@ def test_its_place_and_date_are_the_runs_and_made_again_it_replaces_itself(folde
     shutil.copytree(folder / "pairs", tmp_path / "elsewhere")
     os.utime(tmp_path / "elsewhere/manifest.json", (1_700_000_000, 1_700_000_000))
     for run in (folder / "pairs", "elsewhere", "elsewhere"):
-        done = call("export", "eee", run, "--model-id", "us/m", "-o", "store", cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        done = succeed("export", "eee", run, "--model-id", "us/m", "-o", "store", cwd=tmp_path)
     (file,) = [path for path in (tmp_path / "store").rglob("*") if path.is_file()]
     place = file.relative_to(tmp_path / "store").as_posix()
     assert done.stderr.splitlines()[-1] == f"store/{place}"
@@ -171,7 +165,7 @@ def test_its_place_and_date_are_the_runs_and_made_again_it_replaces_itself(folde
 def test_an_entry_of_a_board_has_the_record_of_its_run(folder, tmp_path):
     shutil.copy(folder / "pairs.jsonl", tmp_path)
     for step in (["new", "board", "--suite", "../pairs.jsonl"], ["add", "board", folder / "pairs"]):
-        assert call("board", *step, cwd=tmp_path).returncode == 0
+        succeed("board", *step, cwd=tmp_path)
     entry, run = exported("board/entries/lstm", cwd=tmp_path), exported("pairs", cwd=folder)
     assert entry | {"retrieved_timestamp": ""} == run | {"retrieved_timestamp": ""}
 
@@ -184,14 +178,12 @@ def test_rows_without_a_score_are_left_out_and_named(folder, tmp_path):
     (tmp_path / "lost.jsonl").write_text(json.dumps(pairs[2]) + "\n")
     for name in ("pairs", "lost"):
         suite = ["--suite", f"{name}.jsonl"]
-        done = call("run", "--model", "bundled:lstm", *suite, "--quiet", "--out", name, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        succeed("run", "--model", "bundled:lstm", *suite, "--quiet", "--out", name, cwd=tmp_path)
     done = call("export", "eee", "pairs", cwd=tmp_path)
     results = json.loads(done.stdout)["evaluation_results"]
     assert [result["score_details"]["details"]["construction"] for result in results] == ["known", "half"]
     assert "1 of 3 rows have no decidable item" in done.stderr
-    lost = call("export", "eee", "lost", cwd=tmp_path)
-    assert (lost.returncode, lost.stdout) == (2, "")
+    lost = refuse("export", "eee", "lost", cwd=tmp_path)
     assert "lost: no item can be decided, so there is no score to record." in lost.stderr
 
 
@@ -213,8 +205,7 @@ def test_rows_without_a_score_are_left_out_and_named(folder, tmp_path):
 )
 def test_bad_input_is_told_in_one_message(folder, arguments, said):
     (folder / "folder.json").mkdir(exist_ok=True)
-    done = call("export", "eee", *arguments, cwd=folder)
-    assert (done.returncode, done.stdout) == (2, "")
+    done = refuse("export", "eee", *arguments, cwd=folder)
     assert said in done.stderr
     assert done.stderr.count("tseval:") == 1
     assert not (folder / "store").exists()
@@ -276,13 +267,10 @@ def test_entries_are_crossed_random_effects_of_each_model(opened, factors, n_row
 
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
 def test_r_fits_what_is_printed(tmp_path):
-    run = [sys.executable, "-m", "tseval", "run", "--model", "bundled:lstm", "--suite", "marvin_linzen"]
-    made = subprocess.run([*run, "--case", "simple_agrmt", "--out", "run"], cwd=tmp_path, check=False)
-    assert made.returncode == 0
-    export = [sys.executable, "-m", "tseval", "export", "glmm", "run", "-o", "verdicts.csv"]
-    lines = subprocess.run(export, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    succeed("run", "--model", "bundled:lstm", "--case", "simple_agrmt", "--out", "run", cwd=tmp_path)
+    lines = succeed("export", "glmm", "run", "-o", "verdicts.csv", cwd=tmp_path).stdout
     (tmp_path / "fit.R").write_text(lines + "cat(class(fit), nobs(fit), is.finite(fixef(fit)))\n")
-    fitted = subprocess.run(["Rscript", "fit.R"], cwd=tmp_path, check=False, capture_output=True, text=True)
+    fitted = run_process(["Rscript", "fit.R"], cwd=tmp_path)
     if "there is no package called" in fitted.stderr:
         pytest.skip("lme4 is not installed")
     assert fitted.stdout == "glmerMod 140 TRUE", fitted.stderr

@@ -256,9 +256,9 @@ def test_wide_letters_and_numbers_with_commas_are_broken_within_their_column():
 # A document before any format: exact values, and how readers see them.
 def test_a_field_takes_one_value_per_row_and_a_tuple_from_several_columns():
     frame = pd.DataFrame({"n": [1, 2], "low": [0.25, NAN], "high": [0.5, NAN]})
-    assert Field("Items", ("n",)).values(frame) == [1, 2]
-    first, _ = Field("95% interval", ("low", "high")).values(frame)
-    assert first == (0.25, 0.5)
+    grid = Grid.of([Field("Items", ("n",)), Field("95% interval", ("low", "high"))], frame)
+    assert [line.cells[0] for line in grid.lines] == [1, 2]
+    assert grid.lines[0].cells[1] == (0.25, 0.5)
 
 
 @pytest.mark.parametrize("missing", [None, NAN, pd.NA])
@@ -315,18 +315,13 @@ def test_numbers_are_cut_and_not_rounded(shown, text):
     assert shown == text
 
 
-NASTY = "=1+1|a\\b*c*`d`<script>_e_ [x](y) 100% $z$ #1 {q} ~^\n\x1b[31m\u202eevil &amp;"
-
-
 @pytest.fixture
 def nasty():
     """A table in which every name from outside is hostile."""
-    case = make_case(
-        NASTY, [("a b", "a c")], construction=NASTY, phenomenon=NASTY, dependency=NASTY,
-        features={NASTY: [NASTY]},
-    )  # fmt: skip
-    run = make_run(make_suite(case, name=NASTY), {"b": -0.5}, model=NASTY)
-    return build_table([run, run], [NASTY])
+    row = dict.fromkeys(("construction", "phenomenon", "dependency"), HOSTILE)
+    case = make_case(HOSTILE, [("a b", "a c")], features={HOSTILE: [HOSTILE]}, **row)
+    run = make_run(make_suite(case, name=HOSTILE), {"b": -0.5}, model=HOSTILE)
+    return build_table([run, run], [HOSTILE])
 
 
 @pytest.mark.parametrize(

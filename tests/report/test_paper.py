@@ -3,10 +3,9 @@
 import json
 import re
 import shutil
-import subprocess
 
 import pytest
-from in_process import printed, refuse, succeed
+from in_process import printed, refuse, run_process, succeed
 from small import make_case, make_run, make_suite
 
 ROWS = [(f"the {noun} laughs", f"the {noun} laugh") for noun in "abcdefgh"]
@@ -100,6 +99,6 @@ def test_latex_takes_all_of_it(folder, tmp_path):
         ["bibtex", "t"],
         ["pdflatex", "-halt-on-error", "t"],
     ):
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = run_process(command, cwd=tmp_path)
         assert done.returncode == 0, done.stdout
     assert "@" not in re.findall(r"undefined", done.stdout)

@@ -169,11 +169,11 @@ def test_the_number_is_that_of_the_noun_which_the_form_of_the_verb_depends_on():
 def test_where_two_nouns_could_choose_the_form_more_items_tell(tmp_path):
     """Of two items either noun may be the one; a third in which the other one differs tells."""
     rows = [
-        ("the author near the guards", "laughs", "laugh", "sing", "plur"),
-        ("the authors near the guard", "laugh", "laughs", "plur", "sing"),
-        ("the author near the guard", "laughs", "laugh", "sing", "sing"),
+        ("the author near the guards", "laughs", "laugh", "sing", "plur", "sing"),
+        ("the authors near the guard", "laugh", "laughs", "plur", "sing", "sing"),
+        ("the author near the guard", "laughs", "laugh", "sing", "sing", "sing"),
     ]
-    names = ("subject_number", "embedded_number")
+    names = ("subject_number", "embedded_number", "speaker_number")
     records = [
         {"good": f"{before} {right}", "bad": f"{before} {wrong}", **dict(zip(names, numbers, strict=True))}
         for before, right, wrong, *numbers in rows

@@ -171,7 +171,7 @@ def test_a_sweep_takes_what_a_run_takes_and_scores_the_same(tmp_path):
         "--model", "bundled:lstm", "--suite", "marvin_linzen", "--case", "vp_coord", "--sample", "7",
         "--seed", "5", "--normalise", "penlp", "--precision", "bfloat16", "--quiet",
     )  # fmt: skip
-    assert call("run", *options, "--out", "one", cwd=tmp_path).returncode == 0
+    succeed("run", *options, "--out", "one", cwd=tmp_path)
     succeed("sweep", *options, "--out", "many", "--workers", "1", cwd=tmp_path)
     (swept,) = (tmp_path / "many").glob("*/manifest.json")
     one, same = (json.loads(path.read_bytes()) for path in (tmp_path / "one/manifest.json", swept))

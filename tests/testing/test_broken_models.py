@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -117,14 +118,7 @@ class Keeping(Sound):
 class Bad(Sound):
     def __init__(self, **fields):
         super().__init__()
-        fields = {
-            "name": "bad",
-            "kind": "test",
-            "fingerprint": "0" * 64,
-            "protocol": {},
-            "details": {},
-        } | fields
-        self.card = ModelCard(**fields)
+        self.card = replace(self.card, **fields)
 
 
 class TooFewBytes(Recurrent):

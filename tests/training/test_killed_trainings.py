@@ -1,7 +1,7 @@
 """A training that is killed at any call that changes the file system, and then resumed."""
 
 import pytest
-from in_process import call, succeed
+from in_process import succeed
 from killing import in_a_process
 
 PROGRAM = """
@@ -61,7 +61,7 @@ def test_a_training_killed_while_its_figure_is_drawn_draws_it_when_it_is_resumed
         "train lm --arch srn --embedding 3 --hidden 3 --layers 1 --batch 2 --window 5 --epochs 1 --train text"
     )
     arguments = *command.split(), "--valid", "text", "--out", "model.pt"
-    assert call(*arguments, cwd=tmp_path).returncode == 0
+    succeed(*arguments, cwd=tmp_path)
     whole = {path.name for path in tmp_path.iterdir()}
     (tmp_path / "model.curves.svg").rename(tmp_path / "model.curves.svg.partial")
     (tmp_path / "model.curves.png").unlink()

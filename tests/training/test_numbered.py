@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from in_process import call, refuse, succeed
+from in_process import call, refuse, run_process, succeed
 from small_training import WORDS, Quiet, assert_same, interrupt, outcome
 from systems import needs_linux, needs_posix
 
@@ -299,10 +299,9 @@ def test_no_room_for_a_large_text_is_one_message(large, tmp_path):
     # A limit on the size of files stands in for a full disk; it holds for the cache and for what has no name.
     write_text(tmp_path / "a.txt", 20)
     quoted = " ".join(command("--train", str(large)))
-    result = subprocess.run(
-        ["bash", "-c", f"ulimit -f 100; exec {sys.executable} -m tseval {quoted}"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    result = run_process(
+        ["bash", "-c", f"ulimit -f 100; exec {sys.executable} -m tseval {quoted}"], cwd=tmp_path
+    )
     assert result.returncode == 2
     assert "large.txt: there is no room for its numbered words (File too large)." in result.stderr
     assert "Traceback" not in result.stderr
@@ -347,9 +346,6 @@ def test_memory_does_not_grow_with_the_text(tmp_path, monkeypatch, kept):
         monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
     # 7 million words in two files: 14 MB in the smallest type of a tensor, 56 MB in that of word ids.
     files = [write_text(tmp_path / f"{seed}.txt", 1_200_000, seed) for seed in (1, 2)]
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, "40", *map(str, files)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_process([sys.executable, "-c", PROGRAM, "40", *map(str, files)])
     assert done.returncode == 0, done.stderr[-2000:]
     assert int(done.stdout) > 7 * 10**6

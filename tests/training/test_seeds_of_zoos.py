@@ -6,7 +6,7 @@ from statistics import mean, stdev
 
 import pandas as pd
 import pytest
-from in_process import call
+from in_process import call, succeed
 from killing import in_a_process
 
 # Hardly trained, models prefer one verb or the other by the numbers that they began with.
@@ -117,7 +117,7 @@ def test_what_needs_single_items_takes_the_entries_of_all_seeds(zoo):
     assert sorted(path.name for path in (place / "tables/entries").iterdir()) == sorted(
         run.rpartition("/")[2] for run in runs
     )
-    assert call("board", "check", "tables", cwd=place).returncode == 0
+    succeed("board", "check", "tables", cwd=place)
     for option in (("--group",), ("--by", "subject_number")):
         of_entries = call("table", *option, "tables", cwd=place).stdout
         assert of_entries == call("table", *option, *runs, cwd=place).stdout

@@ -11,7 +11,6 @@ from tseval.cli.options import COUNT, FILE, FORMAT, JSON_FORMAT, FiniteRange, Gr
 from tseval.errors import SuiteError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from tseval.report import Format
@@ -50,10 +49,10 @@ def agreement(
     FILE is a treebank in CoNLL-U, the table of Linzen et al. 2016, or a NAME.text with NAME.gold beside it;
     all may be compressed (.gz).
     """
-    from tseval.suites.agreement import EXAMPLE_ENDINGS, Shares, write_examples
+    from tseval.suites.agreement import EXAMPLE_ENDINGS, Shares, check_new, write_examples
     from tseval.suites.agreement.published import Frequent, convert, summarise, warnings_about
 
-    _check_new(output, EXAMPLE_ENDINGS, "examples")
+    check_new(output, EXAMPLE_ENDINGS, "table of examples")
     if train + valid > 100:
         raise click.UsageError(f"--train {train:g} and --valid {valid:g} are more than 100 percent.")
     if counted and frequent is None:
@@ -104,6 +103,7 @@ def pairs_command(
     """
     from tabulate import tabulate
 
+    from tseval.suites.agreement import check_new
     from tseval.suites.agreement import minimal_pairs as mp
 
     if listed:
@@ -120,7 +120,7 @@ def pairs_command(
     wanted = _wanted_phenomenon(request, phenomenon, change, controller)
     if output is None:
         raise click.UsageError("say where the pairs go: -o pairs.parquet.")
-    _check_new(output, mp.PAIR_ENDINGS, "pairs")
+    check_new(output, mp.PAIR_ENDINGS, "table of pairs")
     with busy("finding pairs", quiet):
         pairs = mp.make_pairs(files, wanted, forms)
         if per_cell:
@@ -152,16 +152,6 @@ def _wanted_phenomenon(
             "say what is looked for: --phenomenon NAME, or --request FILE with --change NODE.FEATURE."
         )
     return open_phenomenon(phenomenon, change, controller)
-
-
-def _check_new(output: Path, endings: Sequence[str], what: str) -> None:
-    """Refuse to write a table where one cannot, or must not, be written."""
-    if not output.name.endswith(tuple(endings)):
-        raise SuiteError(f"{output}: the name of a table of {what} ends in {', '.join(endings)}")
-    if output.exists():
-        raise SuiteError(f"{output}: exists already. Choose another -o, or remove it.")
-    if not output.absolute().parent.is_dir():
-        raise SuiteError(f"{output.parent}: no such folder")
 
 
 @data_command.command("parse")

@@ -149,7 +149,7 @@ class Name(click.ParamType[str]):
 # What a shell is offered is found by names and texts of files alone: whoever presses a key does not wait for
 # libraries.
 PACKAGE = Path(__file__).parents[1]
-SCHEMES = ("hf:", "lm-eval:", "mlm:", "ngram:", "oracle:")
+SCHEMES = ("hf:", "lm-eval:", "mlm:", "ngram:", "oracle:", "seq2seq:")
 
 
 def _models_here(_: click.Context) -> Iterator[str]:
@@ -198,7 +198,8 @@ def _features_here(ctx: click.Context) -> Iterator[str]:
 def _runs_here(_: click.Context) -> Iterator[str]:
     patterns = ("*/manifest.json", "runs/*/manifest.json", "runs/*/*/manifest.json")
     runs = (str(path.parent) for pattern in patterns for path in Path().glob(pattern))
-    return chain(runs, (path.name for path in (PACKAGE / "leaderboards").glob("*")))
+    boards = (path.parent.name for path in (PACKAGE / "leaderboards").glob("*/board.yaml"))
+    return chain(runs, boards)
 
 
 MODEL = Name(_models_here, "For example:\n\t--model bundled:lstm, which comes with tseval\n"

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 
 from tseval.errors import ModelError, quoted_text
-from tseval.files import beyond, limits
+from tseval.files import beyond
+from tseval.items import first_too_long
 from tseval.scoring.protocol import (
     UNKNOWN,
     BoundedModel,
@@ -54,9 +54,7 @@ if TYPE_CHECKING:
 
 def check_lengths(sentences: pa.StringArray) -> None:
     """Refuse sentences that are whole texts: to score one would take minutes."""
-    lengths = pc.utf8_length(sentences)
-    place = pc.index(pc.greater(lengths, pa.scalar(limits().sentence_chars)), pa.scalar(True)).as_py()
-    if place >= 0:
+    if (place := first_too_long(sentences)) >= 0:
         found = str(sentences[place])
         what = f"a sentence of {len(found):,} characters; the limit is"
         raise beyond("sentence_chars", f"{found[:40]!r}...", what)

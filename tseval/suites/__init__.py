@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from tseval.errors import SuiteError, counted, suggest
 from tseval.files import cache_folder, data_folder, open_regular, write_whole
 from tseval.formats import ContentError, checked
-from tseval.items import ENTRIES, Case, Suite, cluster_by, refuse_unknown_cases, suite_digest
+from tseval.items import ENTRIES, Case, Suite, choose_rows, cluster_by, refuse_unknown_cases, suite_digest
 from tseval.questions import Contrast  # noqa: TC001 - read at run time
 from tseval.questions.pairs import Pairs
 from tseval.suites.data import DATA_ENDINGS, NOT_READ, is_data, methods_of, read_data
@@ -204,9 +204,6 @@ def find_suite(spec: str | Path) -> Path:
     """Find a suite by the name of a bundled or published one, or by path; names come first.
 
     A published one is downloaded where it is not here yet.
-
-    Raises:
-        SuiteError: There is no such suite, or it cannot be fetched; the message says what to do.
     """
     if spec == "":
         raise SuiteError(
@@ -357,7 +354,7 @@ def _load(
         # Rules of writing are read from the file: no digest covers what a cache says of them.
         return cached if cached.writing else replace(cached, writing=read_folder(path).writing)
 
-    from tseval.suites.grammar.expand import check_size, choose_rows, expand  # noqa: PLC0415 - likewise
+    from tseval.suites.grammar.expand import check_size, expand  # noqa: PLC0415 - likewise
 
     folder = read_folder(path)
     grammars = folder.load(names)
@@ -412,7 +409,7 @@ def stream_cases(
     """
     _check_counts(limit, sample)
     from tseval.suites.grammar import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
-    from tseval.suites.grammar.expand import LARGEST_INDEX, check_size, choose_rows, expand_blocks  # noqa: PLC0415 - brings Jinja and YAML along
+    from tseval.suites.grammar.expand import LARGEST_INDEX, check_size, expand_blocks  # noqa: PLC0415 - likewise
 
     if isinstance(spec, str) and names_language(spec):
         suite = load_suite(spec, cases=cases, limit=limit, sample=sample, seed=seed, columns=columns)
@@ -443,8 +440,6 @@ def stream_cases(
 
 
 def _formal_suite(spec: str, cases: Sequence[str], which: tuple[int | None, int | None, int]) -> Suite:
-    from tseval.suites.grammar.expand import choose_rows  # noqa: PLC0415 - brings YAML along
-
     language = parse_language(spec)
     refuse_unknown_cases(language.name, [language.name], cases)
     limit, sample, seed = which
@@ -472,8 +467,6 @@ def _data_suite(
     exclude: Exclude | None,
 ) -> Suite:
     """Read a data set and take the items that are asked for: limit, sample and seed."""
-    from tseval.suites.grammar.expand import choose_rows  # noqa: PLC0415 - brings YAML along
-
     columns = columns_at(path, columns)
     data = read_data(path, method, columns)
     refuse_unknown_cases(data.name, [case.name for case in data.cases], cases)

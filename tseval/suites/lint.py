@@ -55,13 +55,8 @@ class LintFinding:
         return shortened(f"{where}: {self.severity}: {self.message}")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A finding before it is known where in a file it stands: it is about the sentences of one label."""
-
-    severity: Severity
-    label: str
-    message: str
+# What is found before it is known where in a file it stands: the label whose sentences it is about, and what.
+Found = tuple[Severity, str, str]
 
 
 def check_sentences_of(
@@ -113,7 +108,7 @@ def _equal(case: Case, items: list[_Texts], pairs: _Pairs) -> Iterator[Found]:
     equal = [item for item, compared in both if any(a == b for a, b in compared)]
     if equal:
         message = f"{len(equal):,} of {len(items):,} items have a contrast between equal sentences"
-        yield Found("error", case.labels[1], f"{message}, for example {quoted_texts(equal[0])}.")
+        yield ("error", case.labels[1], f"{message}, for example {quoted_texts(equal[0])}.")
 
 
 def _repeated_items(case: Case, items: list[_Texts]) -> Iterator[Found]:
@@ -122,7 +117,7 @@ def _repeated_items(case: Case, items: list[_Texts]) -> Iterator[Found]:
         (texts, count), *_ = counts.most_common(1)
         example = f"{texts[0]!r} ({count} times)"
         message = f"{repeated:,} of {len(items):,} items repeat another, for example {example}."
-        yield Found("error", case.labels[0], message)
+        yield ("error", case.labels[0], message)
 
 
 def _repeated_pairs(case: Case, items: list[_Texts], pairs: _Pairs) -> Iterator[Found]:
@@ -134,7 +129,7 @@ def _repeated_pairs(case: Case, items: list[_Texts], pairs: _Pairs) -> Iterator[
             (pair, count), *_ = counts.most_common(1)
             message = f"{repeated:,} of {len(distinct):,} pairs of {contrast!r} repeat another"
             message += f", for example {quoted_texts(pair)} ({count} times)."
-            yield Found("warning", case.labels[0], message)
+            yield ("warning", case.labels[0], message)
 
 
 def _terminated(columns: dict[str, list[str]], terminator: str) -> Iterator[Found]:
@@ -148,7 +143,7 @@ def _terminated(columns: dict[str, list[str]], terminator: str) -> Iterator[Foun
         if written := [*filter(ends, dict.fromkeys(texts))]:
             example = f"for example {written[0]!r}: it would be scored twice"
             message = f"{len(written):,} sentences end in {terminator!r}, {example}"
-            yield Found("error", label, f"{message}, since {terminator!r} is added to every one.")
+            yield ("error", label, f"{message}, since {terminator!r} is added to every one.")
 
 
 def _unequal_lengths(case: Case, pairs: _Pairs) -> Iterator[Found]:
@@ -156,7 +151,7 @@ def _unequal_lengths(case: Case, pairs: _Pairs) -> Iterator[Found]:
         if unequal := [pair for pair in compared if len(pair[0].split()) != len(pair[1].split())]:
             message = f"{len(unequal):,} of {len(compared):,} pairs of {contrast!r} have unequal numbers of "
             message += f"words, for example {quoted_texts(unequal[0])}: their sums are not of equally many "
-            yield Found("note", case.labels[1], f"{message}terms.")
+            yield ("note", case.labels[1], f"{message}terms.")
 
 
 def _undecided(case: Case, pairs: _Pairs, knows: Callable[[str], bool]) -> Iterator[Found]:
@@ -172,7 +167,7 @@ def _undecided(case: Case, pairs: _Pairs, knows: Callable[[str], bool]) -> Itera
             what = "are undecidable with this vocabulary: all that differs is unknown, for example"
             message = f"{len(undecided):,} of {len(compared):,} pairs of {contrast!r} {what} "
             message += f"{quoted_texts(undecided[0])}."
-            yield Found("warning", case.labels[0], message)
+            yield ("warning", case.labels[0], message)
 
 
 def quoted_texts(texts: Sequence[str]) -> str:
@@ -323,9 +318,8 @@ def _case_findings(
 ) -> Iterator[LintFinding]:
     yield from _unexpected(grammar, case)
     yield from _not_minimal(grammar, case)
-    for found in check_sentences_of(case, terminator, knows):
-        line = grammar.sentences[found.label][0].line
-        yield LintFinding(found.severity, grammar.path, line, found.message)
+    for severity, label, message in check_sentences_of(case, terminator, knows):
+        yield LintFinding(severity, grammar.path, grammar.sentences[label][0].line, message)
     for prediction, message in check_predictions(case):
         line = grammar.document.line("predictions", prediction)
         yield LintFinding("warning", grammar.path, line, f"{prediction!r}: {message}.")
@@ -451,8 +445,8 @@ def lint_data(
     words: dict[str, None] = {}
     for case in data.cases:
         where = f"case {case.name!r}: " if len(data.cases) > 1 else ""
-        for found in check_sentences_of(case, None, knows):
-            findings.append(LintFinding(found.severity, path, None, where + found.message))
+        for severity, _, message in check_sentences_of(case, None, knows):
+            findings.append(LintFinding(severity, path, None, where + message))
         for prediction, message in check_predictions(case):
             findings.append(LintFinding("warning", path, None, f"{where}{prediction!r}: {message}."))
         words |= _words_of(case)

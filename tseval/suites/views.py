@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -18,18 +19,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tseval.errors import SuiteError, suggest
-from tseval.items import POSITION, WORD, as_entries, suite_digest, take_rows
+from tseval.items import POSITION, WORD, Feature, as_entries, suite_digest, take_rows
 from tseval.questions import Contrast
 from tseval.questions.pairs import ENDING, Pairs
 from tseval.questions.regions import Regions
 from tseval.suites.agreement import EXAMPLE_NUMBERS, PLURAL, SINGULAR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from nltk.tokenize import NLTKWordTokenizer
 
-    from tseval.items import Case, Feature, Suite
+    from tseval.items import Case, Suite
 
 
 NUMBER = "number"
@@ -89,7 +90,6 @@ JUDGEMENTS = ("<grammatical>", "<ungrammatical>")
 class Pair:
     """The two sentences of an item, and what is known of it."""
 
-    place: str  # case and item, for messages
     better: list[str]  # its words
     worse: list[str]
     critical: int  # position of the first word that differs, from 0
@@ -107,37 +107,29 @@ class Pair:
         return (singular, plural) if self.number == SINGULAR else (plural, singular)
 
 
-@dataclass(frozen=True, slots=True)
-class LastWord:
-    """A choice of the last word: which item asks it, and what is to be known of it."""
-
-    row: int
-    prefix: str
-    right: str
-    wrong: str
-    features: tuple[Feature, ...]
+# A choice of the last word: what stands before it, the right one and the wrong one, and features.
+LastWord = tuple[Sequence[str], tuple[str, str], tuple[Feature, ...]]
 
 
-def _number(row: int, pair: Pair, _: bool) -> Iterator[LastWord]:
-    yield LastWord(row, " ".join(pair.better[: pair.critical]), *pair.number_words, ())
+def _number(pair: Pair, _: bool) -> Iterator[LastWord]:
+    yield pair.better[: pair.critical], pair.number_words, ()
 
 
-def _judgement(row: int, pair: Pair, as_found: bool) -> Iterator[LastWord]:
+def _judgement(pair: Pair, as_found: bool) -> Iterator[LastWord]:
     right, wrong = JUDGEMENTS if as_found else JUDGEMENTS[::-1]
-    words = pair.better if as_found else pair.worse
-    yield LastWord(row, " ".join(words), right, wrong, ("grammatical" if as_found else "ungrammatical",))
+    shown = "grammatical" if as_found else "ungrammatical"
+    yield pair.better if as_found else pair.worse, (right, wrong), (shown,)
 
 
-def _both(row: int, pair: Pair, _: bool) -> Iterator[LastWord]:
+def _both(pair: Pair, _: bool) -> Iterator[LastWord]:
     for as_found in (True, False):
-        yield from _judgement(row, pair, as_found)
+        yield from _judgement(pair, as_found)
 
 
-def _profile(row: int, pair: Pair, _: bool) -> Iterator[LastWord]:
-    right, wrong = pair.forms if pair.number is None else pair.number_words
+def _profile(pair: Pair, _: bool) -> Iterator[LastWord]:
+    words = pair.forms if pair.number is None else pair.number_words
     for length in range(1, pair.critical + 1):
-        prefix = pair.better[:length]
-        yield LastWord(row, " ".join(prefix), right, wrong, (length, prefix[-1]))
+        yield pair.better[:length], words, (length, pair.better[length - 1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +137,7 @@ class View:
     """A question that can be asked of any pair."""
 
     title: str  # what it asks
-    ask: Callable[[int, Pair, bool], Iterator[LastWord]]  # about one item; a coin is thrown for each
+    ask: Callable[[Pair, bool], Iterator[LastWord]]  # about one item; a coin is thrown for each
     features: tuple[str, ...] = ()  # what a question adds to the features of its item
     needs_number: bool = False  # the case must say the number of the subject
     whole: bool = False  # sentences are shown to their end, not up to the critical word
@@ -208,18 +200,18 @@ def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
         numbers = numbers_asked(case, [pair.forms for pair in pairs])
         pairs = [replace(pair, number=number) for pair, number in zip(pairs, numbers, strict=True)]
     items = case.index.to_pylist()
-    questions = [
-        question
+    asked = [
+        (row, *question)
         for row, pair in enumerate(pairs)
-        for question in view.ask(row, pair, _coin(seed, case.name, items[row]))
+        for question in view.ask(pair, _coin(seed, case.name, items[row]))
     ]
-    rows = pa.array([question.row for question in questions], pa.int64())
+    rows = pa.array([row for row, *_ in asked], pa.int64())
     texts = {
-        RIGHT: [f"{question.prefix} {question.right}" for question in questions],
-        WRONG: [f"{question.prefix} {question.wrong}" for question in questions],
+        label: [" ".join([*prefix, words[place]]) for _, prefix, words, _ in asked]
+        for place, label in enumerate((RIGHT, WRONG))
     }
-    added: dict[str, Sequence[Any]] = {ENDING: [1] * len(questions)}
-    added |= zip(view.features, zip(*(q.features for q in questions), strict=True), strict=True)
+    added: dict[str, Sequence[Any]] = {ENDING: [1] * len(asked)}
+    added |= zip(view.features, zip(*(features for *_, features in asked), strict=True), strict=True)
     others = take_rows(case.features, rows).select([n for n in case.features.column_names if n not in added])
     features = dict(zip(others.column_names, others.columns, strict=True))
     entries = take_rows(case.entries, rows)
@@ -244,19 +236,18 @@ def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
     (contrast,) = case.contrasts
     columns = (case.sentences[label].to_pylist() for label in (contrast.better, contrast.worse))
     for index, *texts in zip(case.index.to_pylist(), *columns, strict=True):
-        place = f"case {case.name!r}, item {index}"
         better, worse = (str(text).split() for text in texts)
         differ = (at for at, (one, other) in enumerate(zip(better, worse, strict=False)) if one != other)
         critical = next(differ, None)
         if critical is None or (critical == 0 and not view.whole):
             where = "no word at which they differ" if critical is None else "no word before they differ"
             raise SuiteError(
-                f"{place}: the two sentences have {where}: {' '.join(better)!r}.\n"
+                f"case {case.name!r}, item {index}: the two sentences have {where}: {' '.join(better)!r}.\n"
                 "  Leave out that item, or choose other cases with --case."
             )
         if view.whole and terminator:
             better, worse = [*better, terminator], [*worse, terminator]
-        yield Pair(place, better, worse, critical)
+        yield Pair(better, worse, critical)
 
 
 def _coin(seed: int, case: str, item: int | None) -> bool:

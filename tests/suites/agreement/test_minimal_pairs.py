@@ -210,6 +210,11 @@ def test_the_other_form_is_of_the_same_paradigm(tmp_path):
         ([PLURAL, "Hund/Hund/NOUN/Number=Sing/2/nsubj bellen/bellen/VERB/Number=Sing|Typo=No/0/root",
           "Hund/Hund/NOUN/Number=Sing/2/nsubj bellen/bellen/VERB/Number=Sing/0/root"],
          "the other form also has the first's features"),
+        # ... in another mood; one that the word before it would be written otherwise for
+        ([PLURAL, "Hund/Hund/NOUN/Number=Sing/2/nsubj bellen/bellen/VERB/Mood=Sub|Number=Sing/0/root"],
+         "the other form also has the first's features"),
+        ([PLURAL.replace("bellen/bellen", "ebellen/bellen"), "Hund'/Hund/NOUN/_/0/root"],
+         "the form depends on the sounds beside it"),
         (["Hunde/Hund/NOUN/Number=Plur/2/nsubj bellt/bellen/VERB/Number=Plur/0/root"],
          "the other form has the same letters"),
         ([PLURAL, PLURAL.replace("bellen/bellen", "bölken/bellen")],

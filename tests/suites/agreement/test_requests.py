@@ -54,6 +54,7 @@ TREE = (
         ('pattern { A -[re"conj:.*"]-> B }', [{"A": 2, "B": 6}]),
         ("pattern { A --> B; B [upos=CCONJ] }", [{"A": 6, "B": 5}]),
         ("pattern { A -> B; B [upos=CCONJ] }", [{"A": 6, "B": 5}]),
+        ("pattern { A --> B; B --> C; A --> C }", []),
         # order
         ("pattern { A [upos=DET]; B [upos=NOUN]; A < B }", [{"A": 0, "B": 1}, {"A": 3, "B": 4}]),
         ("pattern { A [form=Die]; B [upos=NOUN]; A << B }", [{"A": 0, "B": 1}, {"A": 0, "B": 4}]),

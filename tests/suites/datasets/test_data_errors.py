@@ -140,6 +140,12 @@ ROWS = [
         ("1\tbarks\tbark\t0\n", "a.gold:1: word 1 of the sentence is not 'barks'"),
         ("2\tbarks\tbark\t0\n" * 2, "a.gold: 2 lines for the 1 sentences"),
     ]),
+    # Records of JSON, the second of which lacks a column.
+    *(("a.jsonl", f'{{"{name}": 1, {row}}}\n{{{row}}}\n', None, said) for row, name, said in [
+        ('"sentence": "the [MASK]", "candidates": ["a", "b"]', "n", "a.jsonl:2: n is None"),
+        ('"item": 1, "label": "good", "sentence": "a b"', "critical", "a.jsonl:2: critical is '', no word"),
+        ('"sent_id": 1, "word": "a"', "word_index", "a.jsonl:2: word_index is no whole number, but ''"),
+    ]),
     # Continuations.
     *(("c.jsonl", records, None, said) for records, said in [
         ([PREFIXED, {"prefix": "the", "good": "author ."}], "c.jsonl:2: no prefix with two continuations"),

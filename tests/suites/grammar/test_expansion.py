@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tseval.errors import GrammarError, SuiteError
-from tseval.items import Case, Item
+from tseval.items import Case, Item, choose_rows
 from tseval.suites import load_suite, stream_cases
-from tseval.suites.grammar.expand import choose_rows, expand
+from tseval.suites.grammar.expand import expand
 from tseval.suites.grammar.grammar import load_grammar
 
 

@@ -300,11 +300,11 @@ def test_memory_that_runs_out_is_one_message(write_grammar, message, monkeypatch
 
 
 NOT_A_FILE = [
-    (lambda path: path.mkdir(), "this is a folder, not a file.\n  Rename it, or put a text file there."),
-    (lambda path: path.symlink_to("nowhere"), "this link leads nowhere.\n  Mend or delete it."),
+    (lambda path: path.mkdir(), "Is a directory"),
+    (lambda path: path.symlink_to("nowhere"), "No such file or directory"),
     pytest.param(
         lambda path: os.mkfifo(path),  # noqa: PLW0108 - Windows has no such name
-        "this is a pipe or a device, not a file.\n  Rename it, or put a text file there.",
+        "It is a pipe, not a regular file",
         marks=needs_posix,
     ),
 ]
@@ -319,10 +319,12 @@ def test_what_is_no_file_is_one_message(write_grammar, name, make, what):
     make(folder / name)
     with pytest.raises(GrammarError) as caught:
         load_suite(folder)
-    assert str(caught.value) == f"{folder / name}: {what}"
+    assert str(caught.value).startswith(
+        f"{folder / name}: cannot be read: {what}.\n  Put a text file there; "
+    )
 
 
 def test_a_missing_grammar_is_one_message(tmp_path):
     with pytest.raises(GrammarError) as caught:
         load_grammar(tmp_path / "case.jinja")
-    assert str(caught.value) == f"{tmp_path / 'case.jinja'}: no such file.\n  Check the name."
+    assert f"{tmp_path / 'case.jinja'}: cannot be read: No such file or directory." in str(caught.value)

@@ -270,7 +270,7 @@ def test_spacy_is_named_where_it_is_missing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"output": "t.txt"}, "t.txt: the name of a file of trees ends in .conllu or .conllu.gz"),
+        ({"output": "t.txt"}, "t.txt: the name of a file of trees ends in .conllu, .conllu.gz"),
         ({"output": "no/t.conllu"}, "no: no such folder"),
         ({"output": "old.conllu"}, "old.conllu: exists already. Choose another -o"),
         ({"text": "nothing.txt"}, "nothing.txt: cannot be read (No such file or directory)"),

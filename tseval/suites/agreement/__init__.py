@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -30,51 +30,37 @@ EXAMPLE_NUMBERS = (SINGULAR, PLURAL)
 NO_NOUN = "none"  # last_intervening where no noun intervenes
 EXAMPLE_ENDINGS = (".parquet", ".tsv", ".tsv.gz")
 NEEDED_COLUMNS = ("sentence", "verb_index", "verb_form", "number", "opp_verb_form")
-EXAMPLE_COLUMNS: dict[str, pa.DataType] = {
-    "sentence": pa.string(),
-    "subj_index": pa.int64(),
-    "verb_index": pa.int64(),
-    "subj_form": pa.string(),
-    "verb_form": pa.string(),
-    "number": pa.string(),
-    "opp_verb_form": pa.string(),
-    "n_intervening": pa.int64(),
-    "n_attractors": pa.int64(),
-    "n_non_attractors": pa.int64(),
-    "distance": pa.int64(),
-    "last_intervening": pa.string(),
-    "source": pa.string(),
-    "sent_id": pa.string(),
-    "split": pa.string(),
-    "opp_how": pa.string(),
-    "verb_role": pa.string(),
-    "subj_deprel": pa.string(),
-}
 _CHUNK = 50_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
     """One target verb in a sentence as it was found; what a source does not say is None."""
 
     sentence: str  # words joined by single spaces
+    subj_index: int | None = None  # position of the subject's head, from 0
     verb_index: int  # position of the target verb, from 0
+    subj_form: str | None = None
     verb_form: str  # as found
     number: str  # the verb's and its subject's, `sing` or `plur`
     opp_verb_form: str  # the verb in the other number
-    n_attractors: int  # intervening nouns of the other number
-    source: str  # the treebank or file
-    split: str  # `train`, `valid` or `test`
-    opp_how: str  # how the opposite form was found
-    subj_index: int | None = None  # position of the subject's head, from 0
-    subj_form: str | None = None
     n_intervening: int | None = None  # common nouns strictly between subject and verb
+    n_attractors: int  # those of the other number
     n_non_attractors: int | None = None  # those of the subject's number
     distance: int | None = None  # verb_index - subj_index
     last_intervening: str | None = None  # number of the noun nearest to the verb; `none` where there is none
+    source: str  # the treebank or file
     sent_id: str | None = None  # the sentence's name in its treebank
+    split: str  # `train`, `valid` or `test`
+    opp_how: str  # how the opposite form was found
     verb_role: str | None = None  # `main`, `aux`, `auxpass` or `cop`
     subj_deprel: str | None = None  # the subject's relation
+
+
+EXAMPLE_COLUMNS: dict[str, pa.DataType] = {
+    column.name: pa.int64() if str(column.type).startswith("int") else pa.string()
+    for column in fields(Example)
+}
 
 
 def gather_examples(examples: Iterable[Example]) -> pa.Table:
@@ -90,6 +76,16 @@ def filled(table: pa.Table) -> pa.Table:
     """Leave out the columns that hold nothing."""
     held = [name for name in table.column_names if table[name].null_count < table.num_rows]
     return table.select(held) if table.num_rows else table
+
+
+def check_new(output: Path, endings: Sequence[str], what: str, resume: bool = False) -> None:
+    """Refuse to write a file where one cannot be written, or must not."""
+    if not output.name.endswith(tuple(endings)):
+        raise SuiteError(f"{output}: the name of a {what} ends in {', '.join(endings)}")
+    if not output.absolute().parent.is_dir():
+        raise SuiteError(f"{output.parent}: no such folder")
+    if output.exists() and not resume:
+        raise SuiteError(f"{output}: exists already. Choose another -o, or remove it.")
 
 
 def write_examples(table: pa.Table, path: Path) -> None:
@@ -137,13 +133,10 @@ def counts_and_reasons(
 
 def _as_tsv(table: pa.Table) -> bytes:
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
-    lines = ["\t".join(table.column_names), *("\t".join(map(_cell, row)) for row in rows)]
-    return ("\n".join(lines) + "\n").encode()
-
-
-def _cell(value: object) -> str:
-    """Write a cell; there is no quoting, so what would end it becomes a space."""
-    return str(value).translate(dict.fromkeys(map(ord, "\t\n\r"), " "))
+    # There is no quoting, so what would end a cell becomes a space.
+    ends = dict.fromkeys(map(ord, "\t\n\r"), " ")
+    cells = (table.column_names, *((str(value).translate(ends) for value in row) for row in rows))
+    return "".join("\t".join(row) + "\n" for row in cells).encode()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ however often it was stopped.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import os
 import re
@@ -21,8 +20,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from tseval.errors import ModelError, SuiteError, first_line, reason
-from tseval.files import PARTIAL, beyond, limits, open_regular, take_lock, to_utf8, write_whole
+from tseval.files import PARTIAL, beyond, file_sha256, limits, take_lock, to_utf8, write_whole
 from tseval.formats import ContentError, bare_name, checked, numbered_lines, read_json
+from tseval.suites.agreement import check_new
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -211,9 +211,7 @@ def open_source_text(path: Path, tokenised: bool) -> Text:
         n_glued += tokenised and _GLUED.search(line) is not None
     if not n_lines:
         raise SuiteError(f"{path}: is empty")
-    with open_regular(path) as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    return Text(path, tokenised, sha256, n_lines, n_glued)
+    return Text(path, tokenised, file_sha256(path), n_lines, n_glued)
 
 
 def _is_treebank(path: Path) -> bool:
@@ -264,12 +262,7 @@ class Parsed:
 
 def check_trees_path(output: Path, resume: bool) -> None:
     """Refuse what cannot be written, or must not be overwritten, before anything is read."""
-    if not output.name.endswith((".conllu", ".conllu.gz")):
-        raise SuiteError(f"{output}: the name of a file of trees ends in .conllu or .conllu.gz")
-    if not output.absolute().parent.is_dir():
-        raise SuiteError(f"{output.parent}: no such folder")
-    if output.exists() and not resume:
-        raise SuiteError(f"{output}: exists already. Choose another -o, or remove it.")
+    check_new(output, (".conllu", ".conllu.gz"), "file of trees", resume)
     if _record(output).exists() and not resume:
         raise SuiteError(
             f"{output}: was begun and interrupted. Add --resume to go on with it, or remove "
@@ -284,11 +277,6 @@ def parse_text(
 
     A sentence for which the parser gives no tree is left out and counted. Progress is told in lines done, of
     all.
-
-    Raises:
-        SuiteError: What is there was made from another text, by another parser or otherwise; another process
-            writes it; it cannot be written; or there is no tree at all.
-        LimitError: A sentence is longer than what `tseval data agreement` reads.
     """
     form = "one sentence a line" if text.tokenised else "running text"
     about = [

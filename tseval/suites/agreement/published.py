@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import SuiteError, quoted_text, reason
-from tseval.formats import ContentError, bare_name, is_count, numbered_lines, read_lines
+from tseval.formats import ContentError, bare_name, numbered_lines, read_lines, whole_number
 from tseval.suites.agreement import (
     EXAMPLE_COLUMNS,
     EXAMPLE_NUMBERS,
@@ -75,10 +75,8 @@ def read_linzen_table(path: Path, source: str, shares: Shares, tally: Tally) -> 
     """
     for place, row in read_table(path, quotes=True):
         tally.n_sentences += 1
-        for name in WHOLE_NUMBERS:
-            if not is_count(row[name]):
-                raise SuiteError(f"{place}: {name} is no whole number, but {row[name]!r}")
-        subject, verb, n_intervening, n_attractors = (int(row[name]) for name in WHOLE_NUMBERS)
+        numbers = (whole_number(place, name, row[name]) for name in WHOLE_NUMBERS)
+        subject, verb, n_intervening, n_attractors = numbers
         words = row["sentence"].split()
         if not 1 <= subject < verb <= len(words) or n_attractors > n_intervening:
             raise SuiteError(
@@ -253,16 +251,12 @@ def _read_tsv(path: Path) -> tuple[pa.Table, Place]:
             column.append(row[name] or None)
     columns: dict[str, pa.Array[Any]] = {}
     for name, texts in cells.items():
-        whole = EXAMPLE_COLUMNS[name] == pa.int64()
-        columns[name] = _whole_numbers(name, texts, places) if whole else pa.array(texts, pa.string())
+        values: list[Any] = texts
+        if EXAMPLE_COLUMNS[name] == pa.int64():
+            rows = zip(places, texts, strict=True)
+            values = [None if text is None else whole_number(place, name, text) for place, text in rows]
+        columns[name] = pa.array(values, EXAMPLE_COLUMNS[name])
     return pa.table(columns), places.__getitem__
-
-
-def _whole_numbers(name: str, texts: list[str | None], places: list[str]) -> pa.Array[Any]:
-    for place, text in zip(places, texts, strict=True):
-        if text is not None and not (text.isascii() and text.isdecimal() and len(text) < 10):
-            raise SuiteError(f"{place}: {name} is no whole number, but {text!r}")
-    return pa.array([None if text is None else int(text) for text in texts], pa.int64())
 
 
 def _check_words(table: pa.Table, place: Place) -> None:

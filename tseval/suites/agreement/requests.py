@@ -91,7 +91,8 @@ def _search(block: Block, words: Sequence[Word], bound: Mapping[str, int]) -> It
             yield dict(match)
             return
         # A node that an edge joins to one with a place has few candidates.
-        node = next((one for one in rest if _joined(block, match, one)), rest[0])
+        joined = {one for edge in block.edges if {*edge} & match.keys() for one in edge}
+        node = next((one for one in rest if one in joined), rest[0])
         for position in _candidates(block, words, match, node):
             steps += 1
             if steps > MOST_STEPS:
@@ -104,10 +105,6 @@ def _search(block: Block, words: Sequence[Word], bound: Mapping[str, int]) -> It
 
     if all(_holds(block, words, bound, node) for node in bound):
         yield from extend(dict(bound), [node for node in block.nodes if node not in bound])
-
-
-def _joined(block: Block, match: Mapping[str, int], node: str) -> bool:
-    return any(node in edge and {*edge} & match.keys() for edge in block.edges)
 
 
 def _candidates(block: Block, words: Sequence[Word], match: Mapping[str, int], node: str) -> Sequence[int]:

@@ -316,7 +316,13 @@ def find_examples(
     for position, subject in enumerate(words):
         if subject.noun is None or subject.role not in SUBJECTS:
             continue
-        predicate = _predicate(words, subject)
+        # What may agree with a subject: its head, and the head's auxiliaries and copula.
+        head = subject.head
+        predicate = [
+            index
+            for index, word in enumerate(words)
+            if index == head or (word.head == head and word.role in AUXILIARIES)
+        ]
         if not any(words[index].verb for index in predicate):
             continue
         verb, reason = _target(words, position, predicate)
@@ -329,13 +335,6 @@ def find_examples(
             left_out[reason or NO_OPPOSITE] += 1
             continue
         yield _example(sentence, position, verb, opposite, (source, split_of(sentence.document, shares)))
-
-
-def _predicate(words: Sequence[TaggedWord], subject: TaggedWord) -> list[int]:
-    """List the words that may agree with a subject: its head, and the head's auxiliaries and copula."""
-    head = subject.head
-    beside = (word.head == head and word.role in AUXILIARIES for word in words)
-    return [index for index, agrees in enumerate(beside) if index == head or agrees]
 
 
 def _target(words: Sequence[TaggedWord], subject: int, predicate: Sequence[int]) -> tuple[int, str | None]:

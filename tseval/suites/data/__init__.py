@@ -14,12 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from tseval.errors import SuiteError, counted
-from tseval.files import beyond, limits
+from tseval.files import beyond
 from tseval.formats import bare_name, read_lines, stem_of
+from tseval.items import first_too_long
 from tseval.questions.regions import Regions
 from tseval.suites.agreement import gold_of
 from tseval.suites.data.entries import DataSet, Reading
@@ -106,7 +104,10 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
     if not data.cases:
         raise SuiteError(f"{path}: holds no pair of sentences")
     for case in data.cases:
-        _refuse_long(path, case)
+        for label in case.labels:
+            if (item := first_too_long(case.sentences[label])) >= 0:
+                where = f"{path}: case {case.name!r}, item {item}"
+                raise beyond("sentence_chars", where, f"the {label} sentence has more characters than")
     return data
 
 
@@ -123,16 +124,6 @@ def _as_one(parts: Sequence[DataSet], path: Path, name: str) -> DataSet:
         raise SuiteError(f"{path}: two cases are called {twice[0]!r}.\n  Name the files one by one.")
     notes = tuple(note for one in parts for note in one.notes)
     return DataSet(name, name, None, parts[0].score, cases, notes=notes)
-
-
-def _refuse_long(path: Path, case: Case) -> None:
-    """Refuse sentences that are whole texts: to score one would take minutes."""
-    for label in case.labels:
-        lengths = pc.utf8_length(case.sentences[label])
-        item = pc.index(pc.greater(lengths, pa.scalar(limits().sentence_chars)), pa.scalar(True)).as_py()
-        if item >= 0:
-            where = f"{path}: case {case.name!r}, item {item}"
-            raise beyond("sentence_chars", where, f"the {label} sentence has more characters than")
 
 
 def methods_of(path: Path) -> tuple[str, ...]:
@@ -216,25 +207,21 @@ def _called(folder: Path, files: Sequence[Path]) -> dict[Path, str]:
 
 def kind_of(file: Path, how: Mapping[str, str]) -> str | None:
     """Name what a file holds, one of the readers below; None where nothing in it says what could be asked."""
-    kind = _by_ending(file, how)
-    if kind in {"clams", "linzen", "gulordava", "syntaxgym"}:
-        refuse_columns(file, how)
-    return _by_columns(file, how) if kind == "table" else kind
-
-
-def _by_ending(file: Path, how: Mapping[str, str]) -> str | None:
-    """Name what a file holds as its ending, or its first line, says: most are tables."""
-    ending = Path(bare_name(file)).suffix
-    if ending == ".text":
-        return "linzen"
+    ending, kind = Path(bare_name(file)).suffix, "table"
     if ending == ".json":
-        return json_kind(file)
-    if ending == ".tab":
-        return "gulordava" if {"constr_id", "class", "form"} <= {*columns_of(file, how)[1]} else "table"
-    if ending == ".txt" and how.get("layout") not in ALTERNATING:
+        kind = json_kind(file) or ""
+    elif ending == ".text":
+        kind = "linzen"
+    elif ending == ".tab" and {"constr_id", "class", "form"} <= {*columns_of(file, how)[1]}:
+        kind = "gulordava"
+    elif ending == ".txt" and how.get("layout") not in ALTERNATING:
         _, line = next(read_lines(file, encoding_of(how)), ("", ""))
-        return "clams" if re.match(r"(True|False)\t", line) else "table" if "\t" in line else None
-    return "table"
+        kind = "clams" if re.match(r"(True|False)\t", line) else "table" if "\t" in line else ""
+    if kind == "table":
+        return _by_columns(file, how)
+    if kind:
+        refuse_columns(file, how)
+    return kind or None
 
 
 def _by_columns(file: Path, how: Mapping[str, str]) -> str | None:
@@ -283,7 +270,7 @@ def table_texts(path: Path, columns: Mapping[str, str] | None = None) -> list[Ta
             for label, text in item.sentences.items()
         ]
     texts = []
-    for one in sentences_in(path, _stem(path), how, apart=True):
+    for one in sentences_in(path, _stem(path), header_of(path, how), apart=True):
         what = " ".join(filter(None, (one.item, one.condition, one.label)))
         pieces = [(name, len(text.split())) for name, text in one.pieces]
         if kind == "words":
@@ -351,25 +338,24 @@ def _syntaxgym(reading: Reading) -> DataSet:
     return DataSet(reading.name, reading.name, SYNTAXGYM_SOURCE, "regions", cases)
 
 
-def _by_item(
+def _published(
     read: Callable[[Path], Iterator[DataItem]], title: str, source: str
 ) -> Callable[[Reading], DataSet]:
     """Give the reader of sets whose files are read item by item."""
-
-    def read_set(reading: Reading) -> DataSet:
-        entries = {file: list(read(file)) for file in reading.files}
-        cases = reading.build(entry for own in entries.values() for entry in own)
-        reading.items = Counter({str(file): len(own) for file, own in entries.items()})
-        return DataSet(reading.name, title, source, "sentence", cases)
-
-    return read_set
+    return lambda reading: DataSet(
+        reading.name,
+        title,
+        source,
+        "sentence",
+        reading.build(item for file in reading.files for item in read(file)),
+    )
 
 
 _READERS: dict[str, Callable[[Reading], DataSet]] = {
     "blimp": _blimp,
     "clams": _clams,
-    "linzen": _by_item(read_linzen, "Agreement in Wikipedia", LINZEN),
-    "gulordava": _by_item(read_gulordava, "Colourless green agreement", GULORDAVA),
+    "linzen": _published(read_linzen, "Agreement in Wikipedia", LINZEN),
+    "gulordava": _published(read_gulordava, "Colourless green agreement", GULORDAVA),
     "agreement": lambda reading: replace(_set(reading, read_agreement(reading)), score="critical"),
     "syntaxgym": _syntaxgym,
     "contexts": lambda reading: _set(reading, read_contexts(reading)),

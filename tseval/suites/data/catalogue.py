@@ -186,7 +186,7 @@ CATALOGUE = {
         columns={"layout": "alternating-good-first", "sentence": "2", "case": "1", "phenomenon": "0"},
     ),
     "blimp_nl": Published(
-        "BLiMP-NL, Dutch (Suijkerbuijk et al. 2025)", "CC BY 4.0", 22, 8_400,
+        "BLiMP-NL, Dutch (Suijkerbuijk et al. 2025)", "CC BY 4.0, says a copy", 22, 8_400,
         {"blimp_nl.jsonl": "datastore/BLiMP-NL/blimp-nl.jsonl"}, source=_FRENCH,  # a copy
         digest="f15206b5a283fc6c65d640d391ec5f72b2023ef88bd54f3160c1f1c207b65e62",
         columns={"case": "category"},

@@ -94,7 +94,10 @@ class Reading:
         for entry in entries:
             self.items[entry.place.rpartition(":")[0]] += 1
             groups.setdefault(entry.row[0], []).append(entry)
-        return tuple(_case(group, ask or _all_pairs) for group in groups.values())
+        asked = ask or (
+            lambda own: Pairs(tuple(Contrast(*both) for both in combinations(own[0].sentences, 2)))
+        )
+        return tuple(_case(group, asked) for group in groups.values())
 
 
 # A judgement before a sentence, as linguists write it.
@@ -132,10 +135,6 @@ def without_mark(text: str) -> str:
     return _JUDGED.sub("", text, count=1) if _JUDGED.match(text) else text
 
 
-def _all_pairs(entries: Sequence[DataItem]) -> Question:
-    return Pairs(tuple(Contrast(*labels) for labels in combinations(entries[0].sentences, 2)))
-
-
 def first_places(texts: Iterable[str]) -> list[str]:
     """Give each text the number of the place where it stands first, from 1, so that equal ones share it."""
     places: dict[str, str] = {}
@@ -171,7 +170,7 @@ def features_of(place: str, record: DataRecord, columns: Mapping[str, str]) -> d
     """Give the features of a record, whose place is for messages; columns are by feature."""
     features: dict[str, Feature | None] = {}
     for feature, name in columns.items():
-        value = record[name]
+        value = record.get(name)
         if not isinstance(value, str | int | float | None):
             raise SuiteError(
                 f"{place}: {name} is {value!r}.\n"
@@ -320,12 +319,13 @@ def leave_out(
             raise SuiteError(f"no errors of {data.name} are known.\n  Leave out --exclude {KNOWN_ERRORS}.")
     else:
         listed = set(_read(Path(exclude)) if isinstance(exclude, str | Path) else exclude)
-        _refuse_unlisted(data, listed, str(exclude) if isinstance(exclude, str | Path) else "exclude")
     pairs = tuple(sorted(listed))
     digest = sha256(json.dumps(pairs, separators=(",", ":")).encode()).hexdigest()[:_DIGITS]
     ids: dict[str, list[str]] = {}
     for name, one in pairs:
         ids.setdefault(name, []).append(one)
+    if exclude != KNOWN_ERRORS:
+        _refuse_unlisted(data, ids, str(exclude) if isinstance(exclude, str | Path) else "exclude")
     others = [
         case.take(np.flatnonzero(~_among(case, ids[case.name])).tolist()) if case.name in ids else case
         for case in cases
@@ -368,15 +368,11 @@ def _read(path: Path) -> Iterable[tuple[str, str]]:
     return [(text_in(record[case]), text_in(record[item])) for _, record in read_records(path, (case, item))]
 
 
-def _refuse_unlisted(data: DataSet, listed: Iterable[tuple[str, str]], where: str) -> None:
+def _refuse_unlisted(data: DataSet, listed: Mapping[str, Sequence[str]], where: str) -> None:
     """Refuse a list that names what is not there: it was made for other data, or is misspelt."""
     cases = {case.name: case for case in data.cases}
-    by_case: dict[str, list[str]] = {}
-    for name, one in listed:
+    for name, ids in listed.items():
         if name not in cases:
             raise SuiteError(f"{where}: {data.name} has no case {name!r}.\n  {suggest(name, cases, 'Cases')}")
-        by_case.setdefault(name, []).append(one)
-    for name, ids in by_case.items():
-        known = {*_ids_of(cases[name]).to_pylist()}
-        if strange := sorted({*ids} - known):
+        if strange := sorted({*ids} - {*_ids_of(cases[name]).to_pylist()}):
             raise SuiteError(f"{where}: the case {name!r} of {data.name} has no item {strange[0]!r}.")

@@ -22,6 +22,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, quoted_text, suggest
+from tseval.formats import whole_number
 from tseval.suites.data.entries import DataItem, are_marked, features_of, split_rows, table_row, without_mark
 from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.regions import (
@@ -34,7 +35,7 @@ from tseval.suites.data.regions import (
     read_template,
     template_of,
 )
-from tseval.suites.data.roles import OPPOSITES, PAIR_LABELS, text_in, value_of
+from tseval.suites.data.roles import OPPOSITES, PAIR_LABELS, prefix_in, text_in, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -129,16 +130,15 @@ def read_table_of(
     return reading.build(items, lambda entries: ask_design(entries, reading))
 
 
-def sentences_in(file: Path, stem: str, how: Mapping[str, str], apart: bool = False) -> list[Sentence]:
+def sentences_in(file: Path, stem: str, columns: Header, apart: bool = False) -> list[Sentence]:
     """Give the sentences of a file, each with its regions, before they become items.
 
     Words of a row each may be kept apart, as regions of their own that are called like their places.
     """
-    columns = header_of(file, how)
     layout = layout_of(columns)
     if layout is None or layout == "candidates":
         raise columns.unknown()
-    records = read_records(file, columns.names if layout == "regions" else columns.of_items(), how)
+    records = read_records(file, columns.names if layout == "regions" else columns.of_items(), columns.how)
     if layout == "words":
         return list(_of_words(records, columns, stem, apart))
     if layout == "regions":
@@ -155,7 +155,7 @@ def read_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
         return
     if layout == "regions":
         reading.compared = next((name for name, _, star in read_template(columns) if star), None)
-    sentences = sentences_in(file, stem, reading.how)
+    sentences = sentences_in(file, stem, columns)
     if layout == "alternating":
         sentences = _by_turns(sentences, ALTERNATING[reading.how["layout"]])
     named = columns.rows(spelt=True).get("phenomenon") is not None
@@ -194,10 +194,9 @@ def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: s
             )
         pieces: Pieces = (("", text),)
         if before is not None:
-            prefix = " ".join(text_in(record.get(part)) for part in before.split("+"))
-            pieces = (("prefix", prefix), ("continuation", text))
+            pieces = (("prefix", prefix_in(record, before)), ("continuation", text))
         elif critical is not None:
-            pieces = _cut(place, text, text_in(record[critical]), critical)
+            pieces = _cut(place, text, text_in(record.get(critical)), critical)
         yield make(place, record, pieces)
 
 
@@ -257,7 +256,7 @@ def _of_words(
     running: dict[str, int] = {}
     for words in sentences.values():
         if order is not None:
-            words.sort(key=lambda one: _number(one[0], text_in(one[1][order]), order))
+            words.sort(key=lambda one: whole_number(one[0], order, text_in(one[1].get(order))))
         pieces: list[tuple[str, str]] = []
         for at, record in words:
             name = at if apart else text_in(value_of(record, region))
@@ -274,12 +273,6 @@ def _of_words(
         yield one
 
 
-def _number(place: str, text: str, column: str) -> int:
-    if not text.isdecimal():
-        raise SuiteError(f"{place}: {column} is no whole number, but {text!r}.\n  Correct it.")
-    return int(text)
-
-
 def _of_template(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: str) -> Iterator[Sentence]:
     """Write the sentences of every row: one for each choice among alternatives, which is its condition."""
     slots = list(read_template(columns))
@@ -288,7 +281,7 @@ def _of_template(records: Iterable[tuple[str, DataRecord]], columns: Header, ste
     for number, (place, record) in enumerate(records, 1):
         for chosen in product(*(alternatives for _, alternatives, _ in slots)):
             pieces = tuple(
-                (name, text_in(record[column]) if given else column)
+                (name, text_in(record.get(column)) if given else column)
                 for (name, _, _), (column, given) in zip(slots, chosen, strict=True)
             )
             one = make(place, record, pieces)

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import SuiteError, counted
-from tseval.formats import bare_name, is_count, read_jsonl, read_lines, stem_of
+from tseval.formats import bare_name, is_count, read_jsonl, read_lines, stem_of, whole_number
 from tseval.items import ENTRY, Case, as_entries
 from tseval.questions import Contrast
 from tseval.questions.pairs import ENDING, Pairs
@@ -39,7 +39,7 @@ from tseval.suites.data.entries import (
 )
 from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.regions import continued
-from tseval.suites.data.roles import PAIR_LABELS, find_columns, parts_of, text_in, value_of
+from tseval.suites.data.roles import PAIR_LABELS, find_columns, prefix_in, text_in, value_of
 from tseval.tables import read_table
 
 if TYPE_CHECKING:
@@ -139,18 +139,12 @@ def pair_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
         features = features_of(place, record, roles.features)
         entries = {one: text_in(value_of(record, column)) for one, column in roles.entries.items()}
         item = DataItem(place, row, dict(zip(PAIR_LABELS, both, strict=True)), features, entries)
-        befores = {label: before for label, (before, _) in roles.parts.items() if before}
         continuations = {
-            label: (_joined(record, before), item.sentences[label]) for label, before in befores.items()
+            label: (prefix_in(record, before), item.sentences[label])
+            for label, (before, _) in roles.parts.items()
+            if before
         }
         yield continued(item, continuations) if continuations else item
-
-
-def _joined(record: DataRecord, name: str) -> str:
-    """Give a prefix; a context and a prefix follow one another."""
-    if name in record:
-        return text_in(record[name])
-    return " ".join(filter(None, (text_in(record.get(part)) for part in parts_of(name, record))))
 
 
 def _text(place: str, record: DataRecord, roles: Roles, label: str) -> str:
@@ -190,6 +184,11 @@ def _checked(columns: Header, before: bool = False) -> Roles:
 BLIMP_SOURCE = "Warstadt et al. 2020, BLiMP: The Benchmark of Linguistic Minimal Pairs for English, TACL 8"
 # What each method compares: the sums of two sentences that share a prefix differ as their endings do.
 BLIMP_METHODS: dict[str, Score] = {"full": "sentence", "one_prefix": "sentence", "two_prefix": "ending"}
+_COMPARED = {  # the columns of the better and of the worse sentence
+    "full": (["sentence_good"], ["sentence_bad"]),
+    "one_prefix": [["one_prefix_prefix", f"one_prefix_word_{which}"] for which in PAIR_LABELS],
+    "two_prefix": [[f"two_prefix_prefix_{which}", "two_prefix_word"] for which in PAIR_LABELS],
+}
 
 # As the paper prints them (Table 2). Two paradigms carry `s-selection` in the data and stand under argument
 # structure in the paper and in the published results.
@@ -229,7 +228,7 @@ def read_blimp(paths: Sequence[Path], method: str) -> Iterator[DataItem]:
 def _blimp_entry(place: str, record: dict[str, Json], method: str) -> DataItem:
     texts = {name: value for name, value in record.items() if isinstance(value, str)}
     try:
-        good, bad = _sentences(texts, method)
+        good, bad = (" ".join(texts[name] for name in names) for names in _COMPARED[method])
         row = texts["UID"], texts["UID"], PHENOMENA[texts["linguistics_term"]], FIELDS[texts["field"]]
     except KeyError as error:
         raise SuiteError(f"{place}: {error} is missing, or none of BLiMP's") from None
@@ -237,16 +236,6 @@ def _blimp_entry(place: str, record: dict[str, Json], method: str) -> DataItem:
     if BLIMP_METHODS[method] == "ending":
         features[ENDING] = len(texts["two_prefix_word"].split())
     return DataItem(place, row, {"good": good, "bad": bad}, features)
-
-
-def _sentences(texts: dict[str, str], method: str) -> tuple[str, str]:
-    if method == "one_prefix":
-        prefix = texts["one_prefix_prefix"]
-        return f"{prefix} {texts['one_prefix_word_good']}", f"{prefix} {texts['one_prefix_word_bad']}"
-    if method == "two_prefix":
-        word = texts["two_prefix_word"]
-        return f"{texts['two_prefix_prefix_good']} {word}", f"{texts['two_prefix_prefix_bad']} {word}"
-    return texts["sentence_good"], texts["sentence_bad"]
 
 
 CLAMS_SOURCE = "Mueller et al. 2020, Cross-Linguistic Syntactic Evaluation of Word Prediction Models, ACL"
@@ -331,7 +320,8 @@ def read_linzen(text: Path) -> Iterator[DataItem]:
         features = {"n_attractors": n, "position": target.position}
         # The file does not say which form is the singular.
         singular = max((target.right, target.wrong), key=lambda form: (form.endswith("s"), len(form)))
-        yield DataItem(target.place, row, forms, features, verb_entries(sentence, singular))
+        place = f"{text}:{target.place.rpartition(':')[2]}"  # both files have the same lines
+        yield DataItem(place, row, forms, features, verb_entries(sentence, singular))
 
 
 def read_gulordava(path: Path) -> Iterator[DataItem]:
@@ -349,7 +339,9 @@ def read_gulordava(path: Path) -> Iterator[DataItem]:
         if right["type"] not in SENTENCE_TYPES:
             raise SuiteError(f"{place}: neither {' nor '.join(SENTENCE_TYPES)}, but {right['type']!r}")
         singular = (right if right["correct_number"] == "sing" else wrong)["form"]
-        numbers = {feature: _whole(place, right, name) for feature, name in NUMBER_FEATURES.items()}
+        numbers = {
+            feature: whole_number(place, name, right[name]) for feature, name in NUMBER_FEATURES.items()
+        }
         yield DataItem(
             place,
             (right["type"], SENTENCE_TYPES[right["type"]], AGREEMENT, None),
@@ -363,12 +355,6 @@ def read_gulordava(path: Path) -> Iterator[DataItem]:
 def verb_entries(sentence: str, singular: str) -> dict[str, str]:
     """Name what verbs in running text may share: the sentence, and the verb, by its singular."""
     return {"sentence": sentence, "verb": singular.lower()}
-
-
-def _whole(place: str, row: dict[str, str], name: str) -> int:
-    if not is_count(row[name]):
-        raise SuiteError(f"{place}: {name} is no whole number, but {row[name]!r}")
-    return int(row[name])
 
 
 CONTRAST = Contrast("grammatical", "ungrammatical")

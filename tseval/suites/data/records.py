@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -69,8 +70,7 @@ def header_of(path: Path, how: Mapping[str, str]) -> Header:
     What a user says of columns is about the tables beside lines that have none.
     """
     place, names, first = columns_of(path, how)
-    own = {"layout": how["layout"]} if _is_lines(path, how) else how
-    return find_columns(place, names, own, first)
+    return replace(find_columns(place, names, {} if _is_lines(path, how) else how, first), how=how)
 
 
 def _is_lines(path: Path, how: Mapping[str, str]) -> bool:

@@ -324,6 +324,11 @@ def text_in(value: Json) -> str:
     return "" if value is None else " ".join(str(value).split())
 
 
+def prefix_in(record: DataRecord, column: str) -> str:
+    """Give a prefix; a context and a prefix follow one another."""
+    return " ".join(filter(None, (text_in(record.get(part)) for part in parts_of(column, record))))
+
+
 @cache
 def _words(name: str) -> str:
     """Write the name of a column as words in lower case: `ItemNum` as `item_num`."""

@@ -204,11 +204,7 @@ def write_twin(path: Path, private: Path, out: Path) -> None:
         private: A lexicon. It lists as many words as the suite for each class that it has, and none that
             stands in one of these classes of the suite. Classes that it leaves out stay: determiners,
             licensors.
-
-    Raises:
-        SuiteError: The words of the suite stand in no file of their own, or the folder exists.
-        GrammarError: A class that the suite has not, of another length, or with one of its words; or a file
-            that cannot be read.
+        out: The new folder.
     """
     folder = read_folder(path)
     if out.exists():

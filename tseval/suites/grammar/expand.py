@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,21 +31,6 @@ if TYPE_CHECKING:
 MAX_ITEMS = 2_000_000
 ITEMS_AT_ONCE = 1 << 16
 LARGEST_INDEX = (1 << 63) - 1
-
-
-def choose_rows(
-    n_items: int, limit: int | None = None, sample: int | None = None, seed: int = 0
-) -> Sequence[int]:
-    """Choose items by position, ascending, without looking at any.
-
-    Of so many, a sample is drawn uniformly without replacement (all, where there are fewer), and of these the
-    first within the limit are taken. The same seed gives the same items on every machine.
-    """
-    rows: Sequence[int] = range(n_items)
-    if sample is not None and sample < n_items:
-        # `random`, not numpy: its stream is promised to stay the same. Not cryptography.
-        rows = sorted(random.Random(seed).sample(rows, sample))  # noqa: S311 - of items, not of secrets
-    return rows if limit is None else rows[:limit]
 
 
 def check_size(

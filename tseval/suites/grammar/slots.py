@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
@@ -320,7 +320,10 @@ def read_experiment(document: YamlDocument, labels: Sequence[str]) -> Experiment
     regions = _names(document, "regions")
     if ENTRY.removeprefix(".") in regions:
         raise document.error("a region cannot be called 'entry'.", "regions", fix="Choose another name.")
-    metric = _metric(document)
+    metric = cast("Metric", document.text("metric") or "sum")
+    if metric not in REGION_METRICS:
+        fix = suggest(metric, REGION_METRICS, "Metrics")
+        raise document.error(f"unknown metric {metric!r}.", "metric", fix=fix)
     named = document.mapping("predictions")
     if not named:
         raise document.error("'predictions' is empty.", "predictions", fix=_FORMULA_FIX)
@@ -342,15 +345,6 @@ def _names(document: YamlDocument, key: str) -> tuple[str, ...]:
     if len(set(texts)) < len(texts) or not texts:
         raise document.error(f"'{key}' is empty, or names one twice.", key, fix="Name each once.")
     return tuple(texts)
-
-
-def _metric(document: YamlDocument) -> Metric:
-    given = document.text("metric") or "sum"
-    for metric in REGION_METRICS:
-        if metric == given:
-            return metric
-    fix = suggest(given, REGION_METRICS, "Metrics")
-    raise document.error(f"unknown metric {given!r}.", "metric", fix=fix)
 
 
 def _check(

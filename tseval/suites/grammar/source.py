@@ -99,27 +99,14 @@ def describe(value: object) -> str:
     return kinds.get(type(value), "a list")
 
 
-def check_regular(path: Path) -> None:
-    """Refuse what cannot be read as a file: a pipe would be waited for without end."""
-    if path.is_file():
-        return
-    if path.is_symlink() and not path.exists():
-        raise GrammarError("this link leads nowhere.", path, fix="Mend or delete it.")
-    if not path.exists():
-        raise GrammarError("no such file.", path, fix="Check the name.")
-    what = "a folder" if path.is_dir() else "a pipe or a device"
-    raise GrammarError(f"this is {what}, not a file.", path, fix="Rename it, or put a text file there.")
-
-
 def read_grammar_text(path: Path) -> str:
     """Read a small UTF-8 file, with line ends as newlines."""
-    check_regular(path)
     most = limits().grammar_bytes
     try:
         with open_regular(path) as file:
             raw = file.read(most + 1)
     except OSError as error:
-        fix = "Check who may read it."
+        fix = "Put a text file there; check its name, where it is a link that leads, and who may read it."
         raise GrammarError(f"cannot be read: {error.strerror}.", path, fix=fix) from None
     if len(raw) > most:
         fix = f"Split it. {how_to_raise('grammar_bytes')}"

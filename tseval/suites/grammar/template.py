@@ -8,6 +8,7 @@ distinct binding of those slots and never once per item.
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -124,24 +125,21 @@ _UNDEFINED_FIX = "Give every inline 'if' an 'else', and every macro its argument
 _TYPES_FIX = "Check the kinds of the values: words, text, numbers, lists."
 
 
-class SyntaxErrors:
+@contextmanager
+def syntax_errors(path: Path, line: int, fix: str | None) -> Iterator[None]:
     """Turn Jinja's complaints about code into ours."""
-
-    def __init__(self, path: Path, line: int, fix: str | None):
-        self._path, self._line, self._fix = path, line, fix
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, GrammarError) and error.path is None:
-            raise GrammarError(error.message, self._path, error.line or self._line, error.fix) from None
-        if isinstance(error, TemplateSyntaxError):
-            message = (error.message or "syntax error").rstrip(".")
-            raise GrammarError(f"{message}.", self._path, max(error.lineno, self._line), self._fix) from None
-        if isinstance(error, (RecursionError, MemoryError, SyntaxError, OverflowError, ValueError)):
-            message = "the code is nested too deeply or too large."
-            raise GrammarError(message, self._path, self._line, "Simplify it.") from None
+    try:
+        yield
+    except GrammarError as error:
+        if error.path is not None:
+            raise
+        raise GrammarError(error.message, path, error.line or line, error.fix) from None
+    except TemplateSyntaxError as error:
+        message = (error.message or "syntax error").rstrip(".")
+        raise GrammarError(f"{message}.", path, max(error.lineno, line), fix) from None
+    except (RecursionError, MemoryError, SyntaxError, OverflowError, ValueError):
+        message = "the code is nested too deeply or too large."
+        raise GrammarError(message, path, line, "Simplify it.") from None
 
 
 FILTERS = frozenset(
@@ -287,7 +285,7 @@ class Sentences:
 
     def expression(self, source: str, line: int) -> Code:
         """Compile the expression of a feature, which may use slots, macros and sets."""
-        with SyntaxErrors(self._path, line, _FEATURE_FIX):
+        with syntax_errors(self._path, line, _FEATURE_FIX):
             parser = Parser(self._sandbox, "\n" * (line - 1) + source, state="variable")
             expression = parser.parse_expression()
             if not parser.stream.eos:
@@ -299,7 +297,7 @@ class Sentences:
             return self._compile([assign], line)
 
     def _parse(self, source: str, line: int) -> list[nodes.Node]:
-        with SyntaxErrors(self._path, line, _BLOCK_FIX):
+        with syntax_errors(self._path, line, _BLOCK_FIX):
             tree = self._sandbox.parse("\n" * (line - 1) + source)
             check(tree)
             harden(tree, self._sandbox)
@@ -406,7 +404,7 @@ class Sentences:
         slots, definitions = self._needs(body)
         tree = nodes.Template([*definitions, *body], lineno=1)
         tree.set_environment(self._sandbox)
-        with SyntaxErrors(self._path, line, None):
+        with syntax_errors(self._path, line, None):
             template = Template.from_code(
                 self._sandbox, self._sandbox.compile(tree), self._sandbox.make_globals(None)
             )
