@@ -131,7 +131,7 @@ SCREENS = [
     ["analyze", "rows", "one"],
     ["suites"],
     ["models"],
-    ["verify", "one"],
+    ["verify", "."],
     ["check-model", "bundled:lstm"],
     ["--help"],
     ["analyze", "--help"],

@@ -476,11 +476,12 @@ def _refuse_to_record(paths: Sequence[Path]) -> None:
 
 
 def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
-    """List what is to be verified; a board stands for all its entries."""
+    """List what is to be verified; a board stands for all its entries, a folder for the runs in it."""
     from tseval.boards import ranked_folders
     from tseval.boards.definition import read_definition
     from tseval.boards.sources import boards_below, lacks_evidence, not_shipped
     from tseval.report.boards import BUNDLED_BOARDS
+    from tseval.runs import runs_below
 
     found: list[Path] = []
     for name in names:
@@ -495,7 +496,7 @@ def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
             own = ranked_folders(board, definition)
             found += own
         if not boards:
-            found.append(path)
+            found += runs_below(path)[0] or [path]
     return found
 
 
