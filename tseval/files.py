@@ -292,7 +292,8 @@ def write_text(path: Path, text: str) -> None:
     try:
         write_output(path, to_utf8(text))
     except OSError as error:
-        raise RunError(f"{path} cannot be written: {error.strerror or error}.") from None
+        fix = f"\n  Make the folder {path.parent} first." if isinstance(error, FileNotFoundError) else ""
+        raise RunError(f"{path} cannot be written: {error.strerror or error}.{fix}") from None
 
 
 def to_utf8(text: str) -> bytes:

@@ -244,6 +244,7 @@ def test_another_suite_under_the_same_name_is_said(root):
 def test_a_board_is_kept_by_commands(root):
     board = root / "mine"
     assert call("board", "new", board, "--suite", "../pairs.jsonl").returncode == 0
+    assert call("verify", board).stderr == f"{board}: no entries\n"
     again = call("board", "new", board, "--suite", "../pairs.jsonl")
     assert (again.returncode, "is not empty" in again.stderr) == (2, True)
     empty = call("table", board)

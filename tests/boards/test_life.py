@@ -207,7 +207,10 @@ def test_a_base_that_is_no_ancestor_is_one_message(clone):
 
 def test_names_of_old_lead_to_an_entry_and_a_retracted_one_has_no_rank(clone):
     entries = clone / "board/entries"
-    succeeded(call("board", "rename", entries / "bob--lstm", "lstm-bf16"))
+    taken = refused(call("board", "rename", "entries/bob--lstm", "ann--lstm", cwd=clone / "board")).stderr
+    assert taken == "tseval: entries/ann--lstm exists.\n  Name the entry otherwise.\n"
+    renamed = succeeded(call("board", "rename", "entries/bob--lstm", "lstm-bf16", cwd=clone / "board"))
+    assert renamed.stderr == "entries/lstm-bf16\n"
     assert read_entry(entries / "lstm-bf16").aliases == ("bob--lstm",)
     succeeded(call("board", "retract", entries / "ann--lstm", "--reason", "Not the model that it names",
                    "--link", "https://example.org/issues/1"))  # fmt: skip

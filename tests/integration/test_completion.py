@@ -54,6 +54,7 @@ def folder(tmp_path_factory):
         ("tseval run --model bundled:", {"bundled:lstm"}),
         ("tseval run --suite mar", {"marvin_linzen"}),
         ("tseval run --suite marvin_linzen --case simple_a", {"simple_agrmt"}),
+        ("tseval run --model mine.pt --case simple_a", {"simple_agrmt"}),
         ("tseval run --suite mine --case ", {"gender"}),
         ("tseval run --suite mine --by ", {"animacy", "zeal"}),
         ("tseval table runs/first --by n_", {"n_attractors", "n_intervening"}),

@@ -224,9 +224,10 @@ def test_lint_of_too_many_items_advises_what_lint_can_do(tseval, mine: Path) -> 
 
 def test_a_new_phenomenon_passes_lint_and_can_be_scored(tmp_path):
     done = succeeded(call("new", "my_agreement", cwd=tmp_path))
-    files = [tmp_path / line for line in done.stderr.splitlines()[:-1]]
-    assert sorted(files) == sorted((tmp_path / "my_agreement").iterdir())
-    assert done.stderr.splitlines()[-1].startswith("next: tseval lint ./my_agreement, then ")
+    *files, lint, run = done.stderr.splitlines()
+    assert sorted(tmp_path / file for file in files) == sorted((tmp_path / "my_agreement").iterdir())
+    assert lint == "next: tseval lint ./my_agreement"
+    assert run == "then: tseval run --model bundled:lstm --suite ./my_agreement"
     assert call("lint", "./my_agreement", cwd=tmp_path).stderr == "No findings in 32 items.\n"
     command = ["run", "--model", "bundled:lstm", "--suite", "./my_agreement", "--by", "condition", "--quiet"]
     assert "My agreement, condition plur_sing" in call(*command, cwd=tmp_path).stdout

@@ -122,10 +122,10 @@ def test_a_table_is_written_to_a_file(run, tmp_path):
     [
         (["bhat2020"], "there is no run or board at 'bhat2020'.\n  Name a run"),
         (["bhatt2020", "--by", "number"], "bhatt2020 is a published board: it has rows but no items"),
-        ([Path(__file__).parent], "integration is not a run: it has no manifest.json."),
+        ([Path(__file__).parent], "integration is not a run: it has no manifest.json.\n  Name the directory"),
         (["RUN", "--by", "numbr"], "down by.\n  Did you mean 'number'?"),
         (["RUN", "bhatt2020"], "bhatt2020 (marvin_linzen, published) are over different items"),
-        (["bhatt2020", "-o", "/proc/none/x.md"], "x.md cannot be written: No such file or directory."),
+        (["bhatt2020", "-o", "/proc/none/x.md"], "directory.\n  Make the folder /proc/none first."),
         (["none.json"], "none.json: No such file or directory."),
         ([], "Missing argument 'RUN_OR_BOARD...'"),
     ],

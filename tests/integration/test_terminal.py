@@ -131,6 +131,8 @@ SCREENS = [
     ["analyze", "rows", "one"],
     ["suites"],
     ["models"],
+    ["verify", "."],
+    ["check-model", "bundled:lstm"],
     ["--help"],
     ["analyze", "--help"],
     ["train", "--help"],

@@ -203,7 +203,7 @@ def test_contents_that_do_not_fit_are_refused(checkpoint, changes, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"the author laughs .\n", "a text file"),
+        (b"the author laughs .\n", "a text file.\n  What can be read"),
         (b"", "an empty file"),
         (b"\x00\x01\x02\xff" * 8, "not a checkpoint"),
         (b"PK\x03\x04 nothing else", "truncated or damaged"),
@@ -220,7 +220,7 @@ def test_files_of_another_kind_are_named(tmp_path, content, message):
 def test_a_missing_file_and_a_folder_are_named(tmp_path):
     with pytest.raises(ModelError, match=r"absent.pt: no such checkpoint"):
         load_checkpoint(tmp_path / "absent.pt")
-    with pytest.raises(ModelError, match="is a folder"):
+    with pytest.raises(ModelError, match=r"is a folder, not a checkpoint.\n  One of transformers: hf:"):
         load_checkpoint(tmp_path)
 
 

@@ -157,6 +157,8 @@ def test_a_run_is_no_board(root):
     said = refused("board", "build", root / "run", "-o", root / "site")
     assert "is no board" in said
     assert "tseval report" in said
+    said = refused("board", "add", root, root / "run")
+    assert said == f"tseval: {root} is no board: it has no board.yaml.\n  Boards in it: {root / 'board'}.\n"
     assert not (root / "site").exists()
 
 
@@ -175,9 +177,10 @@ def test_a_report_holds_its_items_or_says_why_not(root):
     assert "<li>There are no items on this page" in page.read_text("utf-8")
     suite = ("--suite", root / "pairs.jsonl")
     done = call("report", root / "run", root / "second", *suite, "-o", page)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, f"{page}\n")
     text = page.read_text("utf-8")
     assert text.count('<details id="m1-r0"') == 1
+    assert '<a href="#compare">' in text
     assert '<span class="badge' not in text  # nobody checked one's own runs
     said = refused("report", root / "run", "--suite", root / "fewer.jsonl", "-o", page)
     assert "has the digest" in said
@@ -191,7 +194,7 @@ def test_an_item_says_what_the_other_models_make_of_it(root, n_others):
     runs = [root / "run", *(root / f"copy{number}" for number in range(n_others))]
     page = root / "page.html"
     done = call("report", *runs, "--suite", root / "pairs.jsonl", "-o", page)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0, done.stderr
     first = page.read_text("utf-8").partition('<h3 id="m0">')[2].partition('<h3 id="m1">')[0]
     told = re.findall(r"· (\w+\[(\d+)\])</span>.*?Other models: (.*?)</p>", first, re.DOTALL)
     assert told
@@ -209,8 +212,10 @@ def test_an_item_says_what_the_other_models_make_of_it(root, n_others):
 def test_a_part_of_a_suite_has_items_too(root):
     evaluate(open_model("bundled:lstm"), load_suite(root / "pairs.jsonl", limit=3), out=root / "part")
     done = call("report", root / "part", "--suite", root / "pairs.jsonl", "-o", root / "page.html")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Only a part of the suite was scored" in (root / "page.html").read_text("utf-8")
+    assert done.returncode == 0, done.stderr
+    text = (root / "page.html").read_text("utf-8")
+    assert "Only a part of the suite was scored" in text
+    assert '<a href="#compare">' not in text  # there is nothing to compare one model with
 
 
 def test_sentences_are_written_from_right_to_left_where_their_script_is(open_page, tmp_path):

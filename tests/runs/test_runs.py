@@ -348,7 +348,10 @@ def rewrite(path, **changes):
 
 
 def test_a_directory_without_a_manifest_is_not_a_run(tmp_path):
-    assert message(read_run, tmp_path) == f"{tmp_path} is not a run: it has no manifest.json."
+    assert (
+        message(read_run, tmp_path)
+        == f"{tmp_path} is not a run: it has no manifest.json.\n  Name the directory of a run."
+    )
 
 
 def test_an_incomplete_run_says_how_to_go_on(tmp_path, part):

@@ -132,7 +132,7 @@ def add_entries(
                 raise BoardError(f"{board} has no entry {instead_of!r} to replace.")
             there.remove(old)
             entries = {folder: _successor(entry, old) for folder, entry in entries.items()}
-        _refuse_taken(entries, there, set(read_checks(board).retracted))
+        _refuse_taken(entries, there, set(read_checks(board).retracted), " with --name")
         for folder, files in added.items():
             partial = write_beside(folder, {**files, ENTRY_FILE: to_utf8(write_entry(entries[folder]))})
             if instead_of == folder.name:  # a kill here leaves both, under names that `check` knows
@@ -167,18 +167,18 @@ def _open_to_runs(board: Path) -> Definition:
     return definition
 
 
-def _refuse_taken(entries: dict[Path, Entry], there: Sequence[Path], retracted: set[str]) -> None:
-    """Refuse names that others have, or had, and models that are on the board."""
+def _refuse_taken(
+    entries: dict[Path, Entry], there: Sequence[Path], retracted: set[str], how: str = ""
+) -> None:
+    """Refuse names that others have, or had, and models that are on the board; `how` an entry is named."""
     others = list(readable_entries(there))
     known = {other.identity: other for other in others if other.name not in retracted}
     aliases = {alias.lower(): other.name for other in others for alias in other.aliases}
     for folder, entry in entries.items():
         if _is_taken(folder, there):
-            raise BoardError(f"{folder} exists.\n  Name the entry otherwise with --name.")
+            raise BoardError(f"{folder} exists.\n  Name the entry otherwise{how}.")
         if (other := aliases.get(folder.name.lower())) is not None:
-            raise BoardError(
-                f"{folder.name} was the name of {other}.\n  Name the entry otherwise with --name."
-            )
+            raise BoardError(f"{folder.name} was the name of {other}.\n  Name the entry otherwise{how}.")
         twin = known.setdefault(entry.identity, entry)
         if twin is not entry:
             raise BoardError(
@@ -316,7 +316,7 @@ def _entry_of_board(folder: Path) -> tuple[Path, Entry]:
     return folder.resolve().parents[1], read_entry(folder)
 
 
-def rename_entry(folder: Path, name: str) -> Path:
+def rename_entry(folder: Path, name: str) -> None:
     """Give an entry another name; the old one goes on to lead to it."""
     board, entry = _entry_of_board(folder)
     if not ENTRY_NAME.fullmatch(name):
@@ -325,12 +325,11 @@ def rename_entry(folder: Path, name: str) -> Path:
         others = [one for one in entry_folders(board) if one.name != entry.name]
         new = board / ENTRY_FOLDERS / name
         renamed = replace(_successor(replace(entry, name=name), folder.resolve()), checks=entry.checks)
-        _refuse_taken({new: renamed}, others, set(read_checks(board).retracted))
+        _refuse_taken({folder.parent / name: renamed}, others, set(read_checks(board).retracted))
         write_text(folder / ENTRY_FILE, write_entry(renamed))
         folder.rename(new)
         _call_otherwise(board, entry.name, name, moved=True)
         write_pages(board, read_definition(board))
-    return new
 
 
 def retract_entry(folder: Path, why: str, link: str | None = None) -> None:

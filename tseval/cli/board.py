@@ -181,7 +181,8 @@ def rename(entry: Path, name: str) -> None:
     """Give an ENTRY, BOARD/entries/OLD, another NAME; the old one goes on to lead to it."""
     from tseval.boards.entries import rename_entry
 
-    click.echo(rename_entry(entry, name), err=True)
+    rename_entry(entry, name)
+    click.echo(entry.parent / name, err=True)
 
 
 @board_command.command("hidden")

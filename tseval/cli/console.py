@@ -147,6 +147,19 @@ def print_table(
     click.echo(fitted(rows, headings, align or ["left"] * len(headings), width_of(sys.stdout)))
 
 
+def print_hanging(text: str, indent: int) -> None:
+    """Print lines, on a terminal within its width; what is broken off stands under the last column."""
+    from textwrap import fill
+
+    if (width := width_of(sys.stdout)) is not None:
+        lines = (
+            fill(line, width, subsequent_indent=" " * min(indent, 2 * width // 3))
+            for line in text.split("\n")
+        )
+        text = "\n".join(lines)
+    click.echo(text)
+
+
 def open_console(quiet: bool = False) -> Console:
     """Give standard error as rich draws on it, which spells out texts but not what rich itself means."""
     import rich.console

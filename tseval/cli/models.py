@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 
-from tseval.cli.console import busy, print_table, progress_bar, unguarded
+from tseval.cli.console import busy, print_hanging, print_table, progress_bar, unguarded
 from tseval.cli.options import (
     COLUMNS_OPTION,
     COUNT,
@@ -28,7 +28,7 @@ from tseval.cli.options import (
     say_warnings,
     text_option,
 )
-from tseval.errors import ModelError, SuiteError, TsevalError, first_line
+from tseval.errors import ModelError, SuiteError, TsevalError, counted, first_line
 from tseval.files import file_sha256
 
 if TYPE_CHECKING:
@@ -91,7 +91,10 @@ def check_model_command(
 
     with progress_bar(f"checking {spec}") as progress:
         report = check_model(model, sentences, tolerance=tolerance, progress=progress)
-    click.echo(json.dumps(report.to_mapping(), indent=2, ensure_ascii=False) if as_json else str(report))
+    if as_json:
+        click.echo(json.dumps(report.to_mapping(), indent=2, ensure_ascii=False))
+    else:
+        print_hanging(str(report), 42)
     if not report.ok:
         sys.exit(1)
 
@@ -134,10 +137,8 @@ def convert_command(
         )  # fmt: skip
     sizes = read.model.sizes
     known = "" if perplexity is None else f", validation perplexity {perplexity:.2f}"
-    click.echo(
-        f"{new}: {sizes.arch}, {sizes.layers} layers of {sizes.hidden}, {sizes.vocabulary:,} words{known}",
-        err=True,
-    )
+    of = f"{counted(sizes.layers, 'layer')} of {sizes.hidden}, {sizes.vocabulary:,} words"
+    click.echo(f"{new}: {sizes.arch}, {of}{known}", err=True)
 
 
 def _read(old: Path, vocab: Path | None, arguments: Mapping[str, str]) -> Checkpoint:

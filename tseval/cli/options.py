@@ -171,9 +171,9 @@ def _suites_here(_: click.Context) -> Iterator[str]:
     )
 
 
-def _files_of_suites() -> Iterator[Path]:
-    """Find the grammars and data of the suites that the line names, or whose runs it names."""
-    for word in split_arg_string(os.environ.get("COMP_WORDS", "")):
+def _files_of_suites(ctx: click.Context) -> Iterator[Path]:
+    """Find the grammars and data of suites: those that the line names, or whose runs, or the default."""
+    for word in (*split_arg_string(os.environ.get("COMP_WORDS", "")), *(ctx.params.get("suites") or ())):
         named = [word]
         with suppress(OSError, ValueError, LookupError, TypeError):
             named.append(json.loads((Path(word) / "manifest.json").read_bytes())["suite"]["name"])
@@ -181,16 +181,16 @@ def _files_of_suites() -> Iterator[Path]:
             yield from chain(folder.glob("*.jinja"), folder.glob("*.jsonl"))
 
 
-def _cases_here(_: click.Context) -> Iterator[str]:
-    return (path.stem for path in _files_of_suites())
+def _cases_here(ctx: click.Context) -> Iterator[str]:
+    return (path.stem for path in _files_of_suites(ctx))
 
 
 _FEATURES = re.compile(r"^features:\n((?:(?: .*)?\n)+)", re.MULTILINE)
 
 
-def _features_here(_: click.Context) -> Iterator[str]:
+def _features_here(ctx: click.Context) -> Iterator[str]:
     """Name the features that grammars state in their front matter."""
-    for path in _files_of_suites():
+    for path in _files_of_suites(ctx):
         if path.suffix == ".jinja" and (found := _FEATURES.search(path.read_text("utf-8"))):
             yield from re.findall(r"^  (\w+):", found[1], re.MULTILINE)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from tseval.cli.console import busy, progress_bar
+from tseval.cli.console import busy, print_hanging, progress_bar
 from tseval.cli.options import (
     BY,
     CASE,
@@ -426,6 +426,8 @@ def verify_command(
         if spec is None
         else open_chosen(spec, model_args, device, _claimed_precision(chosen, model_args))
     )
+    if not chosen:
+        click.echo(f"{', '.join(paths)}: no entries", err=True)
     reports = []
     verify = _verifier(suite, model, share or 0.01, draw)
     if record is not None:
@@ -443,7 +445,7 @@ def verify_command(
         if record is not None and report.ok:
             record_check(path, report, record)
         if not as_json:
-            click.echo(str(report))
+            print_hanging(str(report), 14)
     if as_json:
         click.echo(json.dumps([report.to_mapping() for report in reports], indent=2, ensure_ascii=False))
     if not all(report.ok for report in reports):
@@ -474,11 +476,12 @@ def _refuse_to_record(paths: Sequence[Path]) -> None:
 
 
 def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
-    """List what is to be verified; a board stands for all its entries."""
+    """List what is to be verified; a board stands for all its entries, a folder for the runs in it."""
     from tseval.boards import ranked_folders
     from tseval.boards.definition import read_definition
     from tseval.boards.sources import boards_below, lacks_evidence, not_shipped
     from tseval.report.boards import BUNDLED_BOARDS
+    from tseval.runs import runs_below
 
     found: list[Path] = []
     for name in names:
@@ -493,7 +496,7 @@ def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
             own = ranked_folders(board, definition)
             found += own
         if not boards:
-            found.append(path)
+            found += runs_below(path)[0] or [path]
     return found
 
 

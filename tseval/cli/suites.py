@@ -268,7 +268,7 @@ def new_command(name: str) -> None:
         write_text(folder / file, text)
         click.echo(folder / file, err=True)
     here = quote(name if folder.is_absolute() else f"./{name}")
-    click.echo(f"next: tseval lint {here}, then tseval run --model bundled:lstm --suite {here}", err=True)
+    click.echo(f"next: tseval lint {here}\nthen: tseval run --model bundled:lstm --suite {here}", err=True)
 
 
 def _known_words(spec: str) -> Callable[[str], bool]:

@@ -347,6 +347,8 @@ def report_command(sources: tuple[str, ...], output: Path, suite: str | None, ti
         lacking = write_report(sources, output, suite, title)
     if lacking is not None:
         click.echo(f"{output}: no items: {lacking}. Name the suite with --suite.", err=True)
+    else:
+        click.echo(output, err=True)
 
 
 PAPER_FILES = ("references.bib", "methods.tex", "table.tex")

@@ -120,7 +120,7 @@ def read_plain(path: Path) -> dict[str, object]:
     Of safetensors the JSON under `tseval` in its header is read, and the tensors stand under `weights`.
     """
     if path.is_dir():
-        raise ModelError(f"{path}: is a folder, not a checkpoint")
+        raise ModelError(f"{path}: is a folder, not a checkpoint.\n  One of transformers: hf:{path}")
     if not path.is_file():
         raise ModelError(f"{path}: {'not a regular file' if path.exists() else 'no such checkpoint'}")
     form = form_of(path)
@@ -147,9 +147,7 @@ def _read_safetensors(path: Path) -> dict[str, object]:
 
 def _read_pt(path: Path, form: str) -> dict[str, object]:
     if form != "zip":
-        raise ModelError(
-            f"{path}: {_describe(path)}. Models are read from tseval's own .pt and .safetensors files."
-        )
+        raise ModelError(f"{path}: {_describe(path)}.\n  What can be read, and how: docs/your-checkpoint.md")
     try:
         content = read_plain_object(path)
     except ModelError as error:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from tseval.errors import ModelError, shortened, suggest
+from tseval.errors import ModelError, counted, shortened, suggest
 from tseval.models.checkpoint import Checkpoint, fingerprint, fit_model
 from tseval.models.network import Sizes
 from tseval.models.pickles import Pickled, quoted
@@ -375,4 +375,5 @@ def _reading(sizes: Sizes, options: Mapping[str, Option], words: Words) -> str:
         kind = "ReLU RNN"
     of_layers = " and ".join(map(str, sizes.widths)) if sizes.widths else str(sizes.hidden)
     tied = ", tied" if sizes.tied else ""
-    return f"{kind} of {sizes.layers} layers of {of_layers}{tied}; {words.reading}"
+    layers = counted(sizes.layers, "layer")
+    return f"{kind} of {layers} of {of_layers}{tied}; {words.reading}"

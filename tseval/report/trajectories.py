@@ -84,7 +84,8 @@ def find_trainings(
         if moment in own:
             raise RunError(
                 f"{opened.places[own[moment]]} and {opened.places[name]} are both of {names[training]} at "
-                f"{over} {moment:,}.\n  Leave one of them out."
+                f"{over} {moment:,}.\n"
+                "  Leave one of them out; of two trainings, name the checkpoints apart: a-step100.pt."
             )
         own[moment] = name
     if not found:

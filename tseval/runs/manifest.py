@@ -370,7 +370,9 @@ def load_manifest(directory: Path) -> Manifest | UnfinishedManifest:
     try:
         content = read_json(file)
     except (FileNotFoundError, NotADirectoryError):
-        raise RunError(f"{directory} is not a run: it has no {NAME}.") from None
+        raise RunError(
+            f"{directory} is not a run: it has no {NAME}.\n  Name the directory of a run."
+        ) from None
     except OSError as error:
         raise RunError(f"{file}: {error.strerror}.") from None
     except ContentError as error:

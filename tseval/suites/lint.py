@@ -258,7 +258,8 @@ def lint(path: Path, knows: Callable[[str], bool] | None = None, sample: int | N
             case = expand(grammar, folder.contrasts_of(grammar), rows, folder.terminator)
         except GrammarError as error:
             # What is wrong with a lexicon is wrong for every grammar that uses it, and said once.
-            findings += [one for one in map(_as_finding, (error, *error.others)) if one not in findings]
+            found = dict.fromkeys(map(_as_finding, (error, *error.others)))
+            findings += [one for one in found if one not in findings]
             continue
         grammars.append(grammar)
         findings.n_items += case.n_items

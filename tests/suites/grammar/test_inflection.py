@@ -100,6 +100,8 @@ def test_words_of_another_language_are_spelled_out(tmp_path):
     assert "has no form 'plur'" in said
     (tmp_path / "suite.yaml").write_text("title: T\nlanguage: turkish\n")
     write(path, "ev")
+    path.write_text(path.read_text("utf-8").replace("verb: verb.b", "object: noun.a, verb: verb.b"), "utf-8")
+    assert call("lint", tmp_path).stderr == "1 finding in 0 items.\n", "said once, whatever uses it"
     assert "'ev' has no form 'plur'" in refuse("expand", tmp_path).stderr
     write(path, "{sing: ev, plur: evler}", "{sing: geldi, plur: geldiler}")
     assert call("lint", tmp_path).stderr == "No findings in 2 items.\n"
