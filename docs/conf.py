@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sphinx import addnodes
+
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 sys.path[:0] = [str(ROOT), str(DOCS)]  # the package that stands here is described, not an installed one
@@ -89,26 +91,46 @@ def add_index(app: Sphinx, error: Exception | None) -> None:
         shutil.copy(app.outdir / f"{root_doc}.html", app.outdir / "index.html")
 
 
+def titles(contents: Element) -> Element:
+    """Leave of the contents of a page its title and the pages below it."""
+    contents = contents.deepcopy()
+    for entry in contents.children:
+        if len(entry) > 1:
+            entry[1][:] = list(entry.findall(addnodes.toctree))
+    return contents
+
+
 def share_navigation() -> Callable[..., None]:
     """Have the tree at the side name modules on pages of the reference alone, and made once where it can be.
 
     Pages of source stand nowhere in the tree, and what it refers to lies elsewhere: depth alone tells the way
-    there, so it is made once for each depth, not for hundreds of pages.
+    there, so it is made once for each depth, not for hundreds of pages. It is made of titles: of whole
+    contents, Sphinx would copy every section and function for each page, and then leave them out.
     """
     made: dict[object, str] = {}
+    titled: dict[str, Element] = {}
 
     def share(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Node | None) -> None:
-        if page.startswith(f"{API}/"):
-            return
         make = context["toctree"]
+        if not titled:
+            titled.update((name, titles(contents)) for name, contents in app.env.tocs.items())
+
+        def made_of_titles(**options: object) -> str:
+            whole, app.env.tocs = app.env.tocs, titled
+            try:
+                return make(**options)
+            finally:
+                app.env.tocs = whole
 
         def tree(**options: object) -> str:
+            if page.startswith(f"{API}/"):
+                return made_of_titles(**options)
             options["maxdepth"] = 1
             if not page.startswith("_modules/"):
-                return make(**options)
+                return made_of_titles(**options)
             key = page.count("/"), *sorted(options.items())
             if key not in made:
-                made[key] = make(**options)
+                made[key] = made_of_titles(**options)
             return made[key]
 
         context["toctree"] = tree

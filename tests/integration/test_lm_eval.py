@@ -1,9 +1,11 @@
 """tseval inside lm-eval, run for real and offline: its models, and its suites as tasks."""
 
 import json
+import logging
 import os
 import re
 
+import datasets
 import pytest
 import torch
 import transformers
@@ -28,6 +30,27 @@ LIMIT = 4
 def command(*arguments, cwd):
     offline = {"HF_DATASETS_OFFLINE": "1", "HF_HOME": str(cwd / "hub")}
     return succeeded(run_process([*map(str, arguments)], cwd=cwd, env=os.environ | offline))
+
+
+def lm_eval_there(*arguments, cwd):
+    """Do `tseval lm-eval` in a process of its own; give what lm-eval logs."""
+    return command("tseval", "lm-eval", "--model", "tseval", *arguments, cwd=cwd).stderr
+
+
+@pytest.fixture
+def lm_eval_here(tmp_path, monkeypatch, caplog):
+    """Do `tseval lm-eval` in this process, with a cache of data of its own; give what lm-eval logs."""
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hub")
+    logger = logging.getLogger("lm_eval")
+
+    def here(*arguments, cwd):
+        caplog.clear()
+        succeed("lm-eval", "--model", "tseval", *arguments, cwd=cwd)
+        return caplog.text
+
+    logger.addHandler(caplog.handler)  # its messages go no higher
+    yield here
+    logger.removeHandler(caplog.handler)
 
 
 def answers(folder):
@@ -64,10 +87,10 @@ def test_every_row_of_the_table_is_a_task_of_the_group(tasks):
     assert lines == suite.n_contrasts
 
 
-def test_a_model_of_tseval_gets_from_lm_eval_what_it_gets_from_tseval(tasks):
+def test_a_model_of_tseval_gets_from_lm_eval_what_it_gets_from_tseval(tasks, lm_eval_here):
     arguments = "--model_args", "checkpoint=bundled:lstm", "--include_path", "tasks", "--tasks", GROUP
     more = "--output_path", "ours", "--log_samples"
-    command("tseval", "lm-eval", "--model", "tseval", *arguments, *more, cwd=tasks)
+    lm_eval_here(*arguments, *more, cwd=tasks)
     assert answers(tasks / "ours") == verdicts("bundled:lstm")
 
 
@@ -140,7 +163,7 @@ def test_a_model_that_is_not_there_is_one_message_in_lm_eval_too(tmp_path):
     assert "tseval: no.pt: no such checkpoint" in refuse("lm-eval", *arguments, cwd=tmp_path).stderr
 
 
-def test_a_cache_and_a_folder_of_results_hold_models_apart(tmp_path):
+def test_a_cache_and_a_folder_of_results_hold_models_apart(tmp_path, lm_eval_here):
     """Two models of one tokenizer: each gets its own numbers, and a cache that both use serves both."""
     pairs = [("the author laughs .", "the author laugh ."), ("the authors laugh .", "the authors laughs .")]
     write_lines(tmp_path / "pairs.jsonl", [{"good": good, "bad": bad} for good, bad in pairs])
@@ -151,11 +174,10 @@ def test_a_cache_and_a_folder_of_results_hold_models_apart(tmp_path):
         other.transformer.wte.weight.normal_(0, 0.5)
     other.save_pretrained(models["model-b"])
     cached = []
-    for name in ("model-a", "model-b", "model-a"):
+    for name, by in (("model-a", lm_eval_here), ("model-b", lm_eval_here), ("model-a", lm_eval_there)):
         where = "--include_path", "tasks", "--tasks", "tseval_pairs", "--use_cache", "cache", "--log_samples"
         arguments = "--model_args", f"checkpoint=hf:{name},tokenise=false", "--output_path", "out"
-        ended = command("tseval", "lm-eval", "--model", "tseval", *arguments, *where, cwd=tmp_path)
-        cached += re.findall("Cached requests: (.*?),", ended.stderr)
+        cached += re.findall("Cached requests: (.*?),", by(*arguments, *where, cwd=tmp_path))
     assert cached == ["0", "0", "4"]
     folders = sorted((tmp_path / "out").iterdir())
     assert [folder.name[:7] for folder in folders] == ["model-a", "model-b"]
