@@ -59,9 +59,7 @@ def rewrite(file, **changes):
 
 def test_an_entry_outside_its_board_is_no_run(made, tmp_path):
     shutil.copytree(made / "board" / "entries" / "lstm", tmp_path / "a" / "b" / "lstm")
-    with pytest.raises(
-        RunError, match=r"(?s)of its board is not known: .*Name an entry within"
-    ):
+    with pytest.raises(RunError, match=r"(?s)of its board is not known: .*Name an entry within"):
         read_run(tmp_path / "a" / "b" / "lstm")
 
 
