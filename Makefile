@@ -74,7 +74,7 @@ $(DEMO)/torch: pyproject.toml constraints.txt
 	@echo "demo: installing torch"
 	@if [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi > /dev/null; then \
 		$(DEMO_INSTALL) --no-deps --index-url $(CPU_BUILDS) --timeout 5 --retries 0 torch 2> /dev/null || \
-		echo "demo: no CPU build from $(CPU_BUILDS): taking the usual one"; \
+		echo "demo: no CPU build from $(CPU_BUILDS): taking the usual one, 4 GB more"; \
 	fi
 	@$(DEMO_INSTALL) torch
 	@for torch in $(DEMO)/[Ll]ib/site-packages/torch $(DEMO)/lib/python3*/site-packages/torch; do \
