@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import re
+from functools import partialmethod
 
 import datasets
 import pytest
@@ -13,6 +14,7 @@ import yaml
 from checkpoints import save_causal
 from in_process import refuse, run_process, succeed, succeeded
 from lm_eval.api.instance import Instance
+from lm_eval.tasks import TaskManager
 from small import write_lines
 
 import tseval
@@ -39,8 +41,12 @@ def lm_eval_there(*arguments, cwd):
 
 @pytest.fixture
 def lm_eval_here(tmp_path, monkeypatch, caplog):
-    """Do `tseval lm-eval` in this process, with a cache of data of its own; give what lm-eval logs."""
+    """Do `tseval lm-eval` in this process, with a cache of data of its own; give what lm-eval logs.
+
+    The list of thousands of tasks that come with lm-eval, which takes seconds to read, is left out.
+    """
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hub")
+    monkeypatch.setattr(TaskManager, "__init__", partialmethod(TaskManager.__init__, include_defaults=False))
     logger = logging.getLogger("lm_eval")
 
     def here(*arguments, cwd):
@@ -158,9 +164,11 @@ def test_bad_input_gets_one_message(tmp_path, arguments, message):
     assert message in refuse(*arguments, cwd=tmp_path).stderr
 
 
-def test_a_model_that_is_not_there_is_one_message_in_lm_eval_too(tmp_path):
-    arguments = "--model", "tseval", "--model_args", "checkpoint=no.pt", "--tasks", "blimp"
-    assert "tseval: no.pt: no such checkpoint" in refuse("lm-eval", *arguments, cwd=tmp_path).stderr
+@pytest.mark.usefixtures("lm_eval_here")
+def test_a_model_that_is_not_there_is_one_message_in_lm_eval_too(tasks):
+    arguments = "--model", "tseval", "--model_args", "checkpoint=no.pt", "--include_path", "tasks"
+    said = refuse("lm-eval", *arguments, "--tasks", GROUP, cwd=tasks).stderr
+    assert "tseval: no.pt: no such checkpoint" in said
 
 
 def test_a_cache_and_a_folder_of_results_hold_models_apart(tmp_path, lm_eval_here):

@@ -41,7 +41,10 @@ def test_every_command_of_the_page_runs(tmp_path, monkeypatch):
     (tmp_path / "blimp.jsonl.gz").write_bytes(gzip.compress(b"".join(some), mtime=0))
     (tmp_path / "number_prep.json").write_text(json.dumps(number_prep()))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    followed = follow(PAGE, tmp_path)
+    # Of each row fewer items than on the page.
+    (tmp_path / "page.md").write_text(PAGE.read_text("utf-8").replace("--sample 300", "--sample 10"), "utf-8")
+    followed = follow(tmp_path / "page.md", tmp_path)
+    assert ["--sample 10" in command.line for command in followed].count(True) == 2
     assert len(followed) == 10
     signatures = [command.printed for command in followed]
     assert ["leading_space:true" in text for text in signatures].count(True) == 1

@@ -27,7 +27,7 @@ for out, *sizes in zip(*[iter(sys.argv[2:])] * 3):
 """
 # By threads: sentences of a shard, bytes for states; 0 is what tseval takes by itself.
 SETTINGS = {1: [(0, 0), (0, 2**22)], 2: [(0, 0), (1500, 0)]}
-SAMPLE = int(os.environ.get("TSEVAL_SAMPLE", "100"))  # items of each case; 0 is all of them
+SAMPLE = int(os.environ.get("TSEVAL_SAMPLE", "40"))  # items of each case; 0 is all of them
 
 
 def score(folder, threads):

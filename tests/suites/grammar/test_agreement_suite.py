@@ -7,7 +7,6 @@ import pytest
 
 from tseval.adapters import open_model
 from tseval.suites import load_suite
-from tseval.verdicts import sentences_of
 
 SUBJECTS = ["author", "pilot", "surgeon", "farmer", "teacher", "senator", "manager"]
 BETWEEN = [
@@ -102,7 +101,7 @@ def test_each_noun_stands_in_each_place_about_equally_often_in_each_number(cases
         assert all(abs(count - mean) < 4 * mean**0.5 for count in found.values()), place
 
 
-def test_the_bundled_model_knows_every_word():
+def test_the_bundled_model_knows_every_word(cases):
     model: Any = open_model("bundled:lstm", {}, "cpu")
-    texts = sentences_of(load_suite("agreement")).to_pylist()
+    texts = {text for items in cases.values() for item in items for text in item.sentences.values()}
     assert {word for text in texts for word in text.split()} <= set(model.vocabulary.words)
