@@ -59,6 +59,19 @@ def test_what_was_not_done_is_not_cited(folder):
     assert "items independent" in parts["methods.tex"]
     assert re.search(r"@misc\{small,", parts["references.bib"])
     assert "marvin" not in str(parts).lower()
+    assert "The model read with: " in parts["methods.tex"]
+
+
+def test_where_nothing_is_decidable_nothing_is_said_of_words(folder):
+    pairs = [(f"el {noun} duerme", f"el {noun} duermen") for noun in "abc"]
+    (folder / "none.jsonl").write_text(
+        "\n".join(json.dumps(dict(zip(("good", "bad"), one, strict=True))) for one in pairs)
+    )
+    succeed(
+        "run", "--model", "bundled:lstm", "--suite", "./none.jsonl", "--out", "none", "--quiet", cwd=folder
+    )
+    text = parts_of(printed("cite", "none", cwd=folder))["methods.tex"]
+    assert "\nIntervals are of what is decidable, and here nothing is.\n" in text
 
 
 def test_the_best_of_each_row_is_bold_and_intervals_come_on_demand(folder):

@@ -110,6 +110,8 @@ def stacked(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def interval_note(rows: pd.DataFrame) -> str:
     """Say what the intervals of an analysis know about words that items share."""
+    if "low" in rows and rows["low"].isna().all():
+        return "Intervals are of what is decidable, and here nothing is."
     found: dict[str, list[str]] = {}
     for name in ("clusters", "fixed"):
         found[name] = list(dict.fromkeys(factor for one in rows[name].dropna() for factor in one))

@@ -158,7 +158,8 @@ def _protocols(opened: RunSet, cited: dict[str, str]) -> Iterator[str]:
         told = ", ".join(f"{part} {_value(value)}" for part, value in sorted(parts.items()))
         by_protocol.setdefault(told, []).append(name)
     for told, names in by_protocol.items():
-        whose = "The models" if len(by_protocol) == 1 else ", ".join(names)
+        whose = counted(len(names), "model").partition(" ")[2]
+        whose = f"The {whose}" if len(by_protocol) == 1 else ", ".join(names)
         yield f"{latex(whose)} read with: {latex(told)}."
     if "pll" in cited:
         yield f"Masked models were scored by pseudo-log-likelihood \\citep{{{cited['pll']}}}."
