@@ -178,7 +178,8 @@ def read_unimorph(path: Path, feature: str, lemmas: set[str]) -> ListedForms:
             listed[lemma, upos].append((form, features))
     if not listed:
         raise SuiteError(
-            f"{path}: shares no lemma with the treebanks that has {feature}: is it of another language?"
+            f"{path}: has no word that has {feature} in the treebanks, such as {min(lemmas, default='–')!r}: "
+            "is it of another language, or the feature on other words?"
         )
     return ListedForms("unimorph", feature, listed)
 
