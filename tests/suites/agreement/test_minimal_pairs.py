@@ -246,7 +246,7 @@ def test_forms_come_from_more_treebanks_and_from_unimorph(tmp_path):
     assert changes(pairs_of(path, table)) == [("bellt", "bellen", "unimorph")]
     table.write_text("laufen\tläuft\tV;IND;PRS;3;SG\n")
     with pytest.raises(
-        SuiteError, match="has no word that has Number in the treebanks, such as '.*': is it of another"
+        SuiteError, match=r"has no word that has Number in the treebanks, such as '.*': is it of another"
     ):
         pairs_of(path, table)
     table.write_text("laufen läuft\n")
