@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections import Counter
 from pathlib import Path
 
 from supplied import BLIMP_SAMPLE
@@ -23,19 +24,25 @@ FRAMES = [
 ]
 
 
-def untokenised_pairs() -> list[tuple[str, str]]:
-    """Give 304 pairs, the good sentence first: four of each paradigm of BLiMP, and 36 of our own."""
+def untokenised_pairs(of_a_paradigm: int = 4) -> list[tuple[str, str]]:
+    """Give pairs, the good sentence first: up to four of each paradigm of BLiMP, and 36 of our own."""
     with gzip.open(BLIMP_SAMPLE, "rt", encoding="utf-8") as lines:
-        pairs = [(row["sentence_good"], row["sentence_bad"]) for row in map(json.loads, lines)]
+        rows = [json.loads(line) for line in lines]
+    seen: Counter[str] = Counter()
+    pairs = []
+    for row in rows:
+        seen[row["UID"]] += 1
+        if seen[row["UID"]] <= of_a_paradigm:
+            pairs.append((row["sentence_good"], row["sentence_bad"]))
     for frame, nouns, forms in FRAMES:
         good, bad = forms
         pairs += [(frame.format(noun, good), frame.format(noun, bad)) for noun in nouns]
-    assert len(pairs) == len(set(pairs)) >= 300
+    assert len(pairs) == len(set(pairs)) == 67 * of_a_paradigm + 36
     return pairs
 
 
-def write_untokenised(path: Path) -> Path:
-    """Write the pairs as a suite."""
-    lines = (json.dumps({"good": good, "bad": bad}) for good, bad in untokenised_pairs())
+def write_untokenised(path: Path, pairs: list[tuple[str, str]]) -> Path:
+    """Write pairs as a suite."""
+    lines = (json.dumps({"good": good, "bad": bad}) for good, bad in pairs)
     path.write_text("\n".join(lines) + "\n", "utf-8")
     return path

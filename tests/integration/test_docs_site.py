@@ -95,6 +95,9 @@ def test_the_reference_has_the_public_names_and_every_module(site, pages):
         module = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         assert module.endswith("__main__") or f"module-{module}" in ids, module
     assert "tseval.scoring.protocol.SentenceModel.word_logprobs" in ids
+    # Beside each stands a tree of all of them.
+    named = {Path(urlsplit(link).path).name for link in pages[site / "build/api/tseval.scoring.html"].links}
+    assert {page.name for page in site.glob("build/api/*.html")} - named == {"tseval.scoring.html"}
 
 
 def test_the_search_index_is_a_script_and_knows_a_word(site):

@@ -6,7 +6,6 @@ import os
 import re
 from functools import partialmethod
 
-import datasets
 import pytest
 import torch
 import transformers
@@ -45,7 +44,7 @@ def lm_eval_here(tmp_path, monkeypatch, caplog):
 
     The list of thousands of tasks that come with lm-eval, which takes seconds to read, is left out.
     """
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hub")
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "hub")
     monkeypatch.setattr(TaskManager, "__init__", partialmethod(TaskManager.__init__, include_defaults=False))
     logger = logging.getLogger("lm_eval")
 

@@ -32,7 +32,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def suite(folder):
-    return tseval.load_suite(str(write_untokenised(folder / "pairs.jsonl")))
+    return tseval.load_suite(str(write_untokenised(folder / "pairs.jsonl", PAIRS)))
 
 
 @pytest.fixture(scope="module")
