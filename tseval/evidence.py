@@ -63,6 +63,11 @@ class Words:
         return _joined(self.texts, self)
 
     @cached_property
+    def apart(self) -> dict[tuple[tuple[int, int], ...], _Rows]:
+        """The same as `places`, of the prefixes that a model last read computed anew (`Evidence.apart`)."""
+        return {}
+
+    @cached_property
     def places(self) -> _Rows:
         """The row of evidence for every word, where each prefix has one, (words,)."""
         return spread(self, self.shared)
@@ -292,7 +297,11 @@ def _places(evidence: Evidence, words: Words) -> NDArray[np.int64]:
             raise EvidenceError(f"sentence {row} of the suite does not share more than {depth} words")
         shared[row] = depth
     _refuse_other_size(evidence, int((words.lengths - shared).sum()))
-    return spread(words, shared)
+    key = tuple(evidence.apart.items())
+    if key not in words.apart:  # the same for all models that were scored in shards of one size
+        words.apart.clear()
+        words.apart[key] = spread(words, shared)
+    return words.apart[key]
 
 
 def _sentences_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
