@@ -63,14 +63,9 @@ class Words:
         return _joined(self.texts, self)
 
     @cached_property
-    def apart(self) -> dict[tuple[tuple[int, int], ...], _Rows]:
-        """The same as `places`, of the prefixes that a model last read computed anew (`Evidence.apart`)."""
+    def places(self) -> dict[tuple[tuple[int, int], ...], _Rows]:
+        """The row of evidence for every word, (words,), by which prefixes were computed anew."""
         return {}
-
-    @cached_property
-    def places(self) -> _Rows:
-        """The row of evidence for every word, where each prefix has one, (words,)."""
-        return spread(self, self.shared)
 
 
 def _joined(texts: pa.StringArray, words: Words) -> pa.StringArray:
@@ -288,9 +283,6 @@ def _places(evidence: Evidence, words: Words) -> NDArray[np.int64]:
     if evidence.unit == "word":
         _refuse_other_size(evidence, len(words.texts))
         return np.arange(len(words.texts))
-    if not evidence.apart:  # as of most models: found once for all that are on a board
-        _refuse_other_size(evidence, int((words.lengths - words.shared).sum()))
-        return words.places
     shared = words.shared.copy()
     for row, depth in evidence.apart.items():
         if not 0 <= row < len(shared) or not 0 <= depth < shared[row]:
@@ -298,10 +290,11 @@ def _places(evidence: Evidence, words: Words) -> NDArray[np.int64]:
         shared[row] = depth
     _refuse_other_size(evidence, int((words.lengths - shared).sum()))
     key = tuple(evidence.apart.items())
-    if key not in words.apart:  # the same for all models that were scored in shards of one size
-        words.apart.clear()
-        words.apart[key] = spread(words, shared)
-    return words.apart[key]
+    if key not in words.places:  # most models of a board share it: none, or shards of one size
+        if len(words.places) > 1:
+            words.places.popitem()
+        words.places[key] = spread(words, shared)
+    return words.places[key]
 
 
 def _sentences_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
