@@ -22,7 +22,8 @@ from tseval.models import bundled_checkpoints
 from tseval.models.checkpoint import load_checkpoint
 from tseval.suites import load_suite
 
-pytestmark = pytest.mark.slow
+# lm-eval imports libraries with imports of their own that are deprecated.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 GROUP = "tseval_marvin_linzen"
 LIMIT = 4

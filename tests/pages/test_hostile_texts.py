@@ -136,7 +136,7 @@ def test_entries_and_items_of_hostile_texts_are_inert(open_page, tmp_path):
     assert_inert(entry)
     report = call("report", tmp_path / "run", "--suite", tmp_path / "pairs.jsonl", "--title", everything,
                   "-o", tmp_path / "own.html")  # fmt: skip
-    assert (report.returncode, report.stderr) == (0, "")
+    assert (report.returncode, report.stderr) == (0, f"{tmp_path / 'own.html'}\n")
     own = open_page(tmp_path / "own.html", init=WATCH)
     act(own.page)
     assert_inert(own)
