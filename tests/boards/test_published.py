@@ -27,9 +27,7 @@ from supplied import BLIMP_HUMANS
 from tseval.adapters import open_model
 from tseval.boards import About, published_board, sources
 from tseval.boards.check import verify_entry, wrong_with_board
-from tseval.boards.definition import (
-    read_definition,
-)
+from tseval.boards.definition import read_definition
 from tseval.boards.entries import add_entries
 from tseval.boards.folder import new_board
 from tseval.errors import BoardError

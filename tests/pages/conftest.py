@@ -13,14 +13,7 @@ import pytest
 from in_process import call
 
 from tseval.adapters import open_model
-from tseval.boards import (
-    About,
-    Checked,
-    Entry,
-    entry_run,
-    rows_of,
-    write_entry,
-)
+from tseval.boards import About, Checked, Entry, entry_run, rows_of, write_entry
 from tseval.boards.definition import read_definition, suite_of
 from tseval.boards.entries import add_entries
 from tseval.boards.folder import new_board

@@ -22,10 +22,7 @@ from tseval.boards.definition import (
     write_yaml,
 )
 from tseval.errors import BoardError, EvidenceError, LimitError, RunError, reason
-from tseval.evidence import (
-    EvidenceAddress,
-    fetch_evidence,
-)
+from tseval.evidence import EvidenceAddress, fetch_evidence
 from tseval.files import PARTIAL, write_text
 from tseval.formats import ContentError
 from tseval.report.boards import Board, BoardModel, BoardRow, PrintedRow, TableRow, check_printed_rows

@@ -29,12 +29,7 @@ from tseval.boards import (
     today,
     write_checks,
 )
-from tseval.boards.definition import (
-    Definition,
-    own_suite,
-    read_definition,
-    suite_of,
-)
+from tseval.boards.definition import Definition, own_suite, read_definition, suite_of
 from tseval.boards.entries import ADDED_BY, unfit
 from tseval.boards.folder import BOARD_LOCK, changing, links_in
 from tseval.boards.readme import ACCURACIES, BOARD_PAGE, pages, write_pages

@@ -12,16 +12,11 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from tseval.boards import ENTRY_FOLDERS
-from tseval.boards.definition import (
-    BOARD_FILES_FORMAT,
-    Definition,
-    read_definition,
-    write_definition,
-)
+from tseval.boards.definition import BOARD_FILES_FORMAT, Definition, read_definition, write_definition
 from tseval.boards.readme import write_pages
 from tseval.errors import BoardError, plain
 from tseval.evidence import check_address
-from tseval.files import read_bytes, remove_lock, take_lock, write_text, write_whole
+from tseval.files import locked, read_bytes, write_text, write_whole
 from tseval.runs import DEFINITION, SUITE_FOLDER, suite_spec
 from tseval.suites import available_suites, load_suite, locate_suite
 from tseval.suites.data.catalogue import CATALOGUE
@@ -128,13 +123,9 @@ def changing(board: Path) -> Iterator[None]:
             f"{board / links[0]} is a link, and what is written there would land elsewhere.\n"
             "  Put a file or a folder in its place."
         )
-    held = take_lock(board / BOARD_LOCK)
-    if held is None:
-        raise BoardError(f"{board} is being changed by another tseval.\n  Try again when it has ended.")
-    try:
+    taken = BoardError(f"{board} is being changed by another tseval.\n  Try again when it has ended.")
+    with locked(board / BOARD_LOCK, taken):
         yield
-    finally:
-        remove_lock(board / BOARD_LOCK, held)
 
 
 BOARD_FOLDER, WORKFLOW = "board", ".github/workflows/board.yml"

@@ -21,11 +21,7 @@ from tseval.boards import (
     read_checks,
     readable_entries,
 )
-from tseval.boards.definition import (
-    Definition,
-    read_definition,
-    suite_of,
-)
+from tseval.boards.definition import Definition, read_definition, suite_of
 from tseval.boards.readme import ACCURACIES, chosen_among, means_over_seeds, not_yet_run
 from tseval.boards.sources import boards_below, lacks_evidence, not_shipped, open_sources
 from tseval.errors import BoardError, RunError, SuiteError, counted, first_line

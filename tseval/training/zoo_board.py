@@ -11,21 +11,9 @@ from typing import TYPE_CHECKING, cast
 
 from tabulate import tabulate
 
-from tseval.boards import (
-    ENTRY_FILE,
-    ENTRY_FOLDERS,
-    About,
-    entry_folders,
-    entry_runs,
-    read_entry,
-    write_entry,
-)
+from tseval.boards import ENTRY_FILE, ENTRY_FOLDERS, About, entry_folders, entry_runs, read_entry, write_entry
 from tseval.boards.check import CURVES_FIGURE, CURVES_FOLDER, wrong_with_board
-from tseval.boards.definition import (
-    Definition,
-    read_definition,
-    write_definition,
-)
+from tseval.boards.definition import Definition, read_definition, write_definition
 from tseval.boards.entries import entry_files, write_beside
 from tseval.boards.folder import BOARD_LOCK
 from tseval.boards.readme import ACCURACIES, BOARD_PAGE, pages

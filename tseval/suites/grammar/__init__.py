@@ -19,13 +19,7 @@ from tseval.files import write_text
 from tseval.items import refuse_unknown_cases
 from tseval.questions import Contrast
 from tseval.suites.grammar.grammar import ENGLISH, Grammar, load_grammar, read_contrasts
-from tseval.suites.grammar.source import (
-    YamlDocument,
-    describe,
-    load_lexicon,
-    parse_yaml,
-    read_grammar_text,
-)
+from tseval.suites.grammar.source import YamlDocument, describe, load_lexicon, parse_yaml, read_grammar_text
 from tseval.writing import LANGUAGES, Writing, read_writing
 
 if TYPE_CHECKING:
