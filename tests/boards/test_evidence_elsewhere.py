@@ -18,6 +18,7 @@ from tseval.boards.definition import LONGEST_TEXT
 from tseval.boards.folder import new_board
 from tseval.evaluation import evaluate
 from tseval.evidence import LARGEST_EVIDENCE, stored_evidence
+from tseval.runs import read_run
 from tseval.suites import load_suite
 
 PAIRS = [("the author laughs .", "the author laugh ."), ("the pilots smile .", "the pilots smiles .")]
@@ -115,6 +116,7 @@ def test_evidence_elsewhere_is_fetched_once_and_then_works_offline(board, server
     assert wrong_with_board(board) == []
     table = call("table", board, "--by", "n")
     assert (table.returncode, table.stdout) == (0, call("table", board.parent / "run", "--by", "n").stdout)
+    assert read_run(board / "entries/lstm").table().equals(read_run(board.parent / "run").table())
     assert server.asked == ["/lstm.parquet"]
 
 
