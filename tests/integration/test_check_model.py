@@ -19,19 +19,11 @@ def test_a_sound_model_passes_with_a_table():
     assert {line[16:31].rstrip() for line in lines} == {"holds"}
 
 
-def test_the_report_is_to_be_had_as_json():
-    done = call("check-model", "bundled:lstm", "--json")
+def test_a_failing_check_exits_with_1_and_programs_get_its_report():
+    done = call("check-model", "bundled:lstm", "--tolerance", "0", "--json")
     data = json.loads(done.stdout)
-    assert (done.returncode, data["model"], data["ok"]) == (0, "lstm", True)
+    assert (done.returncode, data["model"], data["ok"]) == (1, "lstm", False)
     assert {result["name"]: result["claim"] for result in data["results"]} == CLAIMS
-
-
-def test_a_failing_check_exits_with_1(tmp_path):
-    done = call("check-model", "bundled:lstm", "--tolerance", "0")
-    assert done.returncode == 1
-    failed = [line for line in done.stdout.splitlines() if line[16:21] == "fails"]
-    assert failed
-    assert "\n" + " " * 34 + "in 'the " in done.stdout
 
 
 def test_sentences_come_from_a_file(tmp_path):
@@ -44,14 +36,9 @@ def test_sentences_come_from_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nothing.pt"], "nothing.pt: no such checkpoint"),
-        (["bundle:lstm"], "Did you mean 'bundled'?"),
-        (["bundled:lstm", "--model-args", "x"], "write key=value"),
         (["bundled:lstm", "--sentences", "empty.txt"], "to check a model, give sentences"),
         (["bundled:lstm", "--sentences", "latin.txt"], "latin.txt: not UTF-8 text"),
-        (["bundled:lstm", "--sentences", "nothing.txt"], "No such file"),
         (["bundled:lstm", "--tolerance", "-1"], "-1.0 is not in the range"),
-        ([], "Missing argument 'SPEC'"),
     ],
 )
 def test_bad_input_is_one_message(tmp_path, arguments, message):

@@ -60,8 +60,6 @@ def test_programs_get_seeds_spread_and_interval(folder):
     assert (row["model"], row["n_seeds"], row["n_items"]) == ("srn", 2, 12)
     assert row["spread"] == pytest.approx(stdev([1, 2 / 3]))
     assert row["low"] < row["accuracy"] < row["high"]
-    assert "± " in table(folder, "srn", "srn-2", "--format", "latex")
-    assert "spread" in table(folder, "srn", "srn-2", "--format", "csv").splitlines()[0]
 
 
 def test_architectures_have_the_ranks_that_their_means_may_have(folder):
@@ -70,18 +68,11 @@ def test_architectures_have_the_ranks_that_their_means_may_have(folder):
     cells = [cell.strip() for cell in line.split("|")]
     assert (cells[2], cells[4], cells[6]) == ("1 [1–3]", "2 [1–3]", "–")
     assert "- Not told apart by their mean accuracies: srn, gru, lost." in printed
+    assert "- A row in which no item is decidable for all seeds has no mean" in printed
     rows = json.loads(table(folder, "srn", "srn-2", "gru", "--format", "json"))["rows"]
     ranks = {row["model"]: (row["rank"], row["rank_low"], row["rank_high"]) for row in rows if row["over"]}
     assert ranks == {"srn": (1, 1, 2), "gru": (2, 1, 2)}
     assert "Rank by mean accuracy" not in table(folder, "srn", "srn-2")
-
-
-def test_what_no_seed_can_decide_is_a_dash_with_a_reason(folder):
-    printed = table(folder, "lost", "lost-2", "srn")
-    assert "nan" not in printed.lower()
-    line = next(line for line in printed.splitlines() if line.startswith("| Simple"))
-    assert [cell.strip() for cell in line.split("|")][2:4] == ["–", "–"]
-    assert "- A row in which no item is decidable for all seeds has no mean" in printed
 
 
 def test_means_differ_from_those_of_an_architecture_a_model_or_a_run(folder):
@@ -93,7 +84,6 @@ def test_means_differ_from_those_of_an_architecture_a_model_or_a_run(folder):
     line = next(line for line in printed.splitlines() if line.startswith("| Simple"))
     cells = [cell.strip() for cell in line.split("|")]
     assert (cells[2], cells[3], cells[6]) == ("0.833 ± 0.235", "-0.500", "+0.166")
-    assert "- Seeds: srn 2, gru 1, wide 1. Accuracies are means over seeds" in printed
     assert "decidable for all seeds of both" in printed
     assert "- Intervals and tests are for other seeds too, where there are several." in printed
     of_a_run = table(folder, "gru", "srn", "wide", "--against", "srn-2")
@@ -117,7 +107,6 @@ def test_programs_get_how_many_seeds_a_difference_is_of(folder):
         "srn", 2, "gru", 1,
     )  # fmt: skip
     assert row["difference"] == pytest.approx(0.5)
-    assert row["low"] < row["difference"] < row["high"]
     assert row["df"] < 11, "that of seeds and words"
     alone = call("table", "--against", "gru", "srn", "gru", "--format", "json", cwd=folder)
     row = json.loads(alone.stdout)["rows"][0]
@@ -129,15 +118,10 @@ def test_programs_get_how_many_seeds_a_difference_is_of(folder):
     ("arguments", "message"),
     [
         (["srn", "gru", "wide"], "no two of these runs are of models that differ in their seed alone"),
-        (["srn"], "no two of these runs are of models that differ in their seed alone"),
         (["srn", "again"], "srn and again are of one model, not of two seeds.\n  Leave one of the runs out."),
-        (["srn", "srn-2", "--by", "tense"], "no feature 'tense'"),
         (["srn", "srn-2", "--against", "srn"], "there is nothing to compare with srn"),
-        (["srn", "srn-2", "gru", "--against", "gruu"],
-         "is of a model 'gruu', and no run is there.\n  Did you"),
         (["gru", "wide", "--against", "gru"], "no two of these runs are of models that differ in their seed"),
-        (["srn", "srn-2", "bhatt2020"], "is a published board: it has no items"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_averaged_is_one_message(folder, arguments, message):
     assert message in refuse("table", "--group", *arguments, cwd=folder).stderr

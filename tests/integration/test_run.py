@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import torch
-from in_process import installed, refuse, refused, run_process, succeed, succeeded
+from in_process import installed, refuse, run_process, succeed, succeeded
 from stopped_runs import start_and_stop
 from systems import needs_linux, needs_posix
 
@@ -119,13 +119,6 @@ def test_several_suites_give_several_runs(checkpoint, tmp_path):
     assert sorted(path.name for path in (tmp_path / "both").iterdir()) == ["marvin_linzen", "mine"]
 
 
-def test_suites_of_one_name_are_refused_before_scoring(checkpoint, tmp_path):
-    arguments = "--suite", "marvin_linzen", "--suite", "marvin_linzen", "--limit", 1
-    result = refuse("run", "--model", checkpoint, *arguments, cwd=tmp_path)
-    assert "two suites are called 'marvin_linzen'" in result.stderr
-    assert not (tmp_path / "runs").exists()
-
-
 @needs_posix
 def test_a_reader_that_goes_away_is_no_failure(tmp_path):
     for line in (
@@ -207,59 +200,21 @@ def test_resume_without_out_finds_the_interrupted_run(checkpoint, tmp_path):
     assert json.loads((path / "manifest.json").read_text())["status"] == "complete"
 
 
-def test_another_models_run_is_not_resumed(checkpoint, suite_words, tmp_path):
-    succeed("run", "--model", checkpoint, "--limit", 2, "--out", "run", cwd=tmp_path)
-    before = (tmp_path / "run" / "verdicts.parquet").read_bytes()
-    other = save(tmp_path / "small.pt", suite_words, arch="gru")
-    arguments = "--limit", 2, "--out", "run", "--resume"
-    assert "fingerprint" in refuse("run", "--model", other, *arguments, cwd=tmp_path).stderr
-    assert (tmp_path / "run" / "verdicts.parquet").read_bytes() == before
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--suite", "marvin_linsen"), "Did you mean 'marvin_linzen'?"),
-        (("--case", "simple_agreement"), "simple_agrmt"),
+        (("--suite", "marvin_linzen", "--suite", "marvin_linzen"), "two suites are called 'marvin_linzen'"),
         (("--by", "atractor"), "Did you mean 'attractor'?"),
         (("--model-args", "nonsense"), "write key=value"),
         (("--model-args", "bos=true"), "takes no --model-args"),
         (("--device", "abacus"), "device 'abacus' cannot be used"),
-        (("--model", "absent.pt"), "no such checkpoint"),
-        (("--model", "hff:gpt2"), "no adapter for 'hff'"),
+        (("--model", "hff:gpt2"), "no adapter for 'hff'. Did you mean 'hf'?"),
         (("--model", "bundled:lstn"), "no bundled checkpoint 'lstn'"),
-        (("--limit", "0"), "--limit"),
+        (("--out", "file"), "file is a file."),
     ],
 )
 def test_bad_arguments_get_one_message(checkpoint, tmp_path, arguments, message):
-    assert message in refuse("run", "--model", checkpoint, *arguments, cwd=tmp_path).stderr
-    assert not (tmp_path / "runs").exists()
-
-
-def test_an_output_that_exists_is_not_touched(checkpoint, tmp_path):
     (tmp_path / "file").write_text("mine")
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "notes.txt").write_text("mine")
-    for out, message in (("file", "is a file"), ("folder", "not empty and not a run")):
-        result = refuse("run", "--model", checkpoint, "--limit", 1, "--out", out, cwd=tmp_path)
-        assert message in result.stderr
-    assert (tmp_path / "file").read_text() == (tmp_path / "folder" / "notes.txt").read_text() == "mine"
-    arguments = "--limit", 1, "--out", "run"
-    succeed("run", "--model", checkpoint, *arguments, cwd=tmp_path)
-    assert "holds a complete run" in refuse("run", "--model", checkpoint, *arguments, cwd=tmp_path).stderr
-
-
-@needs_posix
-def test_a_full_disk_in_the_middle_of_a_run_loses_nothing(checkpoint, tmp_path):
-    # A file size limit stands in for a full disk: the first part fits, the final files do not.
-    limited = f"ulimit -f 900; exec tseval run --model {checkpoint} {' '.join(OF_SOME)} --out run"
-    assert "cannot be written" in refused(run_process(["bash", "-c", limited], cwd=tmp_path)).stderr
-    assert len(list((tmp_path / "run" / "parts").glob("*.parquet"))) >= 1
-    succeed("run", "--model", checkpoint, *OF_SOME, "--out", "run", "--resume", cwd=tmp_path)
-    assert tseval.read_run(tmp_path / "run").manifest.counts.resumed_sentences > 0
-
-
-def test_models_lists_adapters_and_bundled_checkpoints(tmp_path):
-    listed = succeed("models", cwd=tmp_path).stdout
-    assert "native" in listed
-    assert "bundled:lstm" in listed
+    assert message in refuse("run", "--model", checkpoint, *arguments, cwd=tmp_path).stderr
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "mine")]

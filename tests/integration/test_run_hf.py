@@ -7,9 +7,8 @@ import pytest
 from checkpoints import save_causal
 from in_process import installed, succeeded
 
-import tseval
 from tseval.adapters import open_model
-from tseval.errors import ModelError, RunError
+from tseval.errors import ModelError
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +29,6 @@ def test_a_folder_is_scored_and_the_run_says_how(gpt2, tmp_path):
         "sentences are read as people write them, 'Most authors have ever been famous.'"
     )
     assert manifest["counts"]["items"] == 66
-    # A run with another start symbol is another run.
-    other, suite = open_model(f"hf:{gpt2}", {"bos": "false"}), tseval.load_suite("marvin_linzen", limit=3)
-    with pytest.raises(RunError, match="first_token: scored, not unscored"):
-        tseval.evaluate(other, suite, out=tmp_path / "run", resume=True)
 
 
 @pytest.mark.parametrize("scheme", ["hf", "mlm"])
