@@ -130,14 +130,6 @@ def test_of_very_many_entries_those_with_most_items_are_looked_at():
     assert {"verb 0", "verb 1"} <= set(found.entries["entry"])
 
 
-def test_without_factors_nothing_is_known_of_words():
-    found = robustness(verdicts_of([True, False] * 50, np.empty((100, 0))))
-    assert found.entries.empty
-    row = found.rows.iloc[0]
-    assert (row["limit"], row["n_eff"]) == (ITEMS, 100)
-    assert row["share"] == pytest.approx(1)
-
-
 @pytest.mark.parametrize("df", [6, 13, 40, None])
 def test_the_smallest_difference_is_shown_four_times_in_five(df):
     # The power of a t-test, by the noncentral t distribution.

@@ -105,12 +105,6 @@ def test_a_feature_with_the_name_of_a_new_one_gives_way(tmp_path):
     assert case.features["position"].to_pylist() == [1, 2, 3, 4, 5, 1, 2]
 
 
-def test_limit_sample_and_case_choose_items_of_the_suite_itself(pairs):
-    suite = load_suite(f"{pairs}:profile", limit=1)
-    assert (suite.n_items, suite.complete) == (5, False)
-    assert load_suite(f"{pairs}:profile").complete
-
-
 def test_every_view_and_every_seed_of_a_judgement_has_a_digest_of_its_own(pairs):
     specs = [
         str(pairs),

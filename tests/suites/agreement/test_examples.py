@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from in_process import call, refuse, succeed
-from supplied import AGREEMENT, AGREEMENT_COUNTS, CRAFT, LINZEN, TREEBANK_SAMPLE, needs_craft, needs_linzen
+from supplied import AGREEMENT, AGREEMENT_COUNTS, CRAFT, LINZEN, needs_craft, needs_linzen
 
 from tseval.errors import SuiteError
 from tseval.suites import load_suite
 from tseval.suites.agreement import Shares, write_examples
-from tseval.suites.agreement.published import Frequent, Tally, convert, read_examples, summarise
+from tseval.suites.agreement.published import Tally, convert, read_examples, summarise
 from tseval.suites.agreement.treebank import opposite_form
 
 ROW = {
@@ -208,20 +208,6 @@ def test_linzens_table_is_quoted_as_csv_and_may_be_compressed(tmp_path):
     assert (row["sentence"], row["source"]) == (quoted, "agr")
 
 
-def test_linzens_table_becomes_a_suite(tmp_path):
-    singular = changed(
-        sentence="the key to the cabinets is here .", verb="is", verb_pos="VBZ", subj_pos="NN",
-        last_intervening="NNS",
-    )  # fmt: skip
-    linzen(tmp_path, KEYS, singular)
-    shares = "--train", "0", "--valid", "0"
-    succeed("data", "agreement", "agr.tsv", "-o", "a.parquet", *shares, cwd=tmp_path)
-    (case,) = load_suite(tmp_path / "a.parquet").cases
-    wrong = ["the keys to the NN is here .", "the key to the cabinets are here ."]
-    assert (case.name, case.sentences["ungrammatical"].to_pylist()) == ("test", wrong)
-    assert case.features["last_intervening"].to_pylist() == ["sing", "plur"]
-
-
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
@@ -384,49 +370,22 @@ def test_words_are_counted_in_the_treebanks_themselves_and_ties_are_cut_by_alpha
     assert [row[0] for row in found] == ["the NNS IN the barn VBP", "the farmer VBZ"]
 
 
-@pytest.mark.parametrize("n", [1, 50, 300, 10_000])
-def test_every_word_of_a_treebank_is_kept_or_its_tag_as_counted_here(n):
-    counts, sentences = Counter(), {}
-    with gzip.open(TREEBANK_SAMPLE, "rt", encoding="utf-8") as file:
-        for line in file:
-            cells = line.rstrip("\n").split("\t")
-            if line.startswith("# sent_id = "):
-                name = line.removeprefix("# sent_id = ").strip()
-                sentences[name] = []
-            elif cells[0].isdecimal():
-                counts[cells[1].lower()] += 1
-                sentences[name].append((cells[1], cells[4]))
-    table, _ = convert([TREEBANK_SAMPLE], Shares(), frequent=Frequent(n))
-    plain, _ = convert([TREEBANK_SAMPLE], Shares())
-    assert table.num_rows == plain.num_rows == 37
-    kept, rare = set(), set()
-    for row, as_found in zip(table.to_pylist(), plain.to_pylist(), strict=True):
-        for written, (form, tag) in zip(row["sentence"].split(), sentences[row["sent_id"]], strict=True):
-            assert written in {form.lower(), tag}
-            rare |= {form.lower()} if written != form.lower() else set()
-            if written != tag:  # a comma's is a comma
-                kept.add(written)
-        same = row.keys() - {"sentence", "subj_form", "verb_form", "opp_verb_form", "opp_how"}
-        assert {name: row[name] for name in same} == {name: as_found[name] for name in same}
-        # Both forms of a verb still tell its number.
-        if row["verb_form"].isupper():
-            assert (row["verb_form"], row["number"]) in {("VBZ", "sing"), ("VBP", "plur")}
-        assert row["verb_form"] != row["opp_verb_form"]
-    # Nothing that stays is rarer than a word that does not.
-    assert len(kept) <= n
-    assert max((counts[word] for word in rare), default=0) <= min(
-        (counts[word] for word in kept), default=max(counts.values())
-    )
-
-
 def test_equal_sentences_of_tags_are_taken_once(tmp_path):
     other = FARMER.replace("farmer", "author").replace("laughs laugh", "smiles smile")
     assert len(examples(tmp_path, conllu(FARMER, other), "--frequent", 1)) == 1
 
 
+UNTAGGED = "".join(
+    f"1\t{noun}\tHund\tNOUN\t_\tNumber={number}\t2\tnsubj\t_\t_\n"
+    f"2\t{verb}\tbellen\tVERB\t_\tNumber={number}|Person=3|Tense=Pres|VerbForm=Fin\t0\troot\t_\t_\n\n"
+    for noun, verb, number in (("Hund", "bellt", "Sing"), ("Hunde", "bellen", "Plur"))
+)
+
+
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
+        (UNTAGGED, ("--frequent", 1), "trees: has no Penn tags (VBZ, VBP) in column 5, which stand in for"),
         (conllu(FARMER.replace("The the DT", "The the _")), ("--frequent", 1, "--counts-from", "counted.txt"),
          "trees.conllu:1: 'The' is rare, and has no tag in column 5 to stand in for it.\n  Leave --frequent"),
         (conllu(FARMER), ("--counts-from", "counted.txt"), "say with --frequent how many words to keep"),
@@ -445,21 +404,3 @@ def test_what_cannot_be_replaced_is_said(tmp_path, content, options, message):
     ended = refuse("data", "agreement", "trees.conllu", "-o", "a.tsv", *options, cwd=tmp_path)
     assert message in ended.stderr
     assert not (tmp_path / "a.tsv").exists()
-
-
-def test_a_treebank_without_penn_tags_has_nothing_to_stand_in(tmp_path):
-    finite = "Tense=Pres|VerbForm=Fin"
-    features = {"NN": "Number=Sing", "NNS": "Number=Plur", "DT": "_", "IN": "_"}
-    features |= {"VBZ": f"Number=Sing|{finite}", "VBP": f"Number=Plur|{finite}"}
-    lines = []
-    for line in conllu(FARMERS, FARMER).splitlines():
-        cells = line.split("\t")
-        if len(cells) == 10:
-            cells[5] = features[cells[4]]
-            cells[3] = "VERB" if cells[4].startswith("V") else "NOUN" if cells[4].startswith("N") else "X"
-            cells[4] = "_"
-        lines.append("\t".join(cells))
-    (tmp_path / "trees.conllu").write_text("\n".join(lines) + "\n")
-    succeed("data", "agreement", "trees.conllu", "-o", "a.tsv", cwd=tmp_path)
-    ended = refuse("data", "agreement", "trees.conllu", "-o", "b.tsv", "--frequent", 1, cwd=tmp_path)
-    assert "trees: has no Penn tags (VBZ, VBP) in column 5, which stand in for rare words." in ended.stderr

@@ -153,8 +153,6 @@ def test_every_layout_holds_the_same_pairs(tmp_path, name):
     assert [case.sentences.to_pydict() for case in suite.cases] == [COLUMNS]
     assert suite.score == "sentence"
     assert f"{file} (" in what_was_read(suite)
-    run = evaluate(open_model("bundled:lstm"), suite)
-    assert run.verdicts["correct"].tolist() == [True, True]
 
 
 def test_parquet_is_read_as_any_table_is(tmp_path):
@@ -208,16 +206,15 @@ def test_another_encoding_is_refused_and_read_where_it_is_named(tmp_path):
 PREFIXED = "prefix,good,bad,topic\nthe author,laughs .,laugh .,single\nthe authors,laugh .,laughs .,plural\n"
 
 
+COLUMNS_OF_PREFIXED = ["the author laughs .", "the authors laugh ."]
+
+
 @pytest.mark.parametrize("columns", ["case=topic", "lang=topic", "cluster=topic", "phenomenon=topic"])
 def test_to_name_a_column_drops_no_prefix(tmp_path, columns):
     plain = load_suite(write_file(tmp_path / "a.csv", PREFIXED))
     named = load_suite(tmp_path / "a.csv", columns=read_columns(columns))
     texts = [text for case in named.cases for text in case.sentences["good"].to_pylist()]
-    assert (
-        texts
-        == plain.cases[0].sentences["good"].to_pylist()
-        == ["the author laughs .", "the authors laugh ."]
-    )
+    assert texts == plain.cases[0].sentences["good"].to_pylist() == COLUMNS_OF_PREFIXED
     assert named.score == "regions"
 
 
@@ -324,16 +321,6 @@ def test_the_effect_of_the_second_condition_is_asked_for_in_the_critical_region(
     assert f"asked: {effect}" in what_was_read(suite)
     with_comma, without = (case.sentences[label].to_pylist()[0] for label in case.labels)
     assert (with_comma, without) == ("when the dog ate , the boy laughed", "when the dog ate the boy laughed")
-    # Independently: a word's surprisal is what a prefix with it has more than the prefix.
-    model = open_model("bundled:lstm")
-    found = evaluate(model, suite).verdicts
-    prefix = "good,bad\n" + "".join(
-        f'"{text}","{text.removesuffix(" laughed")}"\n' for text in (with_comma, without)
-    )
-    whole = evaluate(model, load_suite(write_file(tmp_path / "p.csv", prefix))).verdicts
-    surprisals = (whole["worse_score"] - whole["better_score"]).tolist()
-    assert found["better_score"].tolist() == pytest.approx([surprisals[1]], abs=1e-4)
-    assert found["worse_score"].tolist() == pytest.approx([surprisals[0]], abs=1e-4)
 
 
 SQUARE = "item,verb,np,sentence,critical\n" + "".join(

@@ -15,7 +15,6 @@ from supplied import RUBLIMP_SAMPLE, TURBLIMP_ORDERS_SAMPLE, TURBLIMP_SAMPLE
 from wcwidth import wcswidth
 
 from tseval.adapters import open_model
-from tseval.boards.definition import read_definition, suite_of
 from tseval.errors import SuiteError
 from tseval.evaluation import evaluate
 from tseval.report import build_table, render
@@ -168,24 +167,17 @@ def test_expand_lint_export_sweep_and_boards_take_columns(table, tmp_path):
     )
     assert call("lint", "saetze.csv", *columns).stderr.startswith("No findings in ")
     assert call("export", "lm-eval", "saetze.csv", *columns, "-o", "tasks").returncode == 0
-    swept = call(
-        "sweep", "--model", "bundled:lstm", "--suite", "saetze.csv", *columns, "-o", "runs", "--quiet"
-    )
-    assert (swept.returncode, swept.stderr) == (0, "")
+    sweep = "sweep", "--model", "bundled:lstm", "--suite", "saetze.csv", *columns, "-o", "runs", "--quiet"
+    assert succeed(*sweep).stderr == ""
     (run,) = (path.parent for path in (tmp_path / "runs").rglob("manifest.json"))
-    assert call("board", "new", "b", "--suite", "../saetze.csv", *columns).returncode == 0
-    added = call("board", "add", "b", run)
-    assert (added.returncode, added.stdout) == (0, added.stdout), added.stderr
-    assert call("verify", "b").returncode == 0
-    assert suite_of(read_definition(tmp_path / "b"), tmp_path / "b").n_items == 4
+    succeed("board", "new", "b", "--suite", "../saetze.csv", *columns)
+    succeed("board", "add", "b", run)
+    succeed("verify", "b")
 
 
 def test_wrong_columns_are_one_message(table):
     message = "saetze.csv:1: there is no column 'Saz' (--columns good=Saz).\n  Did you mean 'Satz'? Columns: "
-    for command in (["expand"], ["lint"], ["run", "--model", "bundled:lstm", "--suite"]):
-        result = refuse(*command, "saetze.csv", "--columns", "good=Saz,bad=Falsch")
-        assert message in result.stderr
-        assert "Traceback" not in result.stderr
+    assert message in refuse("expand", "saetze.csv", "--columns", "good=Saz,bad=Falsch").stderr
 
 
 @pytest.mark.parametrize("suite", ["marvin_linzen", "dyck(k=2,m=3)", "./t.txt"])
@@ -375,16 +367,9 @@ def test_an_svg_keeps_words_that_cannot_be_drawn_rightly_as_text(tmp_path, title
     assert (f">{title}</text>" in (tmp_path / "f.svg").read_text("utf-8")) == as_text
 
 
-def test_lint_names_pairs_of_one_sentence_and_a_run_leaves_them_out():
+def test_lint_names_pairs_of_one_sentence():
     name = "augmented_anaphor_agreement"
     same = sum(good == bad for good, bad in opened(TURBLIMP_SAMPLE)[name])
     assert same == 2
     found = [str(finding) for finding in lint_data(TURBLIMP_SAMPLE)]
     assert any(f"error: case {name!r}: 2 of 25 items have a contrast between equal" in one for one in found)
-    suite = load_suite(TURBLIMP_SAMPLE, cases=name)
-    verdicts = evaluate(open_model("bundled:lstm"), suite).load_verdicts().to_pylist()
-    sentences = suite.cases[0].sentences.to_pylist()
-    equal = [
-        verdict for verdict, pair in zip(verdicts, sentences, strict=True) if pair["good"] == pair["bad"]
-    ]
-    assert [verdict["undecidable"] for verdict in equal] == [True, True]

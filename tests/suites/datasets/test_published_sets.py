@@ -59,16 +59,15 @@ def test_blimp_paradigm_names_are_those_of_the_published_results(file, n_pairs):
     assert {name.removesuffix(".jsonl") for name in CATALOGUE["blimp"].files} == published
 
 
-@blimp
 @pytest.mark.parametrize(("method", "score"), [("one_prefix", "sentence"), ("two_prefix", "ending")])
-def test_blimp_prefix_methods_cover_20000_pairs(method, score, file, n_pairs):
-    suite = load_suite(f"{file}:{method}")
-    assert (suite.n_items, suite.score, suite.name) == (20 * n_pairs, score, f"blimp_{method}")
-    with gzip.open(file, "rt") as lines:
+def test_blimp_prefix_methods_cover_20_paradigms(method, score):
+    suite = load_suite(f"{BLIMP_SAMPLE}:{method}")
+    assert (suite.n_items, suite.score, suite.name) == (20 * 4, score, f"blimp_{method}")
+    with gzip.open(BLIMP_SAMPLE, "rt") as lines:
         records = [json.loads(line) for line in lines]
     by_pair = {(record["UID"], int(record["pairID"])): record for record in records}
     for case in suite.cases:
-        for item in list(case.items())[:: 97 if n_pairs == 1000 else 1]:
+        for item in case.items():
             record = by_pair[item.case, int(item.features["pair"])]
             good, bad = item.sentences["good"].split(), item.sentences["bad"].split()
             if method == "one_prefix":

@@ -96,16 +96,6 @@ def test_whole_sentences_and_empty_regions_have_a_surprisal(tmp_path):
     assert tseval.evaluate(tseval.load_model("bundled:lstm"), loaded).verdicts["correct"].sum() == 12
 
 
-def test_conditions_that_look_alike_to_the_model_are_undecidable(tmp_path):
-    items = [item(1)]
-    for condition in items[0]["conditions"]:
-        condition["regions"][3]["content"] = "blorf" if "mis" in condition["condition_name"] else "glorf"
-    loaded = load_suite(write_file(tmp_path / "s.json", suite(SING, items=items)), tokenise=True)
-    verdicts = tseval.evaluate(tseval.load_model("bundled:lstm"), loaded).verdicts
-    assert verdicts["undecidable"].all()
-    assert not verdicts["correct"].any()
-
-
 # What a region's surprisal is of those of its words, by Python's own functions.
 METRICS: dict[str, Any] = {
     "sum": sum,

@@ -118,13 +118,6 @@ def test_every_dyck_test_string_is_longer_than_every_training_string():
         assert max(lengths) < 2 * language.window("train")[1]
 
 
-def test_sizes_of_dyck_sets_are_in_tokens():
-    for split in ("train", "valid", "test"):
-        strings = draw(Dyck(2, 3, train=5_000, valid=5_000, test=5_000), split)
-        tokens = [len(string) + 1 for string in strings]
-        assert sum(tokens) - tokens[-1] < 5_000 <= sum(tokens)
-
-
 # Probability of the greatest depth of a walk of ten pairs.
 DEPTHS = {1: 1 / 512, 2: 6433 / 65536, 3: 15727 / 65536, 4: 491 / 2048, 5: 1501 / 8192}
 DEPTHS |= {6: 1001 / 8192, 7: 143 / 2048, 8: 33 / 1024, 9: 11 / 1024, 10: 1 / 512}
@@ -340,18 +333,6 @@ def test_features_of_a_string_sum_up_those_of_its_choices():
 
 
 # Expected closing brackets to a string, by attractors: ten pairs of five types.
-CLOSINGS = [5.83766, 1.52563, 0.81531, 0.54681, 0.40932, 0.32278, 0.25183, 0.17499, 0.09079, 0.02489]
-
-
-def test_closing_brackets_have_as_many_attractors_as_expected():
-    (case,) = load_suite("generalised_dyck(test=20000)").cases
-    assert isinstance(case.question, Choices)
-    counts = np.zeros((case.n_items, len(CLOSINGS)))
-    np.add.at(counts, (case.question.item, case.question.features["attractors"].to_numpy()), 1)
-    assert sum(CLOSINGS) == pytest.approx(10, abs=1e-4)
-    for attractors, expected in enumerate(CLOSINGS):
-        own = counts[:, attractors]
-        assert own.mean() == pytest.approx(expected, abs=4 * own.std() / sqrt(len(own)))
 
 
 def test_cross_serial_asks_after_every_prefix_what_a_longer_string_may_go_on_with():
