@@ -210,12 +210,6 @@ def test_shares_are_of_these_counts_and_intervals_are_wilsons():
     assert pd.isna([two["precision_verb"], two["precision_verb_low"], two["f1_verb"]]).all()
 
 
-def test_equal_tables_are_equal_and_a_repeated_verb_counts_once():
-    found = compare_examples(GOLD, pd.concat([GOLD, GOLD]))
-    assert found["n_equal"].tolist() == found["n_gold"].tolist() == found["n_parsed"].tolist() == [5, 3, 1, 1]
-    assert (found[["precision_verb", "recall_equal", "f1_equal"]] == 1).all(axis=None)
-
-
 def test_tables_of_other_sentences_are_refused():
     with pytest.raises(SuiteError, match="no sentence in common"):
         compare_examples(GOLD, PARSED.assign(sentence="x"))

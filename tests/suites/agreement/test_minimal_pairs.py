@@ -324,7 +324,6 @@ def test_bad_arguments_are_one_message(tmp_path, arguments, message):
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        ("pattern { V [upos=VERB }", "--request:1:24:"),
         (
             "pattern { V -[nsubj]-> S; V.Number = S.Number } pattern { V [upos=AUX] }",
             "no node of the pattern is called 'S'",
