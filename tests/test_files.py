@@ -18,16 +18,7 @@ from systems import needs_linux, needs_posix
 
 import tseval
 from tseval.errors import GrammarError, LimitError, RunError, SuiteError, TsevalError, shortened
-from tseval.files import (
-    Limits,
-    limits,
-    refuse_irregular,
-    remove_lock,
-    take_lock,
-    write_output,
-    write_text,
-    write_whole,
-)
+from tseval.files import Limits, limits, remove_lock, take_lock, write_output, write_text, write_whole
 from tseval.formats import numbered_lines, read_lines
 from tseval.runs import read_run
 from tseval.scoring.scorers import check_lengths
@@ -145,21 +136,6 @@ def test_broken_text_is_written_with_question_marks(tmp_path):
 
 
 # Inputs
-
-
-def test_only_regular_files_are_read_and_links_to_them(tmp_path):
-    (tmp_path / "file").touch()
-    (tmp_path / "link").symlink_to("file")
-    os.mkfifo(tmp_path / "pipe")
-    refuse_irregular(tmp_path / "file")
-    refuse_irregular(tmp_path / "link")
-    refused = [(tmp_path, "a folder"), (tmp_path / "pipe", "a pipe"), (Path("/dev/zero"), "a device")]
-    for path, kind in refused:
-        with pytest.raises(OSError, match=f"It is {kind}, not a regular file") as error:
-            refuse_irregular(path)
-        assert error.value.filename == str(path)
-    with pytest.raises(FileNotFoundError):
-        refuse_irregular(tmp_path / "absent")
 
 
 # Python tells of every call that opens a file just before it is made, to hooks that stay for good.

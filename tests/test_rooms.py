@@ -79,16 +79,7 @@ FORBIDDEN = {
 # An oracle is built for a language, and must know its symbols.
 EXCEPT = {("tseval.adapters.oracle", "tseval.suites.formal")}
 # Nothing from the run directory on may load torch, nor may grammars and suites.
-WITHOUT_TORCH = [
-    "suites.lint",
-    "verdicts",
-    "runs",
-    "analysis",
-    "report",
-    "boards",
-    "cli.table",
-    "cli.run",
-]
+WITHOUT_TORCH = ["suites.lint", "verdicts", "runs", "analysis", "report", "boards", "cli.table", "cli.run"]
 
 
 @cache
