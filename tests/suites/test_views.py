@@ -220,15 +220,6 @@ def test_an_item_that_cannot_be_asked_about_is_named(tmp_path, change, message):
         load_suite(f"{path}:number")
 
 
-@pytest.mark.parametrize("method", ["profile", "judgement"])
-def test_pairs_without_any_feature_have_views_too(tmp_path, method):
-    path = write(tmp_path, [{"sentence_good": "the authors laugh .", "sentence_bad": "the authors laughs ."}])
-    (case,) = load_suite(f"{path}:{method}").cases
-    own = {"profile": {"position", "word"}, "judgement": {"shown"}}[method]
-    assert set(case.features.column_names) == {"ending"} | own
-    assert case.features.num_rows == case.n_items == {"profile": 2, "judgement": 1}[method]
-
-
 # Tables with a header: what separates their columns, what stands in quotes, and which line is wrong.
 CELLS = [
     ["good", "bad", "note"], ['so-called "authors" laugh', "a, b; c", "x"], ["zwei\nZeilen", "b", ""],
