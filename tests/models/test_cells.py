@@ -222,18 +222,6 @@ def test_the_language_model_is_torchs_stack_of_layers(arch, stack):
     torch.testing.assert_close(ours, expected)
 
 
-@pytest.mark.parametrize("arch", sorted(CELLS))
-def test_one_word_at_a_time_is_the_window(arch):
-    model = make_of_layers(arch).double().eval()
-    words = torch.arange(20).view(10, 2) % 7
-    window, after = model(words, model.initial_state(2))
-    state = model.initial_state(2)
-    for time, read in enumerate(words):
-        state = model.step(model.project(read), state)
-        torch.testing.assert_close(model.top(state), window[time], rtol=0, atol=1e-12)
-    torch.testing.assert_close(state, after, rtol=0, atol=1e-12)
-
-
 def test_dropout_acts_on_the_angles_of_the_urn_so_that_the_state_keeps_its_length():
     model = make_of_layers("urn", dropout=0.5, layers=1)
     words = torch.full((50, 40), 3)

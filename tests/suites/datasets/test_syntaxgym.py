@@ -167,21 +167,6 @@ def test_another_score_is_refused_on_predictions_and_regions_elsewhere(tmp_path)
         tseval.evaluate(model, load_suite("marvin_linzen", limit=1), score="regions")
 
 
-def test_regions_and_formulas_are_a_part_of_the_digest(tmp_path):
-    other = suite(SING)
-    for condition in other["items"][0]["conditions"]:
-        condition["regions"][0]["content"], condition["regions"][1]["content"] = (
-            "The",
-            (condition["regions"][0]["content"].split()[1]),
-        )
-    digests = [
-        load_suite(write_file(tmp_path / f"{n}.json", content)).digest
-        for n, content in enumerate([suite(SING), suite(PLUR), other, suite(SING)])
-    ]
-    assert len(set(digests)) == 3
-    assert digests[0] == digests[3]
-
-
 def test_lint_looks_at_predictions(tmp_path):
     unequal = write_file(tmp_path / "s.json", suite("(3;%match_sing%) < (4;%match_sing%)"))
     (found,) = lint_data(unequal)
