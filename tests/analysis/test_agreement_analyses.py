@@ -70,8 +70,7 @@ def test_non_attractors_are_the_other_intervening_nouns():
 @pytest.mark.parametrize(
     ("analysis", "frame", "said"),
     [
-        (joint_grid, verdicts("+", n_attractors=[1]),
-         r"no feature 'n_intervening'.\n  Take a suite whose items say it"),
+        (joint_grid, verdicts("+", n_attractors=[1]), r"no feature 'n_intervening'.\n  Take a suite whose i"),
         (profile, verdicts("+"), r"no feature 'position'.\n  A profile needs .*:profile"),
     ],
 )  # fmt: skip

@@ -115,8 +115,7 @@ def refusal(path, folder):
     ("change", "message"),
     [
         (lambda model: setattr(model.encoder, "max_norm", 1.0), "cut to a largest norm"),
-        (lambda model: setattr(model.rnn, "mode", "RNN_EXP"),
-         "of kind 'RNN_EXP'"),
+        (lambda model: setattr(model.rnn, "mode", "RNN_EXP"), "of kind 'RNN_EXP'"),
         (lambda model: setattr(model.decoder, "bias", nn.Parameter(torch.zeros(8, dtype=torch.complex64))),
          "of a type that weights do not have, 'torch.ComplexFloatStorage'"),
         (lambda model: setattr(model, "extra", nn.LayerNorm(5)),

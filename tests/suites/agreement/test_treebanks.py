@@ -201,14 +201,10 @@ def test_a_document_is_in_one_split_and_a_larger_share_takes_in_the_smaller():
 def test_sentences_of_one_document_share_a_split(tmp_path):
     trees = [AUTHORS.replace("author", name) for name in ("writer", "farmer", "pilot")]
     named = [conllu(tree, f"sent_id = one-{n}") for n, tree in enumerate(trees)]
-    rows, _ = examples(tmp_path, *named)
-    assert {row["split"] for row in rows} == {split_of("one", Shares())}
-    headed = [
-        conllu(tree, "newdoc id = two")[:-1] + "\n" if n == 0 else conllu(tree)
-        for n, tree in enumerate(trees)
-    ]
-    rows, _ = examples(tmp_path, *headed)
-    assert {row["split"] for row in rows} == {split_of("two", Shares())}
+    headed = [conllu(trees[0], "newdoc id = two"), *map(conllu, trees[1:])]
+    for document, sentences in (("one", named), ("two", headed)):
+        rows, _ = examples(tmp_path, *sentences)
+        assert [row["split"] for row in rows] == [split_of(document, Shares())] * 3
 
 
 def test_words_are_counted_where_a_written_word_holds_several(tmp_path):

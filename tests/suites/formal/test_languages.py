@@ -362,18 +362,11 @@ def test_the_test_sets_have_the_published_sizes():
 
 def test_a_limit_takes_the_first_strings_and_a_sample_any():
     spec = "dyck(2,3,test=20000,train=500)"
-    whole = load_suite(spec)
-    texts = whole.cases[0].sentences["string"].to_pylist()
-    first, drawn = load_suite(spec, limit=7), load_suite(spec, sample=7, seed=1)
-    assert whole.complete
-    assert not first.complete
-    assert first.cases[0].sentences["string"].to_pylist() == texts[:7]
-    assert [texts[i] for i in drawn.cases[0].index.to_pylist()] == drawn.cases[0].sentences[
-        "string"
-    ].to_pylist()
-    assert drawn.cases[0].index.to_pylist() != list(range(7))
-    kept = [one for one in choices_of(whole) if one[0] in [text.split() for text in texts[:7]]]
-    assert list(choices_of(first)) == kept
+    whole, first, drawn = (load_suite(spec, **how) for how in ({}, {"limit": 7}, {"sample": 7, "seed": 1}))
+    texts, own, others = (suite.cases[0].sentences["string"].to_pylist() for suite in (whole, first, drawn))
+    assert own == texts[:7]
+    assert others == [texts[i] for i in drawn.cases[0].index.to_pylist()] != own
+    assert list(choices_of(first)) == [one for one in choices_of(whole) if " ".join(one[0]) in own]
 
 
 def test_the_digest_covers_the_strings_and_what_is_known_of_them():
