@@ -203,9 +203,8 @@ def test_shares_are_of_these_counts_and_intervals_are_wilsons():
     assert (none["precision_equal"], none["recall_equal"]) == pytest.approx((1 / 4, 1 / 3))
     assert none["f1_equal"] == pytest.approx(2 / 7)
     expected = binomtest(3, 5).proportion_ci(method="wilson")
-    assert (whole["recall_verb_low"], whole["recall_verb_high"]) == pytest.approx(
-        (expected.low, expected.high)
-    )
+    ends = whole["recall_verb_low"], whole["recall_verb_high"]
+    assert ends == pytest.approx((expected.low, expected.high))
     assert pd.isna([two["precision_verb"], two["precision_verb_low"], two["f1_verb"]]).all()
 
 
@@ -326,10 +325,8 @@ def test_garden_path_effects_are_those_of_the_published_regions(words, construct
     effects: Any = mean_effects(verdicts).set_index("contrast")
     surprisals: Any = mean_surprisals(verdicts).set_index(["condition", "region"])
     for number, place in enumerate(PLACES):
-        published = (
-            own[own["region"] == number].pivot(index="item", columns="ambiguous", values="surprisal")
-            / NATS_PER_BIT
-        )
+        there = own[own["region"] == number]
+        published = there.pivot(index="item", columns="ambiguous", values="surprisal") / NATS_PER_BIT
         differences = (published[1] - published[0]).to_numpy()
         of_items = verdicts[verdicts["contrast"] == place]
         found = (of_items["better_score"] - of_items["worse_score"]).to_numpy() / NATS_PER_BIT

@@ -32,13 +32,10 @@ RECORDS = [
 def test_a_file_of_pairs_is_a_suite_of_one_case_with_its_features(tmp_path, name):
     suite = load_suite(write_lines(tmp_path / name, RECORDS))
     (case,) = suite.cases
-    assert (suite.name, suite.terminator, suite.score, case.name) == (
-        "my_pairs", None, "sentence", "my_pairs",
-    )  # fmt: skip
-    assert case.sentences.to_pydict() == {
-        "good": ["the author laughs .", "the authors laugh ."],
-        "bad": ["the author laugh .", "the authors laughs ."],
-    }
+    assert (suite.name, suite.terminator, suite.score) == (case.name, None, "sentence")
+    assert case.name == "my_pairs"
+    assert case.sentences["good"].to_pylist() == ["the author laughs .", "the authors laugh ."]
+    assert case.sentences["bad"].to_pylist() == ["the author laugh .", "the authors laughs ."]
     assert case.features.to_pydict() == {"number": ["sing", "plur"], "n": [1, 2], "share": [0.5, 1.0]}
     assert [str(contrast) for contrast in case.contrasts] == ["good > bad"]
 
@@ -69,9 +66,8 @@ def test_limits_samples_and_cases_choose_items_and_keep_their_numbers(tmp_path):
     assert not limited.complete
     sampled = load_suite(path, sample=4, seed=1)
     for case in sampled.cases:
-        assert [2 * n + "xy".index(case.name) for n in case.index.to_pylist()] == case.features[
-            "i"
-        ].to_pylist()
+        numbers = [2 * n + "xy".index(case.name) for n in case.index.to_pylist()]
+        assert numbers == case.features["i"].to_pylist()
     count, blocks = stream_cases(path, limit=12)
     assert count == 12
     assert [i for case in blocks for i in case.features["i"].to_pylist()] == [*range(0, 20, 2), 1, 3]
@@ -119,9 +115,7 @@ def test_columns_say_what_is_what(table):
     assert zwei.sentences.to_pydict() == {"good": [ROWS[1][0], ROWS[3][0]], "bad": [ROWS[1][1], ROWS[3][1]]}
     assert eins.features.to_pydict() == {"lang": ["de", "en"], "Verb": ["lachen", "laugh"], "Seite": [3, 4]}
     assert eins.entries.to_pydict() == {"Verb": ["lachen", "laugh"]}
-    assert suite.columns == {
-        "good": "Satz", "bad": "Falsch", "lang": "Sprache", "cluster": "Verb", "case": "Muster",
-    }  # fmt: skip
+    assert suite.columns == dict(part.split("=") for part in COLUMNS.split(","))
 
 
 def test_the_same_items_have_the_same_digest_under_any_names(table, tmp_path):
@@ -160,10 +154,8 @@ def test_a_run_remembers_its_columns_for_resume_verify_and_report(table, tmp_pat
 
 def test_expand_lint_export_sweep_and_boards_take_columns(table, tmp_path):
     columns = ["--columns", "good=Satz,bad=Falsch"]
-    assert (
-        call("expand", "saetze.csv", *columns, "--limit", "1").stdout
-        == f"saetze\t{ROWS[0][0]}\t{ROWS[0][1]}\n"
-    )
+    first = succeed("expand", "saetze.csv", *columns, "--limit", "1").stdout
+    assert first == f"saetze\t{ROWS[0][0]}\t{ROWS[0][1]}\n"
     assert call("lint", "saetze.csv", *columns).stderr.startswith("No findings in ")
     assert call("export", "lm-eval", "saetze.csv", *columns, "-o", "tasks").returncode == 0
     sweep = "sweep", "--model", "bundled:lstm", "--suite", "saetze.csv", *columns, "-o", "runs", "--quiet"
@@ -295,10 +287,8 @@ def test_jblimps_paradigms_are_cases_and_null_is_no_text(tmp_path):
         ("case", "argument structure"), ("honorification", "verbal agreement"),
     ]  # fmt: skip
     assert suite.cases[0].features["phenomenon-2"].to_pylist() == ["", "morphology"]
-    assert suite.cases[0].sentences["good"].to_pylist() == [
-        JBLIMP[0]["good_sentence"],
-        JBLIMP[2]["good_sentence"],
-    ]
+    good = [JBLIMP[number]["good_sentence"] for number in (0, 2)]
+    assert suite.cases[0].sentences["good"].to_pylist() == good
 
 
 def test_multiblimp_is_what_pandas_reads(tmp_path):

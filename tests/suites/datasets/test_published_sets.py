@@ -124,14 +124,8 @@ def test_published_log_probabilities_give_the_published_accuracies(file):
 
 
 def one_item(suite, case, i):
-    index = pa.array([i])
-    taken = replace(
-        case,
-        index=case.index.take(index),
-        sentences=case.sentences.take(index),
-        features=case.features.take(index),
-        entries=case.entries.take(index),
-    )
+    columns = ("index", "sentences", "features", "entries")
+    taken = replace(case, **{name: getattr(case, name).take(pa.array([i])) for name in columns})
     return replace(suite, cases=(taken,))
 
 
@@ -149,10 +143,8 @@ def test_sap_by_name_is_the_published_design(tmp_path):
     kinds = ("NPS", "NPZ", "MVRR")
     table = ["item,condition,Sentence,disambPosition_0idx"]
     for key in sorted(words, key=lambda key: (not key[2], key[1], kinds.index(key[0]))):
-        text, at = (
-            " ".join(row["word"] for row in words[key]),
-            [row["region"] for row in words[key]].index("0"),
-        )
+        text = " ".join(row["word"] for row in words[key])
+        at = [row["region"] for row in words[key]].index("0")
         table.append(f'{key[1]},{key[0]}_{"AMB" if key[2] else "UAMB"},"{text}",{at}')
     (tmp_path / "garden_paths.csv").write_text("\n".join(table), encoding="utf-8")
     suite = load_suite(tmp_path / "garden_paths.csv", columns=published.columns)

@@ -140,22 +140,16 @@ def test_declared_factors_stand_in_place_of_the_slots(write_grammar):
     more = "factors: {who: subject, last: chain | last, tense: tense, none: \"verb if depth == 0 else ''\"}"
     entries = only_case(write_grammar(BODY, SLOTS, more)).entries
     assert entries.column_names == ["who", "last", "tense", "none"]
-    assert (
-        set(entries["who"].to_pylist())
-        == {"author", "security guard", "child"}
-        == set(entries["last"].to_pylist())
-    )
+    for name in ("who", "last"):
+        assert set(entries[name].to_pylist()) == {"author", "security guard", "child"}
     assert set(entries["tense"].to_pylist()) == {"past", "future"}
     assert set(entries["none"].to_pylist()) == {"laughs", "is tall", None}
     assert only_case(write_grammar(BODY, SLOTS, "factors: {}")).entries.num_columns == 0
 
 
-def test_no_digest_depends_on_only_case(write_grammar):
-    digests = [
-        load_suite(write_grammar(BODY, SLOTS, more)).digest
-        for more in ("", "factors: {}", "factors: {v: verb}")
-    ]
-    assert digests[0] == digests[1] == digests[2]
+def test_no_digest_depends_on_factors(write_grammar):
+    declared = ("", "factors: {}", "factors: {v: verb}")
+    assert len({load_suite(write_grammar(BODY, SLOTS, more)).digest for more in declared}) == 1
 
 
 def test_some_items_have_the_entries_that_they_have_in_the_whole(write_grammar):
