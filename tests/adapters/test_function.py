@@ -137,7 +137,6 @@ UNREADABLE: dict[str, Any] = {
     "probabilities": (changed(lambda logits: logits.softmax(-1)), "probabilities, not logits"),
     "drops units": (changed(nn.functional.dropout), "a state is carried over, or drawn"),
     "mixes rows": (changed(lambda logits: logits + logits.mean(0)), "depend on those beside it"),
-
     "all in one": (changed(lambda logits: logits.sum((0, 1))), "(ids) of ids (3, 5) gives the shape (22,)"),
     "no tensor": (changed(lambda _: []), "module(ids) gives no tensor first"),
     "constant": (changed(lambda logits: logits * 0), "does not depend on it"),
@@ -146,7 +145,6 @@ UNREADABLE: dict[str, Any] = {
     "ids with holes": (lambda: (made(BatchFirst, 3), {"<eos>": 0, "<unk>": 2}), "0 to n-1, each once"),
     "numbers": (lambda: (made(BatchFirst, 3), [1, 2, 3]), "must be a list of texts"),
     "no words": (lambda: made(BatchFirst, 3), "load_model got BatchFirst, which is no model.\n  It may be"),
-
     "three": (lambda: (1, 2, 3), "load_model got (int, int, int), which is no model."),
 }  # fmt: skip
 

@@ -15,15 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_process import call
 from small import make_case, make_suite, write_lines
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from word_tokenizers import END
 
 import tseval
 from tseval.adapters import open_model
 from tseval.adapters.words import Pieces, WordMarks, corrections, find_marks, read_to_the_end
 from tseval.errors import ModelError
-from tseval.runs.directory import part_bytes, read_part
-from tseval.scoring.engine import Part
 from tseval.scoring.protocol import Encoded
 from tseval.scoring.scorers import scorer_for
 from tseval.scoring.surprisal import surprisals, word_surprisals
@@ -486,18 +484,12 @@ def test_endings_are_compared_after_unlike_beginnings_but_not_with_them(tmp_path
     ],
 )
 def test_regions_are_compared_unless_they_begin_unlike_sentences(tmp_path, formula, undecidable):
-    conditions = [
-        {
-            "condition_name": name,
-            "regions": [
-                {"region_number": n, "content": text} for n, text in enumerate(["", noun, "laugh"], 1)
-            ],
-        }
-        for name, noun in (("good", "guards"), ("bad", "pilots"))
-    ]
+    conditions = []
+    for name, noun in (("good", "guards"), ("bad", "pilots")):
+        regions = [{"region_number": n, "content": text} for n, text in enumerate(["", noun, "laugh"], 1)]
+        conditions.append({"condition_name": name, "regions": regions})
     suite = {
         "meta": {"name": "begin", "metric": "sum"},
-        "region_meta": {"1": "nothing"},
         "predictions": [{"type": "formula", "formula": formula}],
         "items": [{"item_number": 1, "conditions": conditions}],
     }
@@ -505,14 +497,6 @@ def test_regions_are_compared_unless_they_begin_unlike_sentences(tmp_path, formu
     model = open_model(f"hf:{saved(tmp_path / 'tiny', eos=None)}")
     run = tseval.evaluate(model, load_suite(str(tmp_path / "begin.json")))
     assert run.verdicts["undecidable"].tolist() == [undecidable]
-
-
-def test_a_saved_part_keeps_the_unscored_tokens(tmp_path):
-    model: Any = open_model(f"hf:{saved(tmp_path, eos=None)}")
-    table = scorer_for(model).score(pa.array(["no guards laugh", "the guards laugh"]))
-    first = [model.tokenizer.encode(word)[0] for word in ("no", "the")]
-    assert table["unscored"].to_pylist() == first
-    assert read_part(part_bytes(Part(table, 7))).table.equals(table)
 
 
 def test_without_a_start_symbol_sums_are_those_of_minicons(tmp_path):
@@ -530,21 +514,6 @@ def test_a_pair_that_differs_in_the_unscored_token_is_undecidable(tmp_path):
     options = "pair", "--model", f"hf:{saved(tmp_path / 'tiny', eos=None)}"
     assert "undecidable: the two begin with different tokens" in call(*options, *ROWS[0], cwd=tmp_path).stderr
     assert "is preferred" in call(*options, *ROWS[1], cwd=tmp_path).stderr
-
-
-@pytest.mark.parametrize(
-    ("single", "token"),
-    [("$A", None), ("<pad> $A", "<pad>"), ("<pad> $A <|endoftext|>", "<pad>"), ("$A <pad>", None)],
-)
-def test_the_start_may_be_what_the_tokenizer_adds_by_itself(tmp_path, single, token):
-    tokenizer = bpe_tokenizer(bos="<pad>")
-    special = [("<|endoftext|>", 0), ("<pad>", 1)]
-    adding = processors.TemplateProcessing(single=single, special_tokens=special)
-    tokenizer.backend_tokenizer.post_processor = adding
-    path = save_causal(tmp_path, tokenizer=tokenizer)
-    card = open_model(f"hf:{path}", {"bos": "tokenizer"}).card
-    assert card.protocol["bos"] == token
-    assert open_model(f"hf:{path}").card.protocol["bos"] == "<pad>"  # which it has, whether it adds it or not
 
 
 def test_kept_white_space_is_in_the_protocol_and_goes_with_sums_over_pieces(tmp_path):

@@ -49,9 +49,8 @@ def test_each_entry_is_what_the_row_is_with_and_without_it(drawn):
     for line in found.entries.to_dict("records"):
         has = drawn[f"{line['factor']}.entry"] == line["entry"]
         own, others = (robustness(drawn[chosen]).rows.iloc[0] for chosen in (has, ~has))
-        assert [line[name] for name in ("n_items", "accuracy", "low", "high")] == [
-            own[name] for name in ("n_items", "accuracy", "low", "high")
-        ]
+        for name in ("n_items", "accuracy", "low", "high"):
+            assert line[name] == own[name]
         assert line["accuracy"] == drawn.loc[has, "correct"].mean()
         assert line["without"] == drawn.loc[~has, "correct"].mean()
         assert line["decides"] == (side(others) != side(whole))

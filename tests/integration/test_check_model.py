@@ -6,7 +6,8 @@ import pytest
 from in_process import call, refuse, run_process, succeed
 from own_models import open_own
 
-from tseval.testing import CLAIMS
+from tseval.testing import CLAIMS, Result
+from tseval.testing.properties import Finding
 
 
 def test_a_sound_model_passes_with_a_table():
@@ -45,3 +46,13 @@ def test_bad_input_is_one_message(tmp_path, arguments, message):
     (tmp_path / "empty.txt").write_text("\n")
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9\n")
     assert message in refuse("check-model", *arguments, cwd=tmp_path).stderr
+
+
+def test_what_a_check_of_a_model_finds_is_short():
+    found = Finding("fails", "it gave " + "9" * 5000, 0.5, "the author " * 4000)
+    text = str(Result("batches", "a sentence gets the same numbers", found))
+    assert text.startswith(
+        "batches         fails            5.0e-01  a sentence gets the same numbers: it gave 9"
+    )
+    assert text.endswith("author '")
+    assert len(text) < 500

@@ -197,6 +197,14 @@ def test_lint_exits_with_1_for_findings_and_2_for_bad_input(tseval, mine: Path, 
     assert result.stderr.startswith("tseval: words.txt: not a vocabulary.\n  Give UTF-8 text with one word")
 
 
+def test_what_lint_finds_is_short(tseval, mine: Path) -> None:
+    grammar = mine / "one.jinja"
+    grammar.write_text(grammar.read_text().replace("good\n", f"{'word ' * 5000}\n"))
+    found = tseval("lint", "./mine")
+    assert found.stdout.startswith("mine/one.jinja:")
+    assert max(map(len, found.stdout.replace("\n  ", " ").splitlines())) < 500
+
+
 def test_lint_of_too_many_items_advises_what_lint_can_do(tseval, mine: Path) -> None:
     (mine / "one.jinja").write_text(
         "---\nconstruction: C\nphenomenon: P\nslots:\n"

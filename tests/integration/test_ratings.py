@@ -101,7 +101,6 @@ def test_the_figure_has_a_dot_for_every_sentence(folder):
     ("arguments", "said"),
     [
         ("table sum pairs", "sum has correlations with ratings and pairs accuracies, so one table"),
-
         ("table sum mean --against sum", "sum is over rated sentences"),
         ("table sum --group", "sum is over rated sentences"),
         ("table sum --over step", "sum is over rated sentences"),

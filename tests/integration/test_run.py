@@ -2,6 +2,10 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +13,14 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import torch
+from checkpoints import save_causal
 from in_process import installed, refuse, run_process, succeed, succeeded
-from stopped_runs import start_and_stop
 from systems import needs_linux, needs_posix
 
 import tseval
+from tseval.adapters import open_model
 from tseval.adapters.native import NativeModel
-from tseval.errors import SuiteError
+from tseval.errors import ModelError, SuiteError
 from tseval.models import Vocabulary
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
@@ -158,6 +163,21 @@ def test_an_unknown_score_is_refused_by_the_api(checkpoint):
         tseval.evaluate(tseval.load_model(checkpoint), suite, score="meen")  # type: ignore[arg-type]
 
 
+def start_and_stop(model, cwd, *more):
+    """Start a run, stop it as Ctrl-C does once two parts are saved; give its exit code and standard error."""
+    command = ["tseval", "run", "--model", model, "--out", "run", *more]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, cwd=cwd, text=True, **pipes)
+    deadline = time.monotonic() + 120
+    while len(list((cwd / "run/parts").glob("*.parquet"))) < 2:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, message = process.communicate(timeout=60)
+    return process.returncode, message
+
+
 # A quarter of the suite, scored in five parts.
 SOME = ("prep_anim", "prep_inanim", "obj_rel_across_anim")
 OF_SOME = [word for case in SOME for word in ("--case", case)]
@@ -168,7 +188,7 @@ OF_SOME = [word for case in SOME for word in ("--case", case)]
 def test_a_stopped_run_resumes_and_scores_nothing_twice(suite_words, tmp_path):
     # Large enough that a run lasts some seconds.
     slow = save(tmp_path / "slow.pt", suite_words, hidden=150)
-    code, message = start_and_stop(slow, "run", "SIGINT", tmp_path, more=OF_SOME)
+    code, message = start_and_stop(slow, tmp_path, *OF_SOME)
     assert code == 130
     assert "--resume --out run" in message
     assert "Traceback" not in message
@@ -218,3 +238,26 @@ def test_bad_arguments_get_one_message(checkpoint, tmp_path, arguments, message)
     (tmp_path / "file").write_text("mine")
     assert message in refuse("run", "--model", checkpoint, *arguments, cwd=tmp_path).stderr
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "mine")]
+
+
+@pytest.mark.slow
+def test_a_folder_of_transformers_is_scored_and_the_run_says_how(tmp_path):
+    gpt2 = save_causal(tmp_path / "tiny", n_positions=128)
+    result = succeeded(installed("run", "--model", f"hf:{gpt2}", "--limit", 3, "--out", "run", cwd=tmp_path))
+    assert "tiny on marvin_linzen" in result.stdout
+    assert "|bos:<?endoftext?>|" in result.stderr  # a bar would end the part of the signature
+    assert "|first_token:scored|" in result.stderr
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert manifest["model"]["details"]["method"] == "packed tree, tiled head"
+    (warning,) = manifest["warnings"]
+    assert warning.startswith(
+        "sentences are read as people write them, 'Most authors have ever been famous.'"
+    )
+    assert manifest["counts"]["items"] == 66
+
+
+@pytest.mark.parametrize("scheme", ["hf", "mlm"])
+def test_without_transformers_the_extra_is_named(monkeypatch, scheme):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(ModelError, match=scheme + r': needs transformers.\n  pip install "tseval\[hf\]"'):
+        open_model(f"{scheme}:some-model")

@@ -115,10 +115,8 @@ def test_a_table_is_written_to_a_file(run, tmp_path):
     ("arguments", "expected"),
     [
         (["bhat2020"], "there is no run or board at 'bhat2020'.\n  Name a run"),
-
         ([Path(__file__).parent], "integration is not a run: it has no manifest.json.\n  Name the directory"),
         (["RUN", "--by", "numbr"], "down by.\n  Did you mean 'number'?"),
-
         (["bhatt2020", "-o", "/proc/none/x.md"], "directory.\n  Make the folder /proc/none first."),
         ([], "Missing argument 'RUN_OR_BOARD...'"),
     ],

@@ -144,10 +144,8 @@ def test_a_verb_in_the_first_person_agrees_in_more_than_number(tmp_path):
 
 def test_in_other_languages_the_opposite_form_is_one_of_the_treebank(tmp_path):
     rows, _ = examples(tmp_path, conllu(HUNDE), conllu(HUND))
-    assert [(row["verb_form"], row["opp_verb_form"], row["opp_how"]) for row in rows] == [
-        ("schlafen", "schläft", "attested"),
-        ("schläft", "schlafen", "attested"),
-    ]
+    found = [(row["verb_form"], row["opp_verb_form"], row["opp_how"]) for row in rows]
+    assert found == [("schlafen", "schläft", "attested"), ("schläft", "schlafen", "attested")]
     assert [row["n_attractors"] for row in rows] == [1, 0]
 
 
@@ -201,14 +199,10 @@ def test_a_document_is_in_one_split_and_a_larger_share_takes_in_the_smaller():
 def test_sentences_of_one_document_share_a_split(tmp_path):
     trees = [AUTHORS.replace("author", name) for name in ("writer", "farmer", "pilot")]
     named = [conllu(tree, f"sent_id = one-{n}") for n, tree in enumerate(trees)]
-    rows, _ = examples(tmp_path, *named)
-    assert {row["split"] for row in rows} == {split_of("one", Shares())}
-    headed = [
-        conllu(tree, "newdoc id = two")[:-1] + "\n" if n == 0 else conllu(tree)
-        for n, tree in enumerate(trees)
-    ]
-    rows, _ = examples(tmp_path, *headed)
-    assert {row["split"] for row in rows} == {split_of("two", Shares())}
+    headed = [conllu(trees[0], "newdoc id = two"), *map(conllu, trees[1:])]
+    for document, sentences in (("one", named), ("two", headed)):
+        rows, _ = examples(tmp_path, *sentences)
+        assert [row["split"] for row in rows] == [split_of(document, Shares())] * 3
 
 
 def test_words_are_counted_where_a_written_word_holds_several(tmp_path):

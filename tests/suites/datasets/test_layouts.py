@@ -231,20 +231,16 @@ def test_to_name_a_column_drops_no_prefix(tmp_path, columns):
     ],
 )  # fmt: skip
 def test_continuations_are_the_same_in_every_layout(tmp_path, content, columns):
-    expected = write_file(
-        tmp_path / "a.csv", "prefix,good,bad\nthe author,laughs .,laugh .\nthe authors,laugh .,laughs .\n"
-    )
-    digest = load_suite(expected).digest
+    expected = "prefix,good,bad\nthe author,laughs .,laugh .\nthe authors,laugh .,laughs .\n"
+    digest = load_suite(write_file(tmp_path / "a.csv", expected)).digest
     assert load_suite(write_file(tmp_path / "a.csv", content), columns=how(columns)).digest == digest
 
 
 def test_an_ignored_prefix_is_none_and_one_that_sentences_hold_is_none(tmp_path):
     path = write_file(tmp_path / "a.csv", "good,bad,prefix\nthe author laughs,the author laugh,the author\n")
     assert load_suite(path, columns={"ignore": "prefix"}).score == "sentence"
-    path = write_file(
-        tmp_path / "b.csv", "right_sentence,wrong_sentence,prefix\nthe author laughs,the author laugh,the\n"
-    )
-    assert load_suite(path).score == "sentence"
+    rows = "right_sentence,wrong_sentence,prefix\nthe author laughs,the author laugh,the\n"
+    assert load_suite(write_file(tmp_path / "b.csv", rows)).score == "sentence"
 
 
 def test_pairs_of_one_item_are_clustered(tmp_path):
@@ -355,9 +351,8 @@ def test_published_columns_are_regions(tmp_path):
     rows = f"{header}When the dog\tate\tslept\tthe boy\tlaughed\tat home\n"
     (case,) = load_suite(write_file(tmp_path / "a.tsv", rows)).cases
     assert case.labels == ("Transitive_comma", "Transitive_none", "Intransitive_comma", "Intransitive_none")
-    assert case.sentences["Intransitive_comma"].to_pylist() == [
-        "When the dog slept , the boy laughed at home"
-    ]
+    (third,) = case.sentences["Intransitive_comma"].to_pylist()
+    assert third == "When the dog slept , the boy laughed at home"
     assert predictions_of(case)[0].formula == "Transitive_none.Verb > Transitive_comma.Verb"
 
 
@@ -388,9 +383,8 @@ def test_a_user_predicts(tmp_path):
     ],
 )  # fmt: skip
 def test_ratings_have_columns_of_any_names(tmp_path, content, columns, rating, shared):
-    (case,) = load_suite(
-        write_file(tmp_path / ("a.csv" if "," in content else "a.tsv"), content), columns=how(columns)
-    ).cases
+    path = write_file(tmp_path / ("a.csv" if "," in content else "a.tsv"), content)
+    (case,) = load_suite(path, columns=how(columns)).cases
     assert case.features["rating"].to_pylist() == rating
     assert case.entries.to_pydict() == ({} if shared is None else {"item": shared})
 

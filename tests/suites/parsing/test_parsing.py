@@ -176,22 +176,6 @@ def test_a_text_that_cannot_be_read_is_named(tmp_path, name, content, message):
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-@pytest.mark.parametrize(
-    ("limit", "message"),
-    [
-        ("sentence_chars=15", "text.txt:2: the line has more characters than 15.\n  If that is meant, raise"),
-        ("sentence_words=4", "text.txt:2: the sentence has more words than 4.\n  If that is meant, raise"),
-        ("text_bytes=20", "text.txt: has more bytes than 20.\n  If that is meant, raise"),
-    ],
-)
-def test_a_sentence_that_is_too_long_is_named_before_anything_is_parsed(
-    tmp_path, monkeypatch, limit, message
-):
-    (tmp_path / "text.txt").write_text(GOOD + "the dogs bark loudly .\n")
-    monkeypatch.setenv(VARIABLE, limit)
-    assert message in refused(tmp_path, model="nothing")
-
-
 def test_a_sentence_in_running_text_that_no_reader_would_take_is_named(tmp_path, monkeypatch):
     (tmp_path / "text.txt").write_text(GOOD)
     monkeypatch.setenv(VARIABLE, "sentence_words=6")

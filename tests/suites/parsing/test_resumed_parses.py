@@ -106,24 +106,23 @@ def test_a_parse_does_not_go_on_with_another_text_or_other_options(stopped):
             (stopped / "t.conllu.partial").rename(stopped / "t.conllu")
 
 
+NOT_HELD = "t.conllu.partial: does not hold what t.conllu.resume says.\n  Remove t.conllu.resume"
+
+
 @pytest.mark.parametrize(
-    ("record", "message"),
+    ("change", "message"),
     [
-        ("{", "t.conllu.resume: not a JSON file"),
-        ("{}", "t.conllu.resume: about: is missing"),
-        ('{"about": [], "lines": 2}', "t.conllu: does not say what it was made from"),
+        (lambda _: "{", "t.conllu.resume: not a JSON file"),
+        (lambda _: "{}", "t.conllu.resume: about: is missing"),
+        (lambda _: '{"about": [], "lines": 2}', "t.conllu: does not say what it was made from"),
+        (lambda record: json.dumps(json.loads(record) | {"size": 10**9}), NOT_HELD),
+        (lambda record: json.dumps(json.loads(record) | {"size": -1}), NOT_HELD),
+        (lambda record: json.dumps(json.loads(record) | {"lines": -1}), NOT_HELD),
     ],
 )
-def test_a_record_that_holds_something_else_is_refused(stopped, record, message):
-    (stopped / "t.conllu.resume").write_text(record)
-    assert message in refused(stopped, "--resume")
-
-
-@pytest.mark.parametrize("change", [{"size": 10**9}, {"size": -1}, {"lines": -1}])
-def test_a_partial_file_that_is_not_what_its_record_says_is_refused(stopped, change):
+def test_a_record_that_does_not_fit_what_was_parsed_is_refused(stopped, change, message):
     record = stopped / "t.conllu.resume"
-    record.write_text(json.dumps(json.loads(record.read_text()) | change))
-    message = "t.conllu.partial: does not hold what t.conllu.resume says.\n  Remove t.conllu.resume"
+    record.write_text(change(record.read_text()))
     assert message in refused(stopped, "--resume")
 
 
