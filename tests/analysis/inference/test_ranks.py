@@ -130,6 +130,22 @@ def test_the_interval_is_that_of_all_draws_of_the_entries():
         assert np.quantile(exact, share - 0.015) <= end <= np.quantile(exact, share + 0.015)
 
 
+def test_entries_of_two_factors_are_drawn_apart_and_count_together():
+    # A pigeonhole bootstrap in plain numpy, with draws of its own.
+    random, codes = np.random.default_rng(5), np.tile(crossed(8, 6), (30, 1))
+    drawn = [draw_items((8, 6), (0.8, 0.8), seed=seed)[0] for seed in range(4)]
+    rows = [np.stack([own ^ (random.random(48) < 0.25) for own in drawn], axis=1) for _ in range(30)]
+    found = []
+    for _ in range(4000):
+        times = [
+            np.bincount(random.integers(n, size=n), minlength=n)[codes[:48, at]] for at, n in ((0, 8), (1, 6))
+        ]
+        right = np.stack([(times[0] * times[1]) @ row for row in rows])
+        found.append(rankdata(-right, method="min", axis=1).mean(axis=0))
+    ends = mean_rank_intervals(np.concatenate(rows), design_of(codes, np.repeat(np.arange(30), 48)))
+    assert np.stack(ends) == pytest.approx(np.quantile(found, [0.025, 0.975], axis=0), abs=0.08)
+
+
 def test_an_interval_reaches_to_the_mean_rank_itself_and_no_further_than_there_are_models():
     correct = np.stack([draw_items((6, 6), (1, 1), seed=seed)[0] for seed in range(5)], axis=1)
     low, high = mean_rank_intervals(correct, design_of(crossed(6, 6)))
