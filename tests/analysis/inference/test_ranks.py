@@ -33,9 +33,8 @@ def test_models_are_told_apart_where_holms_correction_of_their_pairs_does():
     # An authority of its own: scipy's paired t-test and statsmodels' correction.
     correct = np.random.default_rng(3).random((500, 6)) < np.linspace(0.5, 0.75, 6)
     pairs = list(combinations(range(6), 2))
-    tests = [
-        ttest_rel(correct[:, one].astype(float), correct[:, other].astype(float)) for one, other in pairs
-    ]
+    columns = correct.T.astype(float)
+    tests = [ttest_rel(columns[one], columns[other]) for one, other in pairs]
     told, *_ = multipletests([test.pvalue for test in tests], 0.05, "holm")
     better = np.zeros((6, 6), bool)
     for (one, other), test, apart in zip(pairs, tests, told, strict=True):
