@@ -14,6 +14,8 @@ ROOT = Path(__file__).parents[1]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("leaderboards/**/*.md")]
 
 CODE = re.compile(r"^```.*?^```$|(?:^    [^\n]*\n)+", re.MULTILINE | re.DOTALL)
+# A command, perhaps after a prompt, a pipe, an opening bracket, settings of variables or `uvx`.
+CALL = re.compile(r"^(?:\$ )?(?:.*?(?:\$\(|[|&] )|uvx --from \S+ )?((?:\w+=\S+ )*)tseval\s+(.*)")
 # ```language, then, for a file, its path and perhaps `append`.
 BLOCK = re.compile(r"^```(\w+)(?: (\S+)( append)?)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -1,25 +1,101 @@
-"""The documentation keeps its promises: links lead somewhere, names exist."""
+"""The documentation keeps its promises: commands parse, links lead somewhere, names exist."""
 
 import hashlib
 import json
 import re
+import shlex
 from doctest import ELLIPSIS, OutputChecker
 from pathlib import Path
 
+import click
 import pytest
-from pages import CODE, PAGES, ROOT, follow, page_id
+from pages import CALL, CODE, PAGES, ROOT, follow, page_id
 from supplied import MARVIN_LINZEN
 from systems import needs_posix
 
 from tseval import load_model
+from tseval.cli import COMMANDS, tseval
 from tseval.evaluation import run_key
-from tseval.suites import load_suite
+from tseval.report.boards import bundled_boards
+from tseval.suites import available_suites, load_suite
 from tseval.suites.agreement import EXAMPLE_COLUMNS
+from tseval.suites.data.catalogue import CATALOGUE
 
 CASES = {case.name: case for case in load_suite("marvin_linzen").cases}
 
 INLINE = re.compile(r"`([^`\n]+)`")
+UNPIPED = re.compile(r"""(?:[^|<>;&()"']|"[^"]*"|'[^']*')*""")
+SYNOPSIS = re.compile(r"[\[…]|\.\.\.|\b[A-Z_]{3,}\b")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def mentioned(text):
+    """Every `tseval ...` in code, a block or not, as words; what is piped or redirected ends it."""
+    for code in [*CODE.findall(text), *INLINE.findall(CODE.sub("", text))]:
+        for line in code.replace("\\\n", " ").splitlines():
+            if called := CALL.match(line.strip()):
+                whole = called[2].partition(" #")[0]
+                first = UNPIPED.match(whole)[0]
+                if words := shlex.split(whole if SYNOPSIS.search(first) else first):
+                    yield words
+
+
+def wrong_with(words):
+    """Say what a command line has wrong, as the installed command would."""
+    name, *arguments = words
+    command = tseval.get_command(click.Context(tseval), name) if name in COMMANDS else None
+    if isinstance(command, click.Group) and arguments and arguments[0] != "...":
+        command, arguments = command.get_command(click.Context(command), arguments[0]), arguments[1:]
+    if command is None:
+        return None if name in {"--help", "--version", "COMMAND"} else f"no such command: {shlex.join(words)}"
+    if not arguments or SYNOPSIS.search(shlex.join(arguments)):
+        # A mention or a synopsis: only its options can be held to anything.
+        known = {option for parameter in command.params for option in parameter.opts} | {"--help", "-h"}
+        named = {option for word in arguments for option in re.findall(r"^\[?(--?[a-z][a-z-]*)", word)}
+        return f"no such option: {sorted(named - known)}" if named - known else None
+    try:
+        values = command.make_context(name, arguments).params
+    except (click.MissingParameter, click.exceptions.Exit):
+        return None  # a command may be named without all that it needs, or with --help
+    except click.UsageError as error:
+        lost = isinstance(error, click.BadParameter) and isinstance(error.param.type, click.Path | click.File)
+        return None if lost else error.format_message()
+    names = {
+        "run": values.get("suites"),
+        "expand": [values.get("suite")],
+        "table": values.get("sources"),
+    }.get(name)
+    there = {*available_suites(), *CATALOGUE, *bundled_boards()}
+    lost = [
+        str(one)
+        for one in names or []
+        if not {"/", "("} & {*str(one)} and str(one).partition(":")[0] not in there
+    ]
+    return f"there is no {', '.join(lost)}" if lost else None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_what_is_mentioned_parses(page):
+    wrong = {shlex.join(words): wrong_with(words) for words in mentioned(page.read_text("utf-8"))}
+    assert {line: message for line, message in wrong.items() if message} == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("tseval run --model a.pt --sweet marvin_linzen", "No such option '--sweet'."),
+        ("tseval run --model a.pt --score total", "'total' is not one of"),
+        ("tseval run --model a.pt --suite marvin_lin | head", "there is no marvin_lin"),
+        ("tseval table RUN... [--form md]", "no such option: ['--form']"),
+        ("tseval table bhatt2021", "there is no bhatt2021"),
+        ("tseval score", "no such command: score"),
+        ("tseval train llm --arch lstm", "no such command: train llm"),
+    ],
+)
+def test_a_wrong_mention_is_noticed(line, message):
+    for text in (f"```console\n$ {line}\n```\n", f"    {line}\n", f"Try `{line}`."):
+        (words,) = mentioned(text)
+        assert message in str(wrong_with(words))
 
 
 def anchors(page: Path) -> set[str]:
