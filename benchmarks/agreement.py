@@ -15,9 +15,9 @@ from pathlib import Path
 
 import click
 import pandas as pd
+from scipy.stats import binomtest
 from tabulate import tabulate
 
-from tseval.analysis import wilson
 from tseval.cli.run import sweep_and_tell
 from tseval.runs import read_run
 from tseval.sweeps import Workforce
@@ -115,7 +115,8 @@ def table(out: Path, seeds: int) -> str:
             runs = [answers(out, task, arch, seed) for seed in range(1, seeds + 1)]
             items[task] = runs[0]
             shares = pd.Series([run["correct"].mean() for run in runs])
-            low, high = wilson(round(shares.mean() * len(runs[0])), len(runs[0])) or (0.0, 1.0)
+            n_right, n_items = round(shares.mean() * len(runs[0])), len(runs[0])
+            low, high = binomtest(n_right, n_items).proportion_ci(method="wilson")
             row += [spread(shares), f"{low:.3f} to {high:.3f}", f"{published:.4f}"]
         rows.append(row)
     most = (items[task][CLASSES[task]].value_counts(normalize=True).max() for task in METHODS)

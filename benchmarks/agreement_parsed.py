@@ -20,8 +20,8 @@ import numpy as np
 import pandas as pd
 from agreement import ARCHITECTURES, METHODS, PAPER, TABLES, pipes, run_of, spread
 from command import tseval
+from scipy.stats import binomtest
 
-from tseval.analysis import wilson
 from tseval.cli.run import sweep_and_tell
 from tseval.errors import RunError
 from tseval.files import write_text
@@ -130,7 +130,7 @@ def summary(folder: Path, task: str, seeds: int) -> str:
         }
         n_items = len(runs[TREEBANKS][0])
         right = np.mean([run["correct"].sum() for run in runs[TREEBANKS]])
-        low, high = wilson(round(right), n_items) or (0.0, 1.0)
+        low, high = binomtest(round(right), n_items).proportion_ci(method="wilson")
         shares = {
             name: spread(pd.Series([run["correct"].mean() for run in own])) for name, own in runs.items()
         }
@@ -176,7 +176,7 @@ def by_size(folders: dict[int, Path]) -> pd.DataFrame:
     for name, task, model in product((TREEBANKS, LINZEN), METHODS, CURVES):
         for size, folder in folders.items():
             found = answers(folder, name, task, model, 1)
-            low, high = wilson(int(found["correct"].sum()), len(found)) or (0.0, 1.0)
+            low, high = binomtest(int(found["correct"].sum()), len(found)).proportion_ci(method="wilson")
             easy = found.loc[found["n_attractors"] == 0, "correct"].mean()
             rows.append((name, task, model, size, found["correct"].mean(), low, high, easy))
     return pd.DataFrame(rows, columns=SIZE_COLUMNS)

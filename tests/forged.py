@@ -87,10 +87,10 @@ def board_of_pairs(root, model, nouns=NOUNS, verbs=VERBS):
     return add_and_write(root / "board", [root / "run"], About(licence="MIT"))[0]
 
 
-def model_of_symbols(path, language, arch):
+def model_of_symbols(path, language, arch, seed=1):
     """Save a model of a few units, untrained, over the symbols of a formal language, and open it."""
     alphabet = parse_language(language).alphabet
-    torch.manual_seed(1)
+    torch.manual_seed(seed)
     network = LanguageModel(Sizes(arch, len(alphabet) + 2, 8, 12, 1))
     words = Vocabulary(("<eos>", "<unk>", *alphabet), lowercase=False)
     save_checkpoint(path, network, words, training={}, validation_perplexity=None)

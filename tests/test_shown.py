@@ -11,7 +11,6 @@ from tseval.models.checkpoint import load_checkpoint
 from tseval.questions import Contrast
 from tseval.scoring.protocol import ModelCard
 from tseval.suites import load_suite
-from tseval.suites.formal.languages import parse_language
 from tseval.testing import Report, Result
 from tseval.testing.properties import Finding
 
@@ -71,14 +70,6 @@ def test_a_long_name_is_cut_to_a_line(value):
     assert repr(value).endswith(">")
     assert len(repr(value)) <= 100
     assert "\n" not in repr(value)
-
-
-def test_a_suite_of_a_formal_language_is_a_line_too():
-    suite = load_suite("dyck(k=2,m=2)", limit=5)
-    assert repr(suite).startswith("<Suite dyck")
-    assert len(repr(suite)) <= 100
-    assert len(repr(suite.cases[0])) <= 100
-    assert parse_language("dyck(k=2,m=2)") is not None
 
 
 @pytest.mark.parametrize(

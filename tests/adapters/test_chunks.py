@@ -6,7 +6,7 @@ import pytest
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from tseval.adapters.words import HELD, Pieces
+from tseval.adapters.words import Pieces
 from tseval.writing import LANGUAGES
 
 TEXT = "the The author authors near guards laugh laughs can't n't , . -- über naïve 12,345 <s> > </b> </i>"
@@ -106,17 +106,3 @@ def test_pieces_are_those_of_whole_sentences(kind, leading_space, writing):
         assert encoded.tokens.tolist() == [token for ids in expected for token in ids]
         assert encoded.token_counts.tolist() == [len(ids) for ids in expected]
         assert encoded.pieces.sum() == len(encoded.tokens)
-
-
-@pytest.mark.parametrize(
-    "kind", [byte_level, marked, prefixed, word_piece, unigram], ids=lambda kind: kind.__name__
-)
-def test_a_word_is_split_once(kind, monkeypatch):
-    pieces = Pieces(PreTrainedTokenizerFast(tokenizer_object=kind()), leading_space=False)
-    texts = []
-    split = Pieces._encodings
-    monkeypatch.setattr(Pieces, "_encodings", lambda self, some: texts.extend(some) or split(self, some))
-    plain = [text for text in CORPUS if "<" not in text and ">" not in text]
-    for _ in range(2):
-        pieces.encode(pa.array(plain))
-    assert len(texts) <= 2 * HELD + 2 * len(WORDS), "but for those that are split in both ways"

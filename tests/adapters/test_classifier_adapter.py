@@ -1,6 +1,5 @@
 """Classifiers as models of sentences that end in a label."""
 
-import numpy as np
 import pyarrow as pa
 import pytest
 import torch
@@ -14,7 +13,6 @@ from tseval.models.checkpoint import save_checkpoint
 from tseval.models.network import TASKS, Classifier, Sizes
 from tseval.scoring.protocol import RecurrentModel
 from tseval.scoring.scorers import scorer_for
-from tseval.suites.views import JUDGEMENTS, NUMBER_WORDS, VIEWS
 
 WORDS = Vocabulary(("<eos>", "<unk>", "the", "authors", "near", "guards"), lowercase=True)
 
@@ -53,22 +51,6 @@ def test_a_label_has_the_log_probability_of_its_class_and_a_word_none(open_class
         assert row["n_unknown"] == ("admire" in text)
 
 
-def test_the_two_labels_share_all_probability(open_classifier):
-    model, _ = open_classifier(task="grammaticality")
-    scored = score(model, *(f"the guards {label}" for label in TASKS["grammaticality"].labels))
-    assert np.exp(scored["logprob"].to_numpy()).sum() == pytest.approx(1, abs=1e-6)
-
-
-@torch.inference_mode()
-def test_the_more_probable_label_is_the_best_token(open_classifier):
-    model, _ = open_classifier()
-    labels = np.array([len(WORDS), len(WORDS) + 1])
-    for word in range(len(WORDS)):
-        state = model.advance(model.start(), np.array([word]))
-        values = model.logprobs(state, np.zeros(2, dtype=np.int64), labels)
-        assert model.best_tokens(state).tolist() == [labels[values.argmax()]]
-
-
 def test_the_card_says_what_was_asked_and_how_the_model_starts(open_classifier):
     model, _ = open_classifier(task="grammaticality")
     assert model.card.protocol["task"] == "grammaticality"
@@ -97,9 +79,3 @@ def test_a_sentence_that_does_not_end_in_the_one_label_is_refused(open_classifie
         f"{task} is a classifier ({task}): it reads sentences that end in {labels}, but not {sentence!r}.\n"
         f"  Give it {method}."
     )
-
-
-def test_the_labels_and_methods_of_the_tasks_are_those_of_the_views():
-    assert TASKS["number"].labels == tuple(NUMBER_WORDS.values())
-    assert TASKS["grammaticality"].labels == JUDGEMENTS
-    assert {method for task in TASKS.values() for method in task.methods} == VIEWS.keys() - {"profile"}

@@ -21,12 +21,10 @@ from torch_modules import GPT, BatchFirst, RNNModel, made
 
 import tseval
 from tseval.adapters import open_model
-from tseval.babylm import results_folder
 from tseval.errors import ModelError
 from tseval.runs import read_run
 from tseval.scoring.scorers import scorer_for
 from tseval.scoring.surprisal import surprisals
-from tseval.testing import check_model
 
 LIST = [*WORDS.words]
 SENTENCES = sorted(
@@ -121,20 +119,10 @@ def test_numbers_are_those_of_a_plain_loop_over_the_module(kind):
     assert model.card.details["read"] == said
     for found, sentence in zip(scored(model), SENTENCES, strict=True):
         assert found == pytest.approx(plainly(module, sentence, read), abs=1e-5), sentence
-
-
-@pytest.mark.parametrize("kind", ["word_language_model", "last place", "state of None"])
-def test_a_module_passes_the_checks_of_all_models(kind):
-    model = open_model((USUAL[kind][0](), LIST))
-    check_model(model).raise_for_failures()
-
-
-@pytest.mark.parametrize(
-    "words", [WORDS, {word: i for i, word in reversed([*enumerate(LIST)])}], ids=["Vocabulary", "mapping"]
-)
-def test_words_come_in_other_forms(words):
-    module = made(BatchFirst, len(LIST))
-    assert scored(open_model((module, words))) == scored(open_model((module, LIST)))
+    for words in (WORDS, {word: i for i, word in reversed([*enumerate(LIST)])}):
+        assert scored(open_model((module, words))) == scored(model)
+    with pytest.raises(ModelError, match="takes no arguments and no device"):
+        open_model((module, LIST), device="cpu")
 
 
 def changed(change):
@@ -149,17 +137,14 @@ UNREADABLE: dict[str, Any] = {
     "probabilities": (changed(lambda logits: logits.softmax(-1)), "probabilities, not logits"),
     "drops units": (changed(nn.functional.dropout), "a state is carried over, or drawn"),
     "mixes rows": (changed(lambda logits: logits + logits.mean(0)), "depend on those beside it"),
-    "one number": (changed(lambda logits: logits.mean(-1)), f"5 numbers for a word, of {len(LIST)} words"),
     "all in one": (changed(lambda logits: logits.sum((0, 1))), "(ids) of ids (3, 5) gives the shape (22,)"),
     "no tensor": (changed(lambda _: []), "module(ids) gives no tensor first"),
     "constant": (changed(lambda logits: logits * 0), "does not depend on it"),
     "few": (lambda: (made(BatchFirst, 5, width=len(LIST)), LIST), "raises IndexError: index out of range"),
     "no start": (lambda: (made(BatchFirst, 3), ["<unk>", "a", "b"]), "no other word that starts a sentence"),
     "ids with holes": (lambda: (made(BatchFirst, 3), {"<eos>": 0, "<unk>": 2}), "0 to n-1, each once"),
-    "a text": (lambda: (made(BatchFirst, 3), "abc"), "must be a list of texts"),
     "numbers": (lambda: (made(BatchFirst, 3), [1, 2, 3]), "must be a list of texts"),
     "no words": (lambda: made(BatchFirst, 3), "load_model got BatchFirst, which is no model.\n  It may be"),
-    "nothing": (lambda: None, "load_model got NoneType, which is no model.\n  It may be"),
     "three": (lambda: (1, 2, 3), "load_model got (int, int, int), which is no model."),
 }  # fmt: skip
 
@@ -205,16 +190,6 @@ def test_the_fingerprint_is_that_of_weights_and_words():
     with torch.no_grad():
         module.head.bias[0] += 1
     assert open_model((module, LIST)).card.fingerprint != card.fingerprint
-
-
-def test_a_model_in_memory_takes_no_settings():
-    with pytest.raises(ModelError, match="takes no arguments and no device"):
-        open_model((made(BatchFirst, len(LIST)), LIST), device="cpu")
-
-
-def test_what_satisfies_a_protocol_is_taken_as_it_is():
-    model = open_model("bundled:lstm")
-    assert open_model(model) is model
 
 
 # A function in a file, by commands.
@@ -313,8 +288,6 @@ def test_other_commands_take_a_function(tmp_path):
     lines = succeed("surprisal", *model, "text", cwd=tmp_path).stdout.splitlines()
     found = sum(float(line.split("\t")[4]) for line in lines[1:])
     assert found == pytest.approx(expected, abs=1e-4)
-    pair = "the author laughs .", "the author laugh ."
-    assert "is preferred, by" in succeed("pair", *model, *pair, cwd=tmp_path).stderr
     checked = succeed("check-model", "mine.py:load", "--sentences", "text", cwd=tmp_path)
     assert "mine, checked as a TokenModel" in checked.stdout
     succeed("run", *model, "--limit", 2, "--case", "simple_agrmt", "--quiet", "--out", "run", cwd=tmp_path)
@@ -344,11 +317,6 @@ def test_a_sweep_names_runs_by_files_and_functions(tmp_path):
     assert "(1 of them before)" in call("sweep", "plan.yaml", cwd=tmp_path).stderr
 
 
-def test_babylm_names_the_folder_by_the_file(tmp_path):
-    assert results_folder(tmp_path, "./m/mine.py:load", "main") == tmp_path / "mine/main/zero_shot/causal"
-    assert results_folder(tmp_path, "mine.py:other", "main") == tmp_path / "mine-other/main/zero_shot/causal"
-
-
 @pytest.mark.parametrize(
     ("spec", "arguments", "said"),
     [
@@ -364,7 +332,7 @@ def test_babylm_names_the_folder_by_the_file(tmp_path):
         ("broken.py:load", "", "SyntaxError: "),
         ("function:mine", "", "function:mine: name a file and a function in it"),
     ],
-)
+)  # fmt: skip
 def test_what_goes_wrong_is_one_message(tmp_path, spec, arguments, said):
     path = write(tmp_path, PLAIN + WRONG_FUNCTIONS)
     (tmp_path / "broken.py").write_text("def load(:\n")
@@ -411,28 +379,18 @@ def test_a_model_of_transformers_has_the_numbers_of_its_own_adapter(tmp_path, sc
     plain = scored(open_model(f"{scheme}:{folder}"))
     path = write(tmp_path, TRANSFORMERS.replace("HEAD", repr(head)))
     model: Any = open_model(f"{path}:load", {"folder": str(folder)})
-    assert scored(model) == [pytest.approx(row, abs=1e-5) for row in plain]
     assert (model.card.name, model.card.protocol["arguments"]) == ("mine", "folder=folder")
     live: Any = getattr(transformers, head).from_pretrained(folder).train()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    suite = tseval.load_suite("marvin_linzen", cases="simple_agrmt", limit=3)
-    run, expected = (tseval.evaluate(one, suite) for one in ((live, tokenizer), f"{scheme}:{folder}"))
-    assert run.load_sentences()["logprob"].to_pylist() == pytest.approx(
-        expected.load_sentences()["logprob"].to_pylist(), abs=1e-4
-    )
+    in_memory = open_model((live, transformers.AutoTokenizer.from_pretrained(folder)))
+    assert in_memory.card.name == "saved"
+    for one in (model, in_memory):
+        assert scored(one) == [pytest.approx(row, abs=1e-5) for row in plain]
     assert live.training
-    assert run.manifest.model.name == "saved"
-
-
-def test_evaluate_takes_names(tmp_path):
-    (tmp_path / "pairs.tsv").write_text("good\tbad\nthe author laughs .\tthe author laugh .\n")
-    run = tseval.evaluate("bundled:lstm", tmp_path / "pairs.tsv")
-    again = tseval.evaluate(tseval.load_model("bundled:lstm"), tseval.load_suite(tmp_path / "pairs.tsv"))
-    assert run.manifest["signature"] == again.manifest["signature"]
-    assert check_model("bundled:lstm", ["the author laughs .", "the authors laugh ."]).ok
 
 
 def test_the_examples_of_the_page_run_as_they_stand(tmp_path):
+    from checkpoints import save_causal  # noqa: PLC0415 - takes seconds
+
     write_files(TESTS.parent / "docs" / "adapters.md", tmp_path)
     (tmp_path / "words.txt").write_text("\n".join(LIST))
     (tmp_path / "text.txt").write_text("the author laughs .\n")
@@ -444,14 +402,8 @@ def test_the_examples_of_the_page_run_as_they_stand(tmp_path):
         assert scored(own) == scored(open_model((module, LIST)))
         given = open_model("tseval-unigram/one.py:load", {"text": "text.txt"})
         assert scored(given, ["the ."]) == [[pytest.approx(math.log(2 / 9))] * 2]
-
-
-def test_the_example_of_transformers_runs_as_it_stands(tmp_path):
-    from checkpoints import save_causal  # noqa: PLC0415 - takes seconds
-
-    write_files(TESTS.parent / "docs" / "adapters.md", tmp_path)
-    folder = save_causal(tmp_path / "saved")
-    changed = open_model(f"{tmp_path / 'changed.py'}:load", {"folder": str(folder)})
+        folder = save_causal(tmp_path / "saved")
+        changed = open_model("changed.py:load", {"folder": str(folder)})
     assert (changed.card.name, changed.card.kind) == ("changed", "hf")
     assert scored(changed) != scored(open_model(f"hf:{folder}"))
 

@@ -218,13 +218,12 @@ def by_marks(model, sentence):
     return total
 
 
-@pytest.mark.parametrize("kind", ["gemma", "metaspace", "unigram", "metaspace unigram", "bytes"])
+@pytest.mark.parametrize("kind", ["gemma", "metaspace unigram", "bytes"])
 def test_words_are_parted_at_spaces_where_the_tokenizer_parts_none(tmp_path, kind):
     model: Any = open_model(f"mlm:{save_masked(tmp_path, tokenizer=unsplit(kind))}")
     texts = sorted(TEXT[:4])
     rows = scorer_for(model).score(pa.array(texts))["logprob"].to_pylist()
     np.testing.assert_allclose(rows, [by_marks(model, text) for text in texts], atol=1e-4, rtol=0)
-    assert len(set(model.encode(pa.array(texts[:1])).masked_with)) == len(texts[0].split())
     assert model.card.protocol["masked_word"] == "spaces"
     # What one piece alone gives is another number, or this test sees nothing.
     alone = scorer_for(open_model(f"mlm:{tmp_path}", {"pll": "original"})).score(pa.array(texts))

@@ -148,12 +148,9 @@ def test_planted_faults_are_refused_with_real_weights(name, dtype):
 
 
 HONEST = [
-    (kind, bos, dtype)
-    for dtype in DTYPES
-    for kind, bos in (
-        ("gpt2", "auto"), ("gpt2", "none"), ("llama", "auto"), ("llama", "<pad>"), ("opt", "auto"),
-        ("mamba", "auto"), ("bloom", "none"),
-    )
+    ("gpt2", "auto", "bfloat16"), ("gpt2", "none", "float16"), ("llama", "<pad>", "bfloat16"),
+    ("llama", "auto", "float16"), ("opt", "auto", "float16"), ("mamba", "auto", "bfloat16"),
+    ("bloom", "none", "float32"),
 ]  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 import tokenizers
@@ -241,25 +240,6 @@ def test_the_end_of_a_sentence_is_scored_where_it_is_asked_for(tmp_path, kind):
         ids = ids_of_file(tmp_path, sentence)
         assert total == pytest.approx(plain(tmp_path, ids, end=(0,)), abs=2e-4)
         assert totals(without)[sentence] == pytest.approx(plain(tmp_path, ids), abs=2e-4)
-
-
-def test_words_with_their_end_add_up_to_the_text_that_ends_there(tmp_path):
-    """Corrected words are together the text, its end with the last, given that it begins without a space."""
-    save_causal(tmp_path)
-    sentences = pa.array(sorted([*SENTENCES, "the authors"]))
-    model = open_model(f"hf:{tmp_path}", {"eos": "true"})
-    for row in scorer_for(model, words=True).score(sentences).to_pylist():
-        first = ids_of_file(tmp_path, row["sentence"])[0]
-        whole = plain(tmp_path, ids_of_file(tmp_path, row["sentence"]), end=(0,))
-        table = transformers.AutoModelForCausalLM.from_pretrained(tmp_path)(torch.tensor([[0]]))
-        chances = table.logits[0, 0].double().softmax(-1)
-        pieces = transformers.AutoTokenizer.from_pretrained(tmp_path).convert_ids_to_tokens(
-            range(len(chances))
-        )
-        opens = [not piece.startswith(tuple("ĠĊĉċČč")) for piece in pieces]
-        assert opens[first]
-        before = np.log(chances.detach().numpy()[opens].sum())
-        assert sum(row["words"]) == pytest.approx(whole - before, abs=1e-3)
 
 
 def test_an_end_that_a_tokenizer_lacks_is_one_message(tmp_path):

@@ -5,15 +5,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import statsmodels.api as sm
-from scipy.stats import binomtest, ttest_rel
 from scipy.stats import t as student
+from scipy.stats import ttest_rel
 from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.sandwich_covariance import cov_cluster
 from statsmodels.stats.weightstats import ttost_paired
 
 from tseval.analysis.breakdowns import joint_grid, with_intervals
-from tseval.analysis.comparisons import count_clustered, pairwise, share_entries
+from tseval.analysis.comparisons import pairwise, share_entries
 
 SIZES = (8, 12)  # verbs, and items of each
 
@@ -30,33 +28,6 @@ def verdicts(share, seed=0, *, entries=True, undecidable=(), **features):
         frame["verb.entry"] = pd.Categorical([f"v{code}" for code in verb])
         frame["place.entry"] = np.where(verb % 2, "near", "beside")
     return frame.assign(**features)
-
-
-def test_with_one_factor_the_error_is_that_of_the_means_of_its_entries():
-    frame = verdicts(0.6)
-    (row,) = count_clustered(frame.assign(all=1), ["all"]).to_dict("records")
-    means = frame.groupby("verb.entry", observed=True)["correct"].mean()
-    assert row["accuracy"] == frame["correct"].mean()
-    assert row["se"] == pytest.approx(means.std(ddof=1) / np.sqrt(SIZES[0]), rel=1e-12)
-    assert row["df"] == SIZES[0] - 1
-    assert row["clusters"] == {"verb": 8}
-    assert row["fixed"] == ("place",)
-    worth = row["accuracy"] * (1 - row["accuracy"]) / row["se"] ** 2
-    assert row["n_eff"] == pytest.approx(worth)
-    ends = binomtest(int(frame["correct"].sum()), len(frame)).proportion_ci(method="wilson")
-    assert row["low"] < ends.low < ends.high < row["high"]
-
-
-def test_without_entries_the_interval_is_wilsons():
-    frame = verdicts(0.6, entries=False, undecidable=(3, 4), half=[0, 1] * 48)
-    rows = count_clustered(frame, ["half"])
-    for half, row in zip(rows.index, rows.to_dict("records"), strict=True):
-        own = frame[(frame["half"] == half) & ~frame["undecidable"]]
-        ends = binomtest(int(own["correct"].sum()), len(own)).proportion_ci(method="wilson")
-        assert (row["low"], row["high"]) == pytest.approx((ends.low, ends.high), rel=1e-12)
-        assert (row["n_items"], row["n_undecidable"], row["n_eff"]) == (48, 1, 47)
-        assert row["clusters"] == {}
-        assert np.isnan(row["df"])
 
 
 def test_each_cell_of_the_grid_is_clustered_by_its_own_entries():
@@ -97,32 +68,6 @@ def test_without_entries_a_difference_is_tested_as_pairs_are_by_t():
     assert rows["p"].tolist() == pytest.approx(p, rel=1e-9)
     assert rows["p_holm"].tolist() == pytest.approx(multipletests(p, method="holm")[1], rel=1e-9)
     assert rows["p_beyond"].tolist() == pytest.approx(multipletests(beyond, method="holm")[1], rel=1e-9)
-
-
-def test_with_entries_a_difference_is_clustered_by_them():
-    frames = three()
-    row: Any = pairwise(frames).set_index(["first", "second"]).loc[("a", "b")]
-    gap = frames["a"]["correct"].to_numpy(float) - frames["b"]["correct"].to_numpy(float)
-    codes = frames["a"]["verb.entry"].cat.codes.to_numpy()
-    se = np.sqrt(cov_cluster(sm.OLS(gap, np.ones(len(gap))).fit(), codes)[0, 0])
-    assert row["se"] == pytest.approx(se, rel=1e-10)
-    assert row["p"] == pytest.approx(2 * student.sf(abs(gap.mean()) / se, 7), rel=1e-9)
-    assert (row["df"], row["clusters"], row["fixed"]) == (7, {"verb": 8}, ("place",))
-    assert row["p_mcnemar"] < row["p"], "items of one verb are no independent draws"
-
-
-def test_a_model_and_itself_are_said_to_have_the_same_verdicts():
-    frame = verdicts(0.5)
-    assert pairwise({"a": frame, "b": frame})["outcome"].tolist() == ["same verdicts"]
-
-
-def test_a_model_and_nearly_itself_are_undecided_on_few_words_and_equivalent_on_many():
-    one, other = verdicts(0.5), verdicts(0.5)
-    other.loc[0, "correct"] ^= True
-    assert pairwise({"a": one, "b": other})["outcome"].tolist() == ["undecided"]
-    many = [pd.concat([one] * 100, ignore_index=True).drop(columns=["verb.entry", "place.entry"])] * 2
-    many[1] = many[1].assign(correct=many[1]["correct"] ^ (many[1].index < 10))
-    assert pairwise(dict(zip("ab", many, strict=True)))["outcome"].tolist() == ["equivalent"]
 
 
 def test_a_pair_that_can_decide_nothing_together_has_no_difference_and_takes_none_from_the_others():

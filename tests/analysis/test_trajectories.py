@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest, norm
@@ -63,17 +62,6 @@ def test_far_below_chance_and_nothing_decided_are_not_above():
     assert emergence({1: line(100), 2: line(0, 0)}, 0.5).settled is None
     never = emergence({1: line(50), 2: line(50)}, 0.5)
     assert (never.first, never.settled) == (None, None)
-
-
-def test_guessing_is_called_above_chance_in_few_trajectories():
-    """Of twenty looks at coins, one in forty lies above; corrected, hardly any trajectory does."""
-    draw = np.random.default_rng(7)
-    tosses = draw.binomial(N, 0.5, (400, 20))
-    found = [emergence(dict(enumerate(map(line, row))), 0.5) for row in tosses]
-    uncorrected = sum(any(p < 0.05 and k > N / 2 for p, k in zip(one.p, row, strict=True))
-                      for one, row in zip(found, tosses, strict=True))  # fmt: skip
-    assert uncorrected > 100
-    assert sum(one.first is not None for one in found) < 20
 
 
 def test_a_moment_has_the_numbers_of_its_own_table():

@@ -188,7 +188,6 @@ WRONG = [
     ("entity_tracking/regular.jsonl", [BOXES, BOXES | {"options": ["a.", "b.", "c."]}],
      "regular.jsonl:2: 3 texts to choose from, but 2 in"),
     ("wug_past_tense/a.jsonl", [{"sentences": "They wugged.", "ratio": 1}], "1 texts to choose from"),
-    ("wug_past_tense/a.jsonl", [{"sentences": "a\tb", "ratio": "half"}], "ratio is no number, but 'half'"),
     ("wug_past_tense/a.jsonl", [{"sentences": "a\tb", "ratio": "nan"}], "ratio is no number, but 'nan'"),
     ("wug_past_tense/a.jsonl", [{"sentences": "a\t ", "ratio": 1}], "there is a text without words"),
     ("comps/comps_bass.jsonl", [COMPS], "no file of COMPS is called comps_bass"),

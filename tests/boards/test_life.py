@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 import yaml
-from in_process import call, refused, run_process, succeeded
+from in_process import call, refuse, run_process, succeed
 from site_links import dead_links
 
 from tseval.analysis import count
 from tseval.boards import read_entry
 from tseval.runs import read_run
 
+RUN = "run", "--model", "bundled:lstm", "--quiet"
 BIN = str(Path(sys.executable).parent)
 GRAMMAR = """\
 ---
@@ -57,9 +58,8 @@ def step(folder, name, **environment):
     for one in jobs[name]["steps"]:
         if "run" in one and "pip install" not in one["run"] and wanted in one.get("if", wanted):
             environment = {**os.environ, **known, "PATH": os.pathsep.join([BIN, os.environ["PATH"]])}
-            done = run_process(
-                ["bash", "-e", "-o", "pipefail", "-c", one["run"]], cwd=folder, env=environment
-            )
+            command = ["bash", "-e", "-o", "pipefail", "-c", one["run"]]
+            done = run_process(command, cwd=folder, env=environment)
             said.append(done)
             if done.returncode:
                 break
@@ -74,19 +74,8 @@ def life(tmp_path_factory):
     suite.mkdir(parents=True)
     (suite / "simple.jinja").write_text(GRAMMAR)
     (suite / "lexicon.yaml").write_text(yaml.safe_dump(PUBLIC))
-    succeeded(
-        call(
-            "board",
-            "new",
-            "first",
-            "--repository",
-            "--suite",
-            "../agreement",
-            "--title",
-            "Agreement",
-            cwd=root,
-        )
-    )
+    new = "board", "new", "first", "--repository", "--suite", "../agreement", "--title", "Agreement"
+    succeed(*new, cwd=root)
     git(root, "init", "--quiet", "--initial-branch", "main", "first")
     git(root / "first", "add", "--all")
     git(root / "first", "commit", "--quiet", "--message", "A board without entries")
@@ -95,9 +84,9 @@ def life(tmp_path_factory):
         git(root, "clone", "--quiet", "host.git", who)
         git(root / who, "checkout", "--quiet", "-b", who)
         run = ("--suite", root / who / "agreement", "--out", root / f"run-{who}", "--quiet")
-        succeeded(call("run", "--model", "bundled:lstm", *options, *run))
+        succeed("run", "--model", "bundled:lstm", *options, *run)
         about = ("--name", f"{who}/lstm", "--seeds-tried", 3, "--weights", "https://example.org/lstm")
-        said = succeeded(call("board", "submit", root / f"run-{who}", root / who / "board", *about))
+        said = succeed("board", "submit", root / f"run-{who}", root / who / "board", *about)
         assert "# " + f"{who}/lstm" in said.stdout
         assert git(root / who, "status", "--porcelain", "-uall").split("\n")[:-1] == [
             f"?? board/entries/{who}--lstm/{file}"
@@ -130,7 +119,7 @@ def test_two_submit_at_once_and_nothing_meets(merged):
     assert [one.returncode for one in after] == [0] * 4
     assert "not on the pages yet" in after[0].stderr
     assert "Pages of the boards" in git(main, "log", "-1", "--format=%s", "origin/main")
-    assert succeeded(call("board", "check", main)).stderr == ""
+    assert succeed("board", "check", main).stderr == ""
     board = json.loads((main / "board/board.json").read_text())
     assert [entry["name"] for entry in board["entries"]] == ["ann/lstm", "bob/lstm"]
     run = read_run(main.parent / "run-ann")
@@ -163,10 +152,7 @@ def clone(merged, tmp_path):
 FORBIDDEN = [
     ("board/board.yaml", "changes board/board.yaml: a submission is entries/NAME alone"),
     ("board/checks.yaml", "changes board/checks.yaml: a submission is entries/NAME alone"),
-    (
-        ".github/workflows/board.yml",
-        "changes .github/workflows/board.yml: a submission is entries/NAME alone",
-    ),
+    (".github/workflows/board.yml", "changes .github/workflows/board.yml: a submission is entries/NAME"),
     ("board/entries/ann--lstm/entry.yaml", "of an entry that is on the board"),
 ]
 
@@ -184,9 +170,8 @@ def test_a_request_with_the_weights_of_another_is_named(clone):
     git(clone, "checkout", "--quiet", "-b", "sly", "origin/main")
     copy = clone / "board/entries/super"
     shutil.copytree(clone / "board/entries/ann--lstm", copy)
-    (copy / "entry.yaml").write_text(
-        (copy / "entry.yaml").read_text().replace("name: ann--lstm", "name: super")
-    )
+    entry = copy / "entry.yaml"
+    entry.write_text(entry.read_text().replace("name: ann--lstm", "name: super"))
     done = call("board", "check", clone, "--changed", "origin/main")
     assert done.returncode == 1
     assert "super: has the signature of ann--lstm, and the same as it" in done.stdout.replace("\\", "")
@@ -195,33 +180,27 @@ def test_a_request_with_the_weights_of_another_is_named(clone):
 def test_a_base_that_is_no_ancestor_is_one_message(clone):
     git(clone, "checkout", "--quiet", "--orphan", "other")
     git(clone, "commit", "--quiet", "--message", "Another history")
-    assert (
-        "is no ancestor of what is checked out"
-        in refused(call("board", "check", clone, "--changed", "origin/main")).stderr
-    )
-    assert (
-        "there is no commit 'nowhere'"
-        in refused(call("board", "check", clone, "--changed", "nowhere")).stderr
-    )
+    for base, said in (("origin/main", "is no ancestor of what is"), ("nowhere", "no commit 'nowhere'")):
+        assert said in refuse("board", "check", clone, "--changed", base).stderr
 
 
 def test_names_of_old_lead_to_an_entry_and_a_retracted_one_has_no_rank(clone):
     entries = clone / "board/entries"
-    taken = refused(call("board", "rename", "entries/bob--lstm", "ann--lstm", cwd=clone / "board")).stderr
+    taken = refuse("board", "rename", "entries/bob--lstm", "ann--lstm", cwd=clone / "board").stderr
     assert taken == "tseval: entries/ann--lstm exists.\n  Name the entry otherwise.\n"
-    renamed = succeeded(call("board", "rename", "entries/bob--lstm", "lstm-bf16", cwd=clone / "board"))
+    renamed = succeed("board", "rename", "entries/bob--lstm", "lstm-bf16", cwd=clone / "board")
     assert renamed.stderr == "entries/lstm-bf16\n"
     assert read_entry(entries / "lstm-bf16").aliases == ("bob--lstm",)
-    succeeded(call("board", "retract", entries / "ann--lstm", "--reason", "Not the model that it names",
-                   "--link", "https://example.org/issues/1"))  # fmt: skip
-    again = refused(call("board", "retract", entries / "ann--lstm", "--reason", "x"))
+    succeed("board", "retract", entries / "ann--lstm", "--reason", "Not the model that it names",
+                   "--link", "https://example.org/issues/1")  # fmt: skip
+    again = refuse("board", "retract", entries / "ann--lstm", "--reason", "x")
     assert "ann--lstm was retracted on" in again.stderr
-    assert succeeded(call("board", "check", clone)).stderr == ""
+    assert succeed("board", "check", clone).stderr == ""
     readme = (clone / "board/README.md").read_text()
     assert "| ann--lstm | Not the model that it names |" in " ".join(readme.split()).replace(r"\-", "-")
-    assert "ann--lstm" not in succeeded(call("table", clone / "board")).stdout
+    assert "ann--lstm" not in succeed("table", clone / "board").stdout
     site = clone.parent / "site"
-    succeeded(call("board", "build", clone, "-o", site))
+    succeed("board", "build", clone, "-o", site)
     assert dead_links(site) == []
     moved, gone = (
         (site / f"board/entries/{name}.html").read_text("utf-8") for name in ("bob--lstm", "ann--lstm")
@@ -236,15 +215,15 @@ def test_names_of_old_lead_to_an_entry_and_a_retracted_one_has_no_rank(clone):
 def test_an_entry_takes_the_place_of_another(clone):
     board, run = clone / "board", clone.parent / "run"
     options = ("--precision", "bfloat16", "--suite", clone / "agreement", "--out", run, "--quiet")
-    succeeded(call("run", "--model", "bundled:lstm", *options))
-    taken = refused(call("board", "add", board, run, "--name", "newer"))
+    succeed("run", "--model", "bundled:lstm", *options)
+    taken = refuse("board", "add", board, run, "--name", "newer")
     assert "newer has the weights and the protocol of bob--lstm" in taken.stderr
-    succeeded(call("board", "add", board, run, "--name", "newer", "--replace", "bob--lstm"))
+    succeed("board", "add", board, run, "--name", "newer", "--replace", "bob--lstm")
     for _ in range(2):  # in the place of another, and of itself
         assert sorted(path.name for path in (board / "entries").iterdir()) == ["ann--lstm", "newer"]
         assert read_entry(board / "entries/newer").aliases == ("bob--lstm",)
-        succeeded(call("board", "add", board, run, "--name", "newer", "--replace", "newer"))
-    assert succeeded(call("board", "check", clone)).stderr == ""
+        succeed("board", "add", board, run, "--name", "newer", "--replace", "newer")
+    assert succeed("board", "check", clone).stderr == ""
 
 
 def test_withheld_words_are_no_words_of_the_suite(clone):
@@ -255,9 +234,8 @@ def test_withheld_words_are_no_words_of_the_suite(clone):
         ({"noun": {"people": ["king"]}}, "the suite has no class 'noun.people'"),
     ):
         private.write_text(yaml.safe_dump(change))
-        done = refused(
-            call("suite", "twin", clone / "agreement", "--lexicon", private, "-o", clone.parent / "twin")
-        )
+        twin = "suite", "twin", clone / "agreement", "--lexicon", private, "-o", clone.parent / "twin"
+        done = refuse(*twin)
         assert re.search(r"private\.yaml:\d+: ", done.stderr)
         assert said in done.stderr
         assert not (clone.parent / "twin").exists()
@@ -266,31 +244,15 @@ def test_withheld_words_are_no_words_of_the_suite(clone):
 def test_what_a_model_gets_right_on_a_hidden_twin_stands_beside_its_mean(clone):
     root, board = clone.parent, clone / "board"
     (root / "private.yaml").write_text(yaml.safe_dump(PRIVATE))
-    succeeded(
-        call("suite", "twin", clone / "agreement", "--lexicon", root / "private.yaml", "-o", root / "twin")
-    )
-    expanded = succeeded(call("expand", root / "twin")).stdout
+    twin = "suite", "twin", clone / "agreement", "--lexicon", root / "private.yaml", "-o", root / "twin"
+    succeed(*twin)
+    expanded = succeed("expand", root / "twin").stdout
     assert not {"author", "laughs", "laugh"} & set(expanded.split())
     assert {"king", "sings", "sing"} <= set(expanded.split())
-    assert len(expanded.splitlines()) == len(
-        succeeded(call("expand", clone / "agreement")).stdout.splitlines()
-    )
-    succeeded(
-        call("run", "--model", "bundled:lstm", "--suite", root / "twin", "--out", root / "hidden", "--quiet")
-    )
-    succeeded(
-        call(
-            "run",
-            "--model",
-            "bundled:lstm",
-            "--suite",
-            clone / "agreement",
-            "--out",
-            root / "open",
-            "--quiet",
-        )
-    )
-    succeeded(call("board", "hidden", board, root / "hidden", "--suite", root / "twin"))
+    assert expanded.count("\n") == succeed("expand", clone / "agreement").stdout.count("\n")
+    succeed(*RUN, "--suite", root / "twin", "--out", root / "hidden")
+    succeed(*RUN, "--suite", clone / "agreement", "--out", root / "open")
+    succeed("board", "hidden", board, root / "hidden", "--suite", root / "twin")
     # Newcombe's interval of a difference, from those of the two tables.
     public, hidden = (count(read_run(root / name).verdicts).iloc[0] for name in ("open", "hidden"))
     difference = hidden["accuracy"] - public["accuracy"]
@@ -301,36 +263,36 @@ def test_what_a_model_gets_right_on_a_hidden_twin_stands_beside_its_mean(clone):
     assert found["difference"] == pytest.approx(difference, abs=0.0006)
     assert found["difference_interval"] == pytest.approx([difference - below, difference + above], abs=0.0011)
     assert "## With withheld words" in (board / "README.md").read_text()
-    assert succeeded(call("board", "check", clone)).stderr == ""
-    other = refused(call("board", "hidden", board, root / "open", "--suite", clone / "agreement"))
+    assert succeed("board", "check", clone).stderr == ""
+    other = refuse("board", "hidden", board, root / "open", "--suite", clone / "agreement")
     assert "is over the board's own suite" in other.stderr
-    succeeded(call("board", "build", clone, "-o", root / "site"))
+    succeed("board", "build", clone, "-o", root / "site")
     assert "Hidden less public" in (root / "site/board/index.html").read_text("utf-8")
 
 
 def test_a_new_version_of_the_suite_has_a_board_of_its_own(clone):
     board = clone / "board"
-    before = succeeded(call("table", board)).stdout
-    assert "has no other version here" in refused(call("board", "renew", board)).stderr
+    before = succeed("table", board).stdout
+    assert "has no other version here" in refuse("board", "renew", board).stderr
     lexicon = clone / "agreement/lexicon.yaml"
     lexicon.write_text(lexicon.read_text().replace("author", "farmhand"))
     for command in (("board", "check", board), ("verify", board), ("board", "write", board)):
-        succeeded(call(*command))
-    assert succeeded(call("table", board)).stdout == before
+        succeed(*command)
+    assert succeed("table", board).stdout == before
     run = clone.parent / "run"
-    succeeded(call("run", "--model", "bundled:lstm", "--suite", clone / "agreement", "--out", run, "--quiet"))
-    assert "tseval board renew" in refused(call("board", "add", board, run)).stderr
-    done = succeeded(call("board", "renew", board))
+    succeed("run", "--model", "bundled:lstm", "--suite", clone / "agreement", "--out", run, "--quiet")
+    assert "tseval board renew" in refuse("board", "add", board, run).stderr
+    done = succeed("board", "renew", board)
     new, *waiting = done.stdout.splitlines()
     assert waiting == ["not yet run on it: ann--lstm", "not yet run on it: bob--lstm"]
-    assert "is archived" in refused(call("board", "add", board, run)).stderr
-    succeeded(call("board", "add", new, run, "--name", "lstm"))
-    succeeded(call("board", "write", clone))
+    assert "is archived" in refuse("board", "add", board, run).stderr
+    succeed("board", "add", new, run, "--name", "lstm")
+    succeed("board", "write", clone)
     assert "bob--lstm\n" in (clone / new / "README.md").read_text().replace(r"\-", "-")
-    checked = succeeded(call("board", "check", clone))
+    checked = succeed("board", "check", clone)
     assert checked.stdout.count("nothing is wrong") == 2
-    assert succeeded(call("table", board)).stdout == before
-    succeeded(call("board", "build", clone, "-o", clone.parent / "site"))
+    assert succeed("table", board).stdout == before
+    succeed("board", "build", clone, "-o", clone.parent / "site")
     assert dead_links(clone.parent / "site") == []
     assert "Archived" in (clone.parent / "site/board/index.html").read_text("utf-8")
 
@@ -339,11 +301,11 @@ def test_boards_stand_beside_each_other_in_a_repository(tmp_path):
     pairs = '{"good": "the author laughs .", "bad": "the author laugh ."}\n'
     for name in ("one", "two", "three"):
         (tmp_path / f"{name}.jsonl").write_text(pairs)
-    refused(call("board", "new", "x", "--suite", "../one.jsonl", "--suite", "../two.jsonl", cwd=tmp_path))
+    refuse("board", "new", "x", "--suite", "../one.jsonl", "--suite", "../two.jsonl", cwd=tmp_path)
     both = ("--suite", "../../one.jsonl", "--suite", "../../two.jsonl")
-    succeeded(call("board", "new", "both", "--repository", *both, cwd=tmp_path))
-    succeeded(call("board", "new", "both", "--repository", "--suite", "../../three.jsonl", cwd=tmp_path))
-    checked = succeeded(call("board", "check", "both", cwd=tmp_path)).stdout.splitlines()
+    succeed("board", "new", "both", "--repository", *both, cwd=tmp_path)
+    succeed("board", "new", "both", "--repository", "--suite", "../../three.jsonl", cwd=tmp_path)
+    checked = succeed("board", "check", "both", cwd=tmp_path).stdout.splitlines()
     assert checked == [f"both/{name}: nothing is wrong" for name in ("one", "three", "two")]
 
 
@@ -371,7 +333,7 @@ def test_no_page_is_written_under_a_name_that_leads_out_of_the_site(clone):
     file = clone / "board/entries/ann--lstm/entry.yaml"
     file.write_text(file.read_text() + "aliases: [../../../outside]\n")
     assert "aliases[0]: cannot be the name of an entry" in call("board", "check", clone / "board").stdout
-    refused(call("board", "build", clone / "board", "-o", clone.parent / "site"))
+    refuse("board", "build", clone / "board", "-o", clone.parent / "site")
     assert not list(clone.parent.rglob("outside*"))
 
 
@@ -385,17 +347,15 @@ def test_a_board_may_ask_how_many_seeds_were_tried(clone):
 def test_verifying_takes_over_the_precision_of_an_entry_and_records_who_did(clone):
     entry = clone / "board/entries/bob--lstm"
     asked = ("verify", entry, "--model", "bundled:lstm", "--rescore", "all", "--record", "A. Reviewer")
-    assert "rerun" in succeeded(call(*asked)).stdout
+    assert "rerun" in succeed(*asked).stdout
     assert "| rerun, A. Reviewer," in " ".join((clone / "board/README.md").read_text().split())
-    wrong = call(
-        "verify", entry, "--model", "bundled:lstm", "--model-args", "precision=float32", "--rescore", "all"
-    )
+    wrong = call(*asked[:-2], "--model-args", "precision=float32")
     assert (wrong.returncode, "WRONG" in wrong.stdout) == (1, True)
 
 
 def test_a_board_becomes_a_record_for_each_entry_of_a_common_store(clone):
     store = clone.parent / "store"
-    assert "name a folder" in refused(call("export", "eee", clone / "board")).stderr
-    succeeded(call("export", "eee", clone / "board", "-o", store))
+    assert "name a folder" in refuse("export", "eee", clone / "board").stderr
+    succeed("export", "eee", clone / "board", "-o", store)
     records = [json.loads(file.read_text("utf-8")) for file in store.rglob("*.json")]
     assert sorted(one["model_info"]["id"] for one in records) == ["ann/lstm", "bob/lstm"]

@@ -8,7 +8,6 @@ import subprocess
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 from functools import cache
-from io import StringIO
 from itertools import groupby
 from math import sqrt
 from pathlib import Path
@@ -19,7 +18,7 @@ import pandas as pd
 import pytest
 import yaml
 from forged import add_and_write
-from in_process import call
+from in_process import call, succeed
 from scipy.stats import rankdata, spearmanr
 from small import with_field
 from supplied import BLIMP_HUMANS
@@ -32,7 +31,6 @@ from tseval.boards.entries import add_entries
 from tseval.boards.folder import new_board
 from tseval.errors import BoardError
 from tseval.evaluation import evaluate
-from tseval.report import build_table, render
 from tseval.report.boards import BUNDLED_BOARDS, read_board
 from tseval.runs import DEFINITION
 from tseval.suites import load_suite
@@ -122,33 +120,6 @@ def test_the_means_of_people_are_those_that_the_paper_prints():
     assert {over: round(100 * means[over], 1) for over in TABLE3} == TABLE3
 
 
-@pytest.mark.parametrize("form", ["csv", "json", "md", "latex"])
-def test_people_change_no_other_number(tmp_path, form):
-    content = json.loads((BUNDLED_BOARDS / "blimp2020/board.json").read_text())
-    tables = []
-    for told in (content, {name: value for name, value in content.items() if name != "human"}):
-        (tmp_path / "board.json").write_text(json.dumps(told))
-        tables.append(render(build_table([read_board(tmp_path)]), form))
-    beside, alone = tables
-    if form == "csv":
-        both, models = (pd.read_csv(StringIO(text)) for text in tables)
-        pd.testing.assert_frame_equal(both[both["model"] != "Human"], models, check_dtype=False)
-        assert both[both["model"] == "Human"][["rank", "n_items"]].isna().to_numpy().all()
-    elif form == "json":
-        both, models = (json.loads(text) for text in tables)
-        del both["humans"]
-        both["rows"] = [row for row in both["rows"] if row["model"] != "Human"]
-        both["notes"] = [note for note in both["notes"] if not note.startswith("Human: ")]
-        assert both == models
-    else:
-        cut, left = (list(map(cells_of, text.splitlines())) for text in (beside, alone))
-        width = len(["row", "5-gram", "LSTM", "Transformer-XL", "GPT-2", "Human"])
-        assert [cells[: width - 1] for cells in cut if len(cells) == width] == [
-            cells for cells in left if len(cells) == width - 1
-        ]
-        assert len([cells for cells in cut if len(cells) == width]) > 67
-
-
 def cells_of(line):
     """The cells of a line of Markdown or LaTeX."""
     line = line.removesuffix(r"\\").removeprefix("|").removesuffix("|")
@@ -178,19 +149,14 @@ def test_a_model_that_is_called_as_people_are_told_apart(board):
     [
         (["level"], None, "level: is missing: the entries of this board are of level published"),
         (["level"], "rerun", 'level: has the unknown value "rerun"'),
-        (["level"], ["published"], "level: "),
-        (["rows"], None, "rows: is missing"),
         (["rows"], [], "rows: should hold an accuracy at least"),
-        (["rows", 0, "accuracy"], None, "rows[0].accuracy: is missing"),
         (["rows", 0, "accuracy"], 0.9, "rows[0].accuracy: should be a text in quotes, not 0.9"),
         (["rows", 0, "accuracy"], "0.901", "should be a fraction from 0 to 1 with at most 2 decimals"),
         (["rows", 1, "accuracy"], "9" * 5000, "rows.accuracy: has 5,000 characters"),
         (["rows", 1, "construction"], "C", "rows[1]: repeats an earlier row"),
         (["rows", 1, "construction"], "E", "rows[1]: is none of the board's rows"),
         (["name"], "LSTM", "name: should be the name of its folder, 'GRU'"),
-        (["parameters"], 14, "parameters: should be a text in quotes, not 14"),
         (["validation_perplexity"], "x" * 5000, "validation_perplexity: has 5,000 characters"),
-        (["about"], "mine", "about: should be a mapping"),
     ],
 )
 def test_a_wrong_field_of_a_published_entry_is_named(board, path, value, said):
@@ -209,18 +175,13 @@ def test_a_wrong_field_of_a_published_entry_is_named(board, path, value, said):
     ("path", "value", "said"),
     [
         (["rows", 0, "n_items"], 0, "rows[0].n_items: should be at least 1, not 0"),
-        (["rows", 0, "n_items"], "10", "rows[0].n_items: should be a whole number"),
         (["rows", 1, "construction"], "C", "rows[1]: repeats an earlier row"),
-        (["decimals"], 0, "decimals: should be at least 1, not 0"),
         (["decimals"], 10**6, "decimals: should be at most 15, not 1000000"),
         (["order"], ["GRU", "GRU"], "order: names an entry twice"),
         (["seeds"], {"a": ["GRU"], "b": ["GRU"]}, "seeds: names an entry twice"),
         (["human", "rows"], [], "human.rows: should hold an accuracy at least"),
         (["human", "rows", 0, "construction"], "E", "human.rows[0]: is none of the board's rows"),
         (["human", "rows", 0, "accuracy"], "1.2", "human.rows[0].accuracy: should be a fraction"),
-        (["human", "name"], None, "human.name: is missing"),
-        (["human", "source"], "x" * 5000, "human.source: has 5,000 characters"),
-        (["human"], ["me"], "human: should be a mapping"),
         (["rows"], [], "human: needs the rows of a board of published accuracies"),
     ],
 )
@@ -266,14 +227,9 @@ def shipped(tmp_path, monkeypatch):
     return board
 
 
-def test_a_board_without_its_evidence_shows_its_numbers(shipped):
-    table = call("table", shipped)
-    assert table.returncode == 0
-    assert "| The one row " in table.stdout
-
-
-def test_the_page_of_a_board_without_its_evidence_says_why_it_has_no_items(shipped, tmp_path):
-    assert call("board", "build", shipped, "-o", tmp_path / "site").returncode == 0
+def test_a_board_without_its_evidence_shows_its_numbers_and_says_why_it_has_no_items(shipped, tmp_path):
+    assert "| The one row " in succeed("table", shipped).stdout
+    succeed("board", "build", shipped, "-o", tmp_path / "site")
     page = (tmp_path / "site/index.html").read_text("utf-8")
     assert "There are no items on this page: mine: what its numbers follow from is not a part of the" in page
 
@@ -419,10 +375,7 @@ def test_the_rows_beside_the_papers():
         for architecture, ours, theirs in zip(columns, cells[::2], cells[1::2], strict=True):
             of_seeds = [accuracies(entry)[name] for entry in seeds(architecture)]
             assert ours.strip("*") == with_spread(of_seeds), (name, architecture)
-            assert theirs == f"{float(papers(architecture)[name]):.2f}".removeprefix("0"), (
-                name,
-                architecture,
-            )
+            assert theirs == f"{float(papers(architecture)[name]):.2f}".removeprefix("0"), name
 
 
 def test_the_order_of_architectures():

@@ -116,12 +116,6 @@ def test_a_folder_that_is_no_run_is_never_overwritten(tmp_path):
     assert (tmp_path / "step-000005/mine.txt").read_text() == "keep"
 
 
-def test_without_a_folder_the_run_stays_in_memory(tmp_path):
-    run = evaluate_during(Bigrams(net(), "a" * 64), SUITE, None, 5)
-    assert run.manifest.model.details["step"] == 5
-    assert [*tmp_path.iterdir()] == []
-
-
 def test_steps_are_counted_from_0(tmp_path):
     with pytest.raises(RunError, match="-1 is no step of a training"):
         evaluate_during(Bigrams(net(), "a" * 64), SUITE, tmp_path, -1)

@@ -153,16 +153,6 @@ def test_a_killed_training_that_goes_on_has_its_trajectory_whole_and_the_same(fo
     succeed("verify", *broken.iterdir(), "--suite", folder / "agree.jinja")
 
 
-def test_checkpoints_of_the_trainer_are_a_trajectory(folder):
-    for step in (6, 18):
-        checkpoint = f"hf:{folder}/whole/checkpoint-{step}"
-        arguments = ("--suite", "agree.jinja", "--out", f"runs/{step}", "--quiet")
-        succeed("run", "--model", checkpoint, *arguments, cwd=folder)
-    printed = call("table", "runs", "--over", "step", cwd=folder).stdout
-    assert "| whole on agree" in printed
-    assert "|     6 |    18 |" in printed
-
-
 def test_a_resumed_training_that_went_another_way_replaces_what_it_left_behind(folder, tmp_path):
     out = tmp_path / "gpt2"
     make_trainer(folder, tmp_path / "run", watch(folder, out), save_steps=12, save_total_limit=1).train()

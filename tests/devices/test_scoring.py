@@ -11,7 +11,6 @@ from tseval.models.cells import CELLS
 from tseval.models.network import TASKS
 from tseval.questions.pairs import Asked, Asks
 from tseval.scoring.scorers import scorer_for
-from tseval.testing import check_model
 from tseval.testing.properties import default_sentences
 
 CELLS_AND_TASKS = [*(f"native {cell}" for cell in CELLS), *(f"classifier {task}" for task in TASKS)]
@@ -32,7 +31,7 @@ def scored(own):
     return pc.list_flatten(table["words"]).to_numpy(), scorer
 
 
-@pytest.mark.parametrize("name", [*CELLS_AND_TASKS, "oracle", "published", *slow(CAUSAL), *slow(MASKED)])
+@pytest.mark.parametrize("name", [*CELLS_AND_TASKS, "oracle", *slow(CAUSAL), *slow(MASKED)])
 def test_scores_are_those_of_the_cpu(tmp_path, device, tolerance, name):
     expected, here = scored(open_own(name, tmp_path))
     found, scorer = scored(open_own(name, tmp_path, str(device)))
@@ -68,13 +67,6 @@ def test_the_most_probable_words_are_those_of_the_cpu(tmp_path, device, name):
         state = model.advance(model.start(), np.array([3]))
         found.append(model.best_tokens(state).tolist())
     assert found[0] == found[1]
-
-
-@pytest.mark.parametrize("name", ["native lstm", "classifier number"])
-def test_a_model_elsewhere_passes_the_kit(tmp_path, device, name):
-    own = open_own(name, tmp_path, str(device))
-    report = check_model(own.model, own.sentences)
-    assert report.ok, str(report)
 
 
 @pytest.mark.parametrize("seed", range(2))

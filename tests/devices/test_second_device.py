@@ -1,8 +1,8 @@
 """The second device in software refuses what a GPU would, and the package finds it as it finds a GPU."""
 
 import json
-import os
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,6 +12,8 @@ from second_device import NAME, REAL
 
 from tseval.errors import ModelError
 from tseval.scoring.numerics import accelerator, pick_device
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 def test_auto_takes_any_accelerator_that_torch_reports(machine):
@@ -34,19 +36,24 @@ def test_unplugged_it_is_no_device(machine):
             pick_device(name)
 
 
+@pytest.fixture
+def gpu_check(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return import_module("gpu_check")
+
+
 @pytest.mark.skipif(REAL is not None, reason="this machine has an accelerator")
-def test_without_an_accelerator_gpu_check_says_so_in_one_line():
-    program = Path(__file__).parents[2] / "benchmarks" / "gpu_check.py"
-    result = run_process([sys.executable, program])
-    assert result.returncode == 2
-    assert result.stdout == ""
-    assert result.stderr == "gpu-check: torch reports no accelerator on this machine; nothing was checked\n"
+def test_without_an_accelerator_gpu_check_says_so_in_one_line(gpu_check, machine, capsys):
+    machine.there = False
+    with pytest.raises(SystemExit, match="2"):
+        gpu_check.main([])
+    said = "gpu-check: torch reports no accelerator on this machine; nothing was checked\n"
+    assert capsys.readouterr() == ("", said)
 
 
 def test_the_check_of_a_gpu_is_rehearsed_on_a_cpu(tmp_path):
-    program = Path(__file__).parents[2] / "benchmarks" / "gpu_check.py"
-    command = [sys.executable, program, "--device", "cpu", "--small", "--out", tmp_path]
-    result = run_process(command)
+    program = BENCHMARKS / "gpu_check.py"
+    result = run_process([sys.executable, program, "--device", "cpu", "--small", "--out", tmp_path])
     assert result.returncode == 0, result.stdout + result.stderr
     page, found = (tmp_path / "check.md").read_text(), json.loads((tmp_path / "check.json").read_text())
     assert page == result.stdout.removesuffix("\n")
@@ -58,16 +65,9 @@ def test_the_check_of_a_gpu_is_rehearsed_on_a_cpu(tmp_path):
     assert len(against_others) == len([name for name in ("lm_eval", "minicons") if find_spec(name)])
 
 
-def test_the_check_of_a_gpu_ends_with_the_lines_that_fail(tmp_path):
-    broken = tmp_path / "broken.py"
-    broken.write_text(
-        "import gpu_check, torch\n"
-        "gpu_check.log_normaliser = lambda hidden, *_: hidden.sum(1)\n"
-        "gpu_check.main()\n"
-    )
-    command = [sys.executable, broken, "--device", "cpu", "--small", "--only", "output", "--out", tmp_path]
-    path = Path(__file__).parents[2] / "benchmarks"
-    result = run_process(command, env=os.environ | {"PYTHONPATH": str(path)})
-    assert result.returncode == 1
-    assert "output: log-normaliser, bfloat16 differs by" in result.stderr.splitlines()[-1]
+def test_the_check_of_a_gpu_ends_with_the_lines_that_fail(gpu_check, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(gpu_check, "log_normaliser", lambda hidden, *_: hidden.sum(1))
+    with pytest.raises(SystemExit, match="1"):
+        gpu_check.main(["--device", "cpu", "--small", "--only", "output", "--out", str(tmp_path)])
+    assert "output: log-normaliser, bfloat16 differs by" in capsys.readouterr().err.splitlines()[-1]
     assert "- **output: log-normaliser" in (tmp_path / "check.md").read_text()

@@ -46,7 +46,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
 def test_any_argument_is_a_result_or_one_message(words, tmp_path_factory):
-    @settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(TEXTS, TIMES)
     def hold(text, times):
         if "X" in words[-2:-1]:  # what is scored has limits of its own

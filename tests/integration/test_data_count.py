@@ -71,7 +71,6 @@ def test_several_tables_have_a_bar_each(tmp_path):
         (("a.tsv", "--split", "tests"), "a.tsv: there is no split 'tests'; there are test, train."),
         (("a.tsv", "a.tsv"), "two tables are called 'a.tsv'"),
         (("bare.tsv",), "bare.tsv: has no column 'n_intervening', so there is nothing to count by."),
-        (("a.tsv", "--figure", "n.gif"), "n.gif: the name of a figure ends in .svg or .pdf or .png"),
     ],
 )
 def test_what_cannot_be_counted_is_one_message(tmp_path, arguments, message):

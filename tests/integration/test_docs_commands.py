@@ -181,6 +181,8 @@ ON = f"{RUN} ./marvin_linzen --model"
 TRAIN = f"train lm --train train.txt.gz --valid valid.txt.gz --no-figure --quiet {SMALL} --out {{}} --arch"
 DYCK = "'dyck(k=4,m=3,train=900,valid=300,test=300)'"
 EVALUATED = "--eval-every 50 --eval-limit 1 --eval-suite"
+STRINGS = f"train lm --arch lstm --suite {DYCK} --quiet {SMALL} {EVALUATED} {DYCK}"
+NUMBER = f"train number --arch lstm --data agreement.tsv.gz --quiet {SMALL}"
 SEEDS = ["drnn-1", "drnn-2", "drnn-3", "lstm-1", "lstm-2", "abdrnn-2", "abdrnn-3"]
 AGR_50 = {"sentence": "the NN are", "subj_pos": "NNS", "verb_pos": "VBP", "last_intervening": "",
           "subj_index": "1", "verb_index": "3", "n_intervening": "0", "n_diff_intervening": "0"}  # fmt: skip
@@ -224,10 +226,9 @@ STAGE = {
     **{f"ckpt/step{seed}.pt": f"{TRAIN} srn --seed {seed}" for seed in (1, 2)}, "large.pt": f"{TRAIN} lstm",
     **dict.fromkeys(["srn.pt", "srn.curves.parquet"],
                     f"{TRAIN} srn {EVALUATED} ./marvin_linzen".replace("{}", "srn.pt")),
-    **{f"lstm-{name}.curves.parquet": f"train lm --arch lstm --suite {DYCK} {EVALUATED} {DYCK} --seed {name[-1]} "
-       f"{SMALL} --quiet --out lstm-{name}.pt" for name in ("seed1", "seed2", "8-seed1", "8-seed2")},
-    **{f"number-lstm-{seed}.pt": f"train number --data agreement.tsv.gz --arch lstm --seed {seed} {SMALL} --out {{}}"
-       for seed in (1, 2)},
+    **{f"lstm-{name}.curves.parquet": f"{STRINGS} --seed {name[-1]} --out lstm-{name}.pt"
+       for name in ("seed1", "seed2", "8-seed1", "8-seed2")},
+    **{f"number-lstm-{seed}.pt": f"{NUMBER} --seed {seed} --out {{}}" for seed in (1, 2)},
     **{f"runs/{name}": f"{RUN} ./agreement.tsv.gz --model {name}.pt"
        for name in ("drnn", "lstm", "srn", "abdrnn", *SEEDS)},
     **{f"runs/{name} @formal_languages": f"{RUN} {DYCK} --model {name}.pt" for name in ("lstm", "urn")},

@@ -5,19 +5,16 @@ import re
 import xml.etree.ElementTree as ET
 from io import StringIO
 from math import log
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from in_process import call, printed, refuse, succeed
+from in_process import call, printed, succeed
 from scipy.stats import t as student
-from scipy.stats import ttest_1samp
 from statsmodels.stats.sandwich_covariance import cov_cluster, cov_cluster_2groups
 
 import tseval
-from tseval.runs import read_run
 from tseval.scoring.surprisal import surprisals
 
 PEOPLE = ["farmer", "pilot", "soldier", "teacher", "lawyer", "doctor"]
@@ -31,8 +28,6 @@ PREDICTIONS = {
     "interaction": "(what_gap.after - that_gap.after) < (what_object.after - that_object.after)",
     "spill-over": "what_gap.after+1 < that_gap.after+1",
 }
-# The same with SyntaxGym's numbers of regions: before, object, after, the next word, the period.
-NUMBERED = {"object": 2, "after+1": 4, "after": 3}
 
 
 def grammar(predictions):
@@ -49,13 +44,6 @@ def grammar(predictions):
     )
 
 
-def numbered(formula):
-    for condition in CONDITIONS:
-        for name, number in NUMBERED.items():
-            formula = formula.replace(f"{condition}.{name}", f"({number};%{condition}%)")
-    return formula
-
-
 def regions_of(person, event, condition):
     word, filled = CONDITIONS[condition]
     return [f"I know {word} the {person} {event[0]}", event[1] if filled else "", "at night", "again", "."]
@@ -64,34 +52,17 @@ def regions_of(person, event, condition):
 ITEMS = [(person, event) for person in PEOPLE for event in EVENTS]
 
 
-def syntaxgym():
-    items = []
-    for number, (person, event) in enumerate(ITEMS):
-        conditions = []
-        for name in CONDITIONS:
-            parts = enumerate(regions_of(person, event, name), 1)
-            regions = [{"region_number": n, "content": text} for n, text in parts]
-            conditions.append({"condition_name": name, "regions": regions})
-        items.append({"item_number": number, "conditions": conditions})
-    predictions = [{"formula": numbered(formula)} for formula in PREDICTIONS.values()]
-    return {"meta": {"name": "gym", "metric": "sum"}, "predictions": predictions, "items": items}
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The design as a grammar and as SyntaxGym's JSON, both scored."""
+    """The design as a grammar, scored."""
     folder = tmp_path_factory.mktemp("effects")
     (folder / "mine").mkdir()
     events = [{"verb": verb, "thing": thing} for verb, thing in EVENTS]
     lexicon = {"noun": {"person": PEOPLE}, "event": {"past": events}}
     (folder / "mine/lexicon.yaml").write_text(json.dumps(lexicon))
     (folder / "mine/gaps.jinja").write_text(grammar(PREDICTIONS))
-    (folder / "gym.json").write_text(json.dumps(syntaxgym()))
-    for suite, name in (("./mine", "a"), ("./gym.json", "g")):
-        done = succeed(
-            "run", "--model", "bundled:lstm", "--suite", suite, "--out", name, "--quiet", cwd=folder
-        )
-        (folder / f"{name}.printed").write_text(done.stdout)
+    done = succeed("run", "--model", "bundled:lstm", "--suite", "./mine", "--out", "a", "--quiet", cwd=folder)
+    (folder / "a.printed").write_text(done.stdout)
     return folder
 
 
@@ -150,40 +121,11 @@ def test_a_run_tells_the_accuracy_and_the_effect_of_each_prediction(folder, bits
         assert row["accuracy"] == np.mean(effects > 0)
         found = [row[key] for key in ("effect", "effect_low", "effect_high", "effect_se")]
         np.testing.assert_allclose(found, clustered(effects), rtol=1e-4, atol=1e-5)
-    in_python = read_run(folder / "a").table().set_index("contrast")["effect"]
-    assert in_python["interaction"] == rows["interaction"]["effect"]
     every = np.all([effects > 0 for effects in expected_effects(bits).values()], axis=0)
     assert (rows["all predictions"]["accuracy"], rows["all predictions"]["effect"]) == (every.mean(), None)
     printed = (folder / "a.printed").read_text()
     assert "|   Effect (bits) |" in printed
     assert re.search(rf"\| +{re.escape(cut(rows['interaction']['effect']))} \|", printed)
-
-
-def test_the_same_suite_in_syntaxgyms_form_gives_the_same_numbers(folder, bits):
-    ours, gym = (read_run(folder / name).verdicts for name in ("a", "g"))
-    for name in ("better_score", "worse_score", "correct", "tie", "undecidable", "item"):
-        pd.testing.assert_series_equal(ours[name], gym[name])
-    for condition in ("what_gap", "that_gap"):
-        pd.testing.assert_series_equal(ours[f"{condition}.after"], gym[f"{condition}.3"], check_names=False)
-    # Its items are known to share nothing, so that its interval is that of the t-test.
-    rows = [row for row in records(folder, "analyze", "effects", "g")["rows"] if row["contrast"]]
-    for row, values in zip(rows, expected_effects(bits).values(), strict=True):
-        interval: Any = ttest_1samp(values, 0).confidence_interval()
-        np.testing.assert_allclose((row["low"], row["high"]), interval, rtol=1e-4, atol=1e-5)
-        assert (row["n_items"], row["df"]) == (30, 29)
-
-
-def test_effects_of_items_and_surprisals_of_regions_are_kept(folder, bits):
-    verdicts = read_run(folder / "a").verdicts
-    for name, values in expected_effects(bits).items():
-        own = verdicts[verdicts["contrast"] == name]
-        nats = (own["better_score"] - own["worse_score"]).to_numpy()
-        np.testing.assert_allclose(nats / log(2), values, atol=1e-5)
-        for region, expected in bits.items():
-            if region in own:
-                np.testing.assert_allclose(own[region].to_numpy() / log(2), expected, atol=1e-5)
-    assert {"what_gap.after+1", "that_object.object"} <= {*verdicts.columns}
-    assert "what_gap.object" not in verdicts  # no prediction names it
 
 
 def test_surprisals_are_averaged_over_items_under_each_condition(folder, bits):
@@ -201,12 +143,10 @@ def test_surprisals_are_averaged_over_items_under_each_condition(folder, bits):
 
 
 def test_models_stand_side_by_side_in_every_format(folder):
-    refuse("analyze", "effects", "a", "a/../a", "--format", "md", cwd=folder)
     call("run", "--model", "bundled:lstm", "--suite", "mine", "--out", "b", "--precision", "bfloat16",
          "--quiet", cwd=folder)  # fmt: skip
     rows = pd.read_csv(StringIO(call("analyze", "effects", "a", "b", "--format", "csv", cwd=folder).stdout))
-    assert rows["model"].nunique() == 2
-    assert len(rows) == 2 * (4 + 8)
+    assert rows.groupby("model").size().tolist() == [4 + 8] * 2
     shown = call("analyze", "effects", "a", "b", cwd=folder).stdout
     value = rows.loc[rows["contrast"] == "interaction", "value"].iloc[0]
     assert re.search(rf"^\| Gaps \(interaction\) +\| +30 \| +{re.escape(cut(value))} \|", shown, re.MULTILINE)
@@ -248,8 +188,6 @@ def test_what_cannot_be_decided_has_no_effect(folder, tmp_path):
     effect, *means = records(tmp_path, "analyze", "effects", "half")["rows"]
     assert (effect["contrast"], effect["n_items"], effect["low"]) == ("p", 1, None)
     assert [row["n_items"] for row in means] == [1, 1]
-    verdicts = read_run(tmp_path / "half").verdicts.query("contrast == 'p' and not undecidable")
-    assert effect["value"] == pytest.approx((verdicts["b.noun"] - verdicts["a.noun"]).iloc[0] / log(2))
 
 
 def test_a_design_can_be_verified_and_put_on_a_board(folder):
@@ -269,17 +207,11 @@ def test_other_questions_about_a_design_are_refused_in_one_message(folder):
          "case 'gaps' compares regions, as its predictions say: --score sentence cannot be used"),
         (["run", "--model", "bundled:lstm", "--suite", "./mine:profile"], "case 'gaps'"),
         (["export", "lm-eval", "./mine", "-o", "tasks"], "score 'regions', for which lm-eval has no kind"),
+        (["run", "--model", "bundled:lstm", "--case", "simple_agrmt", "--limit", "1", "--out", "p"], ""),
+        (["analyze", "effects", "p"], "tseval: these runs compare no regions of sentences, so there are no"),
     ):  # fmt: skip
         done = call(*arguments, cwd=folder)
-        assert (done.returncode, done.stderr.count("tseval:"), done.stderr.count("Traceback")) == (2, 1, 0)
-        assert message in done.stderr
-
-
-def test_runs_that_compare_sentences_have_no_effects(folder):
-    (folder / "pairs.jsonl").write_text('{"good": "the author laughs .", "bad": "the author laugh ."}\n')
-    call("run", "--model", "bundled:lstm", "--suite", "./pairs.jsonl", "--out", "p", cwd=folder)
-    done = refuse("analyze", "effects", "p", cwd=folder)
-    assert done.stderr.startswith("tseval: these runs compare no regions of sentences, so there are no cond")
+        assert (done.returncode, message in done.stderr) == (2 if message else 0, True)
 
 
 def test_a_run_warns_of_sums_over_unequal_numbers_of_words(folder, tmp_path):

@@ -82,12 +82,6 @@ def test_a_table_takes_every_run_below_a_folder(tmp_path):
     assert "'runs/one' is the same as 'runs'." in call("table", "runs", "runs/one", cwd=tmp_path).stderr
 
 
-def test_a_run_in_a_folder_that_is_damaged_is_named(tmp_path):
-    make_run(make_suite(make_case("a", [("right", "wrong")])), {}, path=tmp_path / "runs" / "one")
-    (tmp_path / "runs" / "one" / "manifest.json").write_text("{")
-    assert "runs/one/manifest.json is damaged" in call("table", "runs", cwd=tmp_path).stderr
-
-
 @pytest.mark.parametrize(
     ("pairs", "known", "code", "said"),
     [

@@ -1,64 +1,37 @@
-"""Formal languages on the command line: expand, run, table, train."""
+"""Formal languages on the command line: expand, run, table, analyze, train."""
 
+import io
 import json
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import torch
-from in_process import refuse, run_process, succeed
+from forged import model_of_symbols
+from in_process import call, refuse, run_process, succeed
 
-from tseval.models import Vocabulary
-from tseval.models.checkpoint import load_checkpoint, save_checkpoint
-from tseval.models.network import LanguageModel, Sizes
+from tseval.models.checkpoint import load_checkpoint
 from tseval.suites import load_suite
 from tseval.suites.formal.languages import parse_language
 
 DYCK = "dyck(k=2,m=2,test=600,train=400)"
 
 
-def save(path, alphabet, seed=0):
-    torch.manual_seed(seed)
-    model = LanguageModel(Sizes("lstm", len(alphabet) + 2, 8, 12, 1))
-    for parameter in model.output.parameters():
-        torch.nn.init.normal_(parameter)
-    save_checkpoint(
-        path, model, Vocabulary(("<eos>", "<unk>", *alphabet), lowercase=False), training={},
-        validation_perplexity=None,
-    )  # fmt: skip
-    return path
-
-
 def test_expand_shows_strings_with_their_features():
-    command = ["tseval", "expand", "dyck(k=4,m=3,train=1000)", "--limit", "10"]
-    shown = run_process(command, check=True)
-    lines = [line.split("\t") for line in shown.stdout.splitlines()]
-    assert len(lines) == 10
-    for name, string, *features in lines:
-        assert name == "dyck_k4_m3"
-        depth = longest = 0
-        for symbol in string.split():
-            depth += 1 if symbol[0] == "(" else -1
-            longest = max(longest, depth)
-        assert features[:2] == [f"length={len(string.split())}", f"depth={longest}"]
-        assert [feature.partition("=")[0] for feature in features[2:]] == [
-            "max_distance", "max_attractors", "unseen_stacks",
+    shown = run_process(["tseval", "expand", "dyck(k=4,m=3,train=1000)", "--limit", "10"], check=True).stdout
+    for line in shown.splitlines():
+        name, string, *features = line.split("\t")
+        assert (name, features[0]) == ("dyck_k4_m3", f"length={len(string.split())}")
+        assert [feature.partition("=")[0] for feature in features[1:]] == [
+            "depth", "max_distance", "max_attractors", "unseen_stacks",
         ]  # fmt: skip
-
-
-def test_expand_writes_the_other_formats(tmp_path):
-    succeed("expand", "cross_serial(8)", "--limit", 3, "--format", "jsonl", "-o", tmp_path / "cs.jsonl")
-    rows = [json.loads(line) for line in (tmp_path / "cs.jsonl").read_text().splitlines()]
-    assert [row["item"] for row in rows] == [0, 1, 2]
-    assert all(row["features"]["m"] == row["sentences"]["string"].split().count("a") for row in rows)
-    succeed("expand", "cross_serial(8)", "--sample", 5, "--format", "parquet", "-o", tmp_path / "cs.parquet")
-    assert len(pd.read_parquet(tmp_path / "cs.parquet")) == 5
+    assert shown.count("\n") == 10
 
 
 def test_runs_of_two_models_stand_side_by_side(tmp_path):
-    alphabet = parse_language(DYCK).alphabet
     for seed, name in enumerate(("one", "two")):
-        model = save(tmp_path / f"{name}.pt", alphabet, seed)
+        model = tmp_path / f"{name}.pt"
+        model_of_symbols(model, DYCK, "lstm", seed)
         run = succeed("run", "--model", model, "--suite", DYCK, "--by", "distance", "--out", tmp_path / name)
         assert "| Dyck-(2,2), distance 0 " in run.stdout
         assert "|score:choices|" in run.stderr
@@ -78,9 +51,7 @@ def test_runs_of_two_models_stand_side_by_side(tmp_path):
     ("arguments", "said"),
     [
         (("expand", "dick(4,3)"), "no formal language 'dick'.\n  Did you mean 'dyck'?"),
-        (("expand", "dyck(4,3"), "there is no suite 'dyck(4,3'.\n  Did you mean 'dyck'?"),
         (("expand", "dyck"), "k and m must be given.\n  dyck(k, m, train"),
-        (("expand", "dyck(4,3)", "--case", "x"), "suite 'dyck_k4_m3' has no case 'x'"),
         (("expand", "dyck(4,3):number"), "is a formal language: it has no grammars"),
         (("lint", "dyck(4,3)"), "tseval run, expand and train can use it"),
         (("export", "lm-eval", DYCK, "-o", "tasks"), "by its score 'choices', for which lm-eval has no"),
@@ -93,6 +64,71 @@ def test_runs_of_two_models_stand_side_by_side(tmp_path):
 def test_what_cannot_be_done_is_said_in_one_message(tmp_path, arguments, said):
     assert said in refuse(*arguments, cwd=tmp_path).stderr
     assert list(tmp_path.iterdir()) == []
+
+
+SUITES = {
+    "dyck": ("dyck(2,2,test=900,train=400)", "distance"),
+    "generalised": ("generalised_dyck(pairs=2,length=10,train=400,test=200)", "attractors"),
+    "cross": ("cross_serial(3,test=300)", "m_plus_n"),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two models on each language, each in a directory of its own."""
+    folder = tmp_path_factory.mktemp("formal")
+    for name, (spec, _) in SUITES.items():
+        for seed in (0, 1):
+            model_of_symbols(folder / f"{name}$_{seed}.pt", spec, "lstm", seed)
+            path = folder / f"{name}$_{seed}.pt"
+            succeed("run", "--model", path, "--suite", spec, "--out", folder / f"{name}{seed}", "--quiet")
+    return folder
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_every_number_is_that_of_the_verdicts(runs, name):
+    feature = SUITES[name][1]
+    done = succeed("analyze", "formal", f"{name}0", f"{name}1", "--format", "csv", cwd=runs)
+    rows = pd.read_csv(io.StringIO(done.stdout))
+    for seed in (0, 1):
+        own = rows[rows["model"] == f"{name}$_{seed}"]
+        wrong = 1 - pd.read_parquet(runs / f"{name}{seed}" / "verdicts.parquet").set_index(feature)["correct"]
+        error = wrong.groupby(level=0).mean()
+        value = 1 - error if name == "dyck" else error
+        summary = {"dyck": value.mean(), "generalised": value.max(), "cross": wrong.mean()}[name]
+        assert own["at"].tolist()[:-1] == error.index.tolist()
+        assert own["value"].tolist() == pytest.approx([*value, summary])
+        assert own["n_items"].tolist()[-1] == len(wrong)
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_seeds_give_means_with_the_spread_between_them(runs, name):
+    arguments = ("analyze", "formal", f"{name}0", f"{name}1")
+    done = succeed(*arguments, "--group", "--format", "csv", "--figure", "g.svg", cwd=runs)
+    assert (runs / "g.svg").read_text().rstrip().endswith("</svg>")
+    means = pd.read_csv(io.StringIO(done.stdout))
+    rows = pd.read_csv(io.StringIO(call(*arguments, "--format", "csv", cwd=runs).stdout))
+    of_seeds = [own.reset_index(drop=True) for _, own in rows.groupby("model", sort=False)]
+    values = pd.concat([own["value"] for own in of_seeds], axis=1)
+    assert means["model"].unique().tolist() == ["lstm"]
+    assert means["at"].tolist()[:-1] == of_seeds[0]["at"].tolist()[:-1]
+    assert means["value"].tolist() == pytest.approx(values.mean(axis=1).tolist())
+    assert means["spread"].tolist() == pytest.approx(values.std(axis=1).tolist())
+    inside = means["low"].le(means["value"] + 1e-9) & means["high"].ge(means["value"] - 1e-9)
+    assert inside.tolist() == [True] * (len(means) - 1) + [False]  # the headline has no interval
+    printed = call(*arguments, "--group", cwd=runs).stdout
+    assert "- Seeds: lstm 2. Means over seeds, ± the standard deviation between them" in printed
+
+
+def test_readers_get_a_table_and_programs_all_digits(runs):
+    table = call("analyze", "formal", "generalised0", "generalised1", cwd=runs).stdout
+    assert table.startswith("**Error on generalised_dyck_2_10**")
+    assert "| Largest " in table
+    assert "- Source: Bernardy" in table
+    *rows, last = json.loads(call("analyze", "formal", "generalised0", "--format", "json", cwd=runs).stdout)[
+        "rows"
+    ]
+    assert (last["by"], last["at"], last["value"]) == ("largest", None, max(row["value"] for row in rows))
 
 
 @pytest.fixture

@@ -47,7 +47,6 @@ SMALL = "dyck-srn", "-k", 2, "-m", 1
         (("dyck-srm", "-k", 2, "-m", 3), "no oracle 'dyck-srm'. Did you mean 'dyck-srn'?"),
         ((*SMALL, "--code", "lag"), "no code 'lag'. Did you mean 'log'?"),
         ((*SMALL, "-k", 0), "0 is not in the range x>=1"),
-        (("dyck-srn", "-k", 2), "Missing option '-m'"),
         ((*SMALL, "-k", 9000, "--code", "one-hot"), "too many. The code log takes far fewer units"),
         ((*SMALL, "-m", 100_000), "has 400,000 units and 160,000,000,000 recurrent weights: too many."),
         ((*SMALL, "--show-gates", "(1 )2"), "symbol 2, ')2', may not stand there: )1 may"),
@@ -55,7 +54,6 @@ SMALL = "dyck-srn", "-k", 2, "-m", 1
         ((*SMALL, "-k", 99, "--show-gates", "a"), "not in the language: (1, (2, (3, (4, …, )97, )98, )99"),
         ((*SMALL, "-o", "oracle.bin"), "ends in .pt or .safetensors"),
         ((*SMALL, "-o", "here.pt"), "here.pt: exists already"),
-        ((*SMALL, "-o", "absent/o.pt"), "absent/"),
     ],
 )
 def test_bad_input_gets_one_message(tmp_path, arguments, message):
@@ -71,7 +69,7 @@ def run(cwd, suite, *model):
 
 @pytest.mark.parametrize(
     ("kind", "code", "k", "m"),
-    [("dyck-srn", "one-hot", 64, 5), ("dyck-srn", "log", 1, 3), ("dyck-lstm", "log", 64, 5)],
+    [("dyck-srn", "log", 1, 3), ("dyck-lstm", "one-hot", 64, 5)],
 )
 def test_an_oracle_is_right_everywhere_on_the_suite_it_is_built_for(tmp_path, kind, code, k, m):
     model = "--model", f"oracle:{kind}", "--model-args", f"k={k},m={m},code={code}"

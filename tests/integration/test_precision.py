@@ -57,24 +57,6 @@ def test_float32_is_the_default_to_the_last_byte(folder):
     ).read_bytes()
 
 
-def test_few_verdicts_differ_and_none_is_a_tie(folder):
-    one, other = (pq.read_table(folder / name / "verdicts.parquet").to_pandas() for name in PRECISIONS)
-    assert len(one) == 980
-    assert 0 < (one["correct"] != other["correct"]).sum() <= 5
-    assert not other["tie"].any()
-    scores = [pq.read_table(folder / name / "sentences.parquet")["logprob"].to_numpy() for name in PRECISIONS]
-    assert 1e-4 < np.abs(scores[0] - scores[1]).max() < 0.05
-    # All sums of different words differ, as in float32.
-    assert len(np.unique(scores[1])) == len(np.unique(scores[0]))
-
-
-@pytest.mark.parametrize(("begun", "resumed"), [PRECISIONS, PRECISIONS[::-1]])
-def test_a_run_is_not_resumed_in_another_precision(folder, begun, resumed):
-    result = refuse("run", *SUITE, "--precision", resumed, "--resume", "--out", begun, cwd=folder)
-    assert "cannot be resumed with this one (precision: " in result.stderr
-    succeed("run", *SUITE, "--precision", begun, "--resume", "--out", begun, cwd=folder)
-
-
 def test_a_table_of_both_tells_them_apart(folder):
     printed = call("table", *PRECISIONS, cwd=folder).stdout
     assert "lstm (float32)" in printed

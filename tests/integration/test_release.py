@@ -1,5 +1,6 @@
-"""What a release is made of: built, checked, installed and run as docs/releasing.md says."""
+"""What a release is made of: built, checked, installed and run outside the checkout, as its page says."""
 
+import os
 import tarfile
 import tomllib
 from email.parser import HeaderParser
@@ -7,10 +8,12 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from in_process import run_process
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 pytestmark = pytest.mark.slow
+LARGEST = 15_000_000  # bytes of what is downloaded to install tseval
 
 
 def test_the_procedure_ends_with_an_installed_version_that_scores(release):
@@ -50,3 +53,59 @@ def test_the_metadata_says_what_a_package_index_shows(release):
     assert {url.partition(",")[0] for url in said.get_all("Project-URL")} == set(PROJECT["urls"])
     assert said.get_all("Classifier") == sorted(PROJECT["classifiers"])
     assert set(said.get_all("Provides-Extra")) == set(PROJECT["optional-dependencies"])
+
+
+def run(*command, cwd, code=0):
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = run_process(list(map(str, command)), cwd=cwd, env=inherited)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout
+
+
+def test_the_wheel_ships_templates_adapters_boards_and_the_checkpoint(release):
+    # sdist first, wheel from the sdist: plain symbolic links pass everything else and fail only that.
+    names = set(ZipFile(release.wheel).namelist())
+    for name in (
+        "tseval/templates/marvin_linzen/lexicon.yaml",
+        "tseval/templates/marvin_linzen/simple_agrmt.jinja",
+        "tseval/adapters/native.py",
+        "tseval/leaderboards/bhatt2020/board.json",
+        "tseval/boards/public/board.yml",
+        "tseval/models/bundled/lstm.pt",
+        "tseval/pages/web/index.html",
+        "tseval/pages/web/page.css",
+        "tseval/pages/web/page.js",
+    ):
+        assert name in names
+    assert not [name for name in names if name.startswith(("adapters/", "templates/", "tests/"))]
+
+
+def test_boards_are_shipped_without_what_they_follow_from_and_nothing_is_large(release):
+    with ZipFile(release.wheel) as wheel, tarfile.open(release.sdist) as sdist:
+        shipped, source = wheel.namelist(), sdist.getnames()
+    for names in (shipped, source):
+        assert any(name.endswith("leaderboards/blimp2020/entries/GPT-2/entry.yaml") for name in names)
+        assert any(name.endswith("leaderboards/zoo/board.json") for name in names)
+        assert not [name for name in names if name.endswith("evidence.parquet")]
+    assert not [
+        name for name in shipped if "/leaderboards/" in name and name.endswith((".parquet", "manifest.json"))
+    ]
+    for archive in (release.wheel, release.sdist):
+        assert archive.stat().st_size < LARGEST
+
+
+def test_the_shipped_zoo_has_its_table_and_no_evidence(release, tmp_path):
+    assert "drnn" in run(release.binaries / "tseval", "table", "zoo", cwd=tmp_path)
+    for arguments in (("table", "zoo", "--by", "attractor"), ("verify", "zoo")):
+        run(release.binaries / "tseval", *arguments, cwd=tmp_path, code=2)
+
+
+def test_the_wheel_runs_in_an_empty_environment(release, tmp_path):
+    binaries = release.binaries
+    run(binaries / "tseval", "run", "--model", "bundled:lstm", "--limit", 5, "--out", "run", cwd=tmp_path)
+    table = run(binaries / "tseval", "table", "run", "--format", "csv", cwd=tmp_path)
+    assert len(table.splitlines()) >= 1 + 19
+    assert "5.94" in run(binaries / "tseval", "table", "bhatt2020", cwd=tmp_path)
+    where = run(binaries / "python", "-c", "import tseval.adapters; print(tseval.__file__)", cwd=tmp_path)
+    assert where.startswith(str(binaries.parent))

@@ -2,6 +2,10 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +13,14 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import torch
-from in_process import installed, refuse, refused, run_process, succeed, succeeded
-from stopped_runs import start_and_stop
+from checkpoints import save_causal
+from in_process import installed, refuse, run_process, succeed, succeeded
 from systems import needs_linux, needs_posix
 
 import tseval
+from tseval.adapters import open_model
 from tseval.adapters.native import NativeModel
-from tseval.errors import SuiteError
+from tseval.errors import ModelError, SuiteError
 from tseval.models import Vocabulary
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
@@ -119,13 +124,6 @@ def test_several_suites_give_several_runs(checkpoint, tmp_path):
     assert sorted(path.name for path in (tmp_path / "both").iterdir()) == ["marvin_linzen", "mine"]
 
 
-def test_suites_of_one_name_are_refused_before_scoring(checkpoint, tmp_path):
-    arguments = "--suite", "marvin_linzen", "--suite", "marvin_linzen", "--limit", 1
-    result = refuse("run", "--model", checkpoint, *arguments, cwd=tmp_path)
-    assert "two suites are called 'marvin_linzen'" in result.stderr
-    assert not (tmp_path / "runs").exists()
-
-
 @needs_posix
 def test_a_reader_that_goes_away_is_no_failure(tmp_path):
     for line in (
@@ -165,6 +163,21 @@ def test_an_unknown_score_is_refused_by_the_api(checkpoint):
         tseval.evaluate(tseval.load_model(checkpoint), suite, score="meen")  # type: ignore[arg-type]
 
 
+def start_and_stop(model, cwd, *more):
+    """Start a run, stop it as Ctrl-C does once two parts are saved; give its exit code and standard error."""
+    command = ["tseval", "run", "--model", model, "--out", "run", *more]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, cwd=cwd, text=True, **pipes)
+    deadline = time.monotonic() + 120
+    while len(list((cwd / "run/parts").glob("*.parquet"))) < 2:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, message = process.communicate(timeout=60)
+    return process.returncode, message
+
+
 # A quarter of the suite, scored in five parts.
 SOME = ("prep_anim", "prep_inanim", "obj_rel_across_anim")
 OF_SOME = [word for case in SOME for word in ("--case", case)]
@@ -175,7 +188,7 @@ OF_SOME = [word for case in SOME for word in ("--case", case)]
 def test_a_stopped_run_resumes_and_scores_nothing_twice(suite_words, tmp_path):
     # Large enough that a run lasts some seconds.
     slow = save(tmp_path / "slow.pt", suite_words, hidden=150)
-    code, message = start_and_stop(slow, "run", "SIGINT", tmp_path, more=OF_SOME)
+    code, message = start_and_stop(slow, tmp_path, *OF_SOME)
     assert code == 130
     assert "--resume --out run" in message
     assert "Traceback" not in message
@@ -207,59 +220,44 @@ def test_resume_without_out_finds_the_interrupted_run(checkpoint, tmp_path):
     assert json.loads((path / "manifest.json").read_text())["status"] == "complete"
 
 
-def test_another_models_run_is_not_resumed(checkpoint, suite_words, tmp_path):
-    succeed("run", "--model", checkpoint, "--limit", 2, "--out", "run", cwd=tmp_path)
-    before = (tmp_path / "run" / "verdicts.parquet").read_bytes()
-    other = save(tmp_path / "small.pt", suite_words, arch="gru")
-    arguments = "--limit", 2, "--out", "run", "--resume"
-    assert "fingerprint" in refuse("run", "--model", other, *arguments, cwd=tmp_path).stderr
-    assert (tmp_path / "run" / "verdicts.parquet").read_bytes() == before
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--suite", "marvin_linsen"), "Did you mean 'marvin_linzen'?"),
-        (("--case", "simple_agreement"), "simple_agrmt"),
+        (("--suite", "marvin_linzen", "--suite", "marvin_linzen"), "two suites are called 'marvin_linzen'"),
         (("--by", "atractor"), "Did you mean 'attractor'?"),
         (("--model-args", "nonsense"), "write key=value"),
         (("--model-args", "bos=true"), "takes no --model-args"),
         (("--device", "abacus"), "device 'abacus' cannot be used"),
-        (("--model", "absent.pt"), "no such checkpoint"),
-        (("--model", "hff:gpt2"), "no adapter for 'hff'"),
+        (("--model", "hff:gpt2"), "no adapter for 'hff'. Did you mean 'hf'?"),
         (("--model", "bundled:lstn"), "no bundled checkpoint 'lstn'"),
-        (("--limit", "0"), "--limit"),
+        (("--out", "file"), "file is a file."),
     ],
 )
 def test_bad_arguments_get_one_message(checkpoint, tmp_path, arguments, message):
-    assert message in refuse("run", "--model", checkpoint, *arguments, cwd=tmp_path).stderr
-    assert not (tmp_path / "runs").exists()
-
-
-def test_an_output_that_exists_is_not_touched(checkpoint, tmp_path):
     (tmp_path / "file").write_text("mine")
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "notes.txt").write_text("mine")
-    for out, message in (("file", "is a file"), ("folder", "not empty and not a run")):
-        result = refuse("run", "--model", checkpoint, "--limit", 1, "--out", out, cwd=tmp_path)
-        assert message in result.stderr
-    assert (tmp_path / "file").read_text() == (tmp_path / "folder" / "notes.txt").read_text() == "mine"
-    arguments = "--limit", 1, "--out", "run"
-    succeed("run", "--model", checkpoint, *arguments, cwd=tmp_path)
-    assert "holds a complete run" in refuse("run", "--model", checkpoint, *arguments, cwd=tmp_path).stderr
+    assert message in refuse("run", "--model", checkpoint, *arguments, cwd=tmp_path).stderr
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "mine")]
 
 
-@needs_posix
-def test_a_full_disk_in_the_middle_of_a_run_loses_nothing(checkpoint, tmp_path):
-    # A file size limit stands in for a full disk: the first part fits, the final files do not.
-    limited = f"ulimit -f 900; exec tseval run --model {checkpoint} {' '.join(OF_SOME)} --out run"
-    assert "cannot be written" in refused(run_process(["bash", "-c", limited], cwd=tmp_path)).stderr
-    assert len(list((tmp_path / "run" / "parts").glob("*.parquet"))) >= 1
-    succeed("run", "--model", checkpoint, *OF_SOME, "--out", "run", "--resume", cwd=tmp_path)
-    assert tseval.read_run(tmp_path / "run").manifest.counts.resumed_sentences > 0
+@pytest.mark.slow
+def test_a_folder_of_transformers_is_scored_and_the_run_says_how(tmp_path):
+    gpt2 = save_causal(tmp_path / "tiny", n_positions=128)
+    result = succeeded(installed("run", "--model", f"hf:{gpt2}", "--limit", 3, "--out", "run", cwd=tmp_path))
+    assert "tiny on marvin_linzen" in result.stdout
+    assert "|bos:<?endoftext?>|" in result.stderr  # a bar would end the part of the signature
+    assert "|first_token:scored|" in result.stderr
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert manifest["model"]["details"]["method"] == "packed tree, tiled head"
+    (warning,) = manifest["warnings"]
+    assert warning.startswith(
+        "sentences are read as people write them, 'Most authors have ever been famous.'"
+    )
+    assert manifest["counts"]["items"] == 66
 
 
-def test_models_lists_adapters_and_bundled_checkpoints(tmp_path):
-    listed = succeed("models", cwd=tmp_path).stdout
-    assert "native" in listed
-    assert "bundled:lstm" in listed
+@pytest.mark.parametrize("scheme", ["hf", "mlm"])
+def test_without_transformers_the_extra_is_named(monkeypatch, scheme):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(ModelError, match=scheme + r': needs transformers.\n  pip install "tseval\[hf\]"'):
+        open_model(f"{scheme}:some-model")

@@ -1,7 +1,6 @@
 """`tseval analyze robustness` and `tseval export glmm` on runs made a moment before, as a user meets them."""
 
 import json
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pandas as pd
@@ -34,24 +33,15 @@ def robustness(*arguments, cwd):
 
 def test_it_prints_what_limits_a_row_and_what_its_words_do(folder):
     printed = robustness("a", cwd=folder)
-    verdicts = read_run(folder / "a").verdicts
-    simple = verdicts[verdicts["case"] == "simple_agrmt"]
-    by_verb = simple.groupby("verb.entry", observed=True)["correct"].mean()
-    assert (by_verb.min(), by_verb["swims"]) == (0.7, 0.7)
     assert "| verb (7 entries), 91% " in printed.replace("|  verb", "| verb")
     assert "0.700 swims" in printed
     assert "lstm: of 2 rows 2 are limited by words" in printed
     assert "(fixed)" not in printed
-    assert "nan" not in printed.lower()
-
-
-def test_a_factor_of_few_entries_is_marked_as_fixed(folder):
     chosen = ["--case", "simple_npi_anim", "--quiet", "--out", "npi"]
     succeed("run", "--model", "bundled:lstm", *chosen, cwd=folder)
     printed = robustness("npi", cwd=folder)
     assert "| determiner (fixed) " in printed
     assert "| subject " in printed
-    assert "| predicate (fixed) " in printed
 
 
 def test_json_holds_entries_factors_and_limits_and_csv_the_entries(folder):
@@ -61,25 +51,19 @@ def test_json_holds_entries_factors_and_limits_and_csv_the_entries(folder):
     assert len(found["limits"]) == 4
     assert {row["factor"] for row in found["factors"]} == {"subject", "verb", "first_verb"}
     verdicts = read_run(folder / "a").verdicts
-    table = pd.read_csv(folder / "a.csv") if robustness(
-        "a", "--format", "csv", "-o", "a.csv", cwd=folder) == "" else None  # fmt: skip
-    for row in table.to_dict("records"):
+    assert robustness("a", "--format", "csv", "-o", "a.csv", cwd=folder) == ""
+    for row in pd.read_csv(folder / "a.csv").to_dict("records"):
         own = verdicts[verdicts["construction"] == row["construction"]]
         has = own[f"{row['factor']}.entry"] == row["entry"]
         assert row["accuracy"] == own.loc[has, "correct"].mean()
-        assert row["without"] == own.loc[~has, "correct"].mean()
 
 
 def test_one_row_can_be_chosen_and_its_words_are_drawn(folder, tmp_path):
-    files = [tmp_path / "words.svg", tmp_path / "words.png"]
-    chosen = ["--case", "simple_agrmt", "--figure", files[0], "--figure", files[1]]
-    robustness("a", "b", *chosen, cwd=folder)
-    ET.parse(files[0])  # noqa: S314 - ours
-    drawn = files[0].read_text()
+    robustness("a", "b", "--case", "simple_agrmt", "--figure", tmp_path / "words.svg", cwd=folder)
+    drawn = (tmp_path / "words.svg").read_text()
     # Both factors of the one row; every word and both models are named.
     for text in ("by subject", "by verb", "laughs", "is tall", "author", "lstm (a)", "lstm (b)", "chance"):
-        assert f"<!-- {text} -->" in drawn or f"{text} -->" in drawn
-    assert files[1].read_bytes().startswith(b"\x89PNG")
+        assert f"{text} -->" in drawn
     robustness("a", "--figure", tmp_path / "all.svg", cwd=folder)
     both = (tmp_path / "all.svg").read_text()
     assert "Short VP coordination" in both
@@ -87,19 +71,14 @@ def test_one_row_can_be_chosen_and_its_words_are_drawn(folder, tmp_path):
 
 
 def test_accuracy_is_set_against_how_often_words_occur(folder, tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("he laughs and swims .\nhe swims and is short and young and young .\n")
-    found = json.loads(robustness("a", "--counts-from", text, "--format", "json", cwd=folder))
+    (tmp_path / "text").write_text("he laughs and swims .\nhe swims and is short and young and young .\n")
+    (tmp_path / "more").write_text("she laughs .\n")
+    named = ("--counts-from", tmp_path / "text", "--counts-from", tmp_path / "more")
+    found = json.loads(robustness("a", *named, "--format", "json", cwd=folder))
     count = {row["entry"]: row["frequency"] for row in found["rows"] if row["factor"] == "verb"}
-    assert (count["laughs"], count["swims"], count["is short"], count["is tall"]) == (1, 2, 1, 0)
-    assert "| Frequency " in robustness("a", "--counts-from", text, cwd=folder).replace("|   F", "| F")
+    assert (count["laughs"], count["swims"], count["is short"], count["is tall"]) == (2, 2, 1, 0)
+    assert "| Frequency " in robustness("a", *named, cwd=folder).replace("|   F", "| F")
     assert "Frequency" not in robustness("a", cwd=folder)
-    more = tmp_path / "more.txt"
-    more.write_text("she laughs .\n")
-    named = ("--counts-from", text, "--counts-from", more)
-    both = json.loads(robustness("a", *named, "--format", "json", cwd=folder))
-    count = {row["entry"]: row["frequency"] for row in both["rows"] if row["factor"] == "verb"}
-    assert (count["laughs"], count["swims"]) == (2, 2)
 
 
 @pytest.mark.parametrize(
@@ -111,39 +90,22 @@ def test_accuracy_is_set_against_how_often_words_occur(folder, tmp_path):
             "  Score again: grammars name their words; of data, name columns with --cluster COLUMN.\n",
         ),
         (["analyze", "robustness", "a", "--counts-from", "nowhere.txt"], "nowhere.txt"),
-        (["analyze", "robustness", "a", "--figure", "a.jpg"],
-         "a.jpg: the name of a figure ends in .svg or .pdf or .png\n"),
-        (["analyze", "robustness", "a", "pairs"],
-         "a (marvin_linzen@4a5b19cb) and pairs (pairs@818835dc) are over different items"),
-        (["export", "glmm", "a", "-o", "no/where.csv"], "no/where.csv: No such file or directory"),
-        (["export", "glmm", "bhatt2020", "-o", "a.csv"],
-         "bhatt2020 is a published board: it has no items to analyse."),
         (["export", "glmm", "a"], "Missing option '-o'"),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_told_in_one_message(folder, arguments, said):
     assert said in refuse(*arguments, cwd=folder).stderr
 
 
 def test_runs_are_written_for_lme4_with_the_formula(folder):
     done = succeed("export", "glmm", "a", "b", "-o", "both.csv", cwd=folder)
-    assert done.stdout == (
-        "library(lme4)\n"
-        'verdicts <- read.csv("both.csv", check.names = FALSE, na.strings = character())\n'
-        "fit <- glmer(correct ~ model * row + (1 + model | subject.entry) + (1 + model | verb.entry) "
-        "+ (1 + model | first_verb.entry) + (1 | id),\n"
-        "             data = verdicts, family = binomial,\n"
-        '             control = glmerControl(optimizer = "bobyqa"))\n'
-    )
+    assert done.stdout.startswith('library(lme4)\nverdicts <- read.csv("both.csv", ')
     assert "If the fit does not converge, write (1 | verb.entry) for (1 + model | verb.entry)." in done.stderr
     table = pd.read_csv(folder / "both.csv")
     for name in "ab":
         own, verdicts = table[table["model"] == f"lstm ({name})"], read_run(folder / name).verdicts
         assert own["correct"].tolist() == verdicts["correct"].astype(int).tolist()
         assert own["verb.entry"].tolist() == verdicts["verb.entry"].tolist()
-        assert own["first_verb.entry"].isna().tolist() == verdicts["first_verb.entry"].isna().tolist()
-        assert own["row"].nunique() == 2
-    assert table["id"].nunique() == len(table) / 2
     quiet = call("export", "glmm", "a", "-o", "one.csv", "--quiet", cwd=folder)
     assert quiet.stderr == ""
 

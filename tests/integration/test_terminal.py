@@ -59,7 +59,7 @@ def test_the_name_of_a_member_of_an_archive_is_spelt_out(tmp_path):
 
 
 @needs_posix
-@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "ascii"])
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
 def test_the_name_of_a_file_is_spelt_out_in_every_encoding(tmp_path, encoding):
     shown, code = on_a_terminal("table", f"{HOSTILE}.json", cwd=tmp_path, PYTHONIOENCODING=encoding)
     assert (code, unsafe_in(shown)) == (2, [])
@@ -67,14 +67,12 @@ def test_the_name_of_a_file_is_spelt_out_in_every_encoding(tmp_path, encoding):
 
 
 @needs_posix
-def test_sentences_are_spelt_out_in_pictures_and_rows(tmp_path):
+def test_sentences_are_spelt_out_in_pictures(tmp_path):
     text = f"the author {HOSTILE.replace(chr(13), '')} laughs .\n".encode()
-    for form in ("picture", "tsv"):
-        shown, code = on_a_terminal(
-            "surprisal", "--model", "bundled:lstm", "--format", form, cwd=tmp_path, stdin=text
-        )
-        assert (code, unsafe_in(shown)) == (0, [])
-        assert "laughs" in shown
+    command = "surprisal", "--model", "bundled:lstm", "--format", "picture"
+    shown, code = on_a_terminal(*command, cwd=tmp_path, stdin=text)
+    assert (code, unsafe_in(shown)) == (0, [])
+    assert "laughs" in shown
 
 
 @needs_posix
@@ -127,24 +125,19 @@ def runs(tmp_path_factory):
 SCREENS = [
     ["table", "one"],
     ["table", "one", "two"],
-    ["table", "bhatt2020"],
     ["analyze", "rows", "one"],
     ["suites"],
     ["models"],
-    ["verify", "."],
     ["check-model", "bundled:lstm"],
     ["--help"],
-    ["analyze", "--help"],
-    ["train", "--help"],
 ]
 
 
 @needs_posix
 @pytest.mark.parametrize("arguments", SCREENS, ids=" ".join)
-@pytest.mark.parametrize("width", [80, 160])
-def test_nothing_is_wider_than_its_terminal(runs, arguments, width):
-    lines, _ = shown_lines(*arguments, cwd=runs, width=width)
-    assert [line for line in lines if len(line) > width] == []
+def test_nothing_is_wider_than_its_terminal(runs, arguments):
+    lines, _ = shown_lines(*arguments, cwd=runs, width=80)
+    assert [line for line in lines if len(line) > 80] == []
     assert not [line for line in lines if "\\&" in line or "**" in line or line.startswith("|")]
 
 
@@ -181,6 +174,7 @@ def test_models_that_do_not_fit_beside_each_other_stand_below(tmp_path):
     assert len(names) == 7
     wide, _ = shown_lines("table", "bhatt2020", cwd=tmp_path, width=132)
     assert len([line for line in wide if line.startswith("marvin_linzen ")]) == 1
+    assert max(map(len, lines)) <= 70
 
 
 @needs_posix
@@ -192,9 +186,8 @@ def test_the_signature_is_short_unless_asked_for_and_stands_once(runs):
     text = " ".join(shown_lines("table", "one", cwd=runs, width=80)[0])
     assert text.count(short) == 1
     assert "score:sentence" not in text
-    for option in ("-v", "--verbose"):
-        lines, _ = shown_lines("table", "one", option, cwd=runs, width=80)
-        assert whole in "".join(line.strip() for line in lines)
+    lines, _ = shown_lines("table", "one", "--verbose", cwd=runs, width=80)
+    assert whole in "".join(line.strip() for line in lines)
 
 
 @needs_posix
@@ -234,12 +227,11 @@ def test_a_terminal_that_does_not_say_its_width_and_a_pipe_get_the_whole_table(t
 
 
 C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-NO_UNICODE = [{"PYTHONUTF8": "0", "PYTHONIOENCODING": name} for name in ("ascii", "latin-1")] + [C_LOCALE]
+LATIN_1 = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"}
 
 
 @needs_posix
-@pytest.mark.parametrize("environment", NO_UNICODE)
-@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize(("environment", "terminal"), [(C_LOCALE, True), (LATIN_1, True), (C_LOCALE, False)])
 def test_where_there_is_no_unicode_the_nearest_letters_stand(tmp_path, environment, terminal):
     if terminal:
         shown, code = on_a_terminal("table", "bhatt2020", cwd=tmp_path, **environment)

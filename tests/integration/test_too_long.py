@@ -15,7 +15,6 @@ from small import make_case, make_suite
 import tseval
 from tseval.adapters import open_model
 from tseval.errors import ModelError
-from tseval.evaluation import refuse_too_long
 from tseval.report import build_table, render
 from tseval.runs import Run, read_run
 from tseval.runs.directory import digest, to_parquet
@@ -68,44 +67,34 @@ def test_the_other_items_are_decided_as_without_them(models, score):
     model = open_model(f"hf:{models / 'causal'}")
     with_long = tseval.evaluate(model, make_suite(make_case("a", SUITE)), score=score).verdicts
     without = tseval.evaluate(model, make_suite(make_case("a", [SUITE[0], SUITE[2]])), score=score).verdicts
-    scores, verdicts = ["better_score", "worse_score"], ["correct", "tie", "undecidable"]
+    scores = ["better_score", "worse_score"]
     np.testing.assert_allclose(with_long.loc[[0, 2], scores], without[scores], atol=1e-5)
-    np.testing.assert_array_equal(with_long.loc[[0, 2], verdicts], without[verdicts])
 
 
 def test_an_item_is_left_out_whole(models):
     labels = ("grammatical", "intrusive", "ungrammatical")
     rows = [("the author", "the guard", f"{LONG} one"), ("the author", "the guard", "the pilots")]
-    contrasts = [labels[:2], labels[1:]]
-    suite = make_suite(make_case("npi", rows, labels=labels, contrasts=contrasts))
-    verdicts = tseval.evaluate(open_model(f"hf:{models / 'causal'}"), suite)
-    assert verdicts.verdicts["undecidable"].tolist() == [True, False, True, False]
-    assert verdicts.manifest.counts.too_long == 2
+    suite = make_suite(make_case("npi", rows, labels=labels, contrasts=[labels[:2], labels[1:]]))
+    found = tseval.evaluate(open_model(f"hf:{models / 'causal'}"), suite)
+    assert found.verdicts["undecidable"].tolist() == [True, False, True, False]
 
 
 def test_predictions_on_regions_are_undecidable_too(models, tmp_path):
     def item(number, verb):
-        names = ("match", "mismatch")
-        regions = [[{"region_number": 1, "content": "the author"}, {"region_number": 2, "content": text}]
-                   for text in (verb, "laugh .")]  # fmt: skip
-        conditions = [{"condition_name": n, "regions": r} for n, r in zip(names, regions, strict=True)]
+        conditions = [
+            {"condition_name": name, "regions": [{"region_number": 1, "content": f"the author {text}"}]}
+            for name, text in (("match", verb), ("mismatch", "laugh ."))
+        ]
         return {"item_number": number, "conditions": conditions}
 
     content = {
         "meta": {"name": "s", "metric": "mean"},
-        "predictions": [{"formula": "(*;%match%) < (*;%mismatch%)"}, {"formula": "(2;%match%) > 0"}],
+        "predictions": [{"formula": "(*;%match%) < (*;%mismatch%)"}, {"formula": "(1;%match%) > 0"}],
         "items": [item(1, LONG.strip()), item(2, "laughs .")],
     }
     (tmp_path / "s.json").write_text(json.dumps(content))
     found = tseval.evaluate(open_model(f"hf:{models / 'causal'}"), tseval.load_suite(tmp_path / "s.json"))
     assert found.verdicts["undecidable"].tolist() == [True, False] * 3
-
-
-def test_a_case_of_which_nothing_is_left_is_undecidable(models):
-    cases = make_case("a", FITS), make_case("b", [SUITE[1]], construction="Other")
-    found = tseval.evaluate(open_model(f"hf:{models / 'causal'}"), make_suite(*cases))
-    assert found.verdicts["undecidable"].tolist() == [False, False, True]
-    assert found.table()["n_undecidable"].tolist() == [0, 1]
 
 
 def test_refuse_refuses_in_one_message_before_anything_is_written(models, pairs):
@@ -117,30 +106,11 @@ def test_refuse_refuses_in_one_message_before_anything_is_written(models, pairs)
     assert not (pairs.parent / "run").exists()
 
 
-def test_refuse_changes_nothing_where_everything_fits(models, pairs):
-    pairs.write_text(json.dumps(dict(zip(("good", "bad"), FITS[0], strict=True))))
-    done = [run(models, pairs, "--quiet", "--too-long", way, "--out", way) for way in ("skip", "refuse")]
-    assert done[0].stdout == done[1].stdout
-    assert "longer than" not in done[0].stdout
-    assert read_run(pairs.parent / "skip").manifest.counts.too_long == 0
-
-
 def test_a_suite_of_which_nothing_is_left_is_refused(models):
     model = open_model(f"hf:{models / 'causal'}")
     suite = make_suite(make_case("a", [(f"{LONG} one", f"{LONG} two")]))
     with pytest.raises(ModelError, match=r"2 sentences are longer than causal reads.*\n  Take a model that"):
         tseval.evaluate(model, suite)
-    with pytest.raises(ModelError, match="2 sentences are longer than causal reads"):
-        refuse_too_long(model, suite)
-
-
-def test_a_run_from_before_anything_was_counted_is_read(models, pairs):
-    succeeded(run(models, pairs, "--out", "run"))
-    file = pairs.parent / "run" / "manifest.json"
-    content = json.loads(file.read_text())
-    del content["seal"], content["counts"]["too_long"]
-    file.write_text(json.dumps(content))
-    assert read_run(file.parent).manifest.counts.too_long == 0
 
 
 @pytest.mark.parametrize(
@@ -174,13 +144,6 @@ def test_an_adapter_that_tells_of_too_few_sentences_is_refused(models):
         ModelError, match=r"short: too_long gave an array of type bool and shape \(1,\) instead"
     ):
         tseval.evaluate(Short(), make_suite(make_case("a", FITS)))
-
-
-def test_a_run_is_verified_with_what_was_left_out(models, pairs):
-    succeeded(run(models, pairs, "--out", "run"))
-    command = "verify", "run", "--suite", pairs, "--model", f"hf:{models / 'causal'}", "--rescore", "all"
-    done = succeed(*command, cwd=pairs.parent)
-    assert "5 sentences, 4 verdicts (2 said to be too long for the model), 2 tables" in done.stdout
 
 
 def test_a_pair_that_was_dropped_as_too_long_is_found_by_the_model(models, pairs):
@@ -222,8 +185,8 @@ def test_a_board_takes_such_a_run_and_says_how_much_was_left_out(models, pairs):
     succeed("board", "write", root / "board")
     assert "nothing is wrong" in succeed("board", "check", root / "board").stdout
     model = ("--model", f"hf:{models / 'causal'}", "--rescore", "all")
-    asked = succeed("verify", root / "board/entries/causal", *model)
-    assert "4 verdicts (2 said to be too long for the model), 1 row" in asked.stdout
-    assert "5 of 5 sentences" in asked.stdout
+    asked = succeed("verify", root / "board/entries/causal", *model).stdout
+    assert "4 verdicts (2 said to be too long for the model), 1 row" in asked
+    assert "5 of 5 sentences" in asked
     table = succeed("table", root / "board").stdout
     assert table.splitlines()[:6] == succeed("table", root / "run").stdout.splitlines()[:6]

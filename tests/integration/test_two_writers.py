@@ -24,17 +24,15 @@ PROGRAM = """
     course = "--epochs 5 --validate-every 1 --no-figure --quiet".split()
     TRAINING = *shape, *course, *texts, "--out", "model.pt"
 
-    def run(*more):
+    def run(name):
         suite = place / "marvin_linzen"
-        return call("run", "--model", place / "zoo/models/srn.pt", "--suite", suite, "--out", "run", *more)
+        return call("run", "--model", place / "zoo/models/srn.pt", "--suite", suite, "--out", "run")
 
     ACTIONS = {
-        "run": lambda name: run(),
-        "resumed run": lambda name: run("--resume"),
+        "run": run,
         # each of a zoo of its own: of one they would not come so far
         "publication": lambda name: zoo.make("srn", out=place / name, more=["--publish", "tables"]),
         "zoo": lambda name: zoo.make("srn"),
-        "training": lambda name: call("train", "lm", *TRAINING),
         "resumed training": lambda name: call("train", "lm", *TRAINING, "--resume"),
     }
 
@@ -81,10 +79,8 @@ PROGRAM = """
 # What the second hears: while the first writes, and when it has ended already.
 SECOND = {
     "run": ("run is being written by another tseval.\n  Wait", "run holds a complete run.\n  Read it"),
-    "resumed run": ("run is being written by another tseval.\n  Wait", None),
     "publication": ("tables is being written by another tseval.\n  When it has ended, give", None),
     "zoo": ("zoo is being worked on by another tseval, or", None),
-    "training": ("model.pt is being trained by another tseval.\n  Wait", "model.pt: exists already."),
     "resumed training": ("model.pt is being trained by another tseval.\n  Wait", None),
 }
 

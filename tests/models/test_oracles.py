@@ -83,13 +83,6 @@ def test_large_languages_are_known_as_well(kind, k, m):
     assert_exact(k, m, symbols, read(checkpoint, symbols))
 
 
-@pytest.mark.parametrize(("kind", "code"), EVERY)
-def test_nothing_is_forgotten_in_a_long_string(kind, code):
-    _, checkpoint = built(kind, 5, 6, code)
-    symbols = brackets(5, 6, 3_000)
-    assert_exact(5, 6, symbols, read(checkpoint, symbols))
-
-
 # Design: 2mk and mk units in the one-hot code, 6m⌈log2 k⌉ - 2m and 3m⌈log2 k⌉ - m in the log code.
 @pytest.mark.parametrize(
     ("k", "m", "one_hot", "log"),

@@ -13,13 +13,13 @@ import pytest
 from in_process import call
 
 from tseval.adapters import open_model
-from tseval.boards import About, Checked, Entry, entry_run, rows_of, write_entry
+from tseval.boards import About, Checked, Entry, rows_of, write_entry
 from tseval.boards.definition import read_definition, suite_of
 from tseval.boards.entries import add_entries
 from tseval.boards.folder import new_board
 from tseval.evaluation import evaluate
 from tseval.evidence import evidence_bytes, read_evidence
-from tseval.runs import Manifest, SplitSuite
+from tseval.runs import Manifest, SplitSuite, entry_run
 from tseval.runs.directory import digest
 from tseval.runs.manifest import count_verdicts, dump_manifest, load_manifest
 from tseval.suites import load_suite

@@ -1,11 +1,10 @@
 import csv
 import io
 import json
-import re
 from typing import Any
 
 import pytest
-from in_process import call, refuse, succeed
+from in_process import call, refuse
 from small import make_case, make_run, make_suite, with_field
 from supplied import BLIMP_ACCURACIES, TABLE4
 
@@ -48,20 +47,13 @@ def test_a_board_reads_from_its_file_or_its_folder(tmp_path):
     ("path", "value", "expected"),
     [
         (["format"], 2, "format: is 2, but this tseval reads format 1."),
-        (["format"], None, "format: is missing."),
         (["title"], 7, "title: should be a text in quotes, not 7."),
-        (["decimals"], True, "decimals: should be a whole number, not true."),
+        (["title"], "half\ud800", "the file: has half a character in a text"),
         (["decimals"], 0, "decimals: should be at least 1, not 0."),
         (["models"], [], "models: should name each model once, and at least one."),
         (["models", 1, "name"], "GRU", "models: should name each model once, and at least one."),
-        (["models", 0], "GRU", "models[0]: should be a mapping."),
-        (["models", 0, "parameters"], 14, "models[0].parameters: should be a text in quotes, not 14."),
-        (["rows"], {}, "rows: should be a list, not {}."),
         (["rows"], BOARD["rows"] * 2, "rows[1]: repeats an earlier row."),
-        (["rows", 0, "contrast"], None, "rows[0].contrast: is missing."),
-        (["rows", 0, "accuracy"], [], "rows[0].accuracy: should be a mapping, not []."),
         (["rows", 0, "accuracy", "LSTM"], "0.5", "rows[0].accuracy.LSTM: is not one of the board's models."),
-        (["rows", 0, "accuracy", "GRU"], 0.95, "rows[0].accuracy.GRU: should be a text in quotes, not 0.95."),
         (["rows", 0, "spread"], {"LSTM": "0.1"}, "rows[0].spread.LSTM: is not one of the board's models."),
         (["rows", 0, "spread"], {"GRU": "wide"}, "rows[0].spread.GRU: should be a fraction from 0 to 1"),
         (["models", 0, "spread"], {"All rows": "2"}, "models[0].spread.All rows: should be a fraction"),
@@ -71,7 +63,7 @@ def test_a_wrong_field_is_named(tmp_path, path, value, expected):
     assert message(tmp_path, changed(path, value)).startswith(expected)
 
 
-@pytest.mark.parametrize("printed", ["95", "1.01", "-0.5", "0.955", ".95", "0,95", "nan", "", "0.95\n"])
+@pytest.mark.parametrize("printed", ["1.01", "-0.5", "0.955", "nan", "0.95\n"])
 def test_an_accuracy_is_a_fraction_of_few_decimals(tmp_path, printed):
     text = message(tmp_path, changed(["rows", 0, "accuracy", "GRU"], printed))
     assert text.startswith("rows[0].accuracy.GRU: should be a fraction from 0 to 1 with at most 2 decimals")
@@ -99,12 +91,6 @@ def test_a_mean_over_seeds_stands_in_a_table_with_its_spread_and_no_column_where
 def test_a_file_that_is_no_json_is_said_so(tmp_path):
     assert message(tmp_path, "{").startswith("not a JSON file (")
     assert message(tmp_path, "[" * 100_000 + "]" * 100_000).startswith("not a JSON file (")
-    assert message(tmp_path, "[]") == "the file: should be a mapping."
-
-
-def test_a_missing_board_is_said_so(tmp_path):
-    with pytest.raises(BoardError, match=r"none\.json: No such file or directory"):
-        read_board(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize("name", bundled_boards())
@@ -138,11 +124,6 @@ def test_the_bundled_blimp_board_is_the_published_one_and_gives_its_means():
         for name, key in names.items():
             found = sum(float(row.accuracy[name]) for row in rows) / len(rows)
             assert found == pytest.approx(mean[key], abs=1e-9)
-
-
-def test_half_a_character_is_refused(tmp_path):
-    said = message(tmp_path, changed(["rows", 0, "phenomenon"], "agree\ud800ment"))
-    assert "the file: has half a character in a text" in said
 
 
 # What people get right, beside the models of a table, and never among them.
@@ -186,14 +167,6 @@ def test_people_stand_last_and_change_no_number_of_a_model(folder):
     assert {row["rank"] for row in people.values()} == {""}
 
 
-def test_without_numbers_of_answers_every_case_counts_once(folder):
-    text = re.sub(r",\d+,", ",", ALL.replace("accuracy,n,", "accuracy,"))
-    (folder / "plain.csv").write_text(text)
-    rows = rows_of(call("table", "a", "--human", "plain.csv", "--format", "csv", cwd=folder).stdout)
-    (row,) = (row for row in rows if (row["model"], row["construction"]) == ("Human", "Simple"))
-    assert float(row["accuracy"]) == 0.75
-
-
 def test_beside_one_run_people_have_a_column_and_means(folder):
     done = call("table", "a", "--human", "human.csv", cwd=folder)
     cells = [line.split("|") for line in done.stdout.splitlines() if "|" in line]
@@ -207,11 +180,6 @@ def test_beside_one_run_people_have_a_column_and_means(folder):
     assert [one["model"] for one in told["humans"]] == ["Human"]
 
 
-def test_a_part_of_a_suite_takes_the_cases_that_it_has(folder):
-    done = succeed("table", "part", "--human", "human.csv", cwd=folder)
-    assert "0.825" in done.stdout
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -220,9 +188,7 @@ def test_a_part_of_a_suite_takes_the_cases_that_it_has(folder):
         ("case,accuracy\nanim,0.9\n", "h.csv: there is no accuracy of the case 'inanim' and 2 more."),
         (ALL + "anim,0.5,4,\n", "h.csv:6: the case 'anim' stands twice"),
         (ALL.replace("0.9", "90"), "h.csv:2: accuracy is '90', which is no fraction from 0 to 1.\n  Write"),
-        (ALL.replace("0.9", "nan"), "h.csv:2: accuracy is 'nan', which is no fraction"),
         (ALL.replace("0.9", f"0.{'9' * 5000}"), "h.csv:2: accuracy is '0.999"),
-        (ALL.replace("0.9", "1/2"), "h.csv:2: accuracy is '1/2', which is no fraction"),
         (ALL.replace(",30,", ",0,"), "h.csv:2: n is '0': a number of answers is 1, 2, ..."),
         ("case,share\nanim,0.9\n", "h.csv:2: there is no column 'accuracy', but 'case', 'share'."),
         ("case,accuracy\nnpi,0.9\n", "h.csv:2: the case 'npi' has no contrast ''.\n  Say which in a column"),

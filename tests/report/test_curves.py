@@ -1,14 +1,13 @@
 """The figure of learning curves: what it shows, that it is harmless, and the same every time."""
 
 import math
-import sys
 import xml.etree.ElementTree as ET
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from in_process import call, run_process
+from in_process import call
 
 from tseval.errors import TrainingError
 from tseval.report.curves import curve_panels, read_curves, write_curves_figure
@@ -131,9 +130,7 @@ def test_the_same_curves_give_the_same_files(write, tmp_path):
     assert b"<dc:date>" not in (tmp_path / "a.svg").read_bytes()
 
 
-@pytest.mark.parametrize(
-    "name", ["$\\frac$", "_hidden", "<script>alert(1)<", "&amp;", "drei\u202egnu", "模型", "x" * 200]
-)
+@pytest.mark.parametrize("name", ["$\\frac$", "_hidden", "<script>alert(1)<", "drei\u202egnu", "x" * 200])
 def test_names_of_files_are_only_text(write, tmp_path, name):
     figure = draw_curves([read_curves(write(name))])
     shown = legend(figure)[0]
@@ -149,26 +146,9 @@ def test_files_that_are_no_curves_are_named(write, tmp_path):
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 the author laughs PAR1")
     with pytest.raises(TrainingError, match=r"broken.parquet: cannot be read as learning curves"):
         read_curves(tmp_path / "broken.parquet")
-    with pytest.raises(TrainingError, match=r"cannot be read as learning curves"):
-        read_curves(write(tokens=["a", "b", "c", "d"]))
     pq.write_table(pa.table({"step": [1]}), tmp_path / "other.parquet")
     with pytest.raises(TrainingError, match=r"other.parquet: .* there is no column 'tokens'"):
         read_curves(tmp_path / "other.parquet")
-
-
-def test_a_figure_of_another_kind_is_refused_before_it_is_drawn(write, tmp_path):
     with pytest.raises(TrainingError, match=r"a.gif: the name of a figure ends in .svg or .pdf or .png"):
         write_curves_figure([read_curves(write())], [tmp_path / "a.svg", tmp_path / "a.gif"])
     assert not (tmp_path / "a.svg").exists()
-
-
-def test_without_matplotlib_one_line_names_the_extra(write, tmp_path):
-    program = f"""if True:
-        import sys
-        sys.modules["matplotlib"] = None  # what Python sees where it is not installed
-        from pathlib import Path
-        from tseval.report.curves import read_curves, write_curves_figure
-        write_curves_figure([read_curves(Path({str(write())!r}))], [Path("a.svg")])
-    """
-    done = run_process([sys.executable, "-c", program], cwd=tmp_path)
-    assert 'drawing needs matplotlib: pip install "tseval[plots]"' in done.stderr.splitlines()[-1]

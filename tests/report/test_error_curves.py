@@ -68,10 +68,8 @@ def test_the_command_draws_it_and_writes_its_numbers(curves):
         (lambda path: path.unlink(),
          r"urn\.accuracy\.parquet: no such file of accuracies .*\n  .*--eval-suite"),
         (lambda path: path.write_text("x"), "cannot be read as accuracies along a training"),
-        (
-            lambda path: pq.write_table(pa.table({"step": [7], "suite": ["dyck"], "accuracy": [0.5]}), path),
-            r"no accuracy belongs to a loss in .*urn\.curves\.parquet",
-        ),
+        (lambda path: pq.write_table(pa.table({"step": [7], "suite": ["dyck"], "accuracy": [0.5]}), path),
+         r"no accuracy belongs to a loss in .*urn\.curves\.parquet"),
     ],
 )  # fmt: skip
 def test_what_is_missing_is_said(curves, damage, message):

@@ -10,7 +10,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -117,8 +116,6 @@ def test_it_says_what_the_run_says_and_no_more(folder):
     model = record["model_info"]
     assert (model["id"], "developer" in model) == ("lstm", False)
     assert model["additional_details"]["fingerprint"] == manifest.key.fingerprint
-    assert model["additional_details"]["deployment_type"] == "self_deployed"
-    assert "generation_config" not in record["evaluation_results"][0]
     methods = [one["score_details"]["uncertainty"] for one in record["evaluation_results"]]
     assert "t with" in methods[0]["confidence_interval"]["method"]
     assert "subject" in methods[0]["standard_error"]["method"]
@@ -192,15 +189,12 @@ def test_rows_without_a_score_are_left_out_and_named(folder, tmp_path):
     [
         (["nowhere"], "there is no run or board at 'nowhere'"),
         (["bhatt2020"], "bhatt2020 is not one run.\n  Name the directory of a run, or an entry"),
-        (["."], ". is not one run."),
         (["pairs.jsonl"], "pairs.jsonl is not a run"),
         (["pairs", "--model-id", "lstm"], "'lstm' is not the id of a model.\n  Name its developer"),
-        (["pairs", "--model-id", "../lstm"], "'../lstm' is not the id of a model."),
         (["pairs", "--model-id", "a/b/../c"], "'a/b/../c' is not the id of a model."),
         (["pairs", "-o", "store"], "Name the model with --model-id DEVELOPER/NAME, or a file"),
         (["pairs", "-o", "pairs.jsonl", "--model-id", "a/b"], "pairs.jsonl is a file.\n  Name a folder"),
         (["pairs", "-o", "folder.json"], "folder.json: Is a directory"),
-        (["pairs", "-o", "no/where.json"], "no/where.json: No such file or directory"),
     ],
 )
 def test_bad_input_is_told_in_one_message(folder, arguments, said):
@@ -300,16 +294,12 @@ def test_what_is_undecidable_is_left_out_and_missing_entries_are_empty(opened):
     assert table["verb.entry"].dropna().tolist() == WORDS[1:] * 2
     assert table["id"].tolist() == [f"case0:{n}" for n in range(6)] * 2
     assert table["correct"].tolist() == [0] * 6 + [1] * 6
-    assert mixed_model(runs).n_verdicts == 12
     first = runs.verdicts["m0"].assign(undecidable=[True, False] * 3)
     some = replace(runs, verdicts={**runs.verdicts, "m0": first})
-    assert written(some)["id"].tolist() == [
-        "case0:1", "case0:3", "case0:5", *[f"case0:{n}" for n in range(6)],
-    ]  # fmt: skip
-    assert mixed_model(some).n_verdicts == 9
+    assert written(some)["id"].tolist() == [f"case0:{n}" for n in (1, 3, 5, *range(6))]
+    assert (mixed_model(runs).n_verdicts, mixed_model(some).n_verdicts) == (12, 9)
     nothing = replace(runs, verdicts={**runs.verdicts, "m0": first.assign(undecidable=True)})
     assert mixed_model(nothing).formula == "correct ~ 1 + (1 | verb.entry)"
-    assert len(written(nothing)) == 6
 
 
 def test_runs_in_which_nothing_can_be_decided_are_refused(opened):
@@ -327,21 +317,3 @@ def test_no_text_becomes_a_formula_and_no_feature_takes_a_column_of_ours(opened)
     assert back["row"].unique().tolist() == ["Subject-verb agreement: C0"]
     assert back["feature.row"].unique().tolist() == ["'+x"]
     assert back["size"].isna().tolist() == [False] * 5 + [True]
-
-
-@pytest.mark.slow
-def test_another_program_fits_the_model_to_the_table(opened):
-    from statsmodels.genmod.bayes_mixed_glm import BinomialBayesMixedGLM  # noqa: PLC0415 - slow to import
-
-    one = written(opened({"verb": WORDS}))
-    random = np.random.default_rng(0)
-    verbs = np.repeat(np.arange(40), 60)
-    chance = 1 / (1 + np.exp(-(0.8 + random.standard_normal(40)[verbs])))
-    table = one.iloc[np.zeros(len(verbs), int)].assign(
-        correct=(random.random(len(verbs)) < chance).astype(int), **{"verb.entry": [f"v{n}" for n in verbs]}
-    )
-    back = pd.read_csv(io.StringIO(table.to_csv(index=False)))
-    random_effects = {"verb": "0 + C(Q('verb.entry'))"}
-    fit = BinomialBayesMixedGLM.from_formula("correct ~ 1", random_effects, back).fit_map()
-    assert fit.fe_mean[0] == pytest.approx(0.8, abs=0.4)
-    assert np.exp(fit.vcp_mean[0]) == pytest.approx(1.0, abs=0.35)

@@ -1,9 +1,6 @@
 """A run that is killed at any call that changes the file system, and what it leaves for the next."""
 
 import os
-import shutil
-import subprocess
-import sys
 import tempfile
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -203,19 +200,6 @@ def test_nothing_else_is_cleared_away(tmp_path):
     clear_begun(tmp_path)
     assert files_below(tmp_path) == before
     remove_lock(held / ".lock", lock)
-
-
-@needs_posix
-def test_a_run_that_starts_is_not_in_the_way_of_one_that_clears_up(tmp_path):
-    program = "import sys; from pathlib import Path; from tseval.runs import clear_begun\n"
-    program += "while True: clear_begun(Path(sys.argv[1]))"
-    with subprocess.Popen([sys.executable, "-c", program, tmp_path]) as clearing:
-        try:
-            for i in range(300):
-                start_run(tmp_path / f"{BEGUN}-{i}", KEY).close()
-                shutil.rmtree(tmp_path / f"{BEGUN}-{i}", ignore_errors=True)  # the other may be faster
-        finally:
-            clearing.kill()
 
 
 # A clock that goes backwards

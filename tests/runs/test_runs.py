@@ -9,7 +9,6 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from small import finished_run, make_case, make_key, make_run, make_suite, score
 from systems import needs_linux, needs_posix
@@ -18,7 +17,7 @@ from tseval.adapters import open_model
 from tseval.adapters.folders import place_in_training
 from tseval.errors import ModelError, RunError
 from tseval.evaluation import evaluate
-from tseval.runs import Run, find_interrupted, fresh_directory, progress_of, read_run, start_run, training_of
+from tseval.runs import find_interrupted, fresh_directory, progress_of, read_run, start_run, training_of
 from tseval.runs.manifest import seal
 from tseval.scoring.engine import Part
 from tseval.scoring.protocol import ModelCard
@@ -73,7 +72,7 @@ def test_a_finished_run_reads_back_as_it_was_scored(tmp_path):
     assert run.load_verdicts().equals(memory.load_verdicts())
     assert run.load_sentences().equals(memory.load_sentences())
     assert run.table().equals(memory.table())
-    assert run.name == "run"
+    assert (run.name, read_run(str(path)).name) == ("run", "run")
     assert sorted(entry.name for entry in path.iterdir()) == [
         "manifest.json", "sentences.parquet", "table.csv", "table.md", "verdicts.parquet",
     ]  # fmt: skip
@@ -92,13 +91,6 @@ def test_the_manifest_counts_what_was_scored(tmp_path):
     assert manifest["suite"]["digest"] == SUITE.digest
     assert manifest["model"]["details"] == {"validation_perplexity": 50.0}
     assert manifest["versions"]["python"] == sys.version.split()[0]
-
-
-def test_whole_numbers_and_truth_values_stay_so_beside_missing_ones():
-    verdicts = make_run(SUITE, WORDS).verdicts
-    assert verdicts["n"].tolist()[:2] == [1, 2]
-    assert str(verdicts["n"].dtype) == "Int64"
-    assert verdicts["n"].isna().tolist() == [False, False, True]
 
 
 # Signatures and keys
@@ -181,13 +173,6 @@ def test_a_run_of_another_key_cannot_be_resumed_and_says_what_differs(tmp_path):
     assert f"(fingerprint: {'a' * 64}, not {'b' * 64}; lowercase: nothing, not true)" in text
 
 
-def test_an_empty_directory_and_a_missing_one_can_be_resumed_into(tmp_path):
-    (tmp_path / "empty").mkdir()
-    for name in ("empty", "missing"):
-        with start_run(tmp_path / name, KEY, resume=True) as writer:
-            assert not writer.complete
-
-
 # Resuming
 
 
@@ -222,17 +207,6 @@ def test_a_part_that_is_no_parquet_is_scored_again_though_its_name_holds(tmp_pat
     file.with_name(f"000000-{sha256(content).hexdigest()[:16]}.parquet").write_bytes(content)
     with start_run(tmp_path, KEY, resume=True) as writer:
         assert writer.load_part(0) is None
-
-
-def test_a_resumed_run_knows_how_many_contexts_each_saved_part_took(tmp_path, part):
-    interrupt(tmp_path, parts=[Part(part.slice(0, 3), 12_345), part.slice(3)])
-    with start_run(tmp_path, KEY, resume=True) as writer:
-        parts = [writer.load_part(i) for i in range(2)]
-        assert [saved.n_contexts for saved in parts] == [12_345, 0]
-        joined = pa.concat_tables([saved.table for saved in parts])
-        writer.finish(*finished_run(SUITE, KEY, joined), TABLES)
-    # The first part's number is not that of all sentences.
-    assert b"contexts" not in (read_run(tmp_path).load_sentences().schema.metadata or {})
 
 
 def test_two_writers_cannot_hold_one_run(tmp_path):
@@ -376,10 +350,9 @@ def test_what_is_no_manifest_is_one_message(finished, content, said):
     assert said in message(start_run, finished, KEY, resume=True)
 
 
-@pytest.mark.parametrize("depth", [200, 400, 600, 800])
-def test_a_deeply_nested_protocol_is_another_run(tmp_path, depth):
+def test_a_deeply_nested_protocol_is_another_run(tmp_path):
     interrupt(tmp_path)
-    nested = json.loads("[" * depth + "]" * depth)
+    nested = json.loads("[" * 800 + "]" * 800)
     rewrite(tmp_path, key=KEY.to_mapping() | {"protocol": {"start": nested}})
     assert "holds another run" in message(start_run, tmp_path, KEY, resume=True)
 
@@ -395,10 +368,8 @@ def test_a_newer_format_asks_for_an_upgrade(finished):
     ("changes", "named"),
     [
         ({"signature": None}, "signature"),
-        ({"suite": []}, "suite"),
         ({"suite": {"name": "x", "title": "x", "digest": 5}}, "suite.digest"),
         ({"key": {}}, "key.suite"),
-        ({"files": None}, "files"),
     ],
 )
 def test_a_manifest_with_a_wrong_field_names_it(finished, changes, named):
@@ -455,26 +426,6 @@ def test_names_from_outside_cannot_leave_the_folder_of_runs(tmp_path):
     assert len(long.name) < 160
 
 
-def test_two_runs_in_one_second_get_two_directories(tmp_path):
-    now = datetime(2026, 3, 4, 5, 6, 7)
-    first = fresh_directory(tmp_path, KEY, now)
-    first.mkdir()
-    assert fresh_directory(tmp_path, KEY, now) == first.with_name(first.name + "-2")
-
-
-def test_a_run_is_named_by_a_text_as_well_as_by_a_path(tmp_path, finished):
-    start_run(str(tmp_path / "new"), KEY).close()
-    assert (tmp_path / "new" / "manifest.json").is_file()
-    assert read_run(str(finished)).name == "run"
-
-
-def test_a_run_in_memory_needs_no_directory():
-    run = make_run(SUITE, WORDS)
-    assert isinstance(run, Run)
-    assert run.table()["n_correct"].tolist() == [2, 1]
-    assert isinstance(run.load_verdicts(), pa.Table)
-
-
 # What a model says of itself is looked at before anything is scored, not when it cannot be written.
 @pytest.mark.parametrize(
     ("changed", "said"),
@@ -506,18 +457,13 @@ def card(name, **details):
     ("name", "step", "training"),
     [
         ("drnn-step1000", 1000, "drnn"),
-        ("drnn_step_000500", 500, "drnn"),
         ("checkpoint-500", 500, "hf"),  # the kind, where no folder is known either
-        ("step100", 100, "hf"),
         ("mine-step_100-epoch2", 100, "mine"),
-        ("gpt2-checkpoint-500", 500, "gpt2"),
         ("gpt2.ckpt-20k", 20_000, "gpt2"),
         ("EleutherAI/pythia-70m@step143000", 143_000, "EleutherAI/pythia-70m"),
         ("olmo-step140000-tokens294B", 140_000, "olmo-tokens294B"),
         ("lstm-step500-seed2", 500, "lstm-seed2"),
-        ("global_step12-opt", 12, "opt"),
         ("iter-0007", 7, "hf"),
-        ("lstm", None, "lstm"),
         ("gpt2-epoch3", None, "gpt2"),  # no step
         ("footstep12", None, "footstep12"),
         ("step12b", None, "step12b"),
@@ -545,12 +491,10 @@ def test_what_the_model_knows_comes_before_its_revision_and_this_before_its_name
     [
         (json.dumps({"global_step": 500, "epoch": 1.5}), {"step": 500, "folder": "mine"}),
         (json.dumps({"global_step": True}), {}),
-        (json.dumps({"global_step": "500"}), {}),
         ("[]", {}),
         ("{", {}),
         (None, {}),
     ],
-    ids=["a step", "a truth value", "a text", "a list", "no JSON", "no file"],
 )
 def test_the_state_of_the_trainer_is_read_and_never_believed_blindly(tmp_path, content, found):
     folder = tmp_path / "mine/checkpoint-500"

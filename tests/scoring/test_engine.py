@@ -18,7 +18,7 @@ import tseval
 from tseval.errors import ModelError
 from tseval.models.cells import CELLS
 from tseval.questions.pairs import Asked, Asks
-from tseval.scoring import scorers, trie
+from tseval.scoring import scorers
 from tseval.scoring.engine import score_all
 from tseval.scoring.protocol import CorrectingModel, Encoded, ModelCard, TokenModel
 from tseval.scoring.scorers import scorer_for
@@ -49,15 +49,6 @@ def test_every_word_scores_as_sentence_by_sentence(make_model, arch):
     for row in scored.to_pylist():
         np.testing.assert_allclose(row["words"], one_by_one(native, row["sentence"]), atol=2e-6, rtol=0)
         assert row["logprob"] == pytest.approx(sum(row["words"]), abs=1e-9)
-
-
-def test_tiles_and_blocks_do_not_change_a_score(make_model, monkeypatch):
-    native = make_model(WORDS)
-    whole = scorer_for(native).score(sentences(500))
-    monkeypatch.setattr("tseval.scoring.numerics.TILE_LOGITS", {"cpu": 30})
-    monkeypatch.setattr(trie, "CONTEXTS_AT_ONCE", 7)
-    cut = scorer_for(native).score(sentences(500))
-    np.testing.assert_allclose(whole["logprob"].to_numpy(), cut["logprob"].to_numpy(), atol=1e-5)
 
 
 def test_the_budget_for_states_bounds_the_rows_and_changes_no_score(make_model, monkeypatch):
@@ -325,13 +316,6 @@ def test_totals_are_enough_for_verdicts_but_not_for_single_words():
     assert mean["better_score"].iloc[0] == pytest.approx(run.verdicts["better_score"].iloc[0] / 4)
     with pytest.raises(ModelError, match="totals gives one number for a sentence, but --score critical"):
         tseval.evaluate(Totals(), suite, score="critical")
-
-
-def test_words_of_a_total_are_absent_and_not_invented():
-    rows = scorer_for(Totals()).score(pa.array(SENTENCES)).to_pylist()
-    for row in rows:
-        assert row["logprob"] == -len(row["sentence"])
-        assert row["words"] == [None] * len(row["sentence"].split())
 
 
 @pytest.mark.parametrize(

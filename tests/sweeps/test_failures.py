@@ -134,19 +134,6 @@ def test_units_in_the_hands_of_another_are_left_to_it(sweeps):
     assert not place.is_held(units[1])
 
 
-def test_records_that_say_nothing_are_no_record(sweeps):
-    units, place = planned(suites=("./two",))
-    for content in (b"", b"[1]", b'{"stage": "flying"}', b"\xff"):
-        (place.folder / f"unit-{units[0].name}.json").write_bytes(content)
-        assert place.read(units[0]) == UnitRecord()
-
-
-def test_a_folder_that_cannot_be_written_is_one_message(sweeps):
-    Path("out").write_text("a file")
-    done = call("sweep", "plan.yaml", "-o", "out")
-    assert (done.returncode, done.stderr) == (2, "tseval: out/sweep cannot be written: Not a directory.\n")
-
-
 @pytest.mark.slow
 def test_two_sweeps_on_one_folder_and_the_death_of_one_share_the_work(sweeps):
     arguments = "plan.yaml", "--workers", 1, "-o", "out"

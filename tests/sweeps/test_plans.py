@@ -8,8 +8,7 @@ import pytest
 from in_process import call, refuse, succeed
 
 from tseval.errors import RunError, SuiteError
-from tseval.sweeps import states_of
-from tseval.sweeps.units import Records, SweepPlan, expand_braces, plan_units, read_plan
+from tseval.sweeps.units import SweepPlan, expand_braces, plan_units, read_plan
 
 
 def planned(*models, suites=("marvin_linzen",)):
@@ -57,13 +56,6 @@ def test_a_range_has_both_ends_and_a_step():
     assert expand_braces("plain{x}") == ["plain{x}"]
 
 
-def test_units_stand_model_by_model_and_suites_are_named_by_file_and_method(checkpoints):
-    suites = ("agreement:judgement", "dyck(k=2,m=3)")
-    names = [name for name, _, _ in planned("bundled:lstm", "ckpt/step2.pt", suites=suites)]
-    own = ("agreement-judgement", "dyck-k-2-m-3")
-    assert names == [f"{model}-{suite}" for model in ("lstm", "step2") for suite in own]
-
-
 def test_all_fields_of_a_plan_reach_its_units(tmp_path):
     (tmp_path / "p.yaml").write_text(
         "models: [{model: bundled:lstm, name: own, args: {precision: bfloat16, x: true}}]\n"
@@ -87,8 +79,6 @@ def test_all_fields_of_a_plan_reach_its_units(tmp_path):
         ("modls: [a.pt]\nsuites: [x]", r"unknown field 'modls' of a plan.\n  Did you mean 'models'\?"),
         ("models: [a.pt]\nsuites: [x]\noptions: {limt: 3}", r"unknown field 'limt' of options.\n.*'limit'"),
         ("models: [{modell: a.pt}]\nsuites: [x]", r"unknown field 'modell' of a model.\n.*'model'"),
-        ("models: [a.pt]", r"suites: is missing"),
-        ("models: [a.pt]\nsuites: [x]\noptions: {limit: many}", r"options.limit: should be a whole number"),
         ("models: [a.pt]\nsuites: [x]\noptions: {score: best}",
          r'options.score: has the unknown value "best"'),
         ("models: [", r"not a YAML file"),
@@ -150,20 +140,16 @@ def test_a_thousand_units_are_planned_and_their_state_told_in_seconds(checkpoint
     Path("many").mkdir()
     for i in range(200):
         Path(f"many/step{i}.pt").touch()
-    suites = ["marvin_linzen", "agreement", *(f"dyck(k={k},m=3)" for k in (2, 3, 4))]
+    suites = ["marvin_linzen", "agreement:judgement", *(f"dyck(k={k},m=3)" for k in (2, 3, 4))]
     Path("p.yaml").write_text(json.dumps({"models": ["many/*.pt"], "suites": suites, "out": "out"}))
     began = time.process_time()
     done = call("sweep", "status", "p.yaml")
+    assert not Path("out").exists()
     assert time.process_time() - began < 5
     assert done.stdout.endswith("\n1,000 units: 1,000 waiting\n")
     assert done.stdout.count("\n") == 1001
-
-
-def test_status_writes_nothing(checkpoints):
-    units = plan_units(SweepPlan(("ckpt/step2.pt",), ("marvin_linzen",), out="out"))
-    (state,) = states_of(units, Records(Path("out/sweep")))
-    assert state.record.stage == "waiting"
-    assert not Path("out").exists()
+    first = [line.split()[0] for line in done.stdout.splitlines()[:3]]
+    assert first == ["step0-marvin_linzen", "step0-agreement-judgement", "step0-dyck-k-2-m-3"]
 
 
 def test_a_sweep_takes_what_a_run_takes_and_scores_the_same(tmp_path):
@@ -175,14 +161,9 @@ def test_a_sweep_takes_what_a_run_takes_and_scores_the_same(tmp_path):
     succeed("sweep", *options, "--out", "many", "--workers", "1", cwd=tmp_path)
     (swept,) = (tmp_path / "many").glob("*/manifest.json")
     one, same = (json.loads(path.read_bytes()) for path in (tmp_path / "one/manifest.json", swept))
-    assert one["signature"] == same["signature"]
-    assert (
-        "items:7 of each case, seed 5" in one["signature"]
-        or one["suite"]["sample"] == same["suite"]["sample"]
-    )
+    assert (one["signature"], one["suite"]) == (same["signature"], same["suite"])
     assert "precision:bfloat16" in same["signature"]
-    other = call(
-        "sweep", *options[:-1], "--unigrams", "none.csv", "--out", "more", "--workers", "1", cwd=tmp_path
-    )
+    more = "--unigrams", "none.csv", "--out", "more", "--workers", "1"
+    other = call("sweep", *options[:-1], *more, cwd=tmp_path)
     assert other.returncode != 0
     assert "none.csv" in other.stderr

@@ -19,9 +19,8 @@ from tseval.testing.properties import default_sentences
 
 class Positive(Sound):
     def score(self, words):
-        return [
-            0.5 if word == "laugh" else value for word, value in zip(words, super().score(words), strict=True)
-        ]
+        found = zip(words, super().score(words), strict=True)
+        return [0.5 if word == "laugh" else value for word, value in found]
 
 
 class NotANumber(Sound):
@@ -234,10 +233,7 @@ def test_a_masked_model_says_so_by_pll_in_its_protocol():
 @pytest.mark.parametrize(
     ("candidate", "message"),
     [
-        (
-            None,
-            "the object to check is of type NoneType, which is no model: to be a SentenceModel it lacks card",
-        ),
+        (None, "the object to check is of type NoneType, which is no model: to be a SentenceModel it lacks"),
         (Sound, "the object to check is the class Sound, not a model: call it to make one"),
     ],
 )

@@ -2,14 +2,12 @@
 
 from collections import Counter
 
-import pandas as pd
 import pytest
 import torch
 from small_training import WORDS, Quiet, assert_same, interrupt, outcome
 
 from tseval.errors import TrainingError
 from tseval.models import Vocabulary
-from tseval.models.checkpoint import load_checkpoint
 from tseval.models.network import LanguageModel, Sizes
 from tseval.suites.formal.languages import parse_language
 from tseval.training.corpus import Lines, columns, count_words, draw_text, encode_text, vocabulary_of
@@ -74,16 +72,7 @@ def test_the_vocabulary_is_the_alphabet_behind_the_special_words():
     assert vocabulary_of(language) == Vocabulary(("<eos>", "<unk>", "(1", "(2", ")1", ")2"), lowercase=False)
 
 
-@pytest.mark.parametrize("spec", LANGUAGES)
-def test_training_and_validation_text_differ_and_come_again(spec):
-    language = parse_language(spec)
-    assert torch.equal(draw_text(language, "train"), draw_text(language, "train"))
-    train, valid = draw_text(language, "train"), draw_text(language, "valid")
-    assert not torch.equal(train[:200], valid[:200])
-
-
 # Windows of columns and batches of whole lines: what is read, what is counted, what is learnt.
-CPU = torch.device("cpu")
 LINES = [(2, 3, 5, 7), (2, 4), (3,), (2, 4, 6, 7), (5, 5, 5, 5, 5, 5)]
 STREAM = torch.tensor([0, *(word for line in LINES for word in (*line, 0))])
 
@@ -112,23 +101,6 @@ def test_the_loss_of_whole_lines_is_that_of_each_line_by_itself(batch):
     with torch.inference_mode():
         expected = losses_line_by_line(model, LINES).mean().item()
     assert mean_loss(model, Lines(STREAM, 0, batch)) == pytest.approx(expected, rel=1e-6)
-
-
-def test_the_steps_are_plain_adam_on_the_mean_loss_of_the_lines(tmp_path, train):
-    train(arch="lstm", whole_lines=True, batch=2, epochs=2, text=(STREAM, STREAM), clip=1e9,
-          sizes={"dropout": 0.0})  # fmt: skip
-    torch.manual_seed(1)
-    model = LanguageModel(Sizes("lstm", len(WORDS), embedding=6, hidden=10, layers=2))
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.01, fused=False, foreach=False)
-    for start in (0, 2, 4) * 2:
-        losses_line_by_line(model, LINES[start : start + 2]).mean().backward()
-        optimiser.step()
-        optimiser.zero_grad()
-    trained = load_checkpoint(tmp_path / "model.pt").model.state_dict()
-    for name, tensor in model.state_dict().items():
-        torch.testing.assert_close(trained[name], tensor, rtol=1e-3, atol=1e-5)
-    table = pd.read_parquet(tmp_path / "model.curves.parquet")
-    assert table["tokens"].iloc[-1] == 2 * 22
 
 
 @pytest.mark.parametrize("arch", ["lstm", "urn"])

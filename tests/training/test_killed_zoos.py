@@ -115,7 +115,7 @@ ZOO = """
     def compare(whole, other):
         return different(timeless(whole), timeless(other))
 
-    print(json.dumps(kill_everywhere(make, make, compare, place / "points", every=9)))
+    print(json.dumps(kill_everywhere(make, make, compare, place / "points", every=25)))
 """
 
 
@@ -166,8 +166,8 @@ PUBLICATION = """
     (place / "tables/board.json").write_text(board.replace('"gru"', '"drnn"'))
     (place / "tables/entries/srn/entry.yaml").write_text("of an older model")
     compare = lambda *folders: different(*map(files_below, folders))
-    found = kill_everywhere(lambda: publish("srn", "gru"), go_on, compare, place / "points", furnish, every=9)
-    print(json.dumps(found))
+    begin, points = lambda: publish("srn", "gru"), place / "points"
+    print(json.dumps(kill_everywhere(begin, go_on, compare, points, furnish, every=25)))
 """
 
 

@@ -131,11 +131,8 @@ def test_curves_hold_loss_rate_and_decay(tmp_path, train):
     assert set(table["epoch"]) == {1}
     assert table["validation_perplexity"].notna().tolist() == [step in (8, 16, 17) for step in table["step"]]
     # The curve's last rate is the cosine's zero; half way through it is half the rate.
-    np.testing.assert_allclose(
-        table["learning_rate"],
-        [0.005 * (1 + math.cos(math.pi * step / 17)) for step in table["step"]],
-        atol=1e-12,
-    )
+    cosine = [0.005 * (1 + math.cos(math.pi * step / 17)) for step in table["step"]]
+    np.testing.assert_allclose(table["learning_rate"], cosine, atol=1e-12)
     assert table[["alpha_1", "alpha_2"]].iloc[0].tolist() == pytest.approx([0.8, 0.8])
     cells: Any = load_checkpoint(tmp_path / "model.pt").model.cells
     best = table.iloc[table["validation_perplexity"].argmin()]
@@ -197,9 +194,7 @@ def test_validation_is_torchs_cross_entropy_whatever_the_window(train):
     model = LanguageModel(Sizes("lstm", len(WORDS), embedding=6, hidden=10, layers=2)).eval()
     text = columns(stream(30), 3)
     outputs, _ = model(text[:-1], model.initial_state(3))
-    expected = torch.nn.functional.cross_entropy(
-        model.logits(outputs).flatten(0, 1), text[1:].flatten()
-    ).item()
+    expected = F.cross_entropy(model.logits(outputs).flatten(0, 1), text[1:].flatten()).item()
     for window in (1, 7, 1000):
         assert mean_loss(model, Columns(text, window)) == pytest.approx(expected, rel=1e-5)
 
@@ -235,10 +230,7 @@ def test_a_decay_rate_that_depends_on_the_words_is_averaged_over_the_first_windo
     assert found["alpha_1"].between(0, 1).all()
     assert found["alpha_2"].nunique() == len(found)
     # The last point is that of the checkpoint; its first layer, word by word.
-    weights = {
-        name: tensor.double()
-        for name, tensor in load_checkpoint(tmp_path / "model.pt").model.state_dict().items()
-    }
+    weights = load_checkpoint(tmp_path / "model.pt").model.double().state_dict()
     vectors = weights["embedding.weight"][columns(stream(200), 4)[:15]]
     rates = []
     for column in vectors.unbind(1):

@@ -15,7 +15,7 @@ from tseval.models.network import LanguageModel, Sizes
 from tseval.training import loop, steps
 from tseval.training.language_model import windows_of
 from tseval.training.settings import Schedule, Settings
-from tseval.training.steps import Learner, TrainingState, fuse_loops
+from tseval.training.steps import Learner, TrainingState
 
 WAITS = {torch.ops.aten._local_scalar_dense.default, torch.ops.aten.nonzero.default}
 
@@ -156,36 +156,3 @@ def test_what_cannot_be_recorded_is_learnt_by_plain_steps(state, monkeypatch):
         "the steps of this training cannot be recorded as a CUDA graph (operation not permitted when stream "
         "is capturing). They are made one operation after the other, which takes longer."
     ]
-
-
-def test_distinct_words_are_not_recorded(state):
-    urn = state(True, "urn")
-    losses(urn, 6)
-    assert urn.learner.graph is None
-    assert urn.learner.notes == []
-
-
-def test_a_cell_that_cannot_be_compiled_keeps_its_plain_loop(state, monkeypatch):
-    def fail(*_):
-        raise RuntimeError("no compiler")
-
-    monkeypatch.setattr(steps, "Kernels", fail)
-    one = state(False)
-    random = torch.get_rng_state()
-    assert fuse_loops(one.model, 4, torch.float32) == 0
-    assert torch.equal(torch.get_rng_state(), random)
-    assert [cell.kernels for cell in one.model.cells] == [None, None]
-
-
-def test_a_loop_that_fails_after_its_trial_becomes_a_plain_one(state, monkeypatch):
-    expected = losses(state(False), 3)
-
-    class Failing:
-        def advance(self, *_):
-            raise RuntimeError("no more registers")
-
-    one = state(False)
-    one.model.cells[1].kernels = Failing()
-    one.learner.n_fused = 1
-    assert losses(one, 3) == expected
-    assert one.model.cells[1].kernels is None

@@ -179,8 +179,6 @@ def test_what_is_hidden_in_evidence_is_found(root, run, verified, column, edit, 
     ("name", "value", "said"),
     [
         ("pieces", 1.0, "a log-probability in 'pieces' is 1.0, above 0"),
-        ("pieces", np.nan, "a log-probability in 'pieces' is not finite"),
-        ("right", 0.1, "a log-probability in 'right' is 0.1, above 0"),
         ("wrong", np.inf, "a log-probability in 'wrong' is not finite"),
     ],
 )
@@ -216,16 +214,6 @@ def test_a_text_that_is_written_out_a_thousandfold_is_refused(column):
         pq.write_table(pa.table({column: cell}), sink, compression="zstd", store_schema=keep)
         with pytest.raises(ContentError, match="its texts have more than 1,000,000,000 bytes"):
             read_parquet(sink.getvalue().to_pybytes(), {})
-
-
-def test_a_list_that_is_longer_than_a_file_can_hold_is_refused():
-    sink = pa.BufferOutputStream()
-    lists = pa.ListArray.from_arrays(
-        pa.array([0, 11_000_000], pa.int32()), pa.array(np.zeros(11_000_000, "f4"))
-    )
-    pq.write_table(pa.table({"words": lists}), sink, compression="zstd")
-    with pytest.raises(ContentError, match="claims 11,000,000 cells"):
-        read_parquet(sink.getvalue().to_pybytes(), {"words": lists.type})
 
 
 def test_a_feature_of_another_type_is_no_traceback(run, verified):
@@ -324,11 +312,3 @@ def test_a_table_that_another_version_wrote_is_said_to_be_so(run, verified):
         f"table.md is not the table of these verdicts as tseval {here} prints it; tseval 0.0.9 is said to "
         "have written it. What follows, tseval table prints"
     )
-
-
-def test_a_run_of_another_version_whose_tables_are_the_same_holds(run, verified, model):
-    edit_json(run / "manifest.json", lambda manifest: manifest["versions"].update(tseval="0.0.9"))
-    with_key(run, lambda key: key.update(tseval="0.0.9"))
-    seal_anew(run)
-    print_anew(run)
-    assert verified(run, model=model).ok

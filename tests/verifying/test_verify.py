@@ -13,7 +13,6 @@ import torch
 from cut_suites import cut_suite
 from forged import (
     edit_json,
-    model_of_symbols,
     print_anew,
     put,
     rewrite_run,
@@ -118,11 +117,6 @@ def test_nothing_is_taken_from_the_cache_of_suites(honest, monkeypatch):
     assert verify_run(honest).ok
 
 
-def test_a_run_of_other_numbers_that_agrees_with_itself_is_honest_too(forge):
-    # What `forge` writes is whole, and what is changed below is the only thing that is wrong.
-    assert verify_run(forge()).ok
-
-
 def without_entries(verdicts):
     return verdicts.drop_columns([name for name in verdicts.column_names if name.endswith(ENTRY)])
 
@@ -132,7 +126,6 @@ VERDICTS = [
     ("honest", lambda v: put(v, "correct", [True] * len(v)),
      "^verdicts: correct of .* is True, but False follows"),
     ("honest", lambda v: v.slice(0, len(v) - 1), "suite.n_contrasts is 299, but the suite has 300"),
-    ("honest", lambda v: pa.concat_tables([v, v]), "suite.n_contrasts is 600, but the suite has 300"),
     ("honest", lambda v: v.drop_columns(v.column_names[-1:]), "the verdicts have no column"),
     ("honest", lambda v: v.append_column("more", v["item"]), "the verdicts have a column 'more'"),
     ("honest", lambda v: put(v, "construction", ["Easy"] * len(v)), "construction of"),
@@ -140,10 +133,6 @@ VERDICTS = [
      "better_score of"),
     ("honest", without_entries, "^the verdicts have no column 'subject.entry'$"),
     ("honest", lambda v: put(v, "verb.entry", as_entries(["laughs"] * len(v))), "^verdicts: verb.entry of "),
-    ("honest", lambda v: v.append_column("noise.entry", as_entries([f"word {row}" for row in range(len(v))])),
-     "^the verdicts have a column 'noise.entry' that the suite does not know$"),
-    ("clustered", lambda v: v.drop_columns(["subject_number.entry"]),
-     "^the verdicts have no column 'subject_number.entry'$"),
     ("clustered", lambda v: put(v, "subject_number.entry", as_entries(["sg"] * len(v))),
      "^verdicts: subject_number.entry of "),
 ]  # fmt: skip
@@ -180,13 +169,6 @@ def test_a_run_without_a_record_of_clusters_is_held_to_the_entries_it_has(honest
     assert wrong_at(verify_run(path), "recomputed") == "the verdicts have no column 'verb.entry'"
 
 
-def test_columns_that_a_user_named_follow_from_the_data(model, tmp_path):
-    pairs = tmp_path / "pairs.tsv"
-    pairs.write_text("good\tbad\tverb\nhe laughs\the laugh\tlaugh\nhe swims\the swim\tswim")
-    evaluate(model, cluster_by(load_suite(pairs), ["verb"]), out=tmp_path / "run")
-    assert verify_run(tmp_path / "run", suite=str(pairs)).ok
-
-
 @pytest.fixture(scope="module")
 def clustered(model, tmp_path_factory):
     """A run whose user named other columns than the suite does."""
@@ -211,14 +193,10 @@ def test_a_run_whose_user_named_other_columns_than_the_suite_says_so_and_holds(c
     [
         ([], "the verdicts have no column 'verb.entry'"),
         (["subject_number"], "the verdicts have a column 'subject.entry' that the suite does not know"),
-        (["subject", "subject_number", "verb"], "the verdicts have no column 'verb.entry'"),
-        (
-            ["subject_numbr"],
-            "suite.clusters: the suite 'marvin_linzen' has no column 'subject_numbr' "
-            "to cluster its items by.",
-        ),
+        (["subject_numbr"], "suite.clusters: the suite 'marvin_linzen' has no column 'subject_numbr' "
+         "to cluster its items by."),
     ],
-)
+)  # fmt: skip
 def test_columns_that_were_not_those_named_are_found(clustered, tmp_path, claimed, said):
     shutil.copytree(clustered, tmp_path / "run")
     reseal(tmp_path / "run", lambda manifest: manifest["suite"].update(clusters=claimed))
@@ -348,7 +326,6 @@ def test_the_command_prints_levels_and_exits_with_what_it_found(honest, forge):
         (["nowhere"], "there is no run at 'nowhere'.\n  Name the directory of a run."),
         ([".", "--rescore", "1%"], "--rescore needs the model: name it with --model"),
         ([".", "--rescore", "1"], "'1' is no share: write 1%, 0.5% or all"),
-        ([".", "--rescore", "0%"], "'0%' is no share: write 1%, 0.5% or all"),
         ([".", "--rescore", "nan%"], "'nan%' is no share: write 1%, 0.5% or all"),
     ],
 )
@@ -402,7 +379,7 @@ def test_a_part_of_a_view_with_several_rows_for_an_item_holds(part, view):
     assert report.ok, report
 
 
-@pytest.mark.parametrize(("sample", "seed"), [(9, 0), (9, -5), (9, 12345678901), (10**6, 0)])
+@pytest.mark.parametrize(("sample", "seed"), [(9, -5), (9, 12345678901), (10**6, 0)])
 def test_drawn_items_are_drawn_again(part, sample, seed):
     report = verify_run(part(sample=sample, seed=seed))
     assert report.ok, report
@@ -454,23 +431,3 @@ def test_a_part_that_nothing_is_said_of_is_said_to_be_one(part):
     report = verify_run(part(change=first_items(None)))
     assert report.ok, report
     assert "only 9 items of the suite" in report.checks[1].found
-
-
-# Runs whose model chooses inside strings: verified like any other, and forged choices are found.
-SUITES = ["dyck(2,2,test=900,train=400)", "cross_serial(3,test=300)"]
-
-
-@pytest.fixture(scope="module", params=SUITES)
-def verified(request, tmp_path_factory):
-    """A run on a formal language, its suite, and its model."""
-    folder = tmp_path_factory.mktemp("choices")
-    model = model_of_symbols(folder / "m.pt", request.param, "lstm")
-    evaluate(model, load_suite(request.param), out=folder / "run")
-    return folder / "run", request.param, model
-
-
-def test_a_run_of_choices_holds_at_every_level(verified):
-    run, suite, model = verified
-    found = verify_run(run, suite=suite, model=model, share=1)
-    assert found.ok, found
-    assert [check.level for check in found.checks][-1] == "rerun"

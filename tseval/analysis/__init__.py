@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from tseval.analysis.design import Design, Estimate, Factors, Z, estimate, in_columns, score_interval
+from tseval.analysis.design import Design, Estimate, Factors, estimate, in_columns, split_by_row
 from tseval.analysis.ranks import RankSets, mean_rank_intervals, rank_sets
 from tseval.errors import RunError, SuiteError, suggest
 from tseval.items import ENTRY, RESERVED_NAMES, Suite
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
+    from pandas.core.groupby import DataFrameGroupBy
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +105,6 @@ def factors_of_any(models: Sequence[Correctness]) -> Factors:
     return Factors(tuple(codes), np.stack(list(codes.values()), axis=1))
 
 
-def split_by_row(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Give the places of the items of each row, in order of the rows."""
-    return np.split(np.argsort(rows, kind="stable"), np.cumsum(np.bincount(rows))[:-1])
-
-
 def items_of_rows(rows: NDArray[np.int64], factors: Factors) -> Iterator[tuple[NDArray[np.int64], Design]]:
     """Give the places of the items of each row, and their design."""
     return ((items, Design.of(factors.take(items))) for items in split_by_row(rows))
@@ -147,13 +143,13 @@ def tally(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> tuple[pd.Data
         raise no_accuracy("the run")
     by = as_names(by)
     refuse_unknown_features(by, map(str, verdicts.columns))
-    counts = count_groups(verdicts, [*ROW, *by]).reset_index()
+    groups = verdicts.groupby([*ROW, *by], sort=False, dropna=False, observed=True)
+    counts = count_groups(groups).reset_index()
     # Lexicon entries come in the order of first appearance; the table sorts them as it does all features.
     entries = [name for name in by if name.endswith(ENTRY)]
     counts = counts.astype(dict.fromkeys(entries, "str") | dict.fromkeys(COUNTS, "int64"))
     counts = in_table_order(counts.assign(group=range(len(counts))), by)
     place_of = np.argsort(counts.pop("group").to_numpy())
-    groups = verdicts.groupby([*ROW, *by], sort=False, dropna=False, observed=True)
     answers = Correctness(
         rows=place_of[groups.ngroup().to_numpy()],
         factors=Factors.of_verdicts(verdicts),
@@ -192,9 +188,9 @@ def no_accuracy(name: str) -> RunError:
     )
 
 
-def count_groups(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+def count_groups(groups: DataFrameGroupBy[Any, Any]) -> pd.DataFrame:
     """Count the verdicts of each group, in order of first appearance, in the columns of `COUNTS`."""
-    return verdicts.groupby([*by], sort=False, dropna=False, observed=True).agg(
+    return groups.agg(
         n_items=("correct", "size"),
         n_correct=("correct", "sum"),
         n_tied=("tie", "sum"),
@@ -243,11 +239,6 @@ def exact_accuracy(counts: pd.DataFrame) -> list[Fraction | None]:
     """Give each row's accuracy as a fraction of whole numbers, None where no item is decidable."""
     pairs = zip(counts["n_correct"], decidable(counts), strict=True)
     return [Fraction(int(k), int(n)) if n else None for k, n in pairs]
-
-
-def wilson(n_correct: int, n_items: int) -> tuple[float, float] | None:
-    """Give the ends of the Wilson 95% interval of independent items, or None without items."""
-    return score_interval(n_correct / n_items, n_items, Z) if n_items else None
 
 
 def rank_rows(accuracy: pd.DataFrame) -> pd.DataFrame:

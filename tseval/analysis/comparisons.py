@@ -187,8 +187,8 @@ def count_clustered(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         latter are missing where no item is decidable; `df` is missing where items are independent.
     """
     correct, decidable = marks(verdicts)
-    counts = count_groups(verdicts, by)
     groups = verdicts.groupby([*by], sort=False, dropna=False, observed=True)
+    counts = count_groups(groups)
     designs = items_of_rows(np.asarray(groups.ngroup(), np.int64), Factors.of_verdicts(verdicts))
     found = (estimate(correct[items], decidable[items], design) for items, design in designs)
     return counts.join(estimate_columns(found, counts.index))

@@ -70,17 +70,13 @@ Array = NDArray[np.float64]
 Square = Callable[[Array], Array]
 
 
-_COLUMNS_AT_ONCE = 16  # of which parts are held in memory
-
-
 def of_columns(values: Array) -> Array:
-    """Add up squares, (items, columns) to (columns,).
+    """Add up squares, (items, columns) to (columns,); a column gives the same alone and among others.
 
     Without a matrix product, whose last bits depend on the processor: tables of equal verdicts are equal
     everywhere.
     """
-    total: Array = (values**2).sum(axis=0)
-    return total
+    return np.array([(column**2).sum() for column in values.T])
 
 
 def of_pairs(values: Array) -> Array:
@@ -91,14 +87,10 @@ def of_pairs(values: Array) -> Array:
 
 
 def _sum_by(group: NDArray[np.int64], values: Array) -> Array:
-    """Add up the values of each group, (items, columns) to (groups, columns), in order of the items."""
-    if values.shape[1] == 1:
-        return np.asarray(np.bincount(group, values[:, 0])[:, None])
-    from scipy.sparse import csc_array  # noqa: PLC0415 - slow to import
-
-    n_items = len(group)
-    belongs = csc_array((np.ones(n_items), group, np.arange(n_items + 1)), (int(group.max()) + 1, n_items))
-    return np.asarray(belongs @ values)
+    """Add up values by group, (items,) to (groups,) or (items, columns) to (groups, columns)."""
+    if values.ndim == 2:
+        return np.stack([_sum_by(group, column) for column in values.T], axis=1)
+    return np.asarray(np.bincount(group, values), np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +100,8 @@ class Cells:
     Attributes:
         of_item: (items,), the cell of each item, counted from 0; `part`, its cell within its row.
         row: (parts,), the row of each part; so are its cell, its size, and the weight of its items.
-        scale: (parts,), what makes up for taking the mean of a row from the row itself: 1 / (1 - w) for a
-            part that is w of it.
+        pull: (parts,), by which the distance of a part counts: the weight of its items, times what makes up
+            for taking the mean of a row from the row itself, 1 / √(1 - w) for a part that is w of it.
         lone: (rows,), whether a row has a single cell, and so shows nothing of how cells vary.
         worth: How many items these are worth if every cell is wholly right or wholly wrong.
         df: Degrees of freedom of how cells of one factor vary: of G that are even, G - 1.
@@ -122,7 +114,7 @@ class Cells:
     cell: NDArray[np.int64]
     sizes: Array
     weights: Array
-    scale: Array
+    pull: Array
     lone: NDArray[np.bool_]
     worth: float
     df: float
@@ -152,23 +144,23 @@ class Cells:
         df = float("inf")
         if n_factors == 1:
             df = _degrees(cell, np.where(lone[row], n_rows, row), scale * weights**2 * sizes, shares)
-        return cls(n_factors, of_item, part, row, cell, sizes, weights, scale, lone, worth, df)
+        pull = weights * np.sqrt(scale)
+        return cls(n_factors, of_item, part, row, cell, sizes, weights, pull, lone, worth, df)
 
     def between(self, values: Array, square: Square) -> Array:
         """Add up the squares of how far each cell draws the mean, (items, columns) to what `square` gives."""
-        some = np.array_split(values, values.shape[1] // _COLUMNS_AT_ONCE + 1, axis=1)
-        return square(np.concatenate([self._apart(columns) for columns in some], axis=1))
+        return square(np.array([self._apart(column) for column in values.T]).T)
 
     def _apart(self, values: Array) -> Array:
+        """Say how far each cell draws the mean of one column, (items,) to (cells,)."""
         sums = _sum_by(self.part, values)
         n_rows = len(self.lone)
-        centres = _sum_by(self.row, self.weights[:, None] * sums) * n_rows
-        centres[self.lone] = centres.mean(axis=0)
-        due = centres[self.row]
-        due *= self.sizes[:, None]
-        sums -= due
-        sums *= (self.weights * np.sqrt(self.scale))[:, None]
-        return _sum_by(self.cell, sums)
+        centres = _sum_by(self.row, self.weights * sums) * n_rows
+        centres[self.lone] = centres.mean()
+        sums -= centres[self.row] * self.sizes
+        sums *= self.pull
+        # Where no cell lies in several rows, cells are numbered as their parts are.
+        return sums if self.cell[-1] == len(sums) - 1 else _sum_by(self.cell, sums)
 
 
 def _degrees(cell: NDArray[np.int64], row: NDArray[np.int64], squares: Array, shares: Array) -> float:
@@ -204,17 +196,24 @@ class Spread:
     df: float
 
 
+def split_by_row(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Give the places of the items of each row, in order of the rows."""
+    return np.split(np.argsort(rows, kind="stable"), np.cumsum(np.bincount(rows))[:-1])
+
+
 @dataclass(frozen=True, slots=True)
 class Design:
     """Items, the rows of a table that they stand in, and the lexicon entries that they share.
 
-    `rows` counts from 0 without gaps, (items,); a statistic over several rows weighs each row alike. An item
-    that has no entry for a factor is its own cluster. `fixed` are factors that have too few entries to be
-    regarded as drawn (`FEWEST_LEVELS`); `cells` group items by every combination of the others in which some
-    share a cell: the rest adds nothing to the variance of independent items.
+    `rows` counts from 0 without gaps, (items,), and `places` are those of the items of each; a statistic over
+    several rows weighs each row alike. An item that has no entry for a factor is its own cluster. `fixed` are
+    factors that have too few entries to be regarded as drawn (`FEWEST_LEVELS`); `cells` group items by every
+    combination of the others in which some share a cell: the rest adds nothing to the variance of independent
+    items.
     """
 
     rows: NDArray[np.int64]
+    places: tuple[NDArray[np.int64], ...]
     factors: Factors
     clusters: dict[str, int]
     fixed: tuple[str, ...]
@@ -231,6 +230,7 @@ class Design:
         rows = (np.cumsum(np.bincount(rows) > 0) - 1)[rows]
         return cls(
             rows=rows,
+            places=(*split_by_row(rows),),
             factors=factors,
             clusters=clusters,
             fixed=tuple(name for name in levels if name not in clusters),
@@ -295,8 +295,7 @@ class Design:
         """Give the variance of single items within each row, (rows, ...)."""
         of_rows = self._of_rows(values)
         n_rows, found = len(of_rows), []
-        order, ends = np.argsort(self.rows, kind="stable"), np.cumsum(np.bincount(self.rows))
-        for items, mean in zip(np.split(order, ends[:-1]), of_rows, strict=True):
+        for items, mean in zip(self.places, of_rows, strict=True):
             n, centre = (len(items), mean) if len(items) > 1 else (n_rows, of_rows.mean(axis=0))
             found.append(square(values[items] - centre) * (n / max(n - 1, 1) / len(items)))
         return np.stack(found)

@@ -214,7 +214,7 @@ def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Des
     Source: Satterthwaite 1946, "An approximate distribution of estimates of variance components", Biometrics
     Bulletin 2(6).
     """
-    values = np.stack([correct.mean(axis=1) for correct in architectures], axis=1)
+    values = np.array([correct.mean(axis=1) for correct in architectures]).T  # each column in one piece
     means, of_words, df_of_words = paired_errors(values, design)
     unseen = sqrt(score_interval(0, worst := design.fewest_words(), quantile(df_of_words))[1] / worst)
     of_seeds, df_of_seeds = np.zeros(len(means)), np.full(len(means), np.inf)

@@ -7,7 +7,6 @@ from collections.abc import Mapping  # noqa: TC003 - the types of fields are rea
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tseval.analysis import COUNTS, ROW, count
@@ -21,13 +20,12 @@ from tseval.boards.definition import (
     suite_of,
     write_yaml,
 )
-from tseval.errors import BoardError, EvidenceError, LimitError, RunError, reason
-from tseval.evidence import EvidenceAddress, fetch_evidence
+from tseval.errors import BoardError, LimitError, reason
+from tseval.evidence import EvidenceAddress  # noqa: TC001 - the type of a field that is read
 from tseval.files import PARTIAL, write_text
 from tseval.formats import ContentError
 from tseval.report.boards import Board, BoardModel, BoardRow, PrintedRow, TableRow, check_printed_rows
-from tseval.runs import DEFINITION, EVIDENCE, SplitSuite, run_of_evidence
-from tseval.runs.directory import digest, read_intact
+from tseval.runs import DEFINITION, ENTRY_FILE, EVIDENCE, SplitSuite, entry_run
 from tseval.runs.manifest import NAME as MANIFEST
 
 if TYPE_CHECKING:
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from tseval.runs import Manifest, Run
+    from tseval.runs import Run
 
 
 LONGEST_NAME = 100
@@ -68,7 +66,6 @@ def check_about(about: About, where: str = "") -> None:
 
 
 ENTRY_FOLDERS = "entries"
-ENTRY_FILE = "entry.yaml"
 # What tells neither weights nor protocol: the name of the model, the version of tseval.
 _NAMED = re.compile(r"model:[^|]*@|\|tseval:[^|]*")
 _OF_SUITE = re.compile(r"suite:[^|]*\|")
@@ -306,30 +303,12 @@ def rows_of(verdicts: pd.DataFrame) -> tuple[EntryRow, ...]:
     return tuple(EntryRow(*row) for row in cells)
 
 
-def entry_run(folder: Path, split: SplitSuite) -> Run:
-    """Open an entry as the run that it was, wherever its evidence lies."""
-    return run_of_evidence(folder, split, partial(evidence_of, folder))
-
-
 def entry_folders(board: Path, order: Sequence[str] = ()) -> list[Path]:
     """List the folders of a board's entries: those named first, in that order, then the others by name."""
     root = board / ENTRY_FOLDERS
     found = sorted(one for one in root.iterdir() if one.suffix != PARTIAL) if root.is_dir() else []
     places = {name: place for place, name in enumerate(order)}
     return sorted(found, key=lambda folder: places.get(folder.name, len(places)))
-
-
-def evidence_of(folder: Path, manifest: Manifest) -> bytes:
-    """Read the evidence of an entry, or fetch it; held to the digest in the manifest."""
-    if not (folder / EVIDENCE).exists() and (address := read_entry(folder).evidence) is not None:
-        try:
-            content = fetch_evidence(address)
-        except EvidenceError as error:
-            raise RunError(f"{folder / ENTRY_FILE}: the evidence {error}") from None
-        if digest(content) != manifest.files.get(EVIDENCE):
-            raise RunError(f"{folder / ENTRY_FILE}: evidence.sha256 is not that of {MANIFEST}")
-        return content
-    return read_intact(folder, manifest.files, EVIDENCE)
 
 
 def entry_runs(folders: Sequence[Path]) -> list[Run]:

@@ -13,13 +13,10 @@ import numpy as np
 
 from tseval.boards import (
     CHECKS,
-    ENTRY_FILE,
     ENTRY_FOLDERS,
     Checked,
     Entry,
     entry_folders,
-    entry_run,
-    evidence_of,
     published_entry,
     ranked_folders,
     read_checks,
@@ -50,7 +47,16 @@ from tseval.files import PARTIAL, read_bytes
 from tseval.questions.scored import split_measure
 from tseval.report.boards import read_board
 from tseval.report.curves import read_curves
-from tseval.runs import DEFINITION, EVIDENCE, SUITE_FOLDER, Manifest, SplitSuite
+from tseval.runs import (
+    DEFINITION,
+    ENTRY_FILE,
+    EVIDENCE,
+    SUITE_FOLDER,
+    Manifest,
+    SplitSuite,
+    entry_run,
+    evidence_of,
+)
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import count_sentences, count_verdicts, load_manifest
 from tseval.suites import afresh

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from tseval.analysis import estimate_means, tally
 from tseval.boards import (
-    ENTRY_FILE,
     ENTRY_FOLDERS,
     ENTRY_NAME,
     About,
@@ -27,7 +26,6 @@ from tseval.boards import (
     Retraction,
     check_about,
     entry_folders,
-    entry_run,
     ranked_folders,
     read_checks,
     read_entry,
@@ -60,7 +58,7 @@ from tseval.evidence import (
 )
 from tseval.files import PARTIAL, sync_directory, to_utf8, write_text, write_whole
 from tseval.formats import ContentError
-from tseval.runs import DEFINITION, EVIDENCE, SplitSuite, read_run, suite_spec
+from tseval.runs import DEFINITION, ENTRY_FILE, EVIDENCE, SplitSuite, entry_run, read_run, suite_spec
 from tseval.runs.directory import digest
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import dump_manifest

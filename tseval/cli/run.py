@@ -413,9 +413,9 @@ def verify_command(
     With --model the model is asked again about a share of the sentences, drawn anew. Exits with 1 if anything
     is wrong.
     """
-    from tseval.boards import ENTRY_FILE
     from tseval.boards.check import record_check
     from tseval.boards.definition import read_definition
+    from tseval.runs import ENTRY_FILE
 
     for option, given in (("--rescore", share), ("--draw", draw)):
         if spec is None and given is not None:
@@ -465,8 +465,8 @@ def _claimed_precision(paths: Sequence[Path], model_args: str) -> str:
 
 
 def _refuse_to_record(paths: Sequence[Path]) -> None:
-    from tseval.boards import ENTRY_FILE
     from tseval.boards.definition import read_definition
+    from tseval.runs import ENTRY_FILE
 
     for path in paths:
         if not (path / ENTRY_FILE).is_file():
@@ -501,9 +501,9 @@ def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
 
 
 def _verifier(suite: str | None, model: Model | None, share: float, draw: str | None) -> _Verifier:
-    from tseval.boards import ENTRY_FILE
     from tseval.boards.check import board_suite, verify_entry
     from tseval.boards.definition import read_definition
+    from tseval.runs import ENTRY_FILE
     from tseval.verifying import verify_run
 
     suite_of_board = lru_cache(maxsize=1)(board_suite)  # the entries of a board follow one another

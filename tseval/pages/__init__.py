@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from tseval.boards import (
-    ENTRY_FILE,
     ENTRY_FOLDERS,
     entry_folders,
     entry_on_board,
@@ -42,7 +41,7 @@ from tseval.pages.items import ItemPages
 from tseval.report import render
 from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards, read_board
 from tseval.report.document import format_interval, format_rank_set, format_share
-from tseval.runs import DEFINITION
+from tseval.runs import DEFINITION, ENTRY_FILE
 from tseval.suites import load_suite
 
 if TYPE_CHECKING:

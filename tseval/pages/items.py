@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.analysis import Correctness, split_by_row
-from tseval.analysis.design import Design, Estimate, estimate
+from tseval.analysis.design import Design, Estimate, estimate, split_by_row
 from tseval.errors import RunError
 from tseval.evidence import whole_column
 from tseval.items import ENTRY, RESERVED_NAMES, Case, Suite
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tseval.analysis import Correctness
     from tseval.report.table import Table
     from tseval.runs import CachedRun
 

@@ -30,7 +30,15 @@ from tseval.errors import (
     one_line,
     reason,
 )
-from tseval.evidence import Words, read_evidence, readable, scored_again, split_words
+from tseval.evidence import (
+    EvidenceAddress,
+    Words,
+    fetch_evidence,
+    read_evidence,
+    readable,
+    scored_again,
+    split_words,
+)
 from tseval.formats import ContentError, checked, read_yaml
 from tseval.items import ENTRY
 from tseval.runs.directory import (
@@ -39,6 +47,7 @@ from tseval.runs.directory import (
     RunWriter,
     clear_begun,
     clear_complete,
+    digest,
     fresh_directory,
     is_free,
     read_intact,
@@ -163,7 +172,7 @@ def read_run(path: str | Path) -> Run:
             f"  Go on with it: tseval run, with the options it was started with, --resume --out {path}."
         )
     if EVIDENCE in manifest.files:
-        return run_of_evidence(path, suite_of_entry(path), partial(_evidence, path))
+        return entry_run(path, suite_of_entry(path))
     clear_complete(path)
     load = partial(_load, path, manifest)
     return Run(
@@ -175,11 +184,8 @@ def read_run(path: str | Path) -> Run:
     )
 
 
-def _evidence(path: Path, manifest: Manifest) -> bytes:
-    return read_intact(path, manifest.files, EVIDENCE)
-
-
 EVIDENCE = "evidence.parquet"
+ENTRY_FILE = "entry.yaml"
 DEFINITION = "board.yaml"
 SUITE_FOLDER = "suite"
 
@@ -207,12 +213,32 @@ class SplitSuite:
         return cast("NDArray[np.int64]", found.to_numpy().astype(np.int64))
 
 
-def run_of_evidence(folder: Path, split: SplitSuite, content: Callable[[Manifest], bytes]) -> Run:
-    """Open an entry as the run that it was: tables and analyses read it as any other.
+@dataclass(frozen=True, slots=True)
+class _Address:
+    """What `entry.yaml` says of where evidence lies."""
 
-    Args:
-        content: Gives its evidence, held to the digest in the manifest.
-    """
+    evidence: EvidenceAddress | None = None
+
+
+def evidence_of(folder: Path, manifest: Manifest) -> bytes:
+    """Read the evidence of an entry, or fetch it; held to the digest in the manifest."""
+    entry = folder / ENTRY_FILE
+    try:
+        address = None if (folder / EVIDENCE).exists() else checked(read_yaml(entry), _Address).evidence
+        if address is None:
+            return read_intact(folder, manifest.files, EVIDENCE)
+        content = fetch_evidence(address)
+    except (OSError, ContentError) as error:
+        raise RunError(f"{entry}: {reason(error)}") from None
+    except EvidenceError as error:
+        raise RunError(f"{entry}: the evidence {error}") from None
+    if digest(content) != manifest.files.get(EVIDENCE):
+        raise RunError(f"{entry}: evidence.sha256 is not that of {NAME}")
+    return content
+
+
+def entry_run(folder: Path, split: SplitSuite) -> Run:
+    """Open an entry as the run that it was, wherever its evidence lies: tables read it as any other."""
     manifest = load_manifest(folder)
     if not isinstance(manifest, Manifest):
         raise RunError(f"{folder / NAME} is of an unfinished run")
@@ -221,9 +247,9 @@ def run_of_evidence(folder: Path, split: SplitSuite, content: Callable[[Manifest
         raise RunError(f"{folder / NAME} is of {theirs}, but the board is over {ours}")
 
     def sentences() -> tuple[pa.Table, pa.StringArray]:
-        known = content(manifest)
+        content = evidence_of(folder, manifest)
         try:
-            evidence = read_evidence(known)
+            evidence = read_evidence(content)
             if evidence.suite_digest != split.suite.digest:
                 raise EvidenceError(f"is of another suite, {evidence.suite_digest[:8]}")
             read, too_long = readable(evidence, split.sentences)

@@ -107,9 +107,7 @@ class RunKey:
         """Give the key as it stands in a manifest."""
         own = {part.name: getattr(self, part.name) for part in fields(self)}
         own |= {"protocol": dict(self.protocol)}
-        if (
-            self.exclude is None
-        ):  # keys of runs that left nothing out are what they were before there was this
+        if self.exclude is None:  # such keys are what they were before there was this
             del own["exclude"]
         return own
 

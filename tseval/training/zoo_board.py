@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from tabulate import tabulate
 
-from tseval.boards import ENTRY_FILE, ENTRY_FOLDERS, About, entry_folders, entry_runs, read_entry, write_entry
+from tseval.boards import ENTRY_FOLDERS, About, entry_folders, entry_runs, read_entry, write_entry
 from tseval.boards.check import CURVES_FIGURE, CURVES_FOLDER, wrong_with_board
 from tseval.boards.definition import Definition, read_definition, write_definition
 from tseval.boards.entries import entry_files, write_beside
@@ -23,7 +23,7 @@ from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.report.boards import read_board
 from tseval.report.curves import read_curves, write_curves_figure
-from tseval.runs import DEFINITION, EVIDENCE, Manifest, read_run
+from tseval.runs import DEFINITION, ENTRY_FILE, EVIDENCE, Manifest, read_run
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import load_manifest
 from tseval.suites import afresh

@@ -7,9 +7,9 @@ import statsmodels.api as sm
 from drawn_items import crossed, design_of, draw_items
 from hypothesis import given
 from hypothesis import strategies as st
-from statsmodels.stats.sandwich_covariance import cov_cluster, cov_cluster_2groups
+from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
-from tseval.analysis.design import Design, Factors, of_pairs
+from tseval.analysis.design import Factors, of_pairs
 
 
 def spread_of_mean(values, design):
@@ -79,21 +79,6 @@ def one_combination(values, rows, cell):
     return between, np.trace(covariance) ** 2 / np.trace(covariance @ covariance)
 
 
-def test_with_one_balanced_factor_the_error_is_that_of_the_cluster_means():
-    values, codes = draw_items((12,), (1.0,), per_cell=9)
-    means = [values[codes[:, 0] == entry].mean() for entry in range(12)]
-    expected = np.std(means, ddof=1) / np.sqrt(12)
-    assert np.sqrt(variance_of_mean(values, design_of(codes))) == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_one_factor_of_even_entries_agrees_with_statsmodels(seed):
-    values, codes = draw_items((11, 7), (1.0, 0.5), per_cell=3, seed=seed)
-    fitted = sm.OLS(values.astype(float), np.ones(len(values))).fit()
-    expected = float(cov_cluster(fitted, codes[:, 0])[0, 0])
-    assert variance_of_mean(values, design_of(codes[:, :1])) == pytest.approx(expected, rel=1e-10)
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_two_factors_of_even_entries_agree_with_statsmodels(seed):
     values, codes = draw_items((11, 7), (1.0, 0.5), per_cell=3, seed=seed)
@@ -111,22 +96,6 @@ def test_any_number_of_factors_and_rows_agrees_with_a_plain_loop(levels, missing
     rows = random.integers(0, 3, len(values))
     expected = by_a_plain_loop(values.astype(float), rows, codes)
     assert spread_of_mean(values, design_of(codes, rows)) == pytest.approx(expected, rel=1e-9)
-
-
-def test_factors_that_never_meet_in_an_item_add_up():
-    # Two rows, each with a factor of its own: a combination of both leaves every item alone.
-    values, codes = draw_items((6, 5), (1.0, 1.0), per_cell=4)
-    rows = np.tile([0, 1], len(codes) // 2)
-    codes = np.where(np.stack([rows == 0, rows == 1], axis=1), codes, -1)
-    expected = by_a_plain_loop(values.astype(float), rows, codes)
-    assert spread_of_mean(values, design_of(codes, rows)) == pytest.approx(expected, rel=1e-9)
-
-
-def test_two_names_of_one_factor_count_once():
-    values, codes = draw_items((9,), (1.0,), per_cell=5)
-    twice = np.repeat(codes, 2, axis=1)
-    once = variance_of_mean(values, design_of(codes))
-    assert variance_of_mean(values, design_of(twice)) == pytest.approx(once, rel=1e-12)
 
 
 def test_pairs_of_columns_have_the_variance_of_their_differences():
@@ -147,20 +116,6 @@ def test_without_clustering_the_variance_is_not_below_that_of_independent_items(
         assert found >= independent * (1 - 1e-12)
         equal += found == pytest.approx(independent)
     assert equal > 5  # or the floor would not have been needed
-
-
-def test_a_frequent_entry_leaves_few_degrees_of_freedom():
-    # Bell & McCaffrey's, by whole matrices: 19 verbs of 20 items, and one with as many as all these.
-    codes = np.repeat(np.arange(20), [380] + [20] * 19)
-    values = np.random.default_rng(0).random(760) < 0.3 + 0.4 * (codes % 2)
-    found = spread_of_mean(values, design_of(codes[:, None]))
-    shares = np.bincount(codes) / 760
-    cells = np.bincount(codes, values - values.mean()) / 760
-    scale = np.diag(1 / np.sqrt(1 - shares))
-    covariance = scale @ (np.diag(shares) - np.outer(shares, shares)) @ scale
-    df = np.trace(covariance) ** 2 / np.trace(covariance @ covariance)
-    assert found == pytest.approx((cells @ scale @ scale @ cells, df))
-    assert df < 4
 
 
 def test_items_of_which_few_share_words_are_hardly_surer_than_independent_ones():
@@ -190,28 +145,11 @@ def test_factors_with_fewer_than_five_entries_stay_fixed_and_are_named():
     assert variance_of_mean(values, design) == variance_of_mean(values, both)
 
 
-def test_a_factor_that_no_item_has_is_neither_drawn_nor_fixed():
-    design = design_of(np.column_stack([crossed(5, 5), np.full(25, -1)]))
-    assert (design.fixed, list(design.clusters)) == ((), ["a", "b"])
-
-
-def test_without_factors_items_are_independent():
-    design = Design.of(Factors.of(pd.DataFrame(index=range(7))))
-    assert (design.clusters, design.fixed) == ({}, ())
-    found = spread_of_mean([1, 0, 0, 1, 1, 0, 1], design)
-    assert found == pytest.approx((4 / 7 * 3 / 7 / 6, 6))
-    assert design.fewest_words() == pytest.approx(7)
-
-
 def test_a_factor_may_have_too_few_entries_among_the_items_that_count():
     codes = crossed(5, 6)
     counted = codes[:, 0] < 4
     among = design_of(codes).among(counted)
     assert (among.clusters, among.fixed) == ({"b": 6}, ("a",))
-
-
-def test_at_worst_items_are_worth_the_entries_of_the_smallest_factor():
-    assert design_of(crossed(7, 10, 6)).fewest_words() == pytest.approx(6)
 
 
 def test_entries_that_hold_most_of_the_weight_are_worth_less():

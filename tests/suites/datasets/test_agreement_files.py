@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from supplied import AGREEMENT
 
-import tseval
 from tseval.errors import SuiteError
 from tseval.suites import load_suite
 from tseval.suites.agreement.published import read_examples
@@ -86,20 +85,6 @@ def test_the_two_sentences_differ_in_the_verb_alone():
         assert found == changed == [word for n, word in enumerate(row["sentence"].split()) if n != position]
         for name in ("number", "n_attractors", "n_non_attractors", "distance", "source", "verb_role"):
             assert item.features[name] == row[name]
-
-
-def test_the_verb_is_judged_by_the_words_before_it_and_by_nothing_else(tmp_path):
-    model = tseval.load_model("bundled:lstm")
-    found = tseval.evaluate(model, load_suite(table(tmp_path / "a.tsv"))).verdicts
-    # The probability of a form after a prefix: of both together, less that of the prefix.
-    prefixes = ("the author near the guards", "laughs", "laugh"), ("the authors", "laugh", "laughs")
-    for name, form in (("better_score", 1), ("worse_score", 2)):
-        (tmp_path / "b.tsv").write_text(
-            "\n".join(["good\tbad", *(f"{words[0]} {words[form]}\t{words[0]}" for words in prefixes)])
-        )
-        whole = tseval.evaluate(model, load_suite(tmp_path / "b.tsv")).verdicts
-        expected = (whole["better_score"] - whole["worse_score"]).tolist()
-        assert found[name].tolist() == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_table_without_splits_is_one_case_called_like_the_file(tmp_path):

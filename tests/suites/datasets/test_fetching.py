@@ -12,6 +12,7 @@ from functools import partial
 
 import pytest
 from in_process import call, refuse
+from killing import files_below
 from supplied import RUBLIMP_SAMPLE, TURBLIMP_SAMPLE
 
 from tseval.errors import SuiteError
@@ -143,9 +144,7 @@ def test_a_folder_or_an_archive_of_a_commit_gives_all_its_files(tmp_path, tables
     published = Published("Tables", "CC BY 4.0", 4, 100, folder=folder, source=tables)
     digest, seen = fetch(published, tmp_path / "data/mine")
     assert digest == digest_of(sample)
-    assert {path.name: path.read_bytes() for path in (tmp_path / "data/mine").iterdir()} == {
-        path.name: path.read_bytes() for path in sample.iterdir()
-    }
+    assert files_below(tmp_path / "data/mine") == files_below(sample)
     assert seen == [(done, 4) for done in range(5)]
 
 

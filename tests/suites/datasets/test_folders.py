@@ -25,9 +25,8 @@ def read(folder, **files):
 
 
 def test_deeper_folders_are_read(tmp_path):
-    suite = read(
-        tmp_path, **{"simple.jsonl": LINE * 2, "local/noun.jsonl": LINE, "far/across/pp.jsonl": LINE}
-    )
+    files = {"simple.jsonl": LINE * 2, "local/noun.jsonl": LINE, "far/across/pp.jsonl": LINE}
+    suite = read(tmp_path, **files)
     assert {case.name: case.n_items for case in suite.cases} == {"simple": 2, "pp": 1, "noun": 1}
     assert load_suite(lay_out(tmp_path / "x", **{"1/2/3/4/deep.tsv": PAIR})).n_items == 1
 
@@ -97,9 +96,8 @@ def test_a_damaged_file_is_refused_and_not_passed_over(tmp_path):
 
 
 def test_files_that_are_compared_in_several_ways_are_refused(tmp_path):
-    lay_out(
-        tmp_path, **{"a.tsv": PAIR, "b.tsv": "item\tprefix\ttarget\tlabel\n1\ta\tb\tgood\n1\ta\tc\tbad\n"}
-    )
+    targets = "item\tprefix\ttarget\tlabel\n1\ta\tb\tgood\n1\ta\tc\tbad\n"
+    lay_out(tmp_path, **{"a.tsv": PAIR, "b.tsv": targets})
     with pytest.raises(SuiteError, match=r"compared in several ways: a by 'sentence' and b by 'regions'"):
         load_suite(tmp_path)
 

@@ -153,8 +153,6 @@ def test_every_layout_holds_the_same_pairs(tmp_path, name):
     assert [case.sentences.to_pydict() for case in suite.cases] == [COLUMNS]
     assert suite.score == "sentence"
     assert f"{file} (" in what_was_read(suite)
-    run = evaluate(open_model("bundled:lstm"), suite)
-    assert run.verdicts["correct"].tolist() == [True, True]
 
 
 def test_parquet_is_read_as_any_table_is(tmp_path):
@@ -208,16 +206,15 @@ def test_another_encoding_is_refused_and_read_where_it_is_named(tmp_path):
 PREFIXED = "prefix,good,bad,topic\nthe author,laughs .,laugh .,single\nthe authors,laugh .,laughs .,plural\n"
 
 
+COLUMNS_OF_PREFIXED = ["the author laughs .", "the authors laugh ."]
+
+
 @pytest.mark.parametrize("columns", ["case=topic", "lang=topic", "cluster=topic", "phenomenon=topic"])
 def test_to_name_a_column_drops_no_prefix(tmp_path, columns):
     plain = load_suite(write_file(tmp_path / "a.csv", PREFIXED))
     named = load_suite(tmp_path / "a.csv", columns=read_columns(columns))
     texts = [text for case in named.cases for text in case.sentences["good"].to_pylist()]
-    assert (
-        texts
-        == plain.cases[0].sentences["good"].to_pylist()
-        == ["the author laughs .", "the authors laugh ."]
-    )
+    assert texts == plain.cases[0].sentences["good"].to_pylist() == COLUMNS_OF_PREFIXED
     assert named.score == "regions"
 
 
@@ -234,20 +231,16 @@ def test_to_name_a_column_drops_no_prefix(tmp_path, columns):
     ],
 )  # fmt: skip
 def test_continuations_are_the_same_in_every_layout(tmp_path, content, columns):
-    expected = write_file(
-        tmp_path / "a.csv", "prefix,good,bad\nthe author,laughs .,laugh .\nthe authors,laugh .,laughs .\n"
-    )
-    digest = load_suite(expected).digest
+    expected = "prefix,good,bad\nthe author,laughs .,laugh .\nthe authors,laugh .,laughs .\n"
+    digest = load_suite(write_file(tmp_path / "a.csv", expected)).digest
     assert load_suite(write_file(tmp_path / "a.csv", content), columns=how(columns)).digest == digest
 
 
 def test_an_ignored_prefix_is_none_and_one_that_sentences_hold_is_none(tmp_path):
     path = write_file(tmp_path / "a.csv", "good,bad,prefix\nthe author laughs,the author laugh,the author\n")
     assert load_suite(path, columns={"ignore": "prefix"}).score == "sentence"
-    path = write_file(
-        tmp_path / "b.csv", "right_sentence,wrong_sentence,prefix\nthe author laughs,the author laugh,the\n"
-    )
-    assert load_suite(path).score == "sentence"
+    rows = "right_sentence,wrong_sentence,prefix\nthe author laughs,the author laugh,the\n"
+    assert load_suite(write_file(tmp_path / "b.csv", rows)).score == "sentence"
 
 
 def test_pairs_of_one_item_are_clustered(tmp_path):
@@ -324,16 +317,6 @@ def test_the_effect_of_the_second_condition_is_asked_for_in_the_critical_region(
     assert f"asked: {effect}" in what_was_read(suite)
     with_comma, without = (case.sentences[label].to_pylist()[0] for label in case.labels)
     assert (with_comma, without) == ("when the dog ate , the boy laughed", "when the dog ate the boy laughed")
-    # Independently: a word's surprisal is what a prefix with it has more than the prefix.
-    model = open_model("bundled:lstm")
-    found = evaluate(model, suite).verdicts
-    prefix = "good,bad\n" + "".join(
-        f'"{text}","{text.removesuffix(" laughed")}"\n' for text in (with_comma, without)
-    )
-    whole = evaluate(model, load_suite(write_file(tmp_path / "p.csv", prefix))).verdicts
-    surprisals = (whole["worse_score"] - whole["better_score"]).tolist()
-    assert found["better_score"].tolist() == pytest.approx([surprisals[1]], abs=1e-4)
-    assert found["worse_score"].tolist() == pytest.approx([surprisals[0]], abs=1e-4)
 
 
 SQUARE = "item,verb,np,sentence,critical\n" + "".join(
@@ -368,9 +351,8 @@ def test_published_columns_are_regions(tmp_path):
     rows = f"{header}When the dog\tate\tslept\tthe boy\tlaughed\tat home\n"
     (case,) = load_suite(write_file(tmp_path / "a.tsv", rows)).cases
     assert case.labels == ("Transitive_comma", "Transitive_none", "Intransitive_comma", "Intransitive_none")
-    assert case.sentences["Intransitive_comma"].to_pylist() == [
-        "When the dog slept , the boy laughed at home"
-    ]
+    (third,) = case.sentences["Intransitive_comma"].to_pylist()
+    assert third == "When the dog slept , the boy laughed at home"
     assert predictions_of(case)[0].formula == "Transitive_none.Verb > Transitive_comma.Verb"
 
 
@@ -401,9 +383,8 @@ def test_a_user_predicts(tmp_path):
     ],
 )  # fmt: skip
 def test_ratings_have_columns_of_any_names(tmp_path, content, columns, rating, shared):
-    (case,) = load_suite(
-        write_file(tmp_path / ("a.csv" if "," in content else "a.tsv"), content), columns=how(columns)
-    ).cases
+    path = write_file(tmp_path / ("a.csv" if "," in content else "a.tsv"), content)
+    (case,) = load_suite(path, columns=how(columns)).cases
     assert case.features["rating"].to_pylist() == rating
     assert case.entries.to_pydict() == ({} if shared is None else {"item": shared})
 

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import random
 import unicodedata
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from supplied import RUBLIMP_SAMPLE, TURBLIMP_ORDERS_SAMPLE, TURBLIMP_SAMPLE
 from wcwidth import wcswidth
 
 from tseval.adapters import open_model
-from tseval.boards.definition import read_definition, suite_of
 from tseval.errors import SuiteError
 from tseval.evaluation import evaluate
 from tseval.report import build_table, render
@@ -34,13 +32,10 @@ RECORDS = [
 def test_a_file_of_pairs_is_a_suite_of_one_case_with_its_features(tmp_path, name):
     suite = load_suite(write_lines(tmp_path / name, RECORDS))
     (case,) = suite.cases
-    assert (suite.name, suite.terminator, suite.score, case.name) == (
-        "my_pairs", None, "sentence", "my_pairs",
-    )  # fmt: skip
-    assert case.sentences.to_pydict() == {
-        "good": ["the author laughs .", "the authors laugh ."],
-        "bad": ["the author laugh .", "the authors laughs ."],
-    }
+    assert (suite.name, suite.terminator, suite.score) == (case.name, None, "sentence")
+    assert case.name == "my_pairs"
+    assert case.sentences["good"].to_pylist() == ["the author laughs .", "the authors laugh ."]
+    assert case.sentences["bad"].to_pylist() == ["the author laugh .", "the authors laughs ."]
     assert case.features.to_pydict() == {"number": ["sing", "plur"], "n": [1, 2], "share": [0.5, 1.0]}
     assert [str(contrast) for contrast in case.contrasts] == ["good > bad"]
 
@@ -71,9 +66,8 @@ def test_limits_samples_and_cases_choose_items_and_keep_their_numbers(tmp_path):
     assert not limited.complete
     sampled = load_suite(path, sample=4, seed=1)
     for case in sampled.cases:
-        assert [2 * n + "xy".index(case.name) for n in case.index.to_pylist()] == case.features[
-            "i"
-        ].to_pylist()
+        numbers = [2 * n + "xy".index(case.name) for n in case.index.to_pylist()]
+        assert numbers == case.features["i"].to_pylist()
     count, blocks = stream_cases(path, limit=12)
     assert count == 12
     assert [i for case in blocks for i in case.features["i"].to_pylist()] == [*range(0, 20, 2), 1, 3]
@@ -121,9 +115,7 @@ def test_columns_say_what_is_what(table):
     assert zwei.sentences.to_pydict() == {"good": [ROWS[1][0], ROWS[3][0]], "bad": [ROWS[1][1], ROWS[3][1]]}
     assert eins.features.to_pydict() == {"lang": ["de", "en"], "Verb": ["lachen", "laugh"], "Seite": [3, 4]}
     assert eins.entries.to_pydict() == {"Verb": ["lachen", "laugh"]}
-    assert suite.columns == {
-        "good": "Satz", "bad": "Falsch", "lang": "Sprache", "cluster": "Verb", "case": "Muster",
-    }  # fmt: skip
+    assert suite.columns == dict(part.split("=") for part in COLUMNS.split(","))
 
 
 def test_the_same_items_have_the_same_digest_under_any_names(table, tmp_path):
@@ -162,30 +154,21 @@ def test_a_run_remembers_its_columns_for_resume_verify_and_report(table, tmp_pat
 
 def test_expand_lint_export_sweep_and_boards_take_columns(table, tmp_path):
     columns = ["--columns", "good=Satz,bad=Falsch"]
-    assert (
-        call("expand", "saetze.csv", *columns, "--limit", "1").stdout
-        == f"saetze\t{ROWS[0][0]}\t{ROWS[0][1]}\n"
-    )
+    first = succeed("expand", "saetze.csv", *columns, "--limit", "1").stdout
+    assert first == f"saetze\t{ROWS[0][0]}\t{ROWS[0][1]}\n"
     assert call("lint", "saetze.csv", *columns).stderr.startswith("No findings in ")
     assert call("export", "lm-eval", "saetze.csv", *columns, "-o", "tasks").returncode == 0
-    swept = call(
-        "sweep", "--model", "bundled:lstm", "--suite", "saetze.csv", *columns, "-o", "runs", "--quiet"
-    )
-    assert (swept.returncode, swept.stderr) == (0, "")
+    sweep = "sweep", "--model", "bundled:lstm", "--suite", "saetze.csv", *columns, "-o", "runs", "--quiet"
+    assert succeed(*sweep).stderr == ""
     (run,) = (path.parent for path in (tmp_path / "runs").rglob("manifest.json"))
-    assert call("board", "new", "b", "--suite", "../saetze.csv", *columns).returncode == 0
-    added = call("board", "add", "b", run)
-    assert (added.returncode, added.stdout) == (0, added.stdout), added.stderr
-    assert call("verify", "b").returncode == 0
-    assert suite_of(read_definition(tmp_path / "b"), tmp_path / "b").n_items == 4
+    succeed("board", "new", "b", "--suite", "../saetze.csv", *columns)
+    succeed("board", "add", "b", run)
+    succeed("verify", "b")
 
 
 def test_wrong_columns_are_one_message(table):
     message = "saetze.csv:1: there is no column 'Saz' (--columns good=Saz).\n  Did you mean 'Satz'? Columns: "
-    for command in (["expand"], ["lint"], ["run", "--model", "bundled:lstm", "--suite"]):
-        result = refuse(*command, "saetze.csv", "--columns", "good=Saz,bad=Falsch")
-        assert message in result.stderr
-        assert "Traceback" not in result.stderr
+    assert message in refuse("expand", "saetze.csv", "--columns", "good=Saz,bad=Falsch").stderr
 
 
 @pytest.mark.parametrize("suite", ["marvin_linzen", "dyck(k=2,m=3)", "./t.txt"])
@@ -304,42 +287,23 @@ def test_jblimps_paradigms_are_cases_and_null_is_no_text(tmp_path):
         ("case", "argument structure"), ("honorification", "verbal agreement"),
     ]  # fmt: skip
     assert suite.cases[0].features["phenomenon-2"].to_pylist() == ["", "morphology"]
-    assert suite.cases[0].sentences["good"].to_pylist() == [
-        JBLIMP[0]["good_sentence"],
-        JBLIMP[2]["good_sentence"],
-    ]
+    good = [JBLIMP[number]["good_sentence"] for number in (0, 2)]
+    assert suite.cases[0].sentences["good"].to_pylist() == good
 
 
-ALPHABETS = ["abcdé", "אבגדה", "ابتثج", "अआकिखी", "中文格助詞", "e\u0301a\u0308"]
-
-
-def multiblimp(seed, n):
-    """Make rows as MultiBLiMP's pipeline writes them, quotes and braces among their words."""
-    draw = random.Random(seed)
-    rows = []
-    for i in range(n):
-        words = ["".join(draw.choices(ALPHABETS[i % 6], k=3)) for _ in range(6)]
-        words[draw.randrange(6)] = draw.choice(['"', '"quoted"', "'", '""', "word"])
-        wrong = [*words[:-1], words[-1] + "x"]
-        features = str({"Case": draw.choice("NA"), "Number": '"'})
-        rows.append(
-            (" ".join(words), " ".join(wrong), features, draw.choice(["SV", "VS"]), draw.randrange(9))
-        )
-    return pd.DataFrame(rows, columns=["sen", "wrong_sen", "child_features", "wo", "verb_idx"])
-
-
-def test_multiblimp_is_what_pandas_reads_in_every_script(tmp_path):
-    for name, seed in (("heb", 0), ("zho", 1)):
+def test_multiblimp_is_what_pandas_reads(tmp_path):
+    for name, words in (("heb", ["אבג", '"דה"', "''"]), ("zho", ["中文", '"', "格助詞"])):
+        rows = [(" ".join(words), " ".join(reversed(words)), "{'Case': 'A', 'Number': '\"'}", 7)]
+        table = pd.DataFrame(rows, columns=["sen", "wrong_sen", "child_features", "verb_idx"])
         (tmp_path / name).mkdir()
-        multiblimp(seed, 60).to_csv(tmp_path / name / "data.tsv", sep="\t", index=False)
+        table.to_csv(tmp_path / name / "data.tsv", sep="\t", index=False)
     suite = load_suite(tmp_path)
     assert (suite.title, [case.name for case in suite.cases]) == ("MultiBLiMP", ["heb", "zho"])
     for case in suite.cases:
         table = pd.read_csv(tmp_path / case.name / "data.tsv", sep="\t")  # as its score.py does
-        assert case.sentences["good"].to_pylist() == table.sen.tolist()
-        assert case.sentences["bad"].to_pylist() == table.wrong_sen.tolist()
-        assert case.features["child_features"].to_pylist() == table.child_features.tolist()
-        assert case.features["verb_idx"].to_pylist() == table.verb_idx.tolist()
+        found = case.sentences.to_pydict() | case.features.to_pydict()
+        names = ("good", "bad", "child_features", "verb_idx")
+        assert [found[name] for name in names] == [table[name].tolist() for name in table]
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
@@ -375,16 +339,9 @@ def test_an_svg_keeps_words_that_cannot_be_drawn_rightly_as_text(tmp_path, title
     assert (f">{title}</text>" in (tmp_path / "f.svg").read_text("utf-8")) == as_text
 
 
-def test_lint_names_pairs_of_one_sentence_and_a_run_leaves_them_out():
+def test_lint_names_pairs_of_one_sentence():
     name = "augmented_anaphor_agreement"
     same = sum(good == bad for good, bad in opened(TURBLIMP_SAMPLE)[name])
     assert same == 2
     found = [str(finding) for finding in lint_data(TURBLIMP_SAMPLE)]
     assert any(f"error: case {name!r}: 2 of 25 items have a contrast between equal" in one for one in found)
-    suite = load_suite(TURBLIMP_SAMPLE, cases=name)
-    verdicts = evaluate(open_model("bundled:lstm"), suite).load_verdicts().to_pylist()
-    sentences = suite.cases[0].sentences.to_pylist()
-    equal = [
-        verdict for verdict, pair in zip(verdicts, sentences, strict=True) if pair["good"] == pair["bad"]
-    ]
-    assert [verdict["undecidable"] for verdict in equal] == [True, True]

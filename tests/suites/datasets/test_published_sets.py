@@ -59,16 +59,15 @@ def test_blimp_paradigm_names_are_those_of_the_published_results(file, n_pairs):
     assert {name.removesuffix(".jsonl") for name in CATALOGUE["blimp"].files} == published
 
 
-@blimp
 @pytest.mark.parametrize(("method", "score"), [("one_prefix", "sentence"), ("two_prefix", "ending")])
-def test_blimp_prefix_methods_cover_20000_pairs(method, score, file, n_pairs):
-    suite = load_suite(f"{file}:{method}")
-    assert (suite.n_items, suite.score, suite.name) == (20 * n_pairs, score, f"blimp_{method}")
-    with gzip.open(file, "rt") as lines:
+def test_blimp_prefix_methods_cover_20_paradigms(method, score):
+    suite = load_suite(f"{BLIMP_SAMPLE}:{method}")
+    assert (suite.n_items, suite.score, suite.name) == (20 * 4, score, f"blimp_{method}")
+    with gzip.open(BLIMP_SAMPLE, "rt") as lines:
         records = [json.loads(line) for line in lines]
     by_pair = {(record["UID"], int(record["pairID"])): record for record in records}
     for case in suite.cases:
-        for item in list(case.items())[:: 97 if n_pairs == 1000 else 1]:
+        for item in case.items():
             record = by_pair[item.case, int(item.features["pair"])]
             good, bad = item.sentences["good"].split(), item.sentences["bad"].split()
             if method == "one_prefix":
@@ -125,14 +124,8 @@ def test_published_log_probabilities_give_the_published_accuracies(file):
 
 
 def one_item(suite, case, i):
-    index = pa.array([i])
-    taken = replace(
-        case,
-        index=case.index.take(index),
-        sentences=case.sentences.take(index),
-        features=case.features.take(index),
-        entries=case.entries.take(index),
-    )
+    columns = ("index", "sentences", "features", "entries")
+    taken = replace(case, **{name: getattr(case, name).take(pa.array([i])) for name in columns})
     return replace(suite, cases=(taken,))
 
 
@@ -142,37 +135,21 @@ def as_scored(suite, sums):
     return pa.table({"sentence": sentences, "seen": sentences, "logprob": logprobs})
 
 
-def test_sap_by_name_gives_the_effects_that_follow_from_the_published_surprisals(tmp_path):
+def test_sap_by_name_is_the_published_design(tmp_path):
     published, words = CATALOGUE["sap_garden_paths"], {}
     with gzip.open(GARDEN_PATHS, "rt", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t"):
             words.setdefault((row["construction"], int(row["item"]), row["ambiguous"] == "1"), []).append(row)
-    kinds, surprisals, critical = ("NPS", "NPZ", "MVRR"), {}, {}
+    kinds = ("NPS", "NPZ", "MVRR")
     table = ["item,condition,Sentence,disambPosition_0idx"]
     for key in sorted(words, key=lambda key: (not key[2], key[1], kinds.index(key[0]))):
-        text, at = (
-            " ".join(row["word"] for row in words[key]),
-            [row["region"] for row in words[key]].index("0"),
-        )
-        surprisals[text] = [-float(row["surprisal"]) for row in words[key]]
-        critical[key] = float(words[key][at]["surprisal"])
+        text = " ".join(row["word"] for row in words[key])
+        at = [row["region"] for row in words[key]].index("0")
         table.append(f'{key[1]},{key[0]}_{"AMB" if key[2] else "UAMB"},"{text}",{at}')
     (tmp_path / "garden_paths.csv").write_text("\n".join(table), encoding="utf-8")
     suite = load_suite(tmp_path / "garden_paths.csv", columns=published.columns)
     # The digest of the files of the repository: its sentences, regions and questions.
     assert (suite.digest, suite.n_items) == (published.digest, published.n_items)
-    texts = sentences_of(suite).to_pylist()
-    scored = pa.table(
-        {"sentence": texts, "seen": texts, "logprob": [sum(surprisals[text]) for text in texts],
-         "words": pa.array([surprisals[text] for text in texts], pa.list_(pa.float32())),
-         "n_unknown": pa.array([0] * len(texts), pa.int32())}
-    )  # fmt: skip
-    verdicts = judge(suite, scored, suite.score).to_pylist()
-    for kind in kinds:
-        own = [row for row in verdicts if row["contrast"].startswith(kind)]
-        effects = [critical[kind, item, True] - critical[kind, item, False] for item in range(1, 25)]
-        assert [row["better_score"] - row["worse_score"] for row in own] == pytest.approx(effects, abs=1e-5)
-        assert [row["correct"] for row in own] == [effect > 0 for effect in effects]
 
 
 # Penn Treebank tokens for word-level models.

@@ -34,17 +34,12 @@ def question_of(path: Path) -> Regions:
 
 
 def test_marks_are_no_part_of_sentences(write_grammar):
-    more = (
-        SIMPLE
-        + "conditions: [what, gap, that]\n"
-        + "expect: {items: 12, what: I know what the author said at night again}"
-    )
-    path = write_grammar(BODY, SLOTS, more)
+    expect = "expect: {items: 12, what: I know what the author said at night again}"
+    path = write_grammar(BODY, SLOTS, f"{SIMPLE}conditions: [what, gap, that]\n{expect}")
     suite = load_suite(path)
     (case,) = suite.cases
-    assert (case.labels, suite.score, suite.terminator, case.n_verdicts) == (
-        ("that", "what", "gap"), "regions", ".", 12,
-    )  # fmt: skip
+    assert case.labels == ("that", "what", "gap")
+    assert (suite.score, suite.terminator, case.n_verdicts) == ("regions", ".", 12)
     assert case.sentences["that"][1].as_py() == "I know that the author said the mice at night again"
     assert case.sentences["what"][6].as_py() == "I know what the security guards said at night again"
     assert case.entries.column_names == ["subject", "other"]
@@ -84,13 +79,9 @@ def test_part_of_the_items_and_blocks_of_them_keep_their_regions(write_grammar):
 
 
 def test_what_moves_a_region_moves_the_digest(write_grammar):
-    bodies = (
-        BODY,
-        BODY.replace("[after at night] again", "[after at night again]"),
-        BODY.replace("object", "thing"),
-    )
+    longer = BODY.replace("[after at night] again", "[after at night again]")
     digests = []
-    for body in bodies:
+    for body in (BODY, longer, BODY.replace("object", "thing")):
         more = SIMPLE.replace("object", "thing") if "thing" in body else SIMPLE
         digests.append(load_suite(write_grammar(body, SLOTS, more)).digest)
     digests += [
@@ -158,8 +149,7 @@ def test_marks_that_do_not_match_are_refused(text, what):
         (design("(2;%what%) < that.after"), BODY, 9, "the prediction 'p1' has an unknown region '2'."),
         (SIMPLE, BODY.replace("[after at night] again\nwhat", "at night\nwhat"), 9,
          "the prediction 'p1' is about that.after, but 'that' marks no 'after'.\n  Write [after ...]"),
-        (design("what.after+3 < 1"), BODY, 9,
-         "there is no word what.after+3 in 'I know what the author said at night again'."),
+        (design("what.after+3 < 1"), BODY, 9, "there is no word what.after+3 in 'I know what the author sai"),
         (design("what.object < 1") + "metric: mean", BODY, 9, "what.object has no words in 'I know what"),
         (design("what.* < 1") + "metric: mean", BODY, 9, "the prediction 'p1' asks for the mean of a whole"),
         (SIMPLE, BODY.replace("[object]", "[objct]"), 12,
@@ -197,12 +187,9 @@ def findings(path: Path) -> list[str]:
 
 def test_lint_names_the_lengths_of_unequal_regions(write_grammar):
     # In a difference of differences the words of what is taken away are taken away.
-    formulas = (
-        "that.object > what.after",
-        "that.object > what.object",
-        "that.object - what.object < that.after - what.object",
-    )
-    path = write_grammar(BODY, SLOTS, design(*formulas))
+    formulas = "that.object > what.after", "that.object > what.object"
+    differences = "that.object - what.object < that.after - what.object"
+    path = write_grammar(BODY, SLOTS, design(*formulas, differences))
     assert findings(path)[0] == (
         "10: warning: 'p2': in 12 of 12 items sums over unequal numbers of words are compared: "
         "that.object 2, what.object 0."
@@ -229,7 +216,6 @@ def test_lint_finds_regions_that_differ_behind_beginnings_that_differ(write_gram
 
 
 def test_lint_finds_a_final_period_behind_a_region(write_grammar):
-    path = write_grammar(
-        BODY.replace("again", "[end again .]"), SLOTS, SIMPLE.replace("after]", "after, end]")
-    )
+    more = SIMPLE.replace("after]", "after, end]")
+    path = write_grammar(BODY.replace("again", "[end again .]"), SLOTS, more)
     assert sum("scored twice" in one for one in findings(path)) == 3

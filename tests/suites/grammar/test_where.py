@@ -102,11 +102,8 @@ def test_a_noun_may_have_three_numbers_and_who_disagrees_says_how(tmp_path):
     which = "subject, 'dual' if subject.number == 'plur' else 'plur'"
     (case,) = load_suite(write_slovene(tmp_path / "case.jinja", disagree=which)).cases
     assert case.sentences["right"].to_pylist() == ["prijatelj dela", "prijatelja delata", "prijatelji delajo"]
-    assert case.sentences["wrong"].to_pylist() == [
-        "prijatelj delajo",
-        "prijatelja delajo",
-        "prijatelji delata",
-    ]
+    wrong = ["prijatelj delajo", "prijatelja delajo", "prijatelji delata"]
+    assert case.sentences["wrong"].to_pylist() == wrong
 
 
 @pytest.mark.parametrize(

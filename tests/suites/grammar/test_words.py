@@ -140,22 +140,16 @@ def test_declared_factors_stand_in_place_of_the_slots(write_grammar):
     more = "factors: {who: subject, last: chain | last, tense: tense, none: \"verb if depth == 0 else ''\"}"
     entries = only_case(write_grammar(BODY, SLOTS, more)).entries
     assert entries.column_names == ["who", "last", "tense", "none"]
-    assert (
-        set(entries["who"].to_pylist())
-        == {"author", "security guard", "child"}
-        == set(entries["last"].to_pylist())
-    )
+    for name in ("who", "last"):
+        assert set(entries[name].to_pylist()) == {"author", "security guard", "child"}
     assert set(entries["tense"].to_pylist()) == {"past", "future"}
     assert set(entries["none"].to_pylist()) == {"laughs", "is tall", None}
     assert only_case(write_grammar(BODY, SLOTS, "factors: {}")).entries.num_columns == 0
 
 
-def test_no_digest_depends_on_only_case(write_grammar):
-    digests = [
-        load_suite(write_grammar(BODY, SLOTS, more)).digest
-        for more in ("", "factors: {}", "factors: {v: verb}")
-    ]
-    assert digests[0] == digests[1] == digests[2]
+def test_no_digest_depends_on_factors(write_grammar):
+    declared = ("", "factors: {}", "factors: {v: verb}")
+    assert len({load_suite(write_grammar(BODY, SLOTS, more)).digest for more in declared}) == 1
 
 
 def test_some_items_have_the_entries_that_they_have_in_the_whole(write_grammar):
@@ -172,8 +166,7 @@ def test_some_items_have_the_entries_that_they_have_in_the_whole(write_grammar):
         ("{_v: verb}", "a factor cannot be called '_v'.\n  Use letters, digits and _."),
         ("{v: 3}", "the factor 'v' is a number.\n  Name a slot, or write an expression that gives a word"),
         ("{v: depth}", "the factor 'v' is the slot 'depth', which holds no words.\n  Leave it out: it is a"),
-        ("{v: depth + 1}",
-         "a number is no entry of a lexicon.\n  Give a word, such as 'verb' or 'nouns | last'."),
+        ("{v: depth + 1}", "a number is no entry of a lexicon.\n  Give a word, such as 'verb' or 'nouns | l"),
         ("{v: '[verb]'}", "a list is no entry of a lexicon."),
         ("{v: verb if depth}", "an inline 'if' without an 'else' prints nothing.\n  Add \"else ''\"."),
         ("{v: vreb}", "'vreb' is not defined.\n  Did you mean 'verb'? Slots, macros and sets: chain,"),
@@ -298,12 +291,10 @@ def test_lint_does_not_ask_for_balance_where_a_number_is_fixed(write):
 @pytest.mark.parametrize(
     ("draw", "slots", "message"),
     [
-        ("", SLOTS_OF_DRAW,
-         r"drawn.jinja:8: 'chain' is repeated as 'n' says, .*\n  Add 'draw: \{items: 100, for_each: \[n\]"),
+        ("", SLOTS_OF_DRAW, r"drawn.jinja:8: 'chain' is repeated as 'n' says, .*\n  Add 'draw: \{items: 100"),
         ("draw: {item: 5}", SLOTS_OF_DRAW, r":12: 'draw' names 'item'.\n  Did you mean 'items'\?"),
         ("draw: {items: 0}", SLOTS_OF_DRAW, "'draw' needs a whole number of 'items'"),
-        ("draw: {items: 5, for_each: [m]}", SLOTS_OF_DRAW,
-         r"'for_each' names 'm'.\n .* Slots: n, noun, turn, verb."),
+        ("draw: {items: 5, for_each: [m]}", SLOTS_OF_DRAW, r"'for_each' names 'm'.\n .* Slots: n, noun, tur"),
         ("draw: {items: 5, for_each: [n, other]}", SLOTS_OF_DRAW, "'for_each' names 'other'.\n  List"),
         ("draw: {items: 5, for_each: [n], where: n < turn}", SLOTS_OF_DRAW,
          "'where' depends on 'turn'.\n  Add"),

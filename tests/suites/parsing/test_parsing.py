@@ -1,7 +1,6 @@
 """Text through a real parser into trees, and what the reader of treebanks makes of them."""
 
 import gzip
-import re
 import sys
 
 import conllu
@@ -14,7 +13,7 @@ from supplied import TEXT_SAMPLE, TREEBANK_SAMPLE
 from systems import needs_linux
 
 from tseval.files import VARIABLE
-from tseval.suites.agreement.parse import Parser, is_tree, open_parser, open_source_text, parse_text
+from tseval.suites.agreement.parse import Parser, open_source_text, parse_text
 from tseval.suites.agreement.published import read_examples
 from tseval.suites.agreement.treebank import read_treebank
 
@@ -49,14 +48,6 @@ def test_the_examples_of_a_parsed_text_are_what_a_reader_sees(tmp_path):
     ]
 
 
-def test_labels_are_those_that_the_reader_knows(tmp_path):
-    words = {word["form"]: word for tree in trees(parse(tmp_path, SENTENCES)) for word in tree}
-    assert [words[form]["deprel"] for form in ("that", "was", "invited", "laughs")] == [
-        "nsubj:pass", "aux:pass", "acl:relcl", "root",
-    ]  # fmt: skip
-    assert words["laughs"]["head"] == 0
-
-
 def test_a_line_is_one_sentence_with_its_words_and_the_heads_that_spacy_gives(tmp_path):
     with gzip.open(TEXT_SAMPLE, "rt", encoding="utf-8") as file:
         lines = file.read().splitlines()[:100]
@@ -73,12 +64,6 @@ def test_a_line_is_one_sentence_with_its_words_and_the_heads_that_spacy_gives(tm
         assert [(word["lemma"], word["xpos"]) for word in tree] == [(t.lemma_, t.tag_) for t in document]
 
 
-def test_the_file_says_what_it_was_made_from(tmp_path):
-    head = parse(tmp_path, SENTENCES).read_text().splitlines()[:3]
-    assert head[1] == f"# parser = {MODEL} 3.8.0, spaCy {spacy.__version__}"
-    assert re.fullmatch(r"# source = text\.txt, one sentence a line, SHA-256 [0-9a-f]{64}", head[2])
-
-
 def test_running_text_is_split_into_sentences_and_words(tmp_path):
     text = 'He said:  "The keys are here."  They don\'t fit.\n\nThe\u00a0end.\n'
     found = trees(parse(tmp_path, text, "--untokenised"))
@@ -89,12 +74,6 @@ def test_running_text_is_split_into_sentences_and_words(tmp_path):
         written = "".join(word["form"] + " " * (not no) for word, no in zip(tree, glued, strict=True))
         assert written.rstrip() == tree.metadata["text"]
     assert " ".join(tree.metadata["text"] for tree in found) == " ".join(text.split())
-
-
-def test_sentences_of_one_line_stay_in_one_split(tmp_path):
-    parse(tmp_path, "The dog barks. The dogs bark.\nThe cat sleeps.\n", "--untokenised")
-    documents = [sentence.document for sentence in read_treebank(tmp_path / "text.conllu")]
-    assert documents == ["text-1", "text-1", "text-2"]
 
 
 def test_the_words_of_a_treebank_can_be_parsed_anew(tmp_path):
@@ -151,21 +130,6 @@ def test_what_is_no_tree_is_left_out_and_counted(tmp_path):
     assert "generator" in tree.metadata  # the head of the file stands before whatever comes first
 
 
-@pytest.mark.parametrize(
-    ("heads", "tree"),
-    [
-        ([0], True),
-        ([1, 1, 0], True),
-        ([1, 2, 0], False),
-        ([0, 2, 1], False),
-        ([1, 1, 3], False),
-        ([0, 1], False),
-    ],
-)
-def test_a_tree_has_one_root_and_no_cycle_and_no_head_outside(heads, tree):
-    assert is_tree(heads) is tree
-
-
 def test_a_treebank_is_limited_by_its_sentences_not_by_its_lines(tmp_path, monkeypatch):
     file = parse(tmp_path, SENTENCES)
     monkeypatch.setenv(VARIABLE, "rows=2")
@@ -180,11 +144,6 @@ def test_a_text_that_does_not_look_tokenised_is_remarked_on(tmp_path):
     ended = succeed("data", "parse", "text.txt", "-o", "t.conllu", "--parser", MODEL, cwd=tmp_path)
     assert "Warning: 2 of 3 lines end in a word with a full stop on it." in ended.stderr
     assert "3 sentences, 10 words; 0 left out: no trees" in ended.stderr
-
-
-def test_the_parser_of_a_folder_is_that_of_the_package(tmp_path):
-    spacy.load(MODEL).to_disk(tmp_path / "model")
-    assert open_parser(str(tmp_path / "model")).name == open_parser(MODEL).name
 
 
 # What cannot be parsed: one message, exit code 2, and nothing left behind.
@@ -215,22 +174,6 @@ def test_a_text_that_cannot_be_read_is_named(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     assert message in refused(tmp_path, text=name)
     assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
-@pytest.mark.parametrize(
-    ("limit", "message"),
-    [
-        ("sentence_chars=15", "text.txt:2: the line has more characters than 15.\n  If that is meant, raise"),
-        ("sentence_words=4", "text.txt:2: the sentence has more words than 4.\n  If that is meant, raise"),
-        ("text_bytes=20", "text.txt: has more bytes than 20.\n  If that is meant, raise"),
-    ],
-)
-def test_a_sentence_that_is_too_long_is_named_before_anything_is_parsed(
-    tmp_path, monkeypatch, limit, message
-):
-    (tmp_path / "text.txt").write_text(GOOD + "the dogs bark loudly .\n")
-    monkeypatch.setenv(VARIABLE, limit)
-    assert message in refused(tmp_path, model="nothing")
 
 
 def test_a_sentence_in_running_text_that_no_reader_would_take_is_named(tmp_path, monkeypatch):
