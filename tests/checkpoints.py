@@ -1,8 +1,10 @@
 """Tiny models of transformers with random weights, saved as their users save them. Nothing is downloaded."""
 
+import json
 import pathlib
 from typing import Any
 
+import numpy as np
 import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -39,6 +41,14 @@ CONFIGS: dict[str, Any] = {
     "gemma2": (transformers.Gemma2Config, {**LLAMA, "head_dim": 8, "final_logit_softcapping": 2.0}),
     "cohere": (transformers.CohereConfig, {**LLAMA, "logit_scale": 0.3}),
     "mamba": (transformers.MambaConfig, {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 8}),
+}  # fmt: skip
+
+T5 = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
+HIDDEN, LAYERS, HEADS, INNER = 64, 2, 4, 96
+NAMES = {
+    "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down", "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
 }  # fmt: skip
 
 BERT = {**SMALL, "intermediate_size": 48, "max_position_embeddings": 64}
@@ -136,6 +146,89 @@ def save_masked(path: pathlib.Path, kind="bert", tokenizer=None, **changes):
         make(vocab_size=len(tokenizer), **{**sizes, **changes})
     )
     return save_spread(path, model, tokenizer)
+
+
+def sentinels(tokenizer):
+    """A tokenizer as T5 has it: no mask and no beginning, sentinels and an end."""
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<extra_id_0>", "<extra_id_1>"]})
+    tokenizer.mask_token = tokenizer.bos_token = tokenizer.cls_token = tokenizer.sep_token = None
+    tokenizer.eos_token = "</s>"
+    return tokenizer
+
+
+def save_t5(path: pathlib.Path, texts=TEXT, size=60, **changes):
+    """Save a tiny T5."""
+    tokenizer = sentinels(metaspace_tokenizer(texts, size))
+    special = {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 3}
+    config = transformers.T5Config(vocab_size=len(tokenizer), **special, **(T5 | changes))
+    torch.manual_seed(0)
+    return save_spread(path, transformers.T5ForConditionalGeneration(config), tokenizer)
+
+
+def interleaved(weight):
+    """Rotary halves as llama.cpp lays them out: pairs beside each other."""
+    rows, columns = weight.shape
+    return weight.reshape(HEADS, 2, rows // HEADS // 2, columns).swapaxes(1, 2).reshape(rows, columns)
+
+
+def save_gguf(path: pathlib.Path):
+    """Save a tiny Llama as GGUF, written by the package gguf; matrices in Q8_0."""
+    import gguf  # noqa: PLC0415 - of an extra of its own
+
+    torch.manual_seed(0)
+    tokenizer = bpe_tokenizer()
+    model = transformers.LlamaForCausalLM(
+        transformers.LlamaConfig(
+            vocab_size=len(tokenizer), hidden_size=HIDDEN, num_hidden_layers=LAYERS,
+            num_attention_heads=HEADS, intermediate_size=INNER, max_position_embeddings=64,
+        )
+    )  # fmt: skip
+    spread(model)
+    writer = gguf.GGUFWriter(str(path), "llama")
+    writer.add_context_length(64)
+    writer.add_embedding_length(HIDDEN)
+    writer.add_block_count(LAYERS)
+    writer.add_feed_forward_length(INNER)
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(HEADS)
+    writer.add_layer_norm_rms_eps(1e-6)
+    writer.add_rope_freq_base(10_000.0)
+    writer.add_vocab_size(len(tokenizer))
+    backend = tokenizer.backend_tokenizer
+    pieces = sorted(backend.get_vocab(), key=backend.get_vocab().get)
+    merges = json.loads(backend.to_str())["model"]["merges"]
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(pieces)
+    writer.add_token_types(
+        [3 if piece.startswith("<") and piece.endswith(">") and len(piece) > 2 else 1 for piece in pieces]
+    )
+    writer.add_token_merges([" ".join(pair) for pair in merges])
+    writer.add_bos_token_id(0)
+    writer.add_eos_token_id(0)
+    writer.add_add_bos_token(value=False)
+    tensors = {
+        "token_embd": model.model.embed_tokens.weight,
+        "output": model.lm_head.weight,
+        "output_norm": model.model.norm.weight,
+    }
+    for number, layer in enumerate(model.model.layers):
+        for theirs, name in NAMES.items():
+            tensors[f"blk.{number}.{name}"] = layer.get_submodule(theirs).weight
+    for name, weight in tensors.items():
+        array = weight.detach().numpy()
+        if name.endswith(("attn_q", "attn_k")):
+            array = interleaved(array)
+        if array.ndim == 1:
+            writer.add_tensor(f"{name}.weight", array.astype(np.float32))
+        else:
+            packed = gguf.quants.quantize(array.astype(np.float32), gguf.GGMLQuantizationType.Q8_0)
+            writer.add_tensor(f"{name}.weight", packed, raw_dtype=gguf.GGMLQuantizationType.Q8_0)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
 
 
 def save_spread(path, model, tokenizer, dtype=torch.float32):

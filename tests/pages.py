@@ -10,8 +10,19 @@ from pathlib import Path
 
 from in_process import call, run_process
 
+ROOT = Path(__file__).parents[1]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("leaderboards/**/*.md")]
+
+CODE = re.compile(r"^```.*?^```$|(?:^    [^\n]*\n)+", re.MULTILINE | re.DOTALL)
+# A command, perhaps after a prompt, a pipe, an opening bracket, settings of variables or `uvx`.
+CALL = re.compile(r"^(?:\$ )?(?:.*?(?:\$\(|[|&] )|uvx --from \S+ )?((?:\w+=\S+ )*)tseval\s+(.*)")
 # ```language, then, for a file, its path and perhaps `append`.
 BLOCK = re.compile(r"^```(\w+)(?: (\S+)( append)?)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def page_id(path: Path) -> str:
+    """Name a page as it is called in the repository."""
+    return path.relative_to(ROOT).as_posix()
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,20 @@ def write_lines(path, records):
     return path
 
 
+def number_prep():
+    """Make the least suite of SyntaxGym."""
+    conditions = [
+        {"condition_name": name, "regions": [{"region_number": 1, "content": f"the author {verb} ."}]}
+        for name, verb in (("match", "laughs"), ("mismatch", "laugh"))
+    ]
+    return {
+        "meta": {"name": "number_prep", "metric": "sum"},
+        "region_meta": {"1": "all"},
+        "predictions": [{"type": "formula", "formula": "(1;%match%) < (1;%mismatch%)"}],
+        "items": [{"item_number": 1, "conditions": conditions}],
+    }
+
+
 def make_suite(*cases, name="small", terminator=".", digest="5" * 64, complete=True):
     """Make a suite from cases."""
     return Suite(name, "Small 2020", None, terminator, cases, digest, complete)

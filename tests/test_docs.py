@@ -5,11 +5,10 @@ import re
 import shlex
 from doctest import ELLIPSIS, OutputChecker
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
-from pages import follow
+from pages import CALL, CODE, PAGES, ROOT, follow, page_id
 from supplied import MARVIN_LINZEN
 from systems import needs_posix
 
@@ -20,101 +19,63 @@ from tseval.report.boards import bundled_boards
 from tseval.suites import available_suites, load_suite
 from tseval.suites.agreement import EXAMPLE_COLUMNS
 from tseval.suites.data.catalogue import CATALOGUE
-from tseval.suites.formal.languages import names_language, parse_language
 
-ROOT = Path(__file__).parents[1]
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("leaderboards/**/*.md")]
 CASES = {case.name: case for case in load_suite("marvin_linzen").cases}
 
-CODE = re.compile(r"^```.*?^```$|(?:^    [^\n]*\n)+", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`([^`\n]+)`")
-# A command, perhaps after a prompt, a pipe, an opening bracket or settings of variables.
-CALL = re.compile(r"^(?:\$ )?(?:.*?(?:\$\(|[|&] ))?(?:\w+=\S+ )*tseval\s+(.*)")
 UNPIPED = re.compile(r"""(?:[^|<>;&()"']|"[^"]*"|'[^']*')*""")
-LINK = re.compile(r"\]\(([^)\s]+)\)")
 SYNOPSIS = re.compile(r"[\[…]|\.\.\.|\b[A-Z_]{3,}\b")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
-def page_id(path: Path) -> str:
-    return str(path.relative_to(ROOT))
-
-
-def commands(text: str) -> list[list[str]]:
-    """Every `tseval ...` in code, as words; what is piped or redirected ends it."""
-    found = []
+def mentioned(text):
+    """Every `tseval ...` in code, a block or not, as words; what is piped or redirected ends it."""
     for code in [*CODE.findall(text), *INLINE.findall(CODE.sub("", text))]:
         for line in code.replace("\\\n", " ").splitlines():
             if called := CALL.match(line.strip()):
-                whole = called[1].partition(" #")[0]
+                whole = called[2].partition(" #")[0]
                 first = UNPIPED.match(whole)[0]
-                found.append(shlex.split(whole if SYNOPSIS.search(first) else first))
-    return [words for words in found if words]
+                if words := shlex.split(whole if SYNOPSIS.search(first) else first):
+                    yield words
 
 
-def find_command(words: list[str]) -> tuple[click.Command | None, list[str]]:
-    """Find the command that a line calls, and what it is given."""
-    if words[0] not in COMMANDS:
-        return None, words
-    command = tseval.get_command(click.Context(tseval), words[0])
-    name, *arguments = words
-    if isinstance(command, click.Group) and arguments and arguments[0] != "...":
-        name, *arguments = arguments
-        command = (
-            command.get_command(click.Context(command), name) if name in command.list_commands(None) else None
-        )
-    return command, arguments
-
-
-def wrong_with(words: list[str]) -> str | None:
+def wrong_with(words):
     """Say what a command line has wrong, as the installed command would."""
-    if words[0] in {"--help", "--version", "COMMAND"}:
-        return None
-    command, arguments = find_command(words)
+    name, *arguments = words
+    command = tseval.get_command(click.Context(tseval), name) if name in COMMANDS else None
+    if isinstance(command, click.Group) and arguments and arguments[0] != "...":
+        command, arguments = command.get_command(click.Context(command), arguments[0]), arguments[1:]
     if command is None:
-        return f"no such command: {shlex.join(words)}"
+        return None if name in {"--help", "--version", "COMMAND"} else f"no such command: {shlex.join(words)}"
     if not arguments or SYNOPSIS.search(shlex.join(arguments)):
         # A mention or a synopsis: only its options can be held to anything.
         known = {option for parameter in command.params for option in parameter.opts} | {"--help", "-h"}
         named = {option for word in arguments for option in re.findall(r"^\[?(--?[a-z][a-z-]*)", word)}
         return f"no such option: {sorted(named - known)}" if named - known else None
     try:
-        context = command.make_context(words[0], arguments)
+        values = command.make_context(name, arguments).params
     except (click.MissingParameter, click.exceptions.Exit):
         return None  # a command may be named without all that it needs, or with --help
     except click.UsageError as error:
-        missing_file = isinstance(error, click.BadParameter) and isinstance(
-            error.param.type, click.Path | click.File
-        )
-        return None if missing_file else error.format_message()
-    return wrong_name(words[0], context.params)
-
-
-def wrong_name(name: str, values: dict[str, Any]) -> str | None:
-    """Say which suite, case or board does not exist."""
-    suites = {"run": values.get("suites"), "expand": [values.get("suite")], "lint": values.get("suites")}
-    named = [str(suite) for suite in suites.get(name) or []]
-    for suite in named:
-        if names_language(suite):
-            parse_language(suite)
-        elif "/" not in suite and suite.partition(":")[0] not in {*available_suites(), *CATALOGUE}:
-            return f"no suite {suite}"
-    if "marvin_linzen" in named:
-        for case in values.get("cases") or ():
-            if case not in CASES:
-                return f"no case {case}"
-        for feature in values.get("by") or ():
-            if not any(feature in case.features.column_names for case in CASES.values()):
-                return f"no feature {feature}"
-    if name == "table":
-        for source in values["sources"]:
-            if "/" not in source and source not in bundled_boards():
-                return f"no board {source}"
-    return None
+        lost = isinstance(error, click.BadParameter) and isinstance(error.param.type, click.Path | click.File)
+        return None if lost else error.format_message()
+    names = {
+        "run": values.get("suites"),
+        "expand": [values.get("suite")],
+        "table": values.get("sources"),
+    }.get(name)
+    there = {*available_suites(), *CATALOGUE, *bundled_boards()}
+    lost = [
+        str(one)
+        for one in names or []
+        if not {"/", "("} & {*str(one)} and str(one).partition(":")[0] not in there
+    ]
+    return f"there is no {', '.join(lost)}" if lost else None
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_commands_parse(page: Path) -> None:
-    wrong = {shlex.join(words): wrong_with(words) for words in commands(page.read_text("utf-8"))}
+def test_what_is_mentioned_parses(page):
+    wrong = {shlex.join(words): wrong_with(words) for words in mentioned(page.read_text("utf-8"))}
     assert {line: message for line, message in wrong.items() if message} == {}
 
 
@@ -123,18 +84,16 @@ def test_commands_parse(page: Path) -> None:
     [
         ("tseval run --model a.pt --sweet marvin_linzen", "No such option '--sweet'."),
         ("tseval run --model a.pt --score total", "'total' is not one of"),
-        ("tseval run --model a.pt --suite marvin_lin | head", "no suite marvin_lin"),
-        ("tseval expand marvin_linzen --case simple > items.tsv", "no case simple"),
-        ("tseval run --model a.pt --by atractor", "no feature atractor"),
+        ("tseval run --model a.pt --suite marvin_lin | head", "there is no marvin_lin"),
         ("tseval table RUN... [--form md]", "no such option: ['--form']"),
-        ("tseval table bhatt2021", "no board bhatt2021"),
+        ("tseval table bhatt2021", "there is no bhatt2021"),
         ("tseval score", "no such command: score"),
         ("tseval train llm --arch lstm", "no such command: train llm"),
     ],
 )
-def test_a_wrong_command_is_noticed(line: str, message: str) -> None:
+def test_a_wrong_mention_is_noticed(line, message):
     for text in (f"```console\n$ {line}\n```\n", f"    {line}\n", f"Try `{line}`."):
-        (words,) = commands(text)
+        (words,) = mentioned(text)
         assert message in str(wrong_with(words))
 
 

@@ -1,15 +1,13 @@
 """Models in GGUF: what transformers makes of the file is what is scored, and a damaged file is named."""
 
-import json
 import struct
 from typing import Any
 
-import gguf
 import numpy as np
 import pytest
 import torch
 import transformers
-from checkpoints import TEXT, bpe_tokenizer, spread
+from checkpoints import TEXT, save_gguf
 from in_process import refuse
 
 from tseval import load_model
@@ -17,78 +15,10 @@ from tseval.adapters.gguf_files import opened_gguf
 from tseval.errors import ModelError
 from tseval.scoring.surprisal import surprisals
 
-HIDDEN, LAYERS, HEADS, INNER = 64, 2, 4, 96
-NAMES = {
-    "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down", "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
-}  # fmt: skip
-
-
-def interleaved(weight):
-    """Rotary halves as llama.cpp lays them out: pairs beside each other."""
-    rows, columns = weight.shape
-    return weight.reshape(HEADS, 2, rows // HEADS // 2, columns).swapaxes(1, 2).reshape(rows, columns)
-
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """A tiny Llama as GGUF, written by the package gguf; matrices in Q8_0."""
-    torch.manual_seed(0)
-    tokenizer = bpe_tokenizer()
-    model = transformers.LlamaForCausalLM(
-        transformers.LlamaConfig(
-            vocab_size=len(tokenizer), hidden_size=HIDDEN, num_hidden_layers=LAYERS,
-            num_attention_heads=HEADS, intermediate_size=INNER, max_position_embeddings=64,
-        )
-    )  # fmt: skip
-    spread(model)
-    path = tmp_path_factory.mktemp("gguf") / "tiny.gguf"
-    writer = gguf.GGUFWriter(str(path), "llama")
-    writer.add_context_length(64)
-    writer.add_embedding_length(HIDDEN)
-    writer.add_block_count(LAYERS)
-    writer.add_feed_forward_length(INNER)
-    writer.add_head_count(HEADS)
-    writer.add_head_count_kv(HEADS)
-    writer.add_layer_norm_rms_eps(1e-6)
-    writer.add_rope_freq_base(10_000.0)
-    writer.add_vocab_size(len(tokenizer))
-    backend = tokenizer.backend_tokenizer
-    pieces = sorted(backend.get_vocab(), key=backend.get_vocab().get)
-    merges = json.loads(backend.to_str())["model"]["merges"]
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("gpt-2")
-    writer.add_token_list(pieces)
-    writer.add_token_types(
-        [3 if piece.startswith("<") and piece.endswith(">") and len(piece) > 2 else 1 for piece in pieces]
-    )
-    writer.add_token_merges([" ".join(pair) for pair in merges])
-    writer.add_bos_token_id(0)
-    writer.add_eos_token_id(0)
-    writer.add_add_bos_token(value=False)
-    tensors = {
-        "token_embd": model.model.embed_tokens.weight,
-        "output": model.lm_head.weight,
-        "output_norm": model.model.norm.weight,
-    }
-    for number, layer in enumerate(model.model.layers):
-        for theirs, name in NAMES.items():
-            tensors[f"blk.{number}.{name}"] = layer.get_submodule(theirs).weight
-    for name, weight in tensors.items():
-        array = weight.detach().numpy()
-        if name.endswith(("attn_q", "attn_k")):
-            array = interleaved(array)
-        if array.ndim == 1:
-            writer.add_tensor(f"{name}.weight", array.astype(np.float32))
-        else:
-            packed = gguf.quants.quantize(array.astype(np.float32), gguf.GGMLQuantizationType.Q8_0)
-            writer.add_tensor(f"{name}.weight", packed, raw_dtype=gguf.GGMLQuantizationType.Q8_0)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
+    return save_gguf(tmp_path_factory.mktemp("gguf") / "tiny.gguf")
 
 
 def plain_surprisals(path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from checkpoints import TEXT, metaspace_tokenizer, save_spread
+from checkpoints import T5, TEXT, metaspace_tokenizer, save_spread, save_t5
 from in_process import refuse, succeed
 from own_models import NO_STATE, Own
 
@@ -14,31 +14,14 @@ from tseval.scoring.surprisal import surprisals
 from tseval.testing import check_model
 from tseval.testing.properties import default_sentences
 
-SIZES = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
 BART = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
         "decoder_attention_heads": 4, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48,
         "max_position_embeddings": 64}  # fmt: skip
 
 
-def sentinels(tokenizer):
-    """A tokenizer as T5 has it: no mask and no beginning, sentinels and an end."""
-    tokenizer.add_special_tokens({"additional_special_tokens": ["<extra_id_0>", "<extra_id_1>"]})
-    tokenizer.mask_token = tokenizer.bos_token = tokenizer.cls_token = tokenizer.sep_token = None
-    tokenizer.eos_token = "</s>"
-    return tokenizer
-
-
-def save_t5(folder, texts=TEXT, size=60, **changes):
-    tokenizer = sentinels(metaspace_tokenizer(texts, size))
-    special = {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 3}
-    config = transformers.T5Config(vocab_size=len(tokenizer), **special, **(SIZES | changes))
-    torch.manual_seed(0)
-    return save_spread(folder / "t5", transformers.T5ForConditionalGeneration(config), tokenizer)
-
-
 @pytest.fixture(scope="module")
 def t5(tmp_path_factory):
-    return save_t5(tmp_path_factory.mktemp("t5"))
+    return save_t5(tmp_path_factory.mktemp("t5") / "t5")
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +40,7 @@ def _own(score, folder, device):
     texts = sorted(default_sentences())
     # Each token of each is a pass of its own: few pieces, one layer, and hardly more than the 64
     # sentences that the kit asks for.
-    path = save_t5(folder, texts, 200, num_layers=1)
+    path = save_t5(folder / "t5", texts, 200, num_layers=1)
     model = open_model(f"seq2seq:{path}", {"score": score or "mask"}, device)
     if score == "prefix":
         return Own(model, None, NO_STATE)
@@ -115,7 +98,7 @@ def test_mt5_has_its_sentinel_as_a_piece(tmp_path):
     tokenizer = metaspace_tokenizer(TEXT, 60)
     tokenizer.add_tokens("▁<extra_id_0>")
     tokenizer.mask_token = tokenizer.bos_token = tokenizer.cls_token = tokenizer.sep_token = None
-    config = transformers.MT5Config(vocab_size=len(tokenizer), decoder_start_token_id=0, **SIZES)
+    config = transformers.MT5Config(vocab_size=len(tokenizer), decoder_start_token_id=0, **T5)
     torch.manual_seed(0)
     mt5 = save_spread(tmp_path / "mt5", transformers.MT5ForConditionalGeneration(config), tokenizer)
     model = open_model(f"seq2seq:{mt5}")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from checkpoints import bpe_tokenizer, save_causal, save_masked, wordpiece_tokenizer
 from pages import follow
+from small import number_prep
 from supplied import BLIMP_SAMPLE
 from untokenised import untokenised_pairs
 
@@ -16,20 +17,6 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/protocols.md"
 PROTOCOLS = ("LM_syneval", "BLiMP", "minicons", "lm-eval", "SyntaxGym", "Salazar", "Kauf & Ivanova")
-
-
-def number_prep():
-    """Make the least suite of SyntaxGym."""
-    conditions = [
-        {"condition_name": name, "regions": [{"region_number": 1, "content": f"the author {verb} ."}]}
-        for name, verb in (("match", "laughs"), ("mismatch", "laugh"))
-    ]
-    return {
-        "meta": {"name": "number_prep", "metric": "sum"},
-        "region_meta": {"1": "all"},
-        "predictions": [{"type": "formula", "formula": "(1;%match%) < (1;%mismatch%)"}],
-        "items": [{"item_number": 1, "conditions": conditions}],
-    }
 
 
 def test_every_command_of_the_page_runs(tmp_path, monkeypatch):

@@ -76,9 +76,9 @@ def paired_errors(
     """Estimate the standard error of the difference between any two models.
 
     Entries are drawn anew; the variance is never less than if items were independent, where it is that of
-    the paired t-test. Where no difference is seen, or those that are seen are of one entry (`Design.unseen`),
-    the variance says nothing; what is taken then is that if each entry were wholly right or wholly wrong, and
-    models differed as often as they may by Wilson's upper end.
+    the paired t-test. Where all items show one difference, or those that show another are of one entry
+    (`Design.unseen`), the variance says nothing; what is taken then is that if each entry were wholly right
+    or wholly wrong, and models differed as often as they may by Wilson's upper end.
 
     Args:
         values: (items, models), what each model gets right, or in which share of its seeds.
@@ -97,6 +97,7 @@ def paired_errors(
         one, other = some.T
         found = design.unseen(values[:, one] - values[:, other]) if len(some) else np.zeros(0)
         least[one, other] = least[other, one] = found
+    least[spread.variances < 1e-20] = 1 / worst  # seeds may share each item alike: means of 1/2 on all
     highest = (
         often + score / worst / 2 + np.sqrt(score / worst * (often * (1 - often) + score / worst / 4))
     ) / (1 + score / worst)

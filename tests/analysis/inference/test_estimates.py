@@ -203,6 +203,19 @@ def test_a_difference_of_means_has_the_interval_of_a_t_test_of_their_means(seeds
         assert (found.n_items, found.clusters) == (len(codes), {"a": 8})
 
 
+@pytest.mark.parametrize("n_seeds", [2, 3])
+def test_seeds_that_differ_from_a_model_by_the_same_on_every_item_say_nothing_of_other_words(n_seeds):
+    n_items = 12
+    shares = np.arange(n_items)[:, None] % n_seeds == np.arange(n_seeds)  # each item is right for one seed
+    (found,) = differences_of_seeds([shares, np.ones((n_items, 1), bool)], without_factors(n_items))
+    often, score = 1 - 1 / n_seeds, student.ppf(0.975, n_items - 1) ** 2
+    # Wilson's ends: (p - often)² = score p (1 - p) / n.
+    upper = max(np.roots([1 + score / n_items, -2 * often - score / n_items, often**2]))
+    se = np.sqrt(upper / n_items)
+    assert (found.value, found.se) == pytest.approx((-often, se))
+    assert found.p == pytest.approx(2 * student.sf(often / se, n_items - 1))
+
+
 def test_pairs_of_single_models_are_told_as_models_are_beside_architectures_of_several_seeds():
     models, codes = drawn(3, seed=5)
     design = design_of(codes)
