@@ -44,7 +44,9 @@ def wrong_with(words):
     name, *arguments = words
     command = tseval.get_command(click.Context(tseval), name) if name in COMMANDS else None
     if isinstance(command, click.Group) and arguments and arguments[0] != "...":
-        command, arguments = command.get_command(click.Context(command), arguments[0]), arguments[1:]
+        found = arguments[0] in command.list_commands(click.Context(command))
+        command = command.get_command(click.Context(command), arguments[0]) if found else None
+        arguments = arguments[1:]
     if command is None:
         return None if name in {"--help", "--version", "COMMAND"} else f"no such command: {shlex.join(words)}"
     if not arguments or SYNOPSIS.search(shlex.join(arguments)):
@@ -57,8 +59,10 @@ def wrong_with(words):
     except (click.MissingParameter, click.exceptions.Exit):
         return None  # a command may be named without all that it needs, or with --help
     except click.UsageError as error:
-        lost = isinstance(error, click.BadParameter) and isinstance(error.param.type, click.Path | click.File)
-        return None if lost else error.format_message()
+        no_file = isinstance(error, click.BadParameter) and isinstance(
+            error.param.type, click.Path | click.File
+        )
+        return None if no_file else error.format_message()
     names = {
         "run": values.get("suites"),
         "expand": [values.get("suite")],

@@ -44,7 +44,7 @@ PROGRAM = """
             both.append(files)
         return different(*both)
 
-    print(json.dumps(kill_everywhere(train, lambda: train("--resume"), compare, place / "points", every=5)))
+    print(json.dumps(kill_everywhere(train, lambda: train("--resume"), compare, place / "points", every=2)))
 """
 
 
