@@ -255,6 +255,11 @@ def test_an_entry_that_is_a_link_or_left_by_a_kill_is_named(root):
     shutil.move(entries / "two.partial", root / "two")
     (entries / "two").symlink_to(root / "two")
     assert "two: is no folder" in wrong_with_board(root / "board")
+    (entries / "two").unlink()
+    manifest = entries / "lstm" / "manifest.json"
+    shutil.move(manifest, root)
+    manifest.symlink_to(root / "manifest.json")
+    assert "lstm: manifest.json is a link" in wrong_with_board(root / "board")
 
 
 @pytest.mark.parametrize("suite", ["../../../../etc/passwd", "/dev/zero", "a\nb"])

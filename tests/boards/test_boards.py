@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 import yaml
 from forged import VERBS, add_and_write, edit_json, edit_yaml, evidence_forged, put, run_of_pairs, seal_anew
-from in_process import call, refuse
+from in_process import call, refuse, succeed
 
 from tseval.adapters import open_model
 from tseval.boards import About, check, entry_folders, entry_runs, read_entry, write_entry
-from tseval.boards.check import board_suite, verify_entry, wrong_with_board
+from tseval.boards.check import board_suite, verify_entry, warnings_of, wrong_with_board
 from tseval.boards.definition import read_definition
 from tseval.boards.entries import add_entries, entry_files, unfit, write_beside
 from tseval.boards.folder import new_board
@@ -92,6 +92,15 @@ def test_an_honest_board_has_nothing_wrong_and_its_entries_verify(made, model):
     report = verify_entry(made / "board" / "entries" / "lstm", model=model, share=1.0)
     assert [check.level for check in report.checks] == ["whole", "recomputed", "plausible", "rerun"]
     assert report.ok
+
+
+def test_the_weights_of_an_entry_stored_otherwise_are_warned_of(root):
+    succeed("convert", bundled_checkpoints()["lstm"], "-o", root / "half.pt", "--stored", "float16")
+    evaluate(open_model(str(root / "half.pt")), load_suite(root / "pairs.jsonl"), out=root / "half")
+    add_and_write(root / "board", [root / "half"], About())
+    said = "its log-probabilities are those of half, within 0.03 nats everywhere"
+    assert warnings_of(root / "board", ["half"]) == [f"lstm: {said}", f"lstm-bf16: {said}"]
+    assert warnings_of(root / "board", ["lstm-bf16"]) == [f"lstm-bf16: {said}"]
 
 
 def test_all_entries_of_a_board_are_verified_against_one_expansion_of_its_suite(root, monkeypatch):

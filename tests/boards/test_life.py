@@ -177,6 +177,13 @@ def test_a_request_with_the_weights_of_another_is_named(clone):
     assert "super: has the signature of ann--lstm, and the same as it" in done.stdout.replace("\\", "")
 
 
+def test_a_copy_of_the_suite_that_was_changed_is_named(clone):
+    lexicon = clone / "board/suite/agreement/lexicon.yaml"
+    lexicon.write_text(lexicon.read_text().replace("author", "king"))
+    done = call("board", "check", clone / "board")
+    assert (done.returncode, "suite has the digest" in done.stdout) == (1, True), done.stdout
+
+
 def test_a_base_that_is_no_ancestor_is_one_message(clone):
     git(clone, "checkout", "--quiet", "--orphan", "other")
     git(clone, "commit", "--quiet", "--message", "Another history")

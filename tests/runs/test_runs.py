@@ -199,6 +199,15 @@ def test_a_damaged_part_is_scored_again(tmp_path, part, damage):
     assert len(list((tmp_path / "parts").iterdir())) == 1
 
 
+def test_a_part_that_holds_the_numbers_of_another_is_scored_again(tmp_path, part):
+    for name, own in (("a", part), ("b", part.slice(1))):
+        interrupt(tmp_path / name, parts=[own])
+    (file,), (other,) = ((tmp_path / name / "parts").iterdir() for name in "ab")
+    file.write_bytes(other.read_bytes())
+    with start_run(tmp_path / "a", KEY, resume=True) as writer:
+        assert writer.load_part(0) is None
+
+
 @pytest.mark.parametrize("content", [b"", b"not a table", b"PAR1" + b"\0" * 40 + b"\x10\0\0\0PAR1"])
 def test_a_part_that_is_no_parquet_is_scored_again_though_its_name_holds(tmp_path, part, content):
     interrupt(tmp_path, parts=[part])
