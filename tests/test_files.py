@@ -120,9 +120,8 @@ def test_a_text_follows_a_link_and_the_link_stays(tmp_path):
 def test_a_device_is_written_into():
     write_text(Path("/dev/null"), "x")
     assert Path("/dev/null").is_char_device()
-    assert message(write_text, Path("/dev/full"), "x") == (
-        "/dev/full cannot be written: No space left on device."
-    )
+    said = message(write_text, Path("/dev/full"), "x")
+    assert said == "/dev/full cannot be written: No space left on device."
     assert Path("/dev/full").is_char_device()
 
 
@@ -390,9 +389,8 @@ def test_every_reader_keeps_its_limits(tmp_path, monkeypatch, name, limit):
     path = tmp_path / READERS[name].name
     path.write_bytes(READERS[name].good)
     raised(monkeypatch, f"{limit}=1")
-    with pytest.raises(
-        (LimitError, GrammarError), match=rf"(?s){re.escape(path.name)}.*{RAISE}{limit}=2 in the"
-    ):
+    said = rf"(?s){re.escape(path.name)}.*{RAISE}{limit}=2 in the"
+    with pytest.raises((LimitError, GrammarError), match=said):
         READERS[name].read(path)
 
 
@@ -429,9 +427,8 @@ def test_pipes_and_devices_are_refused_and_never_waited_for(tmp_path):
 
 def test_a_vocabulary_of_lint_is_a_regular_file():
     ended = refuse("lint", "marvin_linzen", "--vocab", "/dev/zero")
-    assert ended.stderr.startswith(
-        "tseval: /dev/zero: cannot be read: It is a device, not a regular file.\n  Give"
-    )
+    said = "tseval: /dev/zero: cannot be read: It is a device, not a regular file.\n  Give"
+    assert ended.stderr.startswith(said)
 
 
 # Sentences
@@ -453,10 +450,8 @@ def test_a_sentence_that_is_a_whole_text_is_named_and_not_scored(monkeypatch):
     started = time.monotonic()
     ended = refuse("pair", "the author laughs " * 10_000, "the author laugh .", "--model", "bundled:lstm")
     assert ended.stderr.startswith("tseval: 'the author laughs the author laughs the ")
-    assert (
-        f"a sentence of 180,000 characters; the limit is 50,000.\n  {RAISE}sentence_chars=100K"
-        in ended.stderr
-    )
+    said = f"a sentence of 180,000 characters; the limit is 50,000.\n  {RAISE}sentence_chars=100K"
+    assert said in ended.stderr
     assert time.monotonic() - started < 60
     raised(monkeypatch, "sentence_chars=10")
     suite = make_suite(make_case("c", [("the author laughs .", "the author laugh .")]))

@@ -28,7 +28,7 @@ from small import make_case, make_suite
 
 import tseval
 from tseval.adapters import open_model
-from tseval.adapters.hf import NO_PARTS
+from tseval.adapters.hf import NO_PARTS, attention_limit
 from tseval.errors import ModelError
 from tseval.scoring import numerics
 from tseval.scoring.numerics import HAS_ONEDNN, NOTHING_GAINED, has_fast_products
@@ -133,6 +133,14 @@ def test_a_sentence_beyond_the_attention_window_is_not_packed(tmp_path):
     assert_plain(model, long, [0])
     scorer.score(pa.array(long))
     assert scorer.warnings == ["sentences longer than the attention window of 32 tokens were read one a row"]
+
+
+def test_a_pattern_of_layers_is_no_attention_window():
+    config = transformers.Gemma3TextConfig(sliding_window=512)  # every sixth layer attends to all
+    assert "_sliding_window_pattern" in config.to_dict()
+    assert attention_limit(config) == 512
+    config.attention_chunk_size = 256  # of several limits the smallest
+    assert attention_limit(config) == 256
 
 
 def test_weights_stored_in_half_precision_are_computed_with_in_float32_and_the_run_says_so(tmp_path):

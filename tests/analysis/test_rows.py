@@ -163,9 +163,8 @@ def test_means_count_each_row_once_and_cluster_entries_across_rows():
     of_rows = gap.groupby(rows).mean()
     whole = found.of_means["a"].iloc[-1]
     assert whole["difference"] == pytest.approx(of_rows.mean())
-    assert found.means["accuracy"].iloc[-1] == pytest.approx(
-        frames["b"]["correct"].groupby(rows).mean().mean()
-    )
+    own = frames["b"]["correct"].groupby(rows).mean()
+    assert found.means["accuracy"].iloc[-1] == pytest.approx(own.mean())
     influence = (gap - rows.map(of_rows)) / rows.map(rows.value_counts()) / 3
     sums = influence.groupby(frames["a"]["verb.entry"]).sum()
     assert whole["se"] == pytest.approx(np.sqrt(6 / 5 * (sums**2).sum()), rel=1e-10)
@@ -173,11 +172,8 @@ def test_means_count_each_row_once_and_cluster_entries_across_rows():
 
 
 def test_a_row_that_a_model_cannot_decide_takes_its_means_and_nothing_from_the_others():
-    frames = {
-        "a": verdicts_of_against(1, unknown=["Simple"]),
-        "b": verdicts_of_against(2),
-        "c": verdicts_of_against(3),
-    }
+    frames = {name: verdicts_of_against(seed) for seed, name in enumerate("abc", 1)}
+    frames["a"] = verdicts_of_against(1, unknown=["Simple"])
     found = against(alone(frames), "b", (), 0.02)
     lost = found.of_rows["a"].iloc[0]
     assert (lost["n_items"], pd.isna(lost["outcome"])) == (0, True)

@@ -166,8 +166,8 @@ def test_an_unknown_score_is_refused_by_the_api(checkpoint):
 def start_and_stop(model, cwd, *more):
     """Start a run, stop it as Ctrl-C does once two parts are saved; give its exit code and standard error."""
     command = ["tseval", "run", "--model", model, "--out", "run", *more]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(command, cwd=cwd, text=True, **pipes)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, cwd=cwd, text=True, stdout=pipe, stderr=pipe)
     deadline = time.monotonic() + 120
     while len(list((cwd / "run/parts").glob("*.parquet"))) < 2:
         assert process.poll() is None, process.communicate()

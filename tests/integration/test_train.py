@@ -15,6 +15,7 @@ import pytest
 import torch
 from in_process import call, installed, refused, run_process, succeed, succeeded
 from small_training import assert_same, outcome, write_agreement
+from systems import needs_posix
 
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
@@ -168,6 +169,19 @@ def test_a_finished_training_is_not_done_again(corpus):
     other = refused(train(corpus, "--epochs", 1, "--resume", "--hidden", 8))
     assert "model.pt: finished already, but with hidden 16, not 8." in other.stderr
     assert "model.pt: exists already" in refused(train(corpus, "--epochs", 1)).stderr
+
+
+@needs_posix
+def test_a_full_disk_is_one_message(corpus):
+    # A limit on the size of files stands in for a full disk.
+    command = (
+        "ulimit -f 4; exec tseval train lm --arch srn --train train.txt --valid valid.txt --out model.pt"
+    )
+    result = refused(
+        run_process(["bash", "-c", f"{command} --embedding 16 --hidden 16 --epochs 1 --batch 8"], cwd=corpus)
+    )
+    assert "model.pt.resume: File too large" in result.stderr
+    assert sorted(path.name for path in corpus.iterdir()) == ["train.txt", "valid.txt"]
 
 
 @pytest.mark.parametrize(

@@ -83,9 +83,8 @@ def test_half_precision_storage_halves_the_file_and_rounds(tmp_path):
 def test_the_fingerprint_depends_on_contents_not_on_the_name(tmp_path, checkpoint):
     shutil.copy(checkpoint, tmp_path / "other.pt")
     write(tmp_path / "half.pt", dtype="float16")
-    first, same, different = (
-        load_checkpoint(tmp_path / name).fingerprint for name in ("model.pt", "other.pt", "half.pt")
-    )
+    names = "model.pt", "other.pt", "half.pt"
+    first, same, different = (load_checkpoint(tmp_path / name).fingerprint for name in names)
     assert first == same != different
 
 

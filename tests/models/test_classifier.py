@@ -98,9 +98,8 @@ def test_a_checkpoint_from_before_its_cell_had_an_option_keeps_its_fingerprint(t
     save(path, model)
     content = torch.load(path, weights_only=True)
     del content["sizes"]["options"]
-    digest = hashlib.sha256(
-        json.dumps([content["sizes"], [list(WORDS.words), True]], sort_keys=True).encode()
-    )
+    sizes = json.dumps([content["sizes"], [list(WORDS.words), True]], sort_keys=True)
+    digest = hashlib.sha256(sizes.encode())
     for name, tensor in sorted(content["weights"].items()):
         digest.update(f"\n{name} torch.float32 {list(tensor.shape)}\n".encode() + tensor.numpy().tobytes())
     torch.save({**content, "fingerprint": digest.hexdigest()}, path)

@@ -103,10 +103,8 @@ def test_a_converted_file_scores_alike(folder, tmp_path):
         succeed("convert", folder / f"{name}.pt", "-o", tmp_path / f"{name}.pt", cwd=tmp_path)
         models = [tseval.load_model(place / f"{name}.pt") for place in (folder, tmp_path)]
         assert models[0].card.fingerprint == models[1].card.fingerprint
-        scores = [
-            scorer_for(model).score(pa.array(sorted(SENTENCES)))["words"].to_pylist() for model in models
-        ]
-        assert scores[0] == scores[1]
+        one, other = (scorer_for(model).score(pa.array(sorted(SENTENCES)))["words"] for model in models)
+        assert one.to_pylist() == other.to_pylist()
 
 
 def lstm(vocabulary=8, width=6, hidden=6, **options):

@@ -46,9 +46,8 @@ def verdicts(tmp_path, *predictions):
 
 def test_an_interaction_of_conditions_that_look_alike_is_undecidable(tmp_path):
     found = verdicts(tmp_path, "intrans_nocomma.critical < trans_nocomma.critical", EFFECT.format("critical"))
-    assert {name: undecidable for name, (undecidable, _) in found.items()} == {
-        "p0": [True, False], "p1": [True, False], "all predictions": [True, False],
-    }  # fmt: skip
+    undecidable = {name: marks for name, (marks, _) in found.items()}
+    assert undecidable == {name: [True, False] for name in ("p0", "p1", "all predictions")}
     # The effect over the item that is decided, of the surprisal of one word in four sentences.
     texts = [
         f"when the author {verb} {comma}the dog fell" for verb in ("saw", "slept") for comma in ("", ", ")

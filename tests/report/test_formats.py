@@ -34,6 +34,7 @@ from tseval.report.document import (
     format_share,
     latex,
     markdown,
+    side_by_side,
 )
 
 NAN = float("nan")
@@ -246,6 +247,19 @@ def test_wide_letters_and_numbers_with_commas_are_broken_within_their_column():
     narrow = fitted(rows[:2], ["a", "b"], ["left", "right"], 30)
     assert max(map(wcswidth, narrow.splitlines())) <= 30
     assert narrow.count("格") == 8
+
+
+def test_models_stand_beside_each_other_after_what_their_rows_share():
+    frames = {
+        "srn": pd.DataFrame({"k": [0, 1], "accuracy": [0.5, 1.0], "worth": [7, 8]}),
+        "gru": pd.DataFrame({"k": [0, 1], "accuracy": [0.25, NAN], "worth": [9, 0]}),
+    }
+    measures = [Field("", ("accuracy",), format_share), Field("Worth", ("worth",), format_count)]
+    fields, lines = side_by_side([Field("Attractors", ("k",), align="left")], frames, measures)
+    assert [field.heading for field in fields] == ["Attractors", "srn", "Worth", "gru", "Worth"]
+    assert [Grid(fields, lines).texts(line) for line in lines] == [
+        ["0", "0.500", "7", "0.250", "9"], ["1", "1.000", "8", "–", "0"]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -108,9 +108,8 @@ def test_the_suite_file_chooses_order_contrasts_and_terminator(folder):
 
 
 def test_a_grammar_may_name_its_own_contrasts(folder):
-    (folder / "one.jinja").write_text(
-        HEAD.replace("slots", "contrasts: [c > b]\nslots") + "a: {{ x }}\nb: b\nc: c"
-    )
+    head = HEAD.replace("slots", "contrasts: [c > b]\nslots")
+    (folder / "one.jinja").write_text(f"{head}a: {{{{ x }}}}\nb: b\nc: c")
     assert load_suite(folder).cases[0].contrasts == (Contrast("c", "b"),)
 
 

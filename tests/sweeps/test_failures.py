@@ -134,6 +134,12 @@ def test_units_in_the_hands_of_another_are_left_to_it(sweeps):
     assert not place.is_held(units[1])
 
 
+def test_a_folder_that_cannot_be_written_is_one_message(sweeps):
+    Path("out").write_text("a file")
+    done = call("sweep", "plan.yaml", "-o", "out")
+    assert (done.returncode, done.stderr) == (2, "tseval: out/sweep cannot be written: Not a directory.\n")
+
+
 @pytest.mark.slow
 def test_two_sweeps_on_one_folder_and_the_death_of_one_share_the_work(sweeps):
     arguments = "plan.yaml", "--workers", 1, "-o", "out"

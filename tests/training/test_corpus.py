@@ -89,9 +89,8 @@ def losses_line_by_line(model, lines):
         words = torch.tensor([0, *line])[:, None]
         outputs, _ = model(words, model.initial_state(1))
         following = torch.tensor([*line, 0])
-        losses.append(
-            torch.nn.functional.cross_entropy(model.logits(outputs)[:, 0], following, reduction="none")
-        )
+        logits = model.logits(outputs)[:, 0]
+        losses.append(torch.nn.functional.cross_entropy(logits, following, reduction="none"))
     return torch.cat(losses)
 
 

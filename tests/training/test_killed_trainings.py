@@ -44,7 +44,7 @@ PROGRAM = """
             both.append(files)
         return different(*both)
 
-    print(json.dumps(kill_everywhere(train, lambda: train("--resume"), compare, place / "points", every=5)))
+    print(json.dumps(kill_everywhere(train, lambda: train("--resume"), compare, place / "points", every=2)))
 """
 
 
@@ -57,10 +57,9 @@ def test_a_training_killed_at_any_call_resumes_to_the_same_model_and_leaves_noth
 
 def test_a_training_killed_while_its_figure_is_drawn_draws_it_when_it_is_resumed(tmp_path):
     (tmp_path / "text").write_text("the author laughs .\nthe pilots laugh .\n" * 20)
-    command = (
-        "train lm --arch srn --embedding 3 --hidden 3 --layers 1 --batch 2 --window 5 --epochs 1 --train text"
-    )
-    arguments = *command.split(), "--valid", "text", "--out", "model.pt"
+    shape = "--arch srn --embedding 3 --hidden 3 --layers 1 --batch 2 --window 5 --epochs 1"
+    texts = "--train", "text", "--valid", "text"
+    arguments = "train", "lm", *shape.split(), *texts, "--out", "model.pt"
     succeed(*arguments, cwd=tmp_path)
     whole = {path.name for path in tmp_path.iterdir()}
     (tmp_path / "model.curves.svg").rename(tmp_path / "model.curves.svg.partial")

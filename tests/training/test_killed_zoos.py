@@ -115,7 +115,7 @@ ZOO = """
     def compare(whole, other):
         return different(timeless(whole), timeless(other))
 
-    print(json.dumps(kill_everywhere(make, make, compare, place / "points", every=25)))
+    print(json.dumps(kill_everywhere(make, make, compare, place / "points", every=9)))
 """
 
 
@@ -167,7 +167,7 @@ PUBLICATION = """
     (place / "tables/entries/srn/entry.yaml").write_text("of an older model")
     compare = lambda *folders: different(*map(files_below, folders))
     begin, points = lambda: publish("srn", "gru"), place / "points"
-    print(json.dumps(kill_everywhere(begin, go_on, compare, points, furnish, every=25)))
+    print(json.dumps(kill_everywhere(begin, go_on, compare, points, furnish, every=9)))
 """
 
 

@@ -5,8 +5,6 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 from drawn_items import crossed, design_of, draw_items
-from hypothesis import given
-from hypothesis import strategies as st
 from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
 from tseval.analysis.design import Factors, of_pairs
@@ -163,19 +161,6 @@ def test_rows_weigh_alike_whatever_their_size():
     design = design_of(np.zeros((5, 0), int), rows)
     assert design.means(values)[0] == pytest.approx((2 / 3 + 0) / 2)
     assert spread_of_mean(values[:, 0], design) == pytest.approx(((2 / 9 * 3 / 2 / 3 + 0) / 4, 3))
-
-
-@given(
-    st.lists(st.lists(st.sampled_from(["he", "she", None]), min_size=3, max_size=3), min_size=1, max_size=9)
-)
-def test_entries_are_numbered_alike_wherever_they_are_alike(entries):
-    frame = pd.DataFrame(entries, columns=["a", "b", "c"], dtype=object)
-    factors = Factors.of(frame)
-    for place, name in enumerate(frame):
-        for one, other in combinations(range(len(frame)), 2):
-            alike = frame[name][one] is not None and frame[name][one] == frame[name][other]
-            codes = factors.codes[[one, other], place]
-            assert alike == (codes[0] >= 0 and codes[0] == codes[1])
 
 
 def test_categories_and_texts_are_the_same_factor():

@@ -95,6 +95,17 @@ def test_always_right_against_always_wrong_is_told_by_entries_not_by_items():
     assert many.p < 1e-50
 
 
+@pytest.mark.parametrize(("n_verbs", "word"), [(20, "undecided"), (1000, "equivalent")])
+def test_nearly_equal_models_are_equivalent_on_many_words_alone(n_verbs, word):
+    # Of 20 verbs none may be of a kind that one model lacks, however small the error that is seen.
+    one, verbs = np.ones(n_verbs * 50, bool), np.repeat(np.arange(n_verbs), 50)
+    other = one.copy()
+    other[[0, 60]] = False
+    (pair,) = differences(np.stack([one, other], axis=1), design_of(verbs[:, None]))
+    assert pair.se < 0.002
+    assert compare([pair], 0.02)[0].word == word
+
+
 def test_holms_correction_is_that_of_statsmodels():
     p = np.random.default_rng(2).random(9) ** 4
     assert holm(p.tolist()) == pytest.approx(multipletests(p, method="holm")[1])

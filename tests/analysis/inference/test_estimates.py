@@ -225,9 +225,8 @@ def test_pairs_of_single_models_are_told_as_models_are_beside_architectures_of_s
     beside = differences_of_seeds([*np.split(models, 3, axis=1), several], design)
     of_models = [beside[place] for place in (0, 1, 3)]
     for one, other in zip(of_models, alone, strict=True):
-        assert (one.low, one.high, one.p, one.df) == pytest.approx(
-            (other.low, other.high, other.p, other.df), rel=1e-9
-        )
+        expected = pytest.approx((other.low, other.high, other.p, other.df), rel=1e-9)
+        assert (one.low, one.high, one.p, one.df) == expected
 
 
 def test_two_architectures_are_told_apart_where_a_t_test_of_their_means_does():

@@ -33,9 +33,8 @@ def test_models_are_told_apart_where_holms_correction_of_their_pairs_does():
     # An authority of its own: scipy's paired t-test and statsmodels' correction.
     correct = np.random.default_rng(3).random((500, 6)) < np.linspace(0.5, 0.75, 6)
     pairs = list(combinations(range(6), 2))
-    tests = [
-        ttest_rel(correct[:, one].astype(float), correct[:, other].astype(float)) for one, other in pairs
-    ]
+    columns = correct.T.astype(float)
+    tests = [ttest_rel(columns[one], columns[other]) for one, other in pairs]
     told, *_ = multipletests([test.pvalue for test in tests], 0.05, "holm")
     better = np.zeros((6, 6), bool)
     for (one, other), test, apart in zip(pairs, tests, told, strict=True):
@@ -128,6 +127,22 @@ def test_the_interval_is_that_of_all_draws_of_the_entries():
     for end, share in ((low[0], 0.025), (high[0], 0.975)):
         # The draws are a sample: the end lies between quantiles nearby.
         assert np.quantile(exact, share - 0.015) <= end <= np.quantile(exact, share + 0.015)
+
+
+def test_entries_of_two_factors_are_drawn_apart_and_count_together():
+    # A pigeonhole bootstrap in plain numpy, with draws of its own.
+    random, codes = np.random.default_rng(5), np.tile(crossed(8, 6), (30, 1))
+    drawn = [draw_items((8, 6), (0.8, 0.8), seed=seed)[0] for seed in range(4)]
+    rows = [np.stack([own ^ (random.random(48) < 0.25) for own in drawn], axis=1) for _ in range(30)]
+    found = []
+    for _ in range(4000):
+        times = [
+            np.bincount(random.integers(n, size=n), minlength=n)[codes[:48, at]] for at, n in ((0, 8), (1, 6))
+        ]
+        right = np.stack([(times[0] * times[1]) @ row for row in rows])
+        found.append(rankdata(-right, method="min", axis=1).mean(axis=0))
+    ends = mean_rank_intervals(np.concatenate(rows), design_of(codes, np.repeat(np.arange(30), 48)))
+    assert np.stack(ends) == pytest.approx(np.quantile(found, [0.025, 0.975], axis=0), abs=0.08)
 
 
 def test_an_interval_reaches_to_the_mean_rank_itself_and_no_further_than_there_are_models():

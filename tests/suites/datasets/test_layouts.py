@@ -444,14 +444,15 @@ def test_texts_of_a_table_are_told_row_by_row(tmp_path):
         ]
 
     assert told("a.csv", NUMBERED) == [(2, "1 comma", "laughed"), (3, "1 nocomma", "laughed")]
-    assert told("b.csv", "sentence\nthe author laughs .\nthe pilots smile .\n") == [
-        (2, "", "the author laughs ."), (3, "", "the pilots smile ."),
-    ]  # fmt: skip
+    sentences = "the author laughs .", "the pilots smile ."
+    assert told("b.csv", "\n".join(["sentence", *sentences])) == [
+        (2, "", sentences[0]),
+        (3, "", sentences[1]),
+    ]
     assert told("c.csv", PREFIXED)[:2] == [(2, "good", "laughs ."), (2, "bad", "laugh .")]
     assert told("d.tsv", words_a_row())[:2] == [(2, "1 comma", "when"), (3, "1 comma", "the")]
-    assert told("e.jsonl", lines({"text_masked": "a [MASK] .", "candidates": ["b", "c"]})) == [
-        (1, "good", "a b ."), (1, "bad", "a c ."),
-    ]  # fmt: skip
+    masked = lines({"text_masked": "a [MASK] .", "candidates": ["b", "c"]})
+    assert told("e.jsonl", masked) == [(1, "good", "a b ."), (1, "bad", "a c .")]
 
 
 def test_two_regions_of_one_name_that_stand_apart_are_refused(tmp_path):

@@ -75,15 +75,12 @@ def test_rows_of_raters_are_means_with_errors(tmp_path):
 def test_a_cell_of_ratings_is_rows_of_raters_nobody_named(tmp_path):
     text = 'sentence,ratings\na,7 5 3\nb,2;1\nc,"6,5"\nd,4\n'
     found = features(write_file(tmp_path / "a.csv", text))
-    lines = [
-        {"sentence": s, "ratings": r} for s, r in zip("abcd", ([7, 5, 3], [2, 1], [6, 5], [4]), strict=True)
-    ]
+    ratings = [7, 5, 3], [2, 1], [6, 5], [4]
+    lines = [{"sentence": s, "ratings": own} for s, own in zip("abcd", ratings, strict=True)]
     as_json = features(write_file(tmp_path / "a.jsonl", "\n".join(map(json.dumps, lines))))
     assert found.equals(as_json)
     assert found["rating"].tolist() == [5, 1.5, 5.5, 4]
-    assert found["rating_se"].tolist()[:3] == pytest.approx(
-        [stats.sem(own) for own in ([7, 5, 3], [2, 1], [6, 5])]
-    )
+    assert found["rating_se"].tolist()[:3] == pytest.approx([stats.sem(own) for own in ratings[:3]])
     assert np.isnan(found["rating_se"][3])
 
 
@@ -137,8 +134,6 @@ def test_a_sentence_may_be_rated_in_two_cases(tmp_path):
 
 
 def test_ratings_and_items_are_in_the_digest_and_clusters_are_not(tmp_path):
-    digests = [
-        load_suite(write_file(tmp_path / "a.csv", text)).digest
-        for text in (ROWS, ROWS.replace("c,3", "c,4"), "sentence,rating,item\na,1,x\nb,2,x\nc,3,y\n")
-    ]
+    texts = ROWS, ROWS.replace("c,3", "c,4"), "sentence,rating,item\na,1,x\nb,2,x\nc,3,y\n"
+    digests = [load_suite(write_file(tmp_path / "a.csv", text)).digest for text in texts]
     assert digests[0] == digests[2] != digests[1]

@@ -356,7 +356,7 @@ def test_the_test_sets_have_the_published_sizes():
 
 def test_a_limit_takes_the_first_strings_and_a_sample_any():
     spec = "dyck(2,3,test=20000,train=500)"
-    whole, first, drawn = (load_suite(spec, **how) for how in ({}, {"limit": 7}, {"sample": 7, "seed": 1}))
+    whole, first, drawn = load_suite(spec), load_suite(spec, limit=7), load_suite(spec, sample=7, seed=1)
     texts, own, others = (suite.cases[0].sentences["string"].to_pylist() for suite in (whole, first, drawn))
     assert own == texts[:7]
     assert others == [texts[i] for i in drawn.cases[0].index.to_pylist()] != own

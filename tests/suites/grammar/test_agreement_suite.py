@@ -39,9 +39,8 @@ def test_every_feature_can_be_counted_in_the_sentence(cases):
         assert features["number"] == number
         assert (verb.endswith("s"), verb.removesuffix("s") in MAIN) == (number == "sing", True)
         assert item.sentences["ungrammatical"].split()[:-1] == words[:-1]
-        assert {verb, item.sentences["ungrammatical"].split()[-1]} == {
-            verb.removesuffix("s"), f"{verb.removesuffix('s')}s"
-        }  # fmt: skip
+        stem = verb.removesuffix("s")
+        assert {verb, item.sentences["ungrammatical"].split()[-1]} == {stem, f"{stem}s"}
         assert features["n_intervening"] == len(others)
         assert features["n_attractors"] == sum(other != number for other in others)
         assert features["n_non_attractors"] == sum(other == number for other in others)
@@ -50,9 +49,8 @@ def test_every_feature_can_be_counted_in_the_sentence(cases):
 
 def test_every_cell_of_the_grid_is_there_and_as_large_as_any_other(cases):
     for name in LONG:
-        found = Counter(
-            (item.features["n_intervening"], item.features["n_attractors"]) for item in cases[name]
-        )
+        features = [item.features for item in cases[name]]
+        found = Counter((own["n_intervening"], own["n_attractors"]) for own in features)
         least = 2 if name == "mixed" else 1
         assert found == {(n, k): PER_CELL for n in range(least, 8) for k in range(n + 1)}
     assert len(cases["simple"]) == 7 * 2 * 7

@@ -215,9 +215,8 @@ def test_a_missing_lexicon_class_in_a_folder_names_the_line_of_the_slot(tmp_path
     (tmp_path / "lexicon.yaml").write_text("noun: {person: [a]}")
     path = tmp_path / "case.jinja"
     path.write_text("---\nlexicon: lexicon.yaml\nslots:\n  subject: noun.person\n  verb: verb.main\n---\n")
-    assert message(path).startswith(
-        "case.jinja:5: the lexicon has no class 'verb.main'.\n  Classes: noun.person."
-    )
+    said = "case.jinja:5: the lexicon has no class 'verb.main'.\n  Classes: noun.person."
+    assert message(path).startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -280,9 +279,8 @@ def test_what_is_no_file_is_one_message(write_grammar, name, make, what):
     make(folder / name)
     with pytest.raises(GrammarError) as caught:
         load_suite(folder)
-    assert str(caught.value).startswith(
-        f"{folder / name}: cannot be read: {what}.\n  Put a text file there; "
-    )
+    said = f"{folder / name}: cannot be read: {what}.\n  Put a text file there; "
+    assert str(caught.value).startswith(said)
 
 
 def test_a_missing_grammar_is_one_message(tmp_path):

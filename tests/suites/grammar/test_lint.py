@@ -79,9 +79,8 @@ def test_unused_words_and_unlisted_grammars_are_reported_for_a_folder(write_gram
 
 
 def test_an_abbreviation_and_a_suite_without_a_final_token_may_end_in_a_period(write_grammar):
-    path = write_grammar(
-        "a: {{ subject }} of the U.S.\nb: some {{ subject }} of the U.S.", slots="{subject: noun.person}"
-    )
+    body = "a: {{ subject }} of the U.S.\nb: some {{ subject }} of the U.S."
+    path = write_grammar(body, slots="{subject: noun.person}")
     assert all("scored twice" not in text for text in messages(path))
     path = write_grammar("a: {{ subject }} {{ verb }} .\nb: {{ verb }} {{ subject }} .")
     (path.parent / "suite.yaml").write_text("terminator: null")
@@ -121,9 +120,8 @@ slots: {adverb: adverb.a}
     ],
 )  # fmt: skip
 def test_what_is_lost_or_odd_as_people_write_it_is_reported(tmp_path, good, bad, said):
-    (tmp_path / "case.jinja").write_text(
-        f"{NATURAL}good: {good} {{{{ adverb }}}}\nbad: {bad} {{{{ adverb }}}}\n", "utf-8"
-    )
+    body = f"good: {good} {{{{ adverb }}}}\nbad: {bad} {{{{ adverb }}}}\n"
+    (tmp_path / "case.jinja").write_text(NATURAL + body, "utf-8")
     found = [text for text in messages(tmp_path / "case.jinja") if "write" in text or "written" in text]
     assert found == ([] if said is None else found[:1])
     assert said is None or said in found[0]
@@ -133,6 +131,5 @@ def test_every_sentence_with_an_error_is_reported_at_once(write_grammar):
     body = (
         "a: {{ subject \nb: {{ sbject }}\nc: {% for x in [1] %}\nd: {{ verb }}\ne:\nf: {{ verb | agre(a) }}"
     )
-    assert [one.partition(" error: ")[0] for one in messages(write_grammar(body))] == [
-        f"case.jinja:{line}:" for line in (9, 10, 11, 13, 14)
-    ]
+    places = [one.partition(" error: ")[0] for one in messages(write_grammar(body))]
+    assert places == [f"case.jinja:{line}:" for line in (9, 10, 11, 13, 14)]

@@ -27,9 +27,8 @@ def test_both_questions_are_made_of_one_statement():
 
 def test_a_model_that_looks_at_the_first_word_alone_is_at_chance():
     for case in load_suite("inversion").cases:
-        firsts = Counter(
-            tuple(sentence.split()[0] for sentence in item.sentences.values()) for item in case.items()
-        )
+        texts = [item.sentences.values() for item in case.items()]
+        firsts = Counter(tuple(sentence.split()[0] for sentence in own) for own in texts)
         assert len(firsts) == 12
         assert all(firsts[good, bad] == firsts[bad, good] for good, bad in firsts)
 
@@ -39,9 +38,8 @@ def test_only_the_right_noun_has_the_number_of_its_determiner():
     forms = {"sing": set(), "plur": set()}
     for case in suite.cases:
         for item in case.items():
-            forms[DETERMINERS[item.sentences["grammatical"].split()[2]]].add(
-                item.sentences["grammatical"].split()[-1]
-            )
+            words = item.sentences["grammatical"].split()
+            forms[DETERMINERS[words[2]]].add(words[-1])
     assert not forms["sing"] & forms["plur"]
     assert len(forms["sing"]) == len(forms["plur"]) == 20
     for case in suite.cases:

@@ -7,8 +7,7 @@ import pytest
 
 from tseval.errors import GrammarError
 from tseval.items import ENTRIES, Case
-from tseval.suites import TEMPLATES, load_suite, stream_cases
-from tseval.suites.grammar import read_folder
+from tseval.suites import load_suite, stream_cases
 from tseval.suites.lint import lint
 
 ONE_FILE = """\
@@ -175,28 +174,6 @@ def test_some_items_have_the_entries_that_they_have_in_the_whole(write_grammar):
 )  # fmt: skip
 def test_a_malformed_factor_is_one_message_with_its_line(write_grammar, message, declared, what):
     assert message(write_grammar(BODY, SLOTS, f"factors: {declared}")).startswith(f"case.jinja:7: {what}")
-
-
-@pytest.mark.parametrize("suite", ["marvin_linzen", "agreement"])
-def test_a_factor_of_several_grammars_has_entries_of_one_part_of_speech(suite):
-    # Rows share a factor by its name: `verb.entry` of one must be that of another.
-    parts: dict[str, set[str]] = {}
-    for grammar in read_folder(TEMPLATES / suite).load():
-        words = {
-            word.lemma: name.partition(".")[0]
-            for name, classes in grammar.lexicon.classes.items()
-            for word in classes
-        }
-        (case,) = load_suite(TEMPLATES / suite, cases=grammar.name, sample=200).cases
-        for name in case.entries.column_names:
-            parts.setdefault(name, set()).update(words[e] for e in case.entries[name].unique().to_pylist())
-    nouns = {"subject", "embedded", "speaker", "last_noun"}
-    verbs = {"verb", "first_verb", "embedded_verb", "said", "last_embedded_verb"}
-    others = {"preposition", "determiner", "predicate"}
-    expected = dict.fromkeys(nouns, "noun") | dict.fromkeys(verbs, "verb") | {"anaphor": "pronoun"}
-    expected |= {name: name for name in others} | {"last_preposition": "preposition"}
-    assert parts == {name: {expected[name]} for name in parts}
-    assert {"subject", "verb"} <= parts.keys()
 
 
 # Draws: a balanced part of all combinations.

@@ -119,11 +119,8 @@ def test_what_is_no_tree_is_left_out_and_counted(tmp_path):
     pipeline = spacy.load(MODEL, disable=["ner"])
     pipeline.add_pipe("three_roots", last=True)
     (tmp_path / "text.txt").write_text("the dog barks\nthe dog barks .\n")
-    parsed = parse_text(
-        open_source_text(tmp_path / "text.txt", True),
-        tmp_path / "t.conllu",
-        Parser(pipeline, spacy.__version__),
-    )
+    text, parser = open_source_text(tmp_path / "text.txt", True), Parser(pipeline, spacy.__version__)
+    parsed = parse_text(text, tmp_path / "t.conllu", parser)
     assert (parsed.sentences, parsed.words, parsed.left_out) == (1, 4, 1)
     (tree,) = trees(tmp_path / "t.conllu")
     assert len(tree) == 4
