@@ -204,7 +204,7 @@ STAGE = {
     "blimp.jsonl.gz": BLIMP_SAMPLE, "ratings.csv": LAU_RATINGS, "evaluation_data": babylm,
     "number_prep.json": say(number_prep()),
     **dict.fromkeys(["agreement.tsv.gz", "agreement_parsed.tsv.gz"],
-                    say(gzip.compress(b"".join(ROWS[:1] + ROWS[1::8]), mtime=0))),
+                    say(gzip.compress(b"".join(ROWS[:1] + ROWS[1::16]), mtime=0))),
     "agr_50_mostcommon_10K.tsv": say("\t".join(AGR_50) + "\n" + "\t".join(AGR_50.values()) + "\n"),
     **dict.fromkeys(["train.txt", "train.txt.gz", "valid.txt", "valid.txt.gz", "text.txt", "text.txt.gz",
                      "corpus/train.txt.gz", "corpus/valid.txt.gz", "corpus_extra/extra.txt.gz"], text),
@@ -310,16 +310,17 @@ def supposed(line, page, but=None):
 def bring(line, page, folder, stage, but=None):
     """Copy what a command reads into a folder from the stage; a model comes with its curves."""
     for name, key in supposed(line, page, but):
-        if not (folder / name).exists():
-            source, target = made(name, key, stage), folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if source.is_symlink():
-                target.symlink_to(source.resolve())
-            elif source.is_dir() and source != target:
-                shutil.copytree(source, target)
-            elif source != target:
-                for file in {source, *source.parent.glob(f"{source.name.partition('.')[0]}.*.parquet")}:
-                    shutil.copy(file, target.parent)
+        target = folder / name
+        if target.exists() or (source := made(name, key, stage)) == target:
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_symlink():
+            target.symlink_to(source.resolve())
+        elif source.is_dir():
+            shutil.copytree(source, target)
+        else:
+            for file in {source, *source.parent.glob(f"{source.name.partition('.')[0]}.*.parquet")}:
+                shutil.copy(file, target.parent)
 
 
 def made(name, key, stage):
