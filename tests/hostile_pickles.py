@@ -122,6 +122,8 @@ PICKLES = {
     "code by obj": b"(cos\nmkdir\nVexecuted\no.",
     "code by stack": b"\x80\x04" + text("os") + text("mkdir") + b"\x93(Vexecuted\ntR.",
     "code by extension": b"\x82\xf0(Vexecuted\ntR.",
+    "code by extension of two bytes": b"\x83\xf0\x00(Vexecuted\ntR.",
+    "code by extension of four bytes": b"\x84\xf0\x00\x00\x00(Vexecuted\ntR.",
     "code by eval": b"cbuiltins\neval\n(V__import__('os').mkdir('executed')\ntR.",
     "code by getattr": b"cbuiltins\ngetattr\n(cos\npath\nVos\ntR0cos\nmkdir\n(Vexecuted\ntR.",
     "code popped": b"cos\nmkdir\n(Vexecuted\ntR0]0I1\n.",
