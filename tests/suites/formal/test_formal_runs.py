@@ -105,25 +105,29 @@ def test_a_model_that_fails_from_some_attractors_on_has_that_error_by_attractors
     assert (accuracy[accuracy.index >= 2] == 0).all()
 
 
-def cross_serial_model(language, wrong_after=None):
-    """Know the language, but for one prefix after which the least possible symbol is likely."""
+def cross_serial_model(language, wrong_after=None, wrong=0.9):
+    """Know the language, but for one prefix after which an impossible symbol is likely, or as likely as others."""
 
     def probabilities(prefix):
         allowed = language.allowed(prefix)
         impossible = sorted({*language.alphabet, "<eos>"} - allowed)
         known = dict.fromkeys(allowed, 0.8 / len(allowed))
-        return known | ({impossible[0]: 0.9} if "".join(prefix) == wrong_after else {})
+        return known | (
+            {impossible[0]: wrong or 0.8 / len(allowed)} if "".join(prefix) == wrong_after else {}
+        )
 
     return ByHand(language.alphabet, probabilities)
 
 
-def test_one_wrong_prediction_spoils_exactly_the_strings_that_pass_through_it():
+@pytest.mark.parametrize("wrong", [0.9, None])
+def test_one_wrong_prediction_or_a_tie_spoils_exactly_the_strings_that_pass_through_it(wrong):
     spec = "cross_serial(8,test=400)"
-    run = evaluate(cross_serial_model(parse_language(spec), wrong_after="aaab"), load_suite(spec))
-    wrong = run.verdicts[~run.verdicts["correct"].astype(bool)]
-    assert len(wrong) > 5
+    run = evaluate(cross_serial_model(parse_language(spec), "aaab", wrong), load_suite(spec))
+    wrong_ones = run.verdicts[~run.verdicts["correct"].astype(bool)]
+    assert len(wrong_ones) > 5
     passes = (run.verdicts["m"] == 3) & (run.verdicts["n"] >= 1)
     assert (~run.verdicts["correct"].astype(bool)).equals(passes.astype(bool))
+    assert run.verdicts["tie"].sum() == (0 if wrong else len(wrong_ones))
 
 
 def test_the_stop_symbol_counts_like_any_other():
