@@ -106,7 +106,7 @@ def test_a_model_that_fails_from_some_attractors_on_has_that_error_by_attractors
 
 
 def cross_serial_model(language, wrong_after=None, wrong=0.9):
-    """Know the language, but for one prefix after which an impossible symbol is likely, or as likely as others."""
+    """Know the language, but for one prefix: an impossible symbol is likely there, or as likely as others."""
 
     def probabilities(prefix):
         allowed = language.allowed(prefix)
