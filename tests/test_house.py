@@ -17,7 +17,7 @@ ROOT = TESTS.parent
 # nowhere else; cells, adapters, settings of a language and commands are found by name.
 SHORT, LONG = 150, 600
 # A ratchet: whoever needs more takes as much away, or raises the number with its reason in the same commit.
-MOST_FILES, MOST_LINES = 152, 48_550
+MOST_FILES, MOST_LINES = 152, 48_540
 # What only some installations have, so that what needs it at once stands alone.
 EXTRAS = {"lm_eval", "ray", "submitit", "transformers"}
 MOST_TINY = 3  # below 40 lines, beside `__init__.py` and `__main__.py`
