@@ -23,9 +23,16 @@ PUBLISH ?=
 # A file of tests goes to one process, which makes once what its tests share; tests/conftest.py orders the files.
 BY_FILE = --dist loadfile --no-loadscope-reorder
 
-# Budget of `make formal`: small, cpu or full; how many models of each kind it trains.
+# Which architectures `make zoo` trains; all where none is named.
+ARCH ?=
+
+# Budget of `make formal`: tiny, small, cpu or full; how many models of each kind it and `make agreement` train.
 BUDGET ?= cpu
-SEEDS ?= 1
+SEEDS ?=
+
+# `make bench SMALL=1` and `make coverage SMALL=1` measure nothing: they show in seconds that every program runs.
+comma := ,
+if_small = $(if $(SMALL),$(1))
 
 # Settings of `make campaign`: how many attacks of each kind, in how many minutes at most; ONLY and NUMBER repeat one.
 SIZE ?= 2
@@ -34,11 +41,12 @@ MINUTES ?=
 ONLY ?=
 NUMBER ?=
 
-# Settings of `make agreement`: the folder of the tables of examples, where models and runs go.
+# Where the models and runs of `make formal` go; of `make agreement` also the folder of the tables of examples.
+FORMAL ?= runs/formal
 EXAMPLES ?= ../shared/data/agreement
 AGREEMENT ?= runs/agreement
 
-.PHONY: setup demo test fast test-real check gpu-check docs dist bench campaign zoo formal \
+.PHONY: setup demo test fast test-slow test-real check gpu-check docs dist bench campaign zoo formal \
 	agreement agreement-parsed agreement-constructed agreement-hard coverage clean
 
 setup: .venv/ready
@@ -64,7 +72,7 @@ demo: $(DEMO)/ready
 	@du -sh $(DEMO)
 	@echo "demo: scoring the bundled model on Marvin & Linzen (2018)"
 	@$(DEMO_BIN)/tseval run --model bundled:lstm
-	@echo "      $(DEMO_BIN)/tseval pair --model bundled:lstm 'the authors laugh .' 'the authors laughs .'"
+	@echo "$(DEMO_BIN)/tseval pair --model bundled:lstm 'they laugh .' 'they laughs .'"
 
 # For Linux the index has torch with the libraries of GPUs, several GB; where there is no GPU, its CPU build does.
 $(DEMO)/torch: pyproject.toml constraints.txt
@@ -87,19 +95,27 @@ $(DEMO)/ready: $(DEMO)/torch $(wildcard tseval/*.py tseval/*/*.py tseval/*/*/*.p
 	@$(DEMO_INSTALL) .
 	@touch $@
 
-test: setup .venv/kenlm
-	@echo "test: all tests, on all cores; make fast runs the quick ones alone"
-	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest --numprocesses auto $(BY_FILE) -m "not real"
-
 # Tests read what they wrote without naming an encoding, which Windows would choose by country.
-fast: export PYTHONUTF8 = 1
+test fast test-slow: export PYTHONUTF8 = 1
+PYTEST = $(BIN)/pytest --numprocesses auto $(BY_FILE)
+
+test:
+	@echo "test: everything that holds the program's behaviour: 8 minutes on two cores, after the installation"
+	@echo "      make fast       the quick tests alone, before each commit: 3 minutes"
+	@echo "      make test-slow  the release, the documentation, benchmarks, survival under fire: 8 minutes"
+	@$(MAKE) --no-print-directory setup .venv/kenlm
+	$(PYTEST) -m "not slowest and not real"
+
 fast: setup
-	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest --numprocesses auto $(BY_FILE) -m "not slow and not real"
+	$(PYTEST) -m "not slow and not slowest and not real"
+
+test-slow: setup .venv/kenlm
+	$(PYTEST) -m "slowest and not real"
 
 # What is tested at real size, with real weights too, which the first line brings into the cache: 330 MB.
 test-real: setup
 	$(BIN)/python benchmarks/real_weights.py
-	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/pytest -m real
+	$(BIN)/pytest -m real
 
 check: setup
 	$(BIN)/ruff check
@@ -123,16 +139,16 @@ docs: setup
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --conf-dir docs . build/docs
 
 bench: setup
-	$(BIN)/python benchmarks/startup.py
-	$(BIN)/python benchmarks/score.py
-	$(BIN)/python benchmarks/score.py --vocabulary 50000
-	$(BIN)/python benchmarks/products.py
-	$(BIN)/python benchmarks/train.py
-	$(BIN)/python benchmarks/urn.py
-	$(BIN)/python benchmarks/formal.py
-	$(BIN)/python benchmarks/tables.py
-	$(BIN)/python benchmarks/pairs.py
-	$(BIN)/python benchmarks/sweep.py
+	$(BIN)/python benchmarks/startup.py $(call if_small,--rounds 1 --only pair)
+	$(BIN)/python benchmarks/score.py $(call if_small,--embedding 8 --hidden 8 --sample 8 --shards 1)
+	$(if $(SMALL),,$(BIN)/python benchmarks/score.py --vocabulary 50000)
+	$(BIN)/python benchmarks/products.py $(call if_small,--repeat 1)
+	$(BIN)/python benchmarks/train.py $(call if_small,--vocabulary 50 --embedding 8 --hidden 8 --urn-hidden 4 --batch 4 --window 5 --repeats 1)
+	$(BIN)/python benchmarks/urn.py $(call if_small,--batch 4 --length 5 --hidden 4 --repeats 1)
+	$(BIN)/python benchmarks/formal.py $(call if_small,--language 'dyck(k=2$(comma)m=2$(comma)train=300$(comma)valid=300$(comma)test=300)')
+	$(BIN)/python benchmarks/tables.py $(call if_small,--models 2 --rounds 1)
+	$(BIN)/python benchmarks/pairs.py $(call if_small,--pairs 100)
+	$(BIN)/python benchmarks/sweep.py $(call if_small,--models 2 --hidden 4 --limit 2)
 
 # Attacks on runs, trainings and files, drawn from SEED: SIZE of each kind, and ten times as many of the cheap ones
 # (docs/reliability.md).
@@ -141,15 +157,15 @@ campaign: setup .venv/kenlm
 
 # Every architecture, trained, scored and ranked. Run again, it goes on where it was stopped.
 zoo: setup
-	$(BIN)/tseval train zoo --corpus $(CORPUS) $(TRAIN:%=--train %) --recipe $(RECIPE) --out $(ZOO) $(if $(PUBLISH),--publish $(PUBLISH))
+	$(BIN)/tseval train zoo --corpus $(CORPUS) $(TRAIN:%=--train %) --recipe $(RECIPE) $(ARCH:%=--arch %) --out $(ZOO) $(if $(PUBLISH),--publish $(PUBLISH))
 
 # Recurrent cells on formal languages, trained, evaluated and drawn. Run again, it goes on where it was stopped.
 formal: setup
-	$(BIN)/python benchmarks/learn_formal.py --budget $(BUDGET) --seeds $(SEEDS)
+	$(BIN)/python benchmarks/learn_formal.py --budget $(BUDGET) $(SEEDS:%=--seeds %) --out $(FORMAL)
 
 # Classifiers of number and grammaticality, trained and scored. Run again, it goes on where it was stopped.
 agreement: setup
-	$(BIN)/python benchmarks/agreement.py --data $(EXAMPLES) --out $(AGREEMENT)
+	$(BIN)/python benchmarks/agreement.py --data $(EXAMPLES) $(SEEDS:%=--seeds %) $(ARCH:%=--arch %) --out $(AGREEMENT)
 
 # The same with as many training examples as the paper has, from parsed text; asked are gold examples alone.
 agreement-parsed: setup
@@ -165,7 +181,7 @@ agreement-hard: setup
 
 # How often intervals, ranks and means of seeds hold what they should, in simulated items that share words.
 coverage: setup
-	$(BIN)/python benchmarks/coverage.py
+	$(BIN)/python benchmarks/coverage.py $(call if_small,--draws 5)
 
 clean:
 	rm -rf .venv $(DEMO) dist build

@@ -55,9 +55,13 @@ RECIPE = (
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/agreement"), show_default=True,
               help="Folder for checkpoints and runs.")  # fmt: skip
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each.")
+@click.option("--arch", "archs", type=click.Choice(ARCHITECTURES), multiple=True, default=ARCHITECTURES,
+              help="Architecture to train.  [default: all]; may be repeated")  # fmt: skip
 @click.option("--model", "models", multiple=True, default=["bundled:lstm"], show_default=True,
               help="Language model to score without training.")  # fmt: skip
-def main(data: Path, out: Path, seeds: int, models: tuple[str, ...]) -> None:
+def main(
+    data: Path, out: Path, seeds: int, archs: tuple[str, ...], models: tuple[str, ...]
+) -> None:  # fmt: skip
     """Train, score, and print."""
     files = {name: data / f"{name}.tsv.gz" for name in TABLES}
     everything = [f"--data={file}" for file in files.values()]
@@ -65,7 +69,7 @@ def main(data: Path, out: Path, seeds: int, models: tuple[str, ...]) -> None:
     # workers never train one model.
     for seed, name in product(range(1, seeds + 1), TABLES):
         units = []
-        for task, arch in product(METHODS, ARCHITECTURES):
+        for task, arch in product(METHODS, archs):
             run = run_of(out, task, arch, seed)
             made = ("--arch", arch, "--seed", str(seed), "--out", f"{run}.pt", "--resume")
             train = ("train", task, *made, *RECIPE.split(), *everything)
@@ -73,9 +77,9 @@ def main(data: Path, out: Path, seeds: int, models: tuple[str, ...]) -> None:
         sweep_and_tell(units, out, FORCE)
     zero = [(model, name, zero_shot_run(out, model) / name) for model, name in product(models, TABLES)]
     sweep_and_tell([unit(model, str(files[name]), run) for model, name, run in zero], out, FORCE)
-    click.echo(table(out, seeds))
+    click.echo(table(out, seeds, archs))
     click.echo()
-    click.echo(by_attractors(out, seeds))
+    click.echo(by_attractors(out, seeds, archs))
     click.echo()
     click.echo(zero_shot(out, models))
 
@@ -106,10 +110,10 @@ def answers(out: Path, task: str, arch: str, seed: int) -> pd.DataFrame:
     return verdicts(run_of(out, task, arch, seed))
 
 
-def table(out: Path, seeds: int) -> str:
+def table(out: Path, seeds: int, archs: tuple[str, ...]) -> str:
     """Lay out accuracy by model and task: mean, spread over seeds, interval, and the paper's."""
     rows, items = [], {}
-    for arch in ARCHITECTURES:
+    for arch in archs:
         row = [arch]
         for task, published in zip(METHODS, PAPER[arch], strict=True):
             runs = [answers(out, task, arch, seed) for seed in range(1, seeds + 1)]
@@ -125,10 +129,10 @@ def table(out: Path, seeds: int) -> str:
     return f"{len(items['number']):,} test items\n\n" + pipes(rows, headings)
 
 
-def by_attractors(out: Path, seeds: int) -> str:
+def by_attractors(out: Path, seeds: int, archs: tuple[str, ...]) -> str:
     """Lay out accuracy by the number of attractors, all seeds pooled."""
     rows = []
-    for task, arch in product(METHODS, ARCHITECTURES):
+    for task, arch in product(METHODS, archs):
         pooled = pd.concat([answers(out, task, arch, seed) for seed in range(1, seeds + 1)])
         rows.append([f"{task}, {arch}", *split(pooled)])
     numbers = pooled["n_attractors"].clip(upper=MANY)

@@ -25,7 +25,7 @@ from tseval.sweeps.units import Options, SweepUnit
 SUITE = "marvin_linzen"
 ASKED = {"number": "number", "grammaticality": "judgement_both"}  # what is learnt, and how it is asked
 PROFILED = ("srn", "lstm", "gru", "drnn")  # seed 1 of these
-PHRASES = Options(case=("prep_inanim",))
+PHRASES = ("prep_inanim",)  # the case whose sentences are followed word by word
 WORDS = 5  # before the verb
 
 
@@ -35,29 +35,37 @@ WORDS = 5  # before the verb
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/constructed"), show_default=True,
               help="Folder for runs, figures and numbers.")  # fmt: skip
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Of each model.")
+@click.option("--arch", "archs", type=click.Choice(ARCHITECTURES), multiple=True, default=ARCHITECTURES,
+              help="Architecture to train.  [default: all]; may be repeated")  # fmt: skip
+@click.option("--sample", type=click.IntRange(min=1), help="Items of each case.  [default: all]")
 @click.option("--workers", type=click.IntRange(min=1), help="Scored at a time.  [default: one a core]")
-def main(models: Path, out: Path, seeds: int, workers: int | None) -> None:
+def main(
+    models: Path, out: Path, seeds: int, archs: tuple[str, ...], sample: int | None, workers: int | None
+) -> None:  # fmt: skip
     """Score, print and draw."""
     out.mkdir(parents=True, exist_ok=True)
     units = []
-    for task, arch, seed in product(ASKED, ARCHITECTURES, range(1, seeds + 1)):
-        units.append(unit(models, f"{SUITE}:{ASKED[task]}", run_of(out, task, arch, seed)))
-    for arch in PROFILED:
+    for task, arch, seed in product(ASKED, archs, range(1, seeds + 1)):
+        run = run_of(out, task, arch, seed)
+        units.append(unit(models, f"{SUITE}:{ASKED[task]}", run, Options(sample=sample)))
+    phrases = Options(case=PHRASES, sample=sample)
+    profiled = [arch for arch in PROFILED if arch in archs]
+    for arch in profiled:
         run = run_of(out, "number", arch, 1)
-        units.append(unit(models, f"{SUITE}:number_profile", out / "profile" / run.name, PHRASES))
+        units.append(unit(models, f"{SUITE}:number_profile", out / "profile" / run.name, phrases))
     sweep_and_tell(units, out, Workforce(find_engine("local"), workers))
     for task in ASKED:
-        runs = [run_of(out, task, arch, seed) for arch, seed in product(ARCHITECTURES, range(1, seeds + 1))]
+        runs = [run_of(out, task, arch, seed) for arch, seed in product(archs, range(1, seeds + 1))]
         group = ("--group",) if seeds > 1 else ()
         tseval("analyze", "rows", *runs, *group, "--figure", out / f"{task}.svg")
         tseval("analyze", "rows", *runs, *group, "--format", "csv", "-o", out / f"{task}.csv")
-    profiles = [out / "profile" / run_of(out, "number", arch, 1).name for arch in PROFILED]
+    profiles = [out / "profile" / run_of(out, "number", arch, 1).name for arch in profiled]
     chosen = ("--where", "subject_number=plur", "--words", WORDS)
     tseval("analyze", "profile", *profiles, *chosen, "--figure", out / "profile.svg")
     tseval("analyze", "profile", *profiles, *chosen, "--format", "csv", "-o", out / "profile.csv")
 
 
-def unit(models: Path, suite: str, run: Path, options: Options = Options()) -> SweepUnit:  # noqa: B008 - never changed
+def unit(models: Path, suite: str, run: Path, options: Options) -> SweepUnit:
     """Give the work of scoring the classifier that a run is named after."""
     name = f"{run.name}-{suite.partition(':')[2]}"
     return SweepUnit(name, str(models / f"{run.name}.pt"), suite, str(run), options=options)

@@ -36,17 +36,19 @@ HEADINGS = ("", "seen", "3 to 7 nouns", *(f"{k} attractors" if k == 0 else str(k
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/generalisation"),
               show_default=True, help="Folder for sentences, checkpoints and runs.")  # fmt: skip
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each.")
+@click.option("--arch", "archs", type=click.Choice(ARCHITECTURES), multiple=True, default=ARCHITECTURES,
+              help="Architecture to train.  [default: all]; may be repeated")  # fmt: skip
 @click.option(
     "--figure", type=click.Path(path_type=Path), help="Where to draw Figure 4, seed 1 (.svg, .png)."
 )
-def main(out: Path, seeds: int, figure: Path | None) -> None:
+def main(out: Path, seeds: int, archs: tuple[str, ...], figure: Path | None) -> None:
     """Train, score, and print."""
     out.mkdir(parents=True, exist_ok=True)
     sentences = out / "nouns.jsonl"
     if not sentences.exists():
         write_whole(sentences, "".join(json.dumps(item) + "\n" for item in items()).encode())
     units = []
-    for seed, task, arch in product(range(1, seeds + 1), METHODS, ARCHITECTURES):
+    for seed, task, arch in product(range(1, seeds + 1), METHODS, archs):
         run = run_of(out, task, arch, seed)
         made = ("--arch", arch, "--seed", str(seed), "--out", f"{run}.pt", "--resume")
         train = ("train", task, *made, *RECIPE.split(), "--data", str(sentences))
@@ -56,9 +58,9 @@ def main(out: Path, seeds: int, figure: Path | None) -> None:
             )
         )
     sweep_and_tell(units, out, FORCE)
-    click.echo(table(out, seeds))
+    click.echo(table(out, seeds, archs))
     if figure:
-        runs = [run_of(out, "grammaticality", arch, 1) for arch in ARCHITECTURES]
+        runs = [run_of(out, "grammaticality", arch, 1) for arch in archs]
         command.tseval("analyze", "attractors", "--case", "test", "--figure", figure, *runs)
 
 
@@ -76,10 +78,10 @@ def items() -> list[dict[str, object]]:
     return found
 
 
-def table(out: Path, seeds: int) -> str:
+def table(out: Path, seeds: int, archs: tuple[str, ...]) -> str:
     """Lay out accuracy on items like those of training, on the others, and on these by attractors."""
     rows = []
-    for task, arch in product(METHODS, ARCHITECTURES):
+    for task, arch in product(METHODS, archs):
         runs = [read_run(run_of(out, task, arch, seed)).verdicts for seed in range(1, seeds + 1)]
         pooled = pd.concat(runs)
         test = pooled[pooled["case"] == "test"]

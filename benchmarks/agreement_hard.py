@@ -51,18 +51,21 @@ COLUMNS = ["asked", "architecture", "learnt_from", "attractors", "items", "seeds
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/agreement-hard"),
               show_default=True, help="Folder for tables, checkpoints and runs.")  # fmt: skip
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each.")
+@click.option("--arch", "archs", type=click.Choice(ARCHITECTURES), multiple=True, default=ARCHITECTURES,
+              help="Architecture to train.  [default: all]; may be repeated")  # fmt: skip
 @click.option("--workers", type=click.IntRange(min=1), help="Trainings at a time.  [default: one a core]")
 @click.option("--figure", type=click.Path(path_type=Path), help="Where to draw it (.svg, .png).")
 def main(
-    learn: Path, ask: Path, linzen: Path, out: Path, seeds: int, workers: int | None, figure: Path | None
-) -> None:
+    learn: Path, ask: Path, linzen: Path, out: Path, seeds: int, archs: tuple[str, ...], workers: int | None,
+    figure: Path | None,
+) -> None:  # fmt: skip
     """Train, score, and print."""
     out.mkdir(parents=True, exist_ok=True)
     learnt = training_tables(read_examples(learn), out)
     asked = {TREEBANKS: ask, LINZEN: linzen_table(linzen, out)}
     for name, file in asked.items():  # one after the other, so that two workers never train one model
         units = []
-        for seed, arch, kind in product(range(1, seeds + 1), ARCHITECTURES, KINDS):
+        for seed, arch, kind in product(range(1, seeds + 1), archs, KINDS):
             run = run_of(out, kind, arch, seed)
             made = ("--arch", arch, "--seed", str(seed), "--out", f"{run}.pt", "--resume")
             train = ("train", "number", *made, "--data", str(learnt[kind]), *RECIPE.split())
@@ -70,7 +73,7 @@ def main(
                 SweepUnit(f"{run.name}-{name}", f"{run}.pt", f"{file}:number", str(run / name), train=train)
             )
         sweep_and_tell(units, out, Workforce(find_engine("local"), workers))
-    found = pd.concat(by_attractors(out, name, seeds) for name in asked)
+    found = pd.concat(by_attractors(out, name, seeds, archs) for name in asked)
     write_text(out / "attractors.csv", found.to_csv(index=False))
     for name in asked:
         click.echo(f"{ASKED[name]}, by attractors\n\n{table(found[found['asked'] == name])}\n")
@@ -96,10 +99,10 @@ def training_tables(rows: pa.Table, out: Path) -> dict[str, Path]:
     return files
 
 
-def by_attractors(out: Path, name: str, seeds: int) -> pd.DataFrame:
+def by_attractors(out: Path, name: str, seeds: int, archs: tuple[str, ...]) -> pd.DataFrame:
     """Give accuracy on one table by learner and attractors: its mean and standard deviation over seeds."""
     rows = []
-    for arch, kind in product(ARCHITECTURES, KINDS):
+    for arch, kind in product(archs, KINDS):
         runs = [read_run(run_of(out, kind, arch, seed) / name).verdicts for seed in range(1, seeds + 1)]
         for count in COUNTS:
             own = [run.loc[run["n_attractors"].clip(upper=MANY) == count, "correct"] for run in runs]

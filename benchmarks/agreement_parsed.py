@@ -66,26 +66,31 @@ SIZE_COLUMNS = ["asked", "task", "model", "examples", "accuracy", "low", "high",
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/agreement-parsed"),
               show_default=True, help="Folder for checkpoints and runs.")  # fmt: skip
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each.")
+@click.option("--model", "models", type=click.Choice(list(MODELS)), multiple=True, default=list(MODELS),
+              help="Model to train.  [default: all]; may be repeated")  # fmt: skip
 @click.option("--workers", type=click.IntRange(min=1), help="Trainings at a time.  [default: one a core]")
 @click.option("--figure", type=click.Path(path_type=Path), help="Where to draw the curve (.svg, .png).")
 def main(
-    learn: Path, ask: Path, linzen: Path, out: Path, seeds: int, workers: int | None, figure: Path | None
-) -> None:
+    learn: Path, ask: Path, linzen: Path, out: Path, seeds: int, models: tuple[str, ...], workers: int | None,
+    figure: Path | None,
+) -> None:  # fmt: skip
     """Train, score, and print."""
     out.mkdir(parents=True, exist_ok=True)
     files = {name: ask / f"{name}.tsv.gz" for name in TABLES} | {LINZEN: linzen_table(linzen, out)}
     rows = read_examples(learn)
-    models = out / "models"
+    folder = out / "models"
+    n_examples = rows["split"].to_pylist().count("train")
+    curves = [model for model in CURVES if model in models]
     for seed in range(1, seeds + 1):  # seed by seed, so that an interrupted sweep has whole tables
-        train_and_ask(models, learn, MODELS, seed, files, workers)
+        train_and_ask(folder, learn, models, seed, files, workers)
     curve_files = {name: files[name] for name in (TREEBANKS, LINZEN)}
-    folders = {size: out / f"models-{size}" for size in SIZES}
-    for size, folder in folders.items():
-        train_and_ask(folder, fewer(rows, size, out), CURVES, 1, curve_files, workers)
-    folders[rows["split"].to_pylist().count("train")] = models
+    folders = {size: out / f"models-{size}" for size in SIZES if size < n_examples}
+    for size, smaller in folders.items():
+        train_and_ask(smaller, fewer(rows, size, out), curves, 1, curve_files, workers)
+    folders[n_examples] = folder
     for task in METHODS:
-        click.echo(f"{summary(models, task, seeds)}\n")
-    sizes = by_size(folders)
+        click.echo(f"{summary(folder, models, task, seeds)}\n")
+    sizes = by_size(folders, curves)
     write_text(out / "sizes.csv", sizes.to_csv(index=False))
     click.echo(lay_out_sizes(sizes))
     if figure:
@@ -121,10 +126,10 @@ def answers(folder: Path, name: str, task: str, model: str, seed: int) -> pd.Dat
     return read_run(run_of(folder, task, model, seed) / name).verdicts
 
 
-def summary(folder: Path, task: str, seeds: int) -> str:
+def summary(folder: Path, models: Iterable[str], task: str, seeds: int) -> str:
     """Lay out one task: means over seeds, intervals for other treebank sentences, Linzen's by attractors."""
     rows = []
-    for model in MODELS:
+    for model in models:
         runs = {
             name: [answers(folder, name, task, model, seed + 1) for seed in range(seeds)] for name in ASKED
         }
@@ -170,10 +175,10 @@ def spread_evenly(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     return rows[np.linspace(0, len(rows) - 1, size).round().astype(int)]
 
 
-def by_size(folders: dict[int, Path]) -> pd.DataFrame:
+def by_size(folders: dict[int, Path], curves: Iterable[str]) -> pd.DataFrame:
     """Give accuracy by the number of examples learnt from, with and without attractors, seed 1."""
     rows = []
-    for name, task, model in product((TREEBANKS, LINZEN), METHODS, CURVES):
+    for name, task, model in product((TREEBANKS, LINZEN), METHODS, curves):
         for size, folder in folders.items():
             found = answers(folder, name, task, model, 1)
             low, high = binomtest(int(found["correct"].sum()), len(found)).proportion_ci(method="wilson")

@@ -7,6 +7,7 @@ from more and more text (`dyck-sizes`).
     python benchmarks/learn_formal.py                             # less than an hour on two cores
     python benchmarks/learn_formal.py --budget small --seeds 3    # a third of the epochs, three seeds
     python benchmarks/learn_formal.py --budget full               # the papers' settings: hours, or a GPU
+    python benchmarks/learn_formal.py --budget tiny               # one epoch on few strings: a rehearsal
 
 The reduced budgets have fewer epochs, and a rate that starts at 0.01 and falls to zero over them, which makes
 the most of few. Everything else is the papers' preset.
@@ -40,6 +41,7 @@ CELLS = [(arch, hidden) for hidden in (8, 16, 32) for arch in ("lstm", "urn")]
 # Learning curves of Dyck-(k,m): which languages, and how many tokens are learnt from.
 PAIRS = ((2, 3), (8, 3), (2, 5))
 SIZES = (2_000, 20_000, 200_000)
+FEW = "train=2000,valid=500,test=500"  # strings or tokens of the tiny budget
 MORE_CELLS = [(arch, 32) for arch in ("gru", "srn")]
 
 
@@ -50,7 +52,7 @@ class WorkerTask:
     Attributes:
         name: Of its folder.
         preset: Of `tseval train lm`.
-        suite: What is drawn from, for training and test; the reduced one and the published.
+        suite: Language to draw training and test strings from, by budget; `cpu` serves `small` too.
         epochs: Of the reduced budget; the small one has a third.
         cells: Architectures with their hidden sizes; None for the preset's size.
         texts: Several languages or sizes of text in place of `suite`, and how each is called.
@@ -69,15 +71,18 @@ TASKS = {
     for task in (
         WorkerTask(
             "generalised-dyck", "bernardy2022-dyck",
-            dict.fromkeys(("cpu", "full"), "generalised_dyck()"), 24, [*CELLS, *MORE_CELLS],
+            {"tiny": f"generalised_dyck({FEW})", **dict.fromkeys(("cpu", "full"), "generalised_dyck()")}, 24,
+            [*CELLS, *MORE_CELLS],
         ),
         WorkerTask(
             "cross-serial", "bernardy2022-cross-serial",
-            dict.fromkeys(("cpu", "full"), "cross_serial(8)"), 60, [*CELLS, *MORE_CELLS],
+            {"tiny": f"cross_serial(8,{FEW})", **dict.fromkeys(("cpu", "full"), "cross_serial(8)")}, 60,
+            [*CELLS, *MORE_CELLS],
         ),
         WorkerTask(
             "dyck", "hewitt2020",
-            {"cpu": "dyck(k=8,m=3,train=200000)", "full": "dyck(k=8,m=3,train=20000000)"}, 20,
+            {"tiny": f"dyck(k=8,m=3,{FEW})", "cpu": "dyck(k=8,m=3,train=200000)",
+             "full": "dyck(k=8,m=3,train=20000000)"}, 20,
             [("lstm", None)],
         ),
         WorkerTask(
@@ -100,10 +105,13 @@ def tseval(*arguments: object) -> None:
 def units_of(task: WorkerTask, budget: str, folder: Path, device: str, seeds: int) -> list[SweepUnit]:
     """Give the work of training each model of a task, and of scoring it on the test strings."""
     units = []
-    texts = task.texts or {"": task.suite["full" if budget == "full" else "cpu"]}
-    epochs = str(task.epochs if budget == "cpu" else task.epochs // 3)
+    tiny = budget == "tiny"
+    texts = task.texts or {"": task.suite.get(budget, task.suite.get("cpu", ""))}
+    epochs = {"tiny": "1", "small": str(task.epochs // 3)}.get(budget, str(task.epochs))
     reduced = ("--epochs", epochs, "--schedule", "cosine", "--learning-rate", "0.01")
-    for seed, (arch, hidden), (text, suite) in product(range(1, seeds + 1), task.cells, texts.items()):
+    for seed, (arch, hidden), (text, suite) in product(
+        range(1, seeds + 1), task.cells[: 1 if tiny else None], [*texts.items()][: 1 if tiny else None]
+    ):
         parts = (arch, hidden and str(hidden), text, f"seed{seed}" if seeds > 1 else "")
         name = "-".join(part for part in parts if part)
         train = (
@@ -163,7 +171,9 @@ def size_panel(table: pd.DataFrame) -> Panel:
 
 
 @click.command()
-@click.option("--budget", type=click.Choice(["small", "cpu", "full"]), default="cpu", show_default=True)
+@click.option(
+    "--budget", type=click.Choice(["tiny", "small", "cpu", "full"]), default="cpu", show_default=True
+)
 @click.option("--task", "tasks", type=click.Choice(list(TASKS)), multiple=True, help="Only this one.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/formal"), show_default=True)
 @click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Of each kind.")

@@ -20,15 +20,15 @@ import click
 
 from tseval.suites import TEMPLATES
 
-SUITES = Path(__file__).parents[1] / "leaderboards/suites"
+SUITES = Path(__file__).parents[1] / "leaderboards/suites"  # where they are published
 DRAWN = {"marvin_linzen": 120, "clams_english": 60}
 PAIRS_A_PARADIGM = 50
 KEPT_OF_A_PAIR = ("UID", "pairID", "field", "linguistics_term", "sentence_good", "sentence_bad")
 
 
-def draw_grammars(name: str, n_items: int) -> None:
+def draw_grammars(name: str, n_items: int, out: Path) -> None:
     """Copy a suite's grammars; each that has more than three times as many items draws so many."""
-    folder = SUITES / f"{name}_{n_items}"
+    folder = out / f"{name}_{n_items}"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(TEMPLATES / name, folder)
     for path in folder.glob("*.jinja"):
@@ -44,14 +44,14 @@ def draw_grammars(name: str, n_items: int) -> None:
     described.write_text(re.sub(r"^(title: [^\n]*)", title, described.read_text("utf-8")), "utf-8")
 
 
-def choose_pairs(blimp: Path) -> None:
+def choose_pairs(blimp: Path, out: Path) -> None:
     """Write the pairs of each paradigm whose hashes come first."""
     paradigms = defaultdict(list)
     with gzip.open(blimp, "rt", encoding="utf-8") as lines:
         for line in lines:
             pair = json.loads(line)
             paradigms[pair["UID"]].append({name: pair[name] for name in KEPT_OF_A_PAIR})
-    folder = SUITES / f"blimp_{PAIRS_A_PARADIGM}"
+    folder = out / f"blimp_{PAIRS_A_PARADIGM}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name, pairs in paradigms.items():
@@ -60,9 +60,9 @@ def choose_pairs(blimp: Path) -> None:
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in chosen), "utf-8")
 
 
-def copy_syntaxgym(source: Path) -> None:
+def copy_syntaxgym(source: Path, out: Path) -> None:
     """Copy the suites of SyntaxGym without what nothing reads, such as the numbers that some have inside."""
-    folder = SUITES / "syntaxgym"
+    folder = out / "syntaxgym"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for path in sorted(source.glob("*.json")):
@@ -78,15 +78,16 @@ def copy_syntaxgym(source: Path) -> None:
 
 @click.command(help=__doc__.partition("\n")[0])
 @click.option("--blimp", type=click.Path(exists=True, path_type=Path), help="BLiMP's pairs, .jsonl.gz.")
+@click.option("--out", type=click.Path(path_type=Path), default=SUITES, help="Folder for the suites.")
 @click.option("--syntaxgym", type=click.Path(exists=True, path_type=Path), help="Folder of its .json files.")
-def main(blimp: Path | None, syntaxgym: Path | None) -> None:
+def main(blimp: Path | None, syntaxgym: Path | None, out: Path) -> None:
     """Write what can be written."""
     for name, n_items in DRAWN.items():
-        draw_grammars(name, n_items)
+        draw_grammars(name, n_items, out)
     if blimp:
-        choose_pairs(blimp)
+        choose_pairs(blimp, out)
     if syntaxgym:
-        copy_syntaxgym(syntaxgym)
+        copy_syntaxgym(syntaxgym, out)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pandas as pd
 
 from tseval.errors import TsevalError
@@ -69,11 +70,15 @@ def in_the_dark() -> str:
     return f"<style>@media (prefers-color-scheme: dark){{svg{{fill:{DARK[INK]}}}{''.join(rules)}}}</style>"
 
 
-def main() -> None:
+@click.command(help=__doc__.partition("\n")[0])
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), default=FIGURE, help="File to draw it into, .svg."
+)
+def main(out: Path) -> None:
     """Draw it."""
-    write_figure([panel_of(*one) for one in BOARDS.items()], ACCURACY_DOTS, [FIGURE], TsevalError)
-    text = FIGURE.read_text("utf-8")
-    FIGURE.write_text(text.replace("</svg>", f"{in_the_dark()}</svg>"), "utf-8")
+    write_figure([panel_of(*one) for one in BOARDS.items()], ACCURACY_DOTS, [out], TsevalError)
+    text = out.read_text("utf-8")
+    out.write_text(text.replace("</svg>", f"{in_the_dark()}</svg>"), "utf-8")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 A run of the bundled LSTM is made, and copies of it in which more and more verdicts are turned round, as if
 they were of other models. Printed are the seconds and the peak memory of `tseval table`, intervals and ranks
 included, of a published board (no items), of one run, and of ten; and of `tseval board check` of the zoo of
-eleven models, which verifies every entry and writes its pages again. All of whole processes.
+eleven models (or of --board), which verifies every entry and writes its pages again. All of whole processes.
 
     python benchmarks/tables.py
     python benchmarks/tables.py --run runs/mine --models 20
@@ -69,15 +69,18 @@ def measured(*arguments: object) -> tuple[float, float]:
 
 @click.command()
 @click.option("--run", "given", type=click.Path(path_type=Path), help="A full run; without it one is made.")
+@click.option("--sample", type=click.IntRange(min=1), help="Items of each case of that run.  [default: all]")
+@click.option("--board", type=click.Path(exists=True, path_type=Path), default=ZOO, help="Board to check.")
 @click.option("--models", type=click.IntRange(min=2), default=10, show_default=True)
 @click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
-def main(given: Path | None, models: int, rounds: int) -> None:
+def main(given: Path | None, sample: int | None, board: Path, models: int, rounds: int) -> None:
     """Print what these commands take, the best of some rounds."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path = given or folder / "lstm"
         if given is None:
-            made = [*TSEVAL, "run", "--model", "bundled:lstm", "--out", str(path)]
+            drawn = ["--sample", str(sample)] if sample else []
+            made = [*TSEVAL, "run", "--model", "bundled:lstm", "--out", str(path), *drawn]
             subprocess.run(made, check=True, stdout=subprocess.DEVNULL)
         copies = [folder / f"copy{place}" for place in range(models)]
         # In a process of its own: what this one holds is counted as memory of those that it starts.
@@ -88,7 +91,7 @@ def main(given: Path | None, models: int, rounds: int) -> None:
             "table of a published board": ["table", "bhatt2020"],
             "table of one run": ["table", *copies[:1]],
             f"table of {models} runs": ["table", *copies],
-            "check of the zoo": ["board", "check", ZOO],
+            f"check of {board.name}": ["board", "check", board],
         }
         rows = []
         for what, arguments in told.items():

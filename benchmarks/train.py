@@ -117,6 +117,8 @@ class LoopDecayRNN(nn.Module):
 class Around(nn.Module):
     """The language model of tseval around other recurrent layers."""
 
+    cells = ()  # tseval's training asks its own cells what they offer; these layers offer nothing
+
     def __init__(self, sizes: Sizes, core: TorchLSTM | LoopDecayRNN) -> None:
         super().__init__()
         self.core, self.dropout = core, sizes.dropout

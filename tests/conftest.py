@@ -1,10 +1,14 @@
 import gc
 import os
+import shlex
 import signal
 import sys
 from collections import Counter
 
+import pytest
 from hypothesis import settings
+from skips import unlisted
+from supplied import NO_DATA
 
 # Tests run tiny models, side by side: threads would only wait for one another. Set before torch is imported,
 # and inherited by the commands the tests start.
@@ -16,6 +20,14 @@ sys.dont_write_bytecode = False
 
 # Tests load models from folders they made; a library that would ask a hub for more must fail instead.
 os.environ["HF_HUB_OFFLINE"] = "1"
+
+# Tests start the installed command, whatever the PATH of the caller.
+os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
+
+# The settings of the caller's git and of tseval change nothing.
+os.environ |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+for name in ("TSEVAL_LIMITS", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+    os.environ.pop(name, None)
 
 # Tests stop commands as Ctrl-C does. Where the tests run in the background of a script, it is ignored, and
 # what they start would inherit that.
@@ -33,7 +45,44 @@ def pytest_collection_finish():
     gc.set_threshold(50_000, 20, 100)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """Start two processes more than cores: many tests wait for browsers, terminals and locks."""
+    return int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", (os.cpu_count() or 1) + 2))
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Begin with the files that have most slow tests, so that no worker ends long after the others."""
+    """Mark the tests that need published data; begin with the files that have most slow tests."""
+    for item in items:
+        reasons = (mark.kwargs.get("reason", "") for mark in item.iter_markers("skipif"))
+        if any(reason.startswith(NO_DATA) for reason in reasons):
+            item.add_marker("published_data")
+    # So that no process works long after the others.
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     items.sort(key=lambda item: -slow[item.path])
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter):
+    """End with the commands that repeat the failures, and with the skips that nobody expects."""
+    yield
+    stats = terminalreporter.stats
+    failed = dict.fromkeys(report.nodeid for name in ("failed", "error") for report in stats.get(name, []))
+    if failed:
+        program = os.path.relpath(os.path.join(os.path.dirname(sys.executable), "pytest"))
+        terminalreporter.section("repeat a failure")
+        for nodeid in failed:
+            terminalreporter.line(f"{program} {shlex.quote(nodeid)}")
+    if unexpected := unlisted(stats):
+        terminalreporter.section("skipped, and not listed in tests/skips.py")
+        for reason in unexpected:
+            terminalreporter.line(reason)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session):
+    """Fail where TSEVAL_SKIPS=listed, and a test was skipped for a reason that is not listed."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter and unlisted(reporter.stats) and not session.exitstatus:
+        session.exitstatus = 1

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
 from dataclasses import dataclass
 from importlib.metadata import distributions
@@ -12,12 +13,6 @@ from filelock import FileLock
 from pages import follow
 
 ROOT = Path(__file__).parents[1]
-# What a fresh checkout does not have, at the top.
-NOT_CHECKED_OUT = {".git", ".venv", ".cache", ".hypothesis", "build", "dist", "runs"} | {
-    ".mypy_cache", ".pytest_cache", ".ruff_cache",
-}  # fmt: skip
-
-
 @dataclass(frozen=True, slots=True)
 class Release:
     """A checkout in which the page was followed, and what its commands printed, by line."""
@@ -54,16 +49,26 @@ def walk(shared: Path) -> Release:
 def check_out(folder: Path) -> None:
     """Copy the checkout, and give the copy an environment as `make setup` would: the one that runs this."""
 
-    def left_out(path: str, names: list[str]) -> set[str]:
-        return NOT_CHECKED_OUT & set(names) if Path(path) == ROOT else {"__pycache__"}
-
-    shutil.copytree(ROOT, folder, symlinks=True, ignore=left_out)
+    for name in checked_in():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, target, follow_symlinks=False)
     (folder / ".venv").mkdir()
     for part in Path(sys.prefix).iterdir():
         (folder / ".venv" / part.name).symlink_to(part)
     ready = folder / ".venv" / "ready"
     ready.unlink(missing_ok=True)
     ready.touch()
+
+
+def checked_in() -> list[str]:
+    """List the files of the project: those that git has or would add, and nothing else in the folder."""
+    # The folder may belong to somebody else, as in a container.
+    git = ["git", "-c", f"safe.directory={ROOT.as_posix()}", "-C", str(ROOT), "ls-files", "-z"]
+    listing = subprocess.run(
+        [*git, "--cached", "--others", "--exclude-standard"], capture_output=True, text=True, check=True
+    )
+    return [name for name in listing.stdout.split("\0") if name and os.path.lexists(ROOT / name)]
 
 
 def environment(folder: Path) -> dict[str, str]:

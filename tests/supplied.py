@@ -43,9 +43,11 @@ TREEBANK = DATA / "agreement/en_ewt-ud-dev.conllu.gz"
 TEXT = DATA / "corpus/valid.txt.gz"
 
 
+NO_DATA = f"no ../{DATA.parent.name}/data/"
+
+
 def _needs(path: Path, why: str) -> pytest.MarkDecorator:
-    place = path.relative_to(DATA.parent)
-    return pytest.mark.skipif(not path.exists(), reason=f"no ../{DATA.parent.name}/{place}: {why}")
+    return pytest.mark.skipif(not path.exists(), reason=f"{NO_DATA}{path.relative_to(DATA)}: {why}")
 
 
 _PUBLISHED_BY_LINZEN = (

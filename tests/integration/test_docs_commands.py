@@ -378,7 +378,7 @@ def stage(tmp_path_factory):
 
 
 @needs_posix
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what lm-eval imports
 @pytest.mark.parametrize("page", [page for page, commands in SHOWN.items() if commands], ids=page_id)
 def test_every_command_of_the_page_runs(page, stage, tmp_path):

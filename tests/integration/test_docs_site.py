@@ -17,7 +17,7 @@ import tseval
 ROOT = Path(__file__).parents[2]
 FOLDERS = ["adapters", "docs", "leaderboards", "templates", "tseval"]
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.slowest,
     pytest.mark.skipif(not (ROOT / "Makefile").exists(), reason="no Makefile: not a checkout"),
 ]
 

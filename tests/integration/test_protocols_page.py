@@ -12,7 +12,7 @@ from small import number_prep
 from supplied import BLIMP_SAMPLE
 from untokenised import untokenised_pairs
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slowest
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/protocols.md"

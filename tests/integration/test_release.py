@@ -12,7 +12,7 @@ from in_process import run_process
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slowest
 LARGEST = 15_000_000  # bytes of what is downloaded to install tseval
 
 

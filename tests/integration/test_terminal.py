@@ -199,6 +199,14 @@ def test_a_run_ends_with_where_it_is_and_what_comes_next(tmp_path):
 
 
 @needs_posix
+def test_the_command_that_comes_next_is_on_a_line_of_its_own_where_it_would_be_wrapped(tmp_path):
+    name = "a run in a folder with a name of many words, which takes the whole line"
+    command = ["run", "--model", "bundled:lstm", "--case", "simple_agrmt", "--limit", "4", "--out", name]
+    lines, _ = shown_lines(*command, cwd=tmp_path, width=80)
+    assert lines[-2:] == ["next:", f"tseval report '{name}' -o page.html"]
+
+
+@needs_posix
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_letters_have_no_style_where_there_is_none(tmp_path, environment):
     lines, styled = shown_lines("table", "bhatt2020", cwd=tmp_path, width=80, **environment)

@@ -286,7 +286,7 @@ def test_without_the_plots_extra_training_succeeds_and_names_it(corpus):
     assert 'no figure: drawing needs matplotlib: pip install "tseval[plots]"' in result.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.skipif(
     shutil.which("c++") is None, reason="torch.compile needs a C++ compiler, and there is none"
 )

@@ -16,7 +16,7 @@ import tseval
 
 pytest.importorskip("pip", reason="the tutorial installs a package with pip")
 pytest.importorskip("hatchling", reason="the tutorial's package is built by hatchling")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slowest
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "tutorial-own-checkpoint.md"

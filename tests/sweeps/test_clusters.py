@@ -18,7 +18,7 @@ from systems import needs_posix
 from tseval.runs import runs_below
 
 pytest.importorskip("ray")
-pytestmark = [needs_posix, pytest.mark.slow]
+pytestmark = [needs_posix, pytest.mark.slowest]
 
 # Ray's own: how long a driver waits for a head that is gone, instead of a minute; no token between its parts.
 SETTINGS = {"RAY_gcs_rpc_server_reconnect_timeout_s": "2", "RAY_AUTH_MODE": "disabled"}

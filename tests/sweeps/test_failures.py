@@ -140,7 +140,7 @@ def test_a_folder_that_cannot_be_written_is_one_message(sweeps):
     assert (done.returncode, done.stderr) == (2, "tseval: out/sweep cannot be written: Not a directory.\n")
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_two_sweeps_on_one_folder_and_the_death_of_one_share_the_work(sweeps):
     arguments = "plan.yaml", "--workers", 1, "-o", "out"
     with sweeps.start(*arguments) as one, sweeps.start(*arguments) as other:
@@ -158,7 +158,7 @@ def test_two_sweeps_on_one_folder_and_the_death_of_one_share_the_work(sweeps):
 
 
 @needs_linux
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_a_full_disk_is_said_and_the_same_command_goes_on(sweeps):
     disk = sweeps.place / "disk"
     disk.mkdir()
@@ -177,7 +177,7 @@ def test_a_full_disk_is_said_and_the_same_command_goes_on(sweeps):
 
 
 @needs_linux
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_a_model_that_is_too_large_for_memory_stops_no_other_and_is_tried_again(sweeps):
     words = load_checkpoint(Path("ckpt/step0.pt")).vocabulary
     large = LanguageModel(Sizes("srn", len(words), 3, 6000, 1))  # 144 MB of weights

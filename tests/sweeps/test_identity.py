@@ -14,7 +14,7 @@ from systems import needs_posix
 
 from tseval.scoring import engine
 
-pytestmark = [needs_posix, pytest.mark.slow]
+pytestmark = [needs_posix, pytest.mark.slowest]
 
 # Engine, workers, kills.
 SOME = [("local", 2, 2), ("slurm", 2, 1), ("ray", 2, 1)]

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from shlex import quote
-from shutil import which
+from shutil import get_terminal_size, which
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -201,7 +201,9 @@ def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool, read: str | N
         then = f"table {quote(str(path))} bhatt2020" if beside else f"report {quote(str(path))} -o page.html"
         # As it was called, where it is not installed for all.
         program = "tseval" if which("tseval") or not sys.argv[0].endswith("tseval") else sys.argv[0]
-        click.echo(f"next: {program} {then}", err=True)
+        line = f"next: {program} {then}"
+        # A command that a terminal wraps cannot be copied; on a line of its own it is six columns shorter.
+        click.echo(line if len(line) <= get_terminal_size().columns else f"next:\n{line[6:]}", err=True)
 
 
 @click.command()

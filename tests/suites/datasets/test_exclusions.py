@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 from in_process import call, succeed
-from supplied import BLIMP
+from supplied import BLIMP, needs_blimp
 
 from tseval.errors import SuiteError
 from tseval.suites import load_suite, what_was_read
@@ -16,6 +16,7 @@ from tseval.suites.data.entries import known_errors
 CASES = ("passive_1", "principle_A_case_2", "expletive_it_object_raising")
 
 
+@needs_blimp
 def test_the_errors_of_blimp_are_those_that_were_reported():
     # Counted in the published files: the words of issues 3 and 7 in the paradigms that they name, and twice
     # the same sentence.
@@ -45,6 +46,7 @@ def some(tmp_path_factory):
     return path
 
 
+@needs_blimp
 def test_known_errors_are_left_out_and_said(some):
     whole, suite = (load_suite(some, exclude=exclude) for exclude in (None, "known-errors"))
     counts = [Counter({case.name: case.n_items for case in one.cases}) for one in (whole, suite)]
@@ -125,6 +127,7 @@ def test_a_run_carries_its_list_and_resume_and_verify_hold_it_to_it(pairs):
     assert "exclude" not in plain_key
 
 
+@needs_blimp
 def test_lint_counts_the_known_errors_of_a_set(some):
     found = call("lint", some)
     assert "warning: 7 known errors: both sentences are the same (https://github.com/" in found.stdout
