@@ -146,7 +146,7 @@ bench: setup
 	$(BIN)/python benchmarks/train.py $(call if_small,--vocabulary 50 --embedding 8 --hidden 8 --urn-hidden 4 --batch 4 --window 5 --repeats 1)
 	$(BIN)/python benchmarks/urn.py $(call if_small,--batch 4 --length 5 --hidden 4 --repeats 1)
 	$(BIN)/python benchmarks/formal.py $(call if_small,--language 'dyck(k=2$(comma)m=2$(comma)train=300$(comma)valid=300$(comma)test=300)')
-	$(BIN)/python benchmarks/tables.py $(call if_small,--models 2 --rounds 1)
+	$(BIN)/python benchmarks/tables.py $(call if_small,--models 2 --rounds 1 --sample 2 --board leaderboards/public-clams)
 	$(BIN)/python benchmarks/pairs.py $(call if_small,--pairs 100)
 	$(BIN)/python benchmarks/sweep.py $(call if_small,--models 2 --hidden 4 --limit 2)
 

@@ -13,6 +13,8 @@ from filelock import FileLock
 from pages import follow
 
 ROOT = Path(__file__).parents[1]
+
+
 @dataclass(frozen=True, slots=True)
 class Release:
     """A checkout in which the page was followed, and what its commands printed, by line."""

@@ -1,7 +1,7 @@
 """Why a test may be skipped: what it needs that not every machine has.
 
-With TSEVAL_SKIPS=listed, as `.ci/run` sets it, a skip for any other reason fails the run; with TSEVAL_SKIPS=none
-every skip does.
+With TSEVAL_SKIPS=listed, as `.ci/run` sets it, a skip for any other reason fails the run; with
+TSEVAL_SKIPS=none every skip does.
 """
 
 import os

@@ -265,7 +265,7 @@ def test_a_board_of_ones_own_that_lost_its_evidence_is_wrong(shipped, tmp_path):
     assert call("verify", tmp_path / "other/own").returncode == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize(("name", "entries"), [("zoo", []), ("zoo-wide", ["drnn-cnn", "lstm-3", "urn"])])
 def test_every_number_of_a_zoo_follows_from_its_evidence(name, entries):
     # Of the larger zoo some entries are held to their evidence; below, its numbers are to all entries.

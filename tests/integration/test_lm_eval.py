@@ -12,6 +12,7 @@ import transformers
 import yaml
 from checkpoints import save_causal
 from in_process import refuse, run_process, succeed, succeeded
+from lm_eval.__main__ import cli_evaluate
 from lm_eval.api.instance import Instance
 from lm_eval.tasks import TaskManager
 from small import write_lines
@@ -100,11 +101,14 @@ def test_a_model_of_tseval_gets_from_lm_eval_what_it_gets_from_tseval(tasks, lm_
     assert answers(tasks / "ours") == verdicts("bundled:lstm")
 
 
-def test_lm_evals_own_model_gets_on_the_tasks_what_hf_gets_from_tseval(tasks):
+@pytest.mark.usefixtures("lm_eval_here")
+def test_lm_evals_own_model_gets_on_the_tasks_what_hf_gets_from_tseval(tasks, monkeypatch):
     model = save_causal(tasks / "tiny", n_positions=128)
     arguments = "--model_args", f"pretrained={model},softmax_dtype=float32,dtype=float32", "--device", "cpu"
     more = "--include_path", "tasks", "--tasks", GROUP, "--output_path", "theirs", "--log_samples"
-    command("lm_eval", "--model", "hf", *arguments, *more, cwd=tasks)
+    monkeypatch.chdir(tasks)
+    monkeypatch.setattr("sys.argv", ["lm_eval", "--model", "hf", *arguments, *more])
+    cli_evaluate()
     assert answers(tasks / "theirs") == verdicts(f"hf:{model}")
 
 

@@ -92,7 +92,7 @@ def found(tmp_path_factory):
 
 
 @needs_posix
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize("what", SECOND)
 def test_of_two_writers_one_succeeds_and_the_other_says_that_it_may_not(found, what):
     ends, damage = found[what]

@@ -119,7 +119,7 @@ ZOO = """
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_a_zoo_killed_at_any_call_of_its_own_goes_on_to_the_same_files_and_leaves_nothing_behind(tmp_path):
     found = in_a_process(ZOO, tmp_path)
     assert found["wrong"] == {}
@@ -171,7 +171,7 @@ PUBLICATION = """
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_a_publication_killed_at_any_call_is_whole_by_the_model_and_ended_by_the_next(tmp_path):
     found = in_a_process(PUBLICATION, tmp_path)
     assert found["wrong"] == {}
