@@ -9,7 +9,25 @@ import re
 
 # Pattern of the reason, from its beginning, and where that is expected.
 SKIPS = {
-    r"no \.\./\w+/data/": "a clone: published data are too large for it, or may not be redistributed",
+    r"no \.\./\w+/data": "a clone: published data are too large for it, or may not be redistributed",
+    r"there is no (zsh|fish)": "a machine without that shell; bash is tested everywhere",
+    r"needs pdflatex": "a machine without LaTeX",
+    r"(R|lme4) is not installed": "a machine without R",
+    r"TSEVAL_BROWSER=none": "a machine where no browser runs: `.ci/run` says so aloud",
+    r".* needs a C\+\+ compiler": "a machine without a compiler",
+    r"this processor has no bfloat16": "an older processor",
+    r"this machine has an accelerator": "a machine with a GPU: tests of devices run there in place of the device in software",
+    r"torch\.compile does nothing in a dispatch mode": "a machine without a GPU",
+    r"the memory of a real device": "a machine with a GPU",
+    r"the super-user may write anywhere": "a container, where tests run as root",
+    r"needs root to become another user": "a machine where tests do not run as root",
+    r"needs the right to mount": "a container without that right",
+    r"this system lets nobody cut a program off the network": "a container without that right",
+    r"Ray itself does not start here": "a container with too little shared memory",
+    r"not a (checkout|POSIX system)": "a source distribution, or Windows",
+    r"not Linux": "macOS and Windows",
+    r"no Makefile": "a source distribution",
+    r"no real weights in the cache": "`make test-real` brings them",
 }
 
 

@@ -43,11 +43,11 @@ TREEBANK = DATA / "agreement/en_ewt-ud-dev.conllu.gz"
 TEXT = DATA / "corpus/valid.txt.gz"
 
 
-NO_DATA = f"no ../{DATA.parent.name}/data/"
+NO_DATA = f"no ../{DATA.parent.name}/data"
 
 
 def _needs(path: Path, why: str) -> pytest.MarkDecorator:
-    return pytest.mark.skipif(not path.exists(), reason=f"{NO_DATA}{path.relative_to(DATA)}: {why}")
+    return pytest.mark.skipif(not path.exists(), reason=f"{NO_DATA}/{path.relative_to(DATA)}: {why}")
 
 
 _PUBLISHED_BY_LINZEN = (

@@ -187,6 +187,7 @@ def test_the_tables_page_shows_the_signature_of_a_run() -> None:
     assert OutputChecker().check_output(shown + "\n", key.signature + "\n", ELLIPSIS)
 
 
+@pytest.mark.slow
 @needs_posix
 def test_the_suites_page_is_reproduced_by_its_commands(tmp_path: Path) -> None:
     followed = follow(ROOT / "docs/marvin-linzen.md", tmp_path)

@@ -184,6 +184,7 @@ COUNT = """
 """
 
 
+@pytest.mark.slow
 def test_a_lock_is_held_by_one_process_at_a_time_though_its_file_comes_and_goes(tmp_path):
     (tmp_path / "counter").write_text("0")
     processes = [python(COUNT, tmp_path) for _ in range(4)]
@@ -243,6 +244,7 @@ WITHOUT_FCNTL = """
 """
 
 
+@pytest.mark.slow
 def test_runs_are_written_and_tables_made_where_fcntl_does_not_exist(tmp_path):
     def tseval(*arguments):
         process = python(WITHOUT_FCNTL, *arguments, cwd=tmp_path)
@@ -299,6 +301,7 @@ def test_the_page_lists_every_limit_with_its_default():
 # Compressed files
 
 
+@pytest.mark.slow
 def test_a_file_that_unpacks_to_a_thousand_times_its_size_is_refused_early(tmp_path):
     path = tmp_path / "bomb.tsv.gz"
     path.write_bytes(gzip.compress(b"good\tbad\n" + b"a\tb\n" * 5_000_000, mtime=0))
@@ -419,6 +422,7 @@ IRREGULAR = """
 """
 
 
+@pytest.mark.slow
 @needs_posix
 def test_pipes_and_devices_are_refused_and_never_waited_for(tmp_path):
     said, error = python(IRREGULAR, tmp_path, Path(__file__).parent).communicate(timeout=240)
@@ -501,6 +505,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @needs_linux
 def test_too_little_memory_is_one_message(tmp_path):
     # Texts of some length: near its limit, Python looks long for room for each of many small ones.

@@ -30,6 +30,7 @@ def content(**columns):
     return sink.getvalue()
 
 
+@pytest.mark.slow
 def test_a_process_that_quits_right_after_reading_ends_as_it_says(tmp_path):
     # With torch in memory, threads that Arrow had just started made every other such process abort.
     make_run(make_suite(make_case("a", [("a b", "a c")])), {}, path=tmp_path / "run")

@@ -114,6 +114,7 @@ def test_no_file_has_more_than_600_lines(sources: dict[str, str]) -> None:
     assert {file for file, source in sources.items() if source.count("\n") > LONGEST} == set()
 
 
+@pytest.mark.slow
 def test_a_name_that_rooms_export_has_one_meaning(sources: dict[str, str]) -> None:
     assert exported_twice(sources) == {}
     two = {"tseval/a/x.py": "View = 1", "tseval/b/y.py": "class View: ..."}
@@ -150,6 +151,7 @@ def test_bytes_that_hold_the_second_are_noticed() -> None:
     assert compressed_by_the_clock("CUT = gzip.compress(text, mtime=0)[:-20]") == []
 
 
+@pytest.mark.slow
 def test_folders_and_files_of_several_rooms_collect_together_from_another_folder(tmp_path: Path) -> None:
     chosen = [TESTS / "training", TESTS / "scoring/test_given.py", TESTS / "suites/grammar/test_lint.py"]
     done = subprocess.run(

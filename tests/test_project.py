@@ -78,6 +78,7 @@ def test_the_version_is_the_same_everywhere():
     assert released == (str(dated) if isinstance(dated, date) else "Unreleased")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("schema", "pattern"),
     [

@@ -166,6 +166,7 @@ def circles(arrows: dict[str, set[str]]) -> set[str]:
     return {name for name in arrows if name in reached(name)}
 
 
+@pytest.mark.slow
 def test_every_module_imports_only_what_its_room_may() -> None:
     found = modules()
     assert {"tseval.adapters.native", "tseval.scoring.engine", "tseval.cli"} <= found.keys()
@@ -195,6 +196,7 @@ def loaded(program: str) -> set[str]:
     return {name.partition(".")[0] for name in done.stderr.split()}
 
 
+@pytest.mark.slow
 def test_grammars_runs_and_tables_work_without_torch() -> None:
     program = f"""if True:
         import importlib, sys
@@ -222,6 +224,7 @@ RUN = "'--case', 'simple_agrmt', '--limit', '1', '--out', sys.argv[1]"
 
 
 # `sympy` stands for the compiler of torch, which brings it along.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "heavy"),
     [
@@ -243,6 +246,7 @@ def test_a_command_starts_without_what_it_does_not_need(
     assert loaded(program) & heavy == set()
 
 
+@pytest.mark.slow
 def test_a_slip_in_the_name_of_a_model_is_answered_without_torch() -> None:
     program = """if True:
         from tseval.cli import tseval

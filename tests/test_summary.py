@@ -43,8 +43,8 @@ SKIPPED = "def test_skipped():\n    pytest.skip({!r})\n\n\ndef test_yes():\n    
 @pytest.mark.parametrize(
     ("reason", "skips", "code"),
     [
-        (f"{NO_DATA}blimp.jsonl.gz: too large", "listed", 0),
-        (f"{NO_DATA}blimp.jsonl.gz: too large", "none", 1),
+        (f"{NO_DATA}/blimp.jsonl.gz: too large", "listed", 0),
+        (f"{NO_DATA}/blimp.jsonl.gz: too large", "none", 1),
         ("nobody knows why", "listed", 1),
         ("nobody knows why", None, 0),
     ],
@@ -56,6 +56,6 @@ def test_a_skip_that_is_not_listed_fails_where_that_is_asked_for(outcome, reason
 
 
 def test_tests_that_need_published_data_are_marked(outcome):
-    content = f"@pytest.mark.skipif(True, reason='{NO_DATA}x: large')\n{SKIPPED.format('')}"
+    content = f"@pytest.mark.skipif(True, reason='{NO_DATA}/x: large')\n{SKIPPED.format('')}"
     _, said = outcome(content, "-m", "published_data", "-rs")
     assert "1 skipped, 1 deselected" in said

@@ -242,6 +242,7 @@ def write(folder, functions=PLAIN, name="mine.py"):
     return folder / name
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_a_run_by_command_has_the_numbers_of_the_module(tmp_path):
     write(tmp_path)
@@ -280,6 +281,7 @@ def test_two_files_have_modules_of_one_name_beside_them(tmp_path):
     assert "helper" not in sys.modules
 
 
+@pytest.mark.slow
 def test_other_commands_take_a_function(tmp_path):
     write(tmp_path)
     model = "--model", "mine.py:load", "--model-args", "seed=1"
@@ -297,6 +299,7 @@ def test_other_commands_take_a_function(tmp_path):
     assert call("verify", "run", "--rescore", "all", *model, cwd=tmp_path).returncode != 0
 
 
+@pytest.mark.slow
 def test_a_sweep_names_runs_by_files_and_functions(tmp_path):
     path = write(tmp_path, PLAIN + "\n\ndef other():\n    return load(2)\n")
     write(tmp_path, name="your.py")
@@ -388,6 +391,7 @@ def test_a_model_of_transformers_has_the_numbers_of_its_own_adapter(tmp_path, sc
     assert live.training
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_page_run_as_they_stand(tmp_path):
     from checkpoints import save_causal  # noqa: PLC0415 - takes seconds
 

@@ -96,6 +96,7 @@ def run(folder, *arguments):
     return succeed("run", "--case", "prep_anim", "--limit", "4", *arguments, cwd=folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "form"), [("hf:pieces", "natural"), ("hf:words", None), ("bundled:lstm", None)]
 )
@@ -109,6 +110,7 @@ def test_by_itself_a_model_reads_what_it_was_trained_on(folder, tmp_path, model,
     assert "rerun" in verified.stdout
 
 
+@pytest.mark.slow
 def test_a_form_is_part_of_what_a_run_is(folder, tmp_path):
     run(folder, "--model", "hf:pieces", "--out", tmp_path / "natural")
     run(folder, "--model", "hf:pieces", "--out", tmp_path / "tokens", "--text", "tokenised")
@@ -132,6 +134,7 @@ def test_a_form_is_part_of_what_a_run_is(folder, tmp_path):
         assert "text:natural" in shown
 
 
+@pytest.mark.slow
 def test_what_is_typed_is_as_written_unless_it_is_chosen_otherwise(folder, tmp_path):
     pair = "i do n't laugh .", "i does n't laugh ."
     (tmp_path / "lines.txt").write_text("\n".join(pair))
@@ -176,6 +179,7 @@ def test_what_has_no_other_form_is_one_message(folder):
 
 # A sentence of each suite, and as newspapers would write it; the beginning of the SHA-256 of all sentences as
 # people write them, a line each. Each suite was read by sample.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "tokens", "written", "digest"),
     [
@@ -235,6 +239,7 @@ def test_a_suite_adds_rules_of_its_own(tmp_path):
     assert read_folder(tmp_path).writing is None
 
 
+@pytest.mark.slow
 def test_a_suite_is_written_out_in_either_form(tmp_path):
     written = call("expand", "clams_german", "--case", "subj_rel", "--limit", "1", "--text", "natural")
     assert written.stdout.split("\t")[1] == "Der Schriftsteller, der den Wächter mag, schwimmt"

@@ -77,6 +77,7 @@ def test_unknown_words_are_reported():
     assert [row["n_unknown"] for row in rows] == [0, 2, 1]
 
 
+@pytest.mark.slow
 def test_a_suite_is_scored_and_invisible_contrasts_are_undecidable(tmp_path):
     shutil.copy(ARPA, tmp_path / "small.arpa")
     arguments = ["run", "--model", "ngram:small.arpa", "--case", "simple_agrmt", "--out", "run"]

@@ -50,6 +50,7 @@ def _own(score, folder, device):
 KINDS = {"seq2seq": _own}
 
 
+@pytest.mark.slow
 def test_a_decoder_that_reads_passes_the_kit(tmp_path):
     own = _own("prefix", tmp_path, "cpu")
     report = check_model(own.model)

@@ -235,6 +235,7 @@ SINGULAR = ("the boy laughs", "the boy laugh")
 PLURAL = ("the boys laugh", "the boys laughs")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", ["critical", "sentence"])
 def test_a_form_that_begins_another_wins_only_where_it_should(trained, score):
     suite = make_suite(make_case("singular", [SINGULAR]), make_case("plural", [PLURAL]))
@@ -338,6 +339,7 @@ def counts_by_beginnings(tokenizer, text, prefix=""):
     return [after - before for before, after in pairwise(sizes)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokenizer", [BPE, METASPACE], ids=["bpe", "metaspace"])
 @pytest.mark.parametrize("leading_space", [False, True])
 @settings(max_examples=40, deadline=None)

@@ -41,6 +41,7 @@ def side(row):
     return "above" if row["low"] > 0.5 else "below" if row["high"] < 0.5 else "neither"
 
 
+@pytest.mark.slow
 def test_each_entry_is_what_the_row_is_with_and_without_it(drawn):
     found = robustness(drawn)
     whole = found.rows.iloc[0]

@@ -348,6 +348,7 @@ def test_equal_values_share_the_smallest_rank_and_what_is_missing_has_none(value
     assert rank_rows(frame([values])).iloc[0].tolist() == ranks
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.lists(st.fractions(0, 1, max_denominator=8), min_size=4, max_size=4), min_size=1, max_size=6)
 )

@@ -55,6 +55,7 @@ def small(folder, tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_the_predictions_are_those_of_babylms_pipeline(results, recorded, model):
     where, ended = results[model]
@@ -106,6 +107,7 @@ def test_a_score_that_rests_on_ties_is_no_surprise(small):
     assert (small / "results/lstm/main/zero_shot/causal/comps/comps/predictions.json").exists()
 
 
+@pytest.mark.slow
 def test_a_missing_folder_is_named_and_the_others_are_scored(small):
     (small / "data/reading").mkdir()
     asked = "babylm", "--model", "hf:plain.v1", "--data", "data", "--out", "out"

@@ -107,6 +107,7 @@ def one_message(ended):
 WRONG = [MISSING, ["x"], {"x": "y"}, 7.5, "x" * 5000, HOSTILE, None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["board.yaml", ENTRY, MANIFEST])
 def test_every_field_that_is_missing_or_wrong_gets_one_message(made, tmp_path, file):
     accepted = set()
@@ -176,6 +177,7 @@ def test_what_people_would_read_otherwise_is_refused(root, text, said):
     assert (ended.returncode, said in ended.stdout) == (1, True), ended
 
 
+@pytest.mark.slow
 def test_every_field_of_board_json_that_is_wrong_gets_one_message(root):
     path = root / "board" / "board.json"
     sound = path.read_text()
@@ -219,6 +221,7 @@ def test_hostile_texts_are_inert_on_the_page(root):
     assert wrong_with_board(board) == []
 
 
+@pytest.mark.slow
 @needs_posix
 def test_hostile_names_are_inert_on_a_terminal(root):
     folder = root / "board" / "entries" / "lstm"
@@ -291,6 +294,7 @@ def test_an_entry_of_another_version_is_read_if_the_suite_is_the_same(root):
     assert call("verify", root / "board", "--model", "bundled:lstm", "--rescore", "all").returncode == 0
 
 
+@pytest.mark.slow
 def test_entries_added_by_several_processes_at_once_are_all_there(root):
     names = [f"model-{i}" for i in range(3)]
     runs = []

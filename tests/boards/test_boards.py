@@ -56,6 +56,7 @@ def rewrite(file, **changes):
     file.write_text(yaml.safe_dump(content | changes, sort_keys=False))
 
 
+@pytest.mark.slow
 def test_an_entry_gives_the_tables_of_its_run(made):
     (entry, _), run = entry_runs(entry_folders(made / "board")), read_run(made / "run")
     assert entry.load_verdicts().equals(run.load_verdicts())
@@ -131,6 +132,7 @@ def test_what_does_not_belong_is_refused(root, run, name, said):
     assert sorted(path.name for path in (root / "board" / "entries").iterdir()) == before
 
 
+@pytest.mark.slow
 def test_several_runs_are_added_together_or_none_is(root):
     checkpoint = load_checkpoint(bundled_checkpoints()["lstm"])
     for name in ("third", "fourth"):
@@ -256,6 +258,7 @@ def test_one_model_is_one_entry_whatever_it_is_called(root):
     assert "supermodel: has the weights and the protocol of lstm, and the same as it" in found
 
 
+@pytest.mark.slow
 def test_who_verified_an_entry_stands_in_the_maintainers_file_alone(root):
     board = root / "board"
     ask = "--model", "bundled:lstm", "--rescore", "all", "--record"

@@ -88,6 +88,7 @@ def test_a_forged_run_is_seen(kind, sealed, honest, model, tmp_path):
     assert levels_of(kind, sealed, copy, forge_and_look) == {kind.sealed if sealed else kind.naive}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "sealed"), named((*OF_BOTH, *OF_ENTRIES)))
 def test_a_forged_board_is_seen(kind, sealed, honest, model, tmp_path):
     board = tmp_path / "board"

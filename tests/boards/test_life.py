@@ -110,6 +110,7 @@ def merged(life):
     return life / "main", requests, after
 
 
+@pytest.mark.slow
 def test_two_submit_at_once_and_nothing_meets(merged):
     main, requests, after = merged
     for who, request in zip(("ann", "bob"), requests, strict=True):
@@ -219,6 +220,7 @@ def test_names_of_old_lead_to_an_entry_and_a_retracted_one_has_no_rank(clone):
     assert "checks.yaml: retracted: there is no entry 'nobody'" in call("board", "check", clone).stdout
 
 
+@pytest.mark.slow
 def test_an_entry_takes_the_place_of_another(clone):
     board, run = clone / "board", clone.parent / "run"
     options = ("--precision", "bfloat16", "--suite", clone / "agreement", "--out", run, "--quiet")
@@ -248,6 +250,7 @@ def test_withheld_words_are_no_words_of_the_suite(clone):
         assert not (clone.parent / "twin").exists()
 
 
+@pytest.mark.slow
 def test_what_a_model_gets_right_on_a_hidden_twin_stands_beside_its_mean(clone):
     root, board = clone.parent, clone / "board"
     (root / "private.yaml").write_text(yaml.safe_dump(PRIVATE))
@@ -277,6 +280,7 @@ def test_what_a_model_gets_right_on_a_hidden_twin_stands_beside_its_mean(clone):
     assert "Hidden less public" in (root / "site/board/index.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_new_version_of_the_suite_has_a_board_of_its_own(clone):
     board = clone / "board"
     before = succeed("table", board).stdout

@@ -69,6 +69,7 @@ def board(tmp_path):
     return tmp_path / "board"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_every_file_of_a_bundled_board_follows_from_its_entries(name):
     assert wrong_with_board(BUNDLED_BOARDS / name) == []
@@ -76,6 +77,7 @@ def test_every_file_of_a_bundled_board_follows_from_its_entries(name):
     assert found == read_board(BUNDLED_BOARDS / name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_of_a_published_board_nothing_more_than_its_files_is_verified(name):
     done = call("verify", name, "--json")

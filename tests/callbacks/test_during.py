@@ -121,6 +121,7 @@ def test_steps_are_counted_from_0(tmp_path):
         evaluate_during(Bigrams(net(), "a" * 64), SUITE, tmp_path, -1)
 
 
+@pytest.mark.slow
 def test_the_room_is_there_without_transformers_and_says_what_is_missing(tmp_path):
     (tmp_path / "transformers.py").write_text("raise ImportError")
     program = """if True:

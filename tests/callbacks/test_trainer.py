@@ -70,6 +70,7 @@ def weights(folder, name):
     return (folder / name / f"checkpoint-{STEPS}/model.safetensors").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_training_does_not_notice_the_callback(folder):
     assert weights(folder, "whole") == weights(folder, "plain")
     configs = [
@@ -128,6 +129,7 @@ def test_a_moment_scores_as_the_checkpoint_that_was_saved_there(folder):
     assert live.manifest.key.protocol == saved.manifest.key.protocol
 
 
+@pytest.mark.slow
 @needs_posix
 def test_means_are_in_the_log_of_the_trainer_once(folder, broken):
     for name in ("whole", "broken"):
@@ -139,6 +141,7 @@ def test_means_are_in_the_log_of_the_trainer_once(folder, broken):
         assert told[8] == run.verdicts["correct"].mean()
 
 
+@pytest.mark.slow
 @needs_posix
 def test_a_killed_training_that_goes_on_has_its_trajectory_whole_and_the_same(folder, broken):
     whole = folder / "whole/gpt2"
@@ -153,6 +156,7 @@ def test_a_killed_training_that_goes_on_has_its_trajectory_whole_and_the_same(fo
     succeed("verify", *broken.iterdir(), "--suite", folder / "agree.jinja")
 
 
+@pytest.mark.slow
 def test_a_resumed_training_that_went_another_way_replaces_what_it_left_behind(folder, tmp_path):
     out = tmp_path / "gpt2"
     make_trainer(folder, tmp_path / "run", watch(folder, out), save_steps=12, save_total_limit=1).train()

@@ -51,6 +51,7 @@ def answers(own):
     return np.stack([column.to_numpy() for column in columns], axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["oracle", *(f"native {cell}" for cell in CELLS)])
 def test_answers_are_those_of_the_cpu(tmp_path, device, tolerance, name):
     expected = answers(open_own(name, tmp_path))
@@ -69,6 +70,7 @@ def test_the_most_probable_words_are_those_of_the_cpu(tmp_path, device, name):
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", ["native lstm", "classifier number"])
 def test_memory_that_runs_out_at_random_changes_no_score(tmp_path, machine, monkeypatch, name, seed):
@@ -83,6 +85,7 @@ def test_memory_that_runs_out_at_random_changes_no_score(tmp_path, machine, monk
     assert all("out of memory with" in warning for warning in scorer.warnings)
 
 
+@pytest.mark.slow
 def test_memory_that_runs_out_at_random_changes_no_answer(tmp_path, machine):
     own = open_own("native gru", tmp_path, NAME)
     expected = answers(own)

@@ -39,6 +39,7 @@ def kept_and_made_again(run, suite, unit):
     return again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*NATIVE, *CLASSIFIERS, *OTHERS, *HEAVY])
 def test_every_number_of_a_run_follows_from_suite_and_evidence(name, tmp_path):
     own = open_own(name, tmp_path)
@@ -117,6 +118,7 @@ def test_a_prefix_that_was_computed_twice_keeps_both_numbers():
     assert scored_again(evidence, sentences_of(suite))["words"].to_pylist() == words
 
 
+@pytest.mark.slow
 def test_shards_leave_few_prefixes_apart(monkeypatch):
     suite = load_suite("marvin_linzen", sample=40)
     monkeypatch.setattr("tseval.scoring.engine.SHARD", 500)

@@ -39,6 +39,7 @@ def analyze(*arguments, cwd):
     return printed("analyze", *arguments, cwd=cwd)
 
 
+@pytest.mark.slow
 def test_attractors_prints_the_counts_of_the_run(folder):
     found = json.loads(analyze("attractors", "a", "--format", "json", cwd=folder))
     verdicts = read_run(folder / "a").verdicts

@@ -10,6 +10,7 @@ from tseval.testing import CLAIMS, Result
 from tseval.testing.properties import Finding
 
 
+@pytest.mark.slow
 def test_a_sound_model_passes_with_a_table():
     done = run_process(["tseval", "check-model", "bundled:lstm", "--device", "cpu"])
     assert (done.returncode, done.stderr) == (0, "")
@@ -20,6 +21,7 @@ def test_a_sound_model_passes_with_a_table():
     assert {line[16:31].rstrip() for line in lines} == {"holds"}
 
 
+@pytest.mark.slow
 def test_a_failing_check_exits_with_1_and_programs_get_its_report():
     done = call("check-model", "bundled:lstm", "--tolerance", "0", "--json")
     data = json.loads(done.stdout)

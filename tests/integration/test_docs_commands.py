@@ -386,6 +386,7 @@ def test_every_command_of_the_page_runs(page, stage, tmp_path):
     assert [*wrong_here(page.stem, SHOWN[page], stage, tmp_path)] == []
 
 
+@pytest.mark.slow
 @needs_posix
 def test_the_examples_of_the_help_run_and_a_command_that_is_wrong_is_noticed(stage, tmp_path):
     examples = [CALL.match(line)[2].partition(" #")[0].strip() for line in EXAMPLES.splitlines()]

@@ -114,6 +114,7 @@ def clustered(values):
     return values.mean(), values.mean() - half, values.mean() + half, np.sqrt(variance)
 
 
+@pytest.mark.slow
 def test_a_run_tells_the_accuracy_and_the_effect_of_each_prediction(folder, bits):
     rows = {row["contrast"]: row for row in records(folder, "table", "a")["rows"]}
     for name, effects in expected_effects(bits).items():
@@ -142,6 +143,7 @@ def test_surprisals_are_averaged_over_items_under_each_condition(folder, bits):
         assert row["clusters"] == {"subject": 6, "event": 5}
 
 
+@pytest.mark.slow
 def test_models_stand_side_by_side_in_every_format(folder):
     call("run", "--model", "bundled:lstm", "--suite", "mine", "--out", "b", "--precision", "bfloat16",
          "--quiet", cwd=folder)  # fmt: skip
@@ -190,6 +192,7 @@ def test_what_cannot_be_decided_has_no_effect(folder, tmp_path):
     assert [row["n_items"] for row in means] == [1, 1]
 
 
+@pytest.mark.slow
 def test_a_design_can_be_verified_and_put_on_a_board(folder):
     done = succeed(
         "verify", "a", "--suite", "mine", "--model", "bundled:lstm", "--rescore", "all", cwd=folder

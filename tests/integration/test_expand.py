@@ -52,6 +52,7 @@ def mine(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_tab_separated_suite_is_the_published_one(installed) -> None:
     rows: dict[str, list[str]] = {}
     for row in succeed(installed("expand", "marvin_linzen")).splitlines():
@@ -175,6 +176,7 @@ def test_an_output_that_cannot_be_written_is_named_as_it_was_given(tseval, mine:
     assert refused(tseval("expand", "./mine", "-o", "link.tsv")).stderr.startswith("tseval: link.tsv: ")
 
 
+@pytest.mark.slow
 def test_suites_lists_names_and_sizes(installed) -> None:
     listed = succeed(installed("suites"))
     rows = [line.split() for line in listed.splitlines()]

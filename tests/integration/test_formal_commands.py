@@ -28,6 +28,7 @@ def test_expand_shows_strings_with_their_features():
     assert shown.count("\n") == 10
 
 
+@pytest.mark.slow
 def test_runs_of_two_models_stand_side_by_side(tmp_path):
     for seed, name in enumerate(("one", "two")):
         model = tmp_path / f"{name}.pt"
@@ -85,6 +86,7 @@ def runs(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUITES)
 def test_every_number_is_that_of_the_verdicts(runs, name):
     feature = SUITES[name][1]

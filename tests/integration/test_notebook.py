@@ -45,6 +45,7 @@ def rows_of(html):
     return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
 
 
+@pytest.mark.slow
 def test_suites_cases_and_items_are_tables(outputs):
     suite, case, item = map(html_of, outputs[1:4])
     assert rows_of(suite)[0] == ["phenomenon", "construction", "case", "items", "first sentence"]

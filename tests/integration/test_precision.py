@@ -39,6 +39,7 @@ def manifest(path):
     return json.loads((path / "manifest.json").read_text())
 
 
+@pytest.mark.slow
 def test_the_signature_and_the_manifest_say_bfloat16(folder):
     said = {name: manifest(folder / name) for name in ("default", *PRECISIONS)}
     assert "|precision:bfloat16|" in said["bfloat16"]["signature"]
@@ -82,6 +83,7 @@ def test_what_cannot_be_asked_for_gets_one_message(tmp_path, arguments, message)
     assert len(result.stderr) < 500
 
 
+@pytest.mark.slow
 def test_without_the_instructions_it_runs_and_says_once_that_nothing_is_gained(folder):
     """The same numbers but for the order of sums; now and then that moves a state to the next bfloat16."""
     command = ["tseval", "run", *SUITE, "--precision", "bfloat16", "--out", "capped"]

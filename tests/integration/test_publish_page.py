@@ -54,6 +54,7 @@ def followed(tmp_path_factory):
     return folder, commands
 
 
+@pytest.mark.slow
 def test_every_command_prints_what_the_page_says(followed):
     _, commands = followed
     assert len(commands) == len(list(steps())) >= 20

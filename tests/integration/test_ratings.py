@@ -36,6 +36,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sum", "mean"])
 def test_correlations_are_those_of_scipy(folder, name):
     (row,) = csv.DictReader(io.StringIO(printed("table", name, "--format", "csv", cwd=folder)))
@@ -124,6 +125,7 @@ def test_who_cannot_use_ratings_says_so_once(folder, arguments, said):
     assert done.stderr.count("tseval: ") == 1
 
 
+@pytest.mark.slow
 def test_a_run_is_verified_and_resumed_like_any_other(folder):
     done = call("verify", "turkish", "--suite", TURBLIMP_RATINGS, *MODEL, cwd=folder)
     assert done.returncode == 1  # scored with --tokenise, which the suite as it lies there is not
@@ -135,6 +137,7 @@ def test_a_run_is_verified_and_resumed_like_any_other(folder):
     assert "0 of 60 verdicts fall otherwise" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_warning_names_the_remedy_for_attached_punctuation(folder):
     said = call("run", *MODEL, "--suite", LAU_RATINGS, "--out", "warned", cwd=folder).stderr
     assert "of 60 sentences hold words that the model does not know, and there are words such as" in said

@@ -55,6 +55,7 @@ def whole_run(tmp_path_factory, checkpoint):
     return folder / "run", result
 
 
+@pytest.mark.slow
 def test_the_whole_suite_is_scored_and_counted(whole_run):
     path, result = whole_run
     manifest = json.loads((path / "manifest.json").read_text())
@@ -73,6 +74,7 @@ def test_the_whole_suite_is_scored_and_counted(whole_run):
     assert min(manifest["timings"].values()) > 0
 
 
+@pytest.mark.slow
 def test_every_case_scores_as_sentence_by_sentence(whole_run, checkpoint):
     path, _ = whole_run
     scored = pq.read_table(path / "sentences.parquet").to_pandas().set_index("sentence")["logprob"]
@@ -109,6 +111,7 @@ def test_limit_takes_the_first_items_of_each_case_and_says_so(checkpoint, tmp_pa
     assert "items:88 selected" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_run_lands_in_runs_by_default_and_two_do_not_collide(checkpoint, tmp_path):
     for _ in range(2):
         succeed("run", "--model", checkpoint, "--limit", 1, cwd=tmp_path)
@@ -124,6 +127,7 @@ def test_several_suites_give_several_runs(checkpoint, tmp_path):
     assert sorted(path.name for path in (tmp_path / "both").iterdir()) == ["marvin_linzen", "mine"]
 
 
+@pytest.mark.slow
 @needs_posix
 def test_a_reader_that_goes_away_is_no_failure(tmp_path):
     for line in (
@@ -136,6 +140,7 @@ def test_a_reader_that_goes_away_is_no_failure(tmp_path):
         assert (result.returncode, result.stderr) == (0, ""), line
 
 
+@pytest.mark.slow
 @needs_linux
 @pytest.mark.parametrize(
     ("redirection", "code", "said"),
@@ -208,6 +213,7 @@ def test_a_stopped_run_resumes_and_scores_nothing_twice(suite_words, tmp_path):
     np.testing.assert_array_equal(found.verdicts["better_score"], never_stopped.verdicts["better_score"])
 
 
+@pytest.mark.slow
 def test_resume_without_out_finds_the_interrupted_run(checkpoint, tmp_path):
     succeed("run", "--model", checkpoint, "--limit", 3, cwd=tmp_path)
     (path,) = (tmp_path / "runs").iterdir()
@@ -220,6 +226,7 @@ def test_resume_without_out_finds_the_interrupted_run(checkpoint, tmp_path):
     assert json.loads((path / "manifest.json").read_text())["status"] == "complete"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

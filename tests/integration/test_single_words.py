@@ -31,6 +31,7 @@ def robustness(*arguments, cwd):
     return printed("analyze", "robustness", *arguments, cwd=cwd)
 
 
+@pytest.mark.slow
 def test_it_prints_what_limits_a_row_and_what_its_words_do(folder):
     printed = robustness("a", cwd=folder)
     assert "| verb (7 entries), 91% " in printed.replace("|  verb", "| verb")
@@ -58,6 +59,7 @@ def test_json_holds_entries_factors_and_limits_and_csv_the_entries(folder):
         assert row["accuracy"] == own.loc[has, "correct"].mean()
 
 
+@pytest.mark.slow
 def test_one_row_can_be_chosen_and_its_words_are_drawn(folder, tmp_path):
     robustness("a", "b", "--case", "simple_agrmt", "--figure", tmp_path / "words.svg", cwd=folder)
     drawn = (tmp_path / "words.svg").read_text()
@@ -110,7 +112,7 @@ def test_runs_are_written_for_lme4_with_the_formula(folder):
     assert quiet.stderr == ""
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_the_page_has_the_figures_of_the_bundled_model(tmp_path):
     cases = ("simple_agrmt", "prep_anim", "prep_inanim")
     chosen = [word for case in cases for word in ("--case", case)]

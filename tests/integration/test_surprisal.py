@@ -35,6 +35,7 @@ def gpt2(tmp_path_factory):
     return save_causal(tmp_path_factory.mktemp("model") / "tiny", n_positions=128)
 
 
+@pytest.mark.slow
 def test_there_is_a_row_for_every_word_with_the_line_it_stands_on(printed):
     assert [row["sentence"] for row in printed] == ["1"] * 7 + ["3"] * 4
     assert [row["text"] for row in printed[7:]] == ["the", "author", "blorfs", "."]
@@ -90,6 +91,7 @@ def test_a_first_token_that_follows_nothing_has_no_surprisal(gpt2, tmp_path):
     assert "–" in call(*options, "--format", "picture").stdout
 
 
+@pytest.mark.slow
 def test_bars_have_one_scale_and_the_sums_stand_below():
     result = installed("surprisal", "--model", "bundled:lstm", "--format", "picture", input=TEXT)
     lines = result.stdout.splitlines()
@@ -105,6 +107,7 @@ def test_a_bar_is_drawn_to_an_eighth_of_a_character():
     assert bar(1 / 24 / 8) == "▏"
 
 
+@pytest.mark.slow
 def test_a_pair_is_decided_as_in_a_run():
     good, bad = "the author laughs .", "the author laugh ."
     result = succeeded(installed("pair", "--model", "bundled:lstm", good, bad))

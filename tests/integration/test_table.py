@@ -41,6 +41,7 @@ def test_the_published_board_prints_the_mean_ranks_of_the_paper():
     assert cells(text, "Parameters") == ["1.4M", "4.2M", "5.6M", "1.4M", "1.4M", "0.55M", "–"]
 
 
+@pytest.mark.slow
 def test_a_board_is_found_by_name_and_by_path():
     by_path = tseval("table", BUNDLED_BOARDS / "bhatt2020", by=installed)
     assert by_path == tseval("table", "bhatt2020", cwd="/", by=installed)

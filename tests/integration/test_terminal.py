@@ -36,6 +36,7 @@ def grammar(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 @needs_posix
 def test_expand_spells_control_characters_out_on_a_terminal_alone(grammar, tmp_path):
     shown, code = on_a_terminal("expand", "./hostile", "--quiet", cwd=tmp_path)
@@ -48,6 +49,7 @@ def test_expand_spells_control_characters_out_on_a_terminal_alone(grammar, tmp_p
     assert (tmp_path / "items.tsv").read_bytes() == f"one\tone {sentence}\tone\n".encode()
 
 
+@pytest.mark.slow
 @needs_posix
 def test_the_name_of_a_member_of_an_archive_is_spelt_out(tmp_path):
     with zipfile.ZipFile(tmp_path / "model.pt", "w") as archive:
@@ -66,6 +68,7 @@ def test_the_name_of_a_file_is_spelt_out_in_every_encoding(tmp_path, encoding):
     assert r"a\x1b]0;PWN\x07b\x1b[2Jc" in shown
 
 
+@pytest.mark.slow
 @needs_posix
 def test_sentences_are_spelt_out_in_pictures(tmp_path):
     text = f"the author {HOSTILE.replace(chr(13), '')} laughs .\n".encode()
@@ -133,6 +136,7 @@ SCREENS = [
 ]
 
 
+@pytest.mark.slow
 @needs_posix
 @pytest.mark.parametrize("arguments", SCREENS, ids=" ".join)
 def test_nothing_is_wider_than_its_terminal(runs, arguments):
@@ -141,6 +145,7 @@ def test_nothing_is_wider_than_its_terminal(runs, arguments):
     assert not [line for line in lines if "\\&" in line or "**" in line or line.startswith("|")]
 
 
+@pytest.mark.slow
 @needs_posix
 def test_a_run_is_one_table_of_80_columns_without_columns_of_zeros(runs):
     lines, styled = shown_lines("table", "one", cwd=runs, width=80)
@@ -156,6 +161,7 @@ def test_a_run_is_one_table_of_80_columns_without_columns_of_zeros(runs):
             assert any(all(cell in one for cell in cells[:4]) for one in rows), line
 
 
+@pytest.mark.slow
 @needs_posix
 def test_a_count_that_is_not_always_zero_keeps_its_column(tmp_path):
     pairs = [("the author laughs .", "the author laugh ."), ("the blorf .", "the glorf .")]
@@ -167,6 +173,7 @@ def test_a_count_that_is_not_always_zero_keeps_its_column(tmp_path):
     assert "- 0 in every row, so no column: Ties." in lines
 
 
+@pytest.mark.slow
 @needs_posix
 def test_models_that_do_not_fit_beside_each_other_stand_below(tmp_path):
     lines, _ = shown_lines("table", "bhatt2020", cwd=tmp_path, width=70)
@@ -177,6 +184,7 @@ def test_models_that_do_not_fit_beside_each_other_stand_below(tmp_path):
     assert max(map(len, lines)) <= 70
 
 
+@pytest.mark.slow
 @needs_posix
 def test_the_signature_is_short_unless_asked_for_and_stands_once(runs):
     whole = json.loads((runs / "one" / "manifest.json").read_text("utf-8"))["signature"]
@@ -190,6 +198,7 @@ def test_the_signature_is_short_unless_asked_for_and_stands_once(runs):
     assert whole in "".join(line.strip() for line in lines)
 
 
+@pytest.mark.slow
 @needs_posix
 def test_a_run_ends_with_where_it_is_and_what_comes_next(tmp_path):
     command = ["run", "--model", "bundled:lstm", "--case", "simple_agrmt", "--limit", "4", "--out"]
@@ -206,6 +215,7 @@ def test_the_command_that_comes_next_is_on_a_line_of_its_own_where_it_would_be_w
     assert lines[-2:] == ["next:", f"tseval report '{name}' -o page.html"]
 
 
+@pytest.mark.slow
 @needs_posix
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_letters_have_no_style_where_there_is_none(tmp_path, environment):
@@ -214,12 +224,14 @@ def test_letters_have_no_style_where_there_is_none(tmp_path, environment):
     assert "Short-range dependency" in lines
 
 
+@pytest.mark.slow
 @needs_posix
 def test_a_format_that_is_asked_for_is_given_on_a_terminal_too(tmp_path):
     lines, _ = shown_lines("table", "bhatt2020", "--format", "md", cwd=tmp_path, width=80)
     assert "\n".join(lines) == printed("table", "bhatt2020").rstrip("\n")
 
 
+@pytest.mark.slow
 @needs_posix
 def test_a_terminal_that_does_not_say_its_width_and_a_pipe_get_the_whole_table(tmp_path):
     def piped(**environment):
@@ -238,6 +250,7 @@ C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 LATIN_1 = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"}
 
 
+@pytest.mark.slow
 @needs_posix
 @pytest.mark.parametrize(("environment", "terminal"), [(C_LOCALE, True), (LATIN_1, True), (C_LOCALE, False)])
 def test_where_there_is_no_unicode_the_nearest_letters_stand(tmp_path, environment, terminal):
@@ -254,6 +267,7 @@ def test_where_there_is_no_unicode_the_nearest_letters_stand(tmp_path, environme
     assert len({len(line) for line in shown.splitlines() if line.startswith("|")}) == 1
 
 
+@pytest.mark.slow
 @needs_posix
 def test_where_there_is_no_unicode_pictures_are_drawn_in_what_there_is(tmp_path):
     pair = "pair", "the author laughs .", "the author laugh .", "--model", "bundled:lstm"

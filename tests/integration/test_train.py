@@ -81,6 +81,7 @@ def test_the_checkpoint_records_how_it_came_about(corpus):
     assert checkpoint.validation_perplexity == pytest.approx(again, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(corpus):
     for out, seed, by in (("a.pt", 1, installed), ("b.pt", 1, call), ("c.pt", 2, call)):
         succeeded(train(corpus, "--seed", seed, "--epochs", 1, out=out, by=by))
@@ -88,6 +89,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(corpus):
     assert a == b != c
 
 
+@pytest.mark.slow
 def test_a_model_that_is_worse_than_guessing_is_pointed_out(corpus):
     lost, learnt = (
         train(corpus, "--learning-rate", rate, out=f"{rate}.pt", arch="srn") for rate in (20, 0.02)
@@ -171,6 +173,7 @@ def test_a_finished_training_is_not_done_again(corpus):
     assert "model.pt: exists already" in refused(train(corpus, "--epochs", 1)).stderr
 
 
+@pytest.mark.slow
 @needs_posix
 def test_a_full_disk_is_one_message(corpus):
     # A limit on the size of files stands in for a full disk.
@@ -184,6 +187,7 @@ def test_a_full_disk_is_one_message(corpus):
     assert sorted(path.name for path in corpus.iterdir()) == ["train.txt", "valid.txt"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
@@ -248,6 +252,7 @@ def test_options_of_the_cell_reach_the_checkpoint_and_the_curve(corpus):
     assert curve["alpha_1"].iloc[0] == pytest.approx(0.3)
 
 
+@pytest.mark.slow
 def test_accuracy_along_the_training_is_that_of_tseval_run_and_changes_nothing(corpus):
     write_agreement(corpus, "author", "pilot")
     early = "--eval-suite", "./agree.jinja", "--eval-every", 5
@@ -267,6 +272,7 @@ def test_accuracy_along_the_training_is_that_of_tseval_run_and_changes_nothing(c
     assert rows["accuracy"].iloc[0] < rows["accuracy"].iloc[-1] == 1.0
 
 
+@pytest.mark.slow
 def test_the_figure_lies_beside_the_checkpoint_and_one_that_cannot_be_drawn_spoils_nothing(corpus):
     succeeded(train(corpus, "--epochs", 1, "--figure"))
     assert (corpus / "model.curves.png").read_bytes().startswith(b"\x89PNG")
@@ -276,6 +282,7 @@ def test_the_figure_lies_beside_the_checkpoint_and_one_that_cannot_be_drawn_spoi
     assert load_checkpoint(corpus / "other.pt")
 
 
+@pytest.mark.slow
 def test_without_the_plots_extra_training_succeeds_and_names_it(corpus):
     # An interpreter that finds a broken matplotlib first stands in for one without it.
     (corpus / "shadow").mkdir()

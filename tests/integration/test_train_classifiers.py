@@ -52,6 +52,7 @@ def train(cwd, task="number", *extra, data="examples.tsv", out="model.pt", arch=
     return call("train", task, "--data", data, "--arch", arch, "--out", out, *SMALL, *extra, cwd=cwd)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("task", "method"), [("number", "number"), ("grammaticality", "judgement")])
 def test_what_is_trained_is_scored_by_a_run_on_the_test_rows(data, task, method):
     succeeded(train(data, task))
@@ -69,6 +70,7 @@ def test_what_is_trained_is_scored_by_a_run_on_the_test_rows(data, task, method)
     assert f"task:{task}" in run.manifest.signature
 
 
+@pytest.mark.slow
 def test_a_classifier_learns_what_the_examples_say_and_not_what_is_grammatical(data):
     write(data / "last.tsv", {"train": 300, "valid": 60, "test": 80}, last=True)
     succeeded(train(data, data="last.tsv"))

@@ -25,6 +25,7 @@ def entropy_of_cross_serial(k):
     return math.log(len(lengths)) / (sum(lengths) / len(lengths))
 
 
+@pytest.mark.slow
 def test_a_model_learns_the_language_it_is_shown(tmp_path):
     suite = "cross_serial(3,train=1000,valid=500)"
     succeeded(train(tmp_path, suite, "--batch", 20, *SMALL, "--epochs", 15))

@@ -55,6 +55,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_runs_of_a_training_are_those_of_its_own_early_evaluation(folder):
     rows = pd.read_parquet(folder / "srn.accuracy.parquet")
     runs = {
@@ -238,6 +239,7 @@ def test_over_stands_alone_and_knows_its_features(runs):
         assert said in refuse("table", "m-step5", "--over", "step", *more, cwd=runs).stderr
 
 
+@pytest.mark.slow
 def test_a_sample_is_the_same_at_any_time_and_a_table_says_how_it_was_drawn(tmp_path):
     arguments = "run", "--model", "bundled:lstm", "--case", "simple_agrmt", "--quiet"
     outputs = [

@@ -27,6 +27,7 @@ def followed(page: str, folder: Path, n_commands: int) -> list[str]:
     return [command.printed for command in commands]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "n_commands"), [("tutorial-new-phenomenon.md", 6), ("grammars.md", 3)])
 def test_the_page_does_what_it_says(tmp_path: Path, page: str, n_commands: int) -> None:
     followed(page, tmp_path, n_commands)
@@ -56,6 +57,7 @@ def german(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @needs_posix
 def test_the_model_never_read_what_it_is_said_not_to_have_read(german: Path) -> None:
     begun = {tuple(line.split()[:2]) for line in (german / "german.txt").read_text("utf-8").splitlines()}

@@ -208,7 +208,7 @@ def test_everything_of_a_published_zoo_follows_from_its_evidence(stopped, resume
     assert tseval("table", "tables", "--by", "attractor", cwd=stopped.place).stdout == of_runs.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_the_command_on_the_page_is_the_one_that_made_it(place, few_cases, monkeypatch):
     monkeypatch.setattr(zoo_room, "SUITE", few_cases)
     shutil.copy(place / "corpus/train.txt.gz", place / "more.txt.gz")

@@ -29,6 +29,7 @@ def following(model, text):
     return dict(zip(words, np.exp(found.astype(float)), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("k", "m"), LANGUAGES)
 def test_just_what_may_follow_is_possible_and_all_of_it_adds_up_to_one(name, k, m):

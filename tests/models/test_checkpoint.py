@@ -363,12 +363,14 @@ def test_it_is_small_enough_for_git():
     assert (BUNDLED_CHECKPOINTS / "lstm.pt").stat().st_size < 6_000_000
 
 
+@pytest.mark.slow
 def test_it_knows_every_word_of_marvin_and_linzen(bundled):
     sentences = sentences_of(tseval.load_suite("marvin_linzen")).to_pylist()
     words = {word for sentence in sentences for word in sentence.split()}
     assert words <= set(bundled.vocabulary.words)
 
 
+@pytest.mark.slow
 def test_its_perplexity_is_that_of_the_validation_text(bundled, tmp_path):
     # A slice of the shuffled text is a random sample of it; the recorded number is that of the whole.
     (tmp_path / "slice.txt").write_bytes(gzip.decompress(TEXT_SAMPLE.read_bytes()))
@@ -377,6 +379,7 @@ def test_its_perplexity_is_that_of_the_validation_text(bundled, tmp_path):
     assert perplexity == pytest.approx(bundled.validation_perplexity, rel=0.05)
 
 
+@pytest.mark.slow
 def test_its_mean_over_a_sample_of_all_rows_is_that_of_the_readme():
     suite = tseval.load_suite("marvin_linzen", sample=50, seed=1)
     table = tseval.evaluate(tseval.load_model("bundled:lstm"), suite).table()

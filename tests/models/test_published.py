@@ -48,6 +48,7 @@ def open_published(folder, name):
     return tseval.load_model(folder / f"{name}.pt", {"vocab": str(folder / "vocab.txt")})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READABLE)
 def test_a_pickle_scores_as_its_own_module_does(folder, expected, name):
     assert "model" not in sys.modules, "the class is unknown here"

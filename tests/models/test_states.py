@@ -58,6 +58,7 @@ def hold(folder, expected, name, arguments):
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*GRID, *OTHERS])
 def test_a_file_scores_as_the_module_that_it_was_saved_from(folder, expected, name):
     arguments = {}

@@ -59,6 +59,7 @@ def refused(*arguments):
     return done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", bundled_boards())
 def test_every_board_that_comes_along_has_a_page(tmp_path, monkeypatch, name):
     # As it comes with the package: without what the numbers of zoos follow from.
@@ -89,6 +90,7 @@ def test_people_stand_beside_models_and_have_no_rank(tmp_path):
     assert lines["Mean arithmetic rank"] == ["3.32", "2.58", "2.7", "1.28", ""]
 
 
+@pytest.mark.slow
 def test_a_page_is_built_again_and_pages_of_entries_that_went_go(root):
     site = root / "site"
     assert call("board", "build", root / "board", "-o", site).returncode == 0

@@ -120,6 +120,7 @@ def test_what_is_not_finite_is_left_out(write):
     assert lines(figure.axes[1]) == [([3], [99.0])]
 
 
+@pytest.mark.slow
 def test_the_same_curves_give_the_same_files(write, tmp_path):
     curves = [read_curves(write(**ALPHA))]
     for name in ("a", "b"):
@@ -130,6 +131,7 @@ def test_the_same_curves_give_the_same_files(write, tmp_path):
     assert b"<dc:date>" not in (tmp_path / "a.svg").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["$\\frac$", "_hidden", "<script>alert(1)<", "drei\u202egnu", "x" * 200])
 def test_names_of_files_are_only_text(write, tmp_path, name):
     figure = draw_curves([read_curves(write(name))])

@@ -66,6 +66,7 @@ def exported(*arguments, cwd):
     return json.loads(printed("export", "eee", *arguments, "--quiet", cwd=cwd))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_a_record_follows_the_published_schema(folder, name):
     assert SCHEMA["version"] == exported(name, cwd=folder)["schema_version"]

@@ -314,6 +314,7 @@ def test_a_spreadsheet_runs_no_formula(text):
     assert cell(text).startswith(("'", "\ufffd"))
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_plain_text_can_always_be_written_out(text):
     plain(text).encode()

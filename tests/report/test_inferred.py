@@ -234,6 +234,7 @@ def test_a_run_beside_a_board_is_ranked_by_all_its_items_too():
     assert cells(table, "Mean arithmetic rank") == ["2", "1", "3"]
 
 
+@pytest.mark.slow
 def test_a_table_names_what_misses_95_percent():
     uneven = make_case(
         "a", [(f"s{i} verb{v}", f"s{i} notverb{v}") for i, v in enumerate([0] * 20 + [*range(20)])]
@@ -298,6 +299,7 @@ def intervals(told):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verbs", LITTLE)
 @pytest.mark.parametrize("answers", ANSWERS)
 def test_little_input_has_finite_intervals_that_are_no_points_or_a_dash(verbs, answers):

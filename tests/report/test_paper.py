@@ -30,6 +30,7 @@ def parts_of(text):
     )
 
 
+@pytest.mark.slow
 def test_software_suite_and_methods_are_cited_and_each_key_is_there(folder):
     parts = parts_of(printed("cite", "real", cwd=folder))
     keys = re.findall(r"^@\w+\{([^,]+),", parts["references.bib"], re.MULTILINE)

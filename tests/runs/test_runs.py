@@ -126,6 +126,7 @@ def test_a_file_and_what_is_below_one_are_no_place_for_a_run(tmp_path):
     assert "run cannot be written: Not a directory.\n" in message(start_run, file / "run", KEY)
 
 
+@pytest.mark.slow
 @needs_posix
 def test_a_directory_that_may_not_be_written_is_said_so(tmp_path):
     code = """
@@ -273,6 +274,7 @@ def tiny_disk(tmp_path):
     subprocess.run(["umount", disk], check=True)
 
 
+@pytest.mark.slow
 @needs_posix
 @pytest.mark.parametrize(
     ("full", "reason"),

@@ -41,6 +41,7 @@ def one_by_one(native, sentence):
     return [table[position, word].item() for position, word in enumerate(ids[1:])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", sorted(CELLS))
 def test_every_word_scores_as_sentence_by_sentence(make_model, arch):
     native = make_model(WORDS, arch)
@@ -143,6 +144,7 @@ def test_an_opaque_model_can_report_unknown_words():
     assert [row["sentence"] for row in rows] == ["w1 w2", "w1 w3", "w2 w2 w1"]
 
 
+@pytest.mark.slow
 @needs_linux
 def test_the_cpu_allocator_running_dry_is_survived():
     # A real limit on address space, in a process of its own: the states of all sentences at once do not fit.

@@ -110,6 +110,7 @@ def test_of_a_model_of_words_tokens_are_words(folder):
     assert by_tokens.verdicts["better_score"].equals(mean.verdicts["better_score"])
 
 
+@pytest.mark.slow
 def test_the_signature_says_it_and_stays_what_it_was_without(folder):
     suite = ("--suite", "rated.csv", "--quiet")
     table = {

@@ -72,6 +72,7 @@ def test_what_items_of_blimp_share_is_not_known():
     assert all(case.entries.num_columns == 0 for case in load_suite(BLIMP_SAMPLE, limit=1).cases)
 
 
+@pytest.mark.slow
 def test_brackets_of_one_string_share_it_and_strings_that_are_judged_whole_share_nothing():
     (case,) = load_suite("dyck(k=2,m=3)", limit=3).cases
     assert entries(case) == {"string": case.sentences["string"].to_pylist()}

@@ -136,6 +136,7 @@ def test_a_view_that_a_suite_cannot_give_says_why(spec, options, message):
         load_suite(spec, **options)
 
 
+@pytest.mark.slow
 def test_the_number_is_that_of_the_noun_which_the_form_of_the_verb_depends_on():
     """The oracle is the verb: of the published items' pairs of forms the one in -s is singular."""
     suite, plain = (load_suite(f"marvin_linzen{view}", sample=150) for view in (":number", ""))
@@ -187,6 +188,7 @@ def test_both_sentences_of_a_pair_are_judged(pairs):
     assert case.entries["item"].to_pylist() == ["0", "0", "1", "1"]
 
 
+@pytest.mark.slow
 def test_cases_of_three_sentences_are_left_out_and_named(tmp_path):
     suite = load_suite("marvin_linzen:judgement_both", limit=1)
     left_out = ("simple_npi_anim", "simple_npi_inanim", "npi_across_anim", "npi_across_inanim")

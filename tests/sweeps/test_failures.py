@@ -58,6 +58,7 @@ def test_each_worker_begins_with_models_of_its_own_and_helps_out(sweeps):
     assert [place.read(unit).stage for unit in units] == ["done"] * 3 + ["waiting"] * 3
 
 
+@pytest.mark.slow
 def test_what_fails_stops_no_other_and_is_tried_again_by_the_next_sweep(sweeps):
     (sweeps.place / "ckpt/step3.pt").write_bytes(b"no checkpoint")
     models = ("ckpt/step*.pt", "absent.pt")

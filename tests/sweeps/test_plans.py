@@ -152,6 +152,7 @@ def test_a_thousand_units_are_planned_and_their_state_told_in_seconds(checkpoint
     assert first == ["step0-marvin_linzen", "step0-agreement-judgement", "step0-dyck-k-2-m-3"]
 
 
+@pytest.mark.slow
 def test_a_sweep_takes_what_a_run_takes_and_scores_the_same(tmp_path):
     options = (
         "--model", "bundled:lstm", "--suite", "marvin_linzen", "--case", "vp_coord", "--sample", "7",

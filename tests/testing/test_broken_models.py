@@ -196,6 +196,7 @@ def test_a_broken_model_is_caught_by_what_it_breaks(model, broken, seen):
         report.raise_for_failures()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "megabyte",
     [lambda: np.ones(2**17), lambda: pa.array(np.ones(2**17, np.float32)).cast(pa.float64())],

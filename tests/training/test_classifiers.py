@@ -193,6 +193,7 @@ def test_the_best_epoch_is_kept_and_the_curve_says_which(tmp_path, train):
     assert loss == pytest.approx(order["validation_loss"].iloc[0], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_patience_ends_the_run_after_so_many_epochs_without_a_better_one(tmp_path, train):
     train(epochs=50, patience=2, learning_rate=0.1)
     table = curves(tmp_path / "model.curves.parquet").iloc[1:]

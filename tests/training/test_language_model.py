@@ -44,6 +44,7 @@ def test_an_interrupted_run_goes_on_to_the_same_result(tmp_path, train, settings
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", sorted(CELLS))
 def test_noise_and_options_of_every_cell_survive_an_interruption(tmp_path, train, arch):
     settings = {"epochs": 1, "validate_every": 7}

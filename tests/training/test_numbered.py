@@ -78,6 +78,7 @@ def test_words_are_numbered_as_they_come_and_lines_end_in_nought(tmp_path):
     assert text.sha256 == hashlib.sha256(b"b a\tb\n \nA\n").hexdigest()
 
 
+@pytest.mark.slow
 def test_a_word_is_lower_cased_by_itself_as_in_its_line():
     # No letter becomes white space, and no neighbour beyond white space changes one (as it might a sigma).
     for code in (code for code in range(0x110000) if not 0xD800 <= code < 0xE000):
@@ -108,6 +109,7 @@ def test_what_is_read_from_disk_is_what_is_read_from_memory(files):
         assert torch.equal(ours.targets, theirs.targets)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"whole_lines": True}])
 def test_a_training_may_go_on_from_disk_where_one_from_memory_was_stopped(tmp_path, train, files, settings):
     disk, memory = map_text(files, WORDS), encode_text(files, WORDS)
@@ -127,6 +129,7 @@ def test_the_checkpoint_holds_the_digest_of_the_ids_that_were_learnt(tmp_path, t
     assert training["digests"]["training text"] == hashlib.sha256(ids).hexdigest()
 
 
+@pytest.mark.slow
 def test_a_large_text_is_kept_and_read_from_there(large, tmp_path):
     first = number_text(large)
     before = the_cache().stat()
@@ -147,6 +150,7 @@ def test_a_small_text_is_not_kept(files):
     assert not cache_folder().exists()
 
 
+@pytest.mark.slow
 def test_the_content_decides_not_the_name(large, tmp_path):
     first = number_text(large)
     (tmp_path / "renamed").write_bytes(large.read_bytes())
@@ -165,6 +169,7 @@ def sealed(numbers, words, tokens=None):
     )
 
 
+@pytest.mark.slow
 def test_damage_to_what_is_kept_is_noticed(large):
     first = number_text(large)
     raw = the_cache().read_bytes()
@@ -194,6 +199,7 @@ def test_a_forged_text_has_another_digest_and_no_run_goes_on_with_it(large, tmp_
         train(text=(map_text([large], WORDS), valid), resume=True, **settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["a file", "nowhere"])
 def test_without_a_cache_the_text_is_read_as_well(large, tmp_path, monkeypatch, place):
     expected = number_text(large)
@@ -240,6 +246,7 @@ def test_a_bad_file_among_several_is_named(tmp_path, files, name, content, messa
     assert not (tmp_path / "model.pt").exists()
 
 
+@pytest.mark.slow
 @needs_posix
 def test_no_room_for_a_large_text_is_one_message(large, tmp_path):
     # A limit on the size of files stands in for a full disk; it holds for the cache and for what has no name.

@@ -138,6 +138,7 @@ def test_a_run_taken_up_is_recorded_anew(state):
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_recorded_is_learnt_by_plain_steps(state, monkeypatch):
     plain, recorded = state(False), state(True)
     expected = losses(plain, 8)

@@ -93,6 +93,7 @@ def _alone(total, share):
     return one / (one + none)
 
 
+@pytest.mark.slow
 def test_who_knows_one_draw_is_found_by_another(root, run, verified, model):
     """Left alone is exactly what one draw asks about, which anyone can compute who knows it."""
     claim = claim_of_run(run)
@@ -279,6 +280,7 @@ def test_a_score_that_is_none_or_not_the_suites_is_wrong(run, verified, score, l
     assert re.search(said, wrong_at(verified(run), level))
 
 
+@pytest.mark.slow
 def test_a_forged_cache_of_suites_moves_no_verified_number(model, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "mine").mkdir()

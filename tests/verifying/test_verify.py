@@ -138,6 +138,7 @@ VERDICTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("of", "edit", "said"), VERDICTS)
 def test_verdicts_that_are_not_those_of_the_sentences_do_not_follow(request, forge, of, edit, said):
     run = request.getfixturevalue(of)
@@ -277,6 +278,7 @@ def test_first_tokens_that_no_model_of_pieces_left_unscored_are_found(causal, tm
     assert found in wrong_at(verify_run(path), "plausible")
 
 
+@pytest.mark.slow
 def test_other_first_tokens_everywhere_are_found_by_asking(causal, tmp_path):
     model = open_model(causal, {"bos": "false"})
     path = with_first_tokens(model, tmp_path / "run", lambda scored: scored["unscored"].to_numpy() + 1)

@@ -85,6 +85,7 @@ def test_two_factors_of_even_entries_agree_with_statsmodels(seed):
     assert variance_of_mean(values, design_of(codes)) == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize("levels", [(6, 5, 7), (6, 5, 5, 8)])
 def test_any_number_of_factors_and_rows_agrees_with_a_plain_loop(levels, missing):

@@ -118,6 +118,7 @@ def every_draw(correct, rows, entries, n_entries):
     return np.array(found)
 
 
+@pytest.mark.slow
 def test_the_interval_is_that_of_all_draws_of_the_entries():
     random = np.random.default_rng(6)
     entries, rows = crossed(5, 3, 4)[:, 0], crossed(5, 3, 4)[:, 1]

@@ -114,6 +114,7 @@ def dependents(relation, upos, feature):
     return targets
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [GERMAN, FRENCH, RUSSIAN, TURKISH], ids=lambda path: path.name[:2])
 @pytest.mark.parametrize("feature", ["Gender", "Number", "Case"])
 def test_pairs_of_determiners_are_those_of_a_plain_loop(path, feature):

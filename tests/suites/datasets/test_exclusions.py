@@ -110,6 +110,7 @@ def test_what_cannot_be_left_out_is_one_message(pairs, suite, listed, said):
     assert said in str(error.value)
 
 
+@pytest.mark.slow
 def test_a_run_carries_its_list_and_resume_and_verify_hold_it_to_it(pairs):
     (pairs / "out.csv").write_text("paradigm,pairID\nx,2\n")
     run = ["run", "--model", "bundled:lstm", "--suite", "./pairs.csv", "--out", "r"]

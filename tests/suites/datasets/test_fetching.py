@@ -258,6 +258,7 @@ def test_a_set_that_lies_elsewhere_says_how_to_get_it(tmp_path, monkeypatch):
         assert "git clone https://huggingface.co/datasets/jumelet/multiblimp, then name" in result.stderr
 
 
+@pytest.mark.slow
 def test_the_list_tells_what_is_here_from_what_can_be_fetched_with_sizes_and_licences(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     (tmp_path / "tseval/clams_de").mkdir(parents=True)

@@ -130,6 +130,7 @@ def test_a_case_of_several_phenomena_is_one_for_each(table):
     assert rows == [(f"{case}_{lang}", case, lang) for lang in ("de", "en") for case in ("eins", "zwei")]
 
 
+@pytest.mark.slow
 def test_a_run_remembers_its_columns_for_resume_verify_and_report(table, tmp_path):
     run = ["run", "--model", "bundled:lstm", "--suite", "saetze.csv", "--out", "r"]
     assert "eins, lang de" in succeed(*run, "--columns", COLUMNS, "--by", "lang").stdout
@@ -149,6 +150,7 @@ def test_a_run_remembers_its_columns_for_resume_verify_and_report(table, tmp_pat
     assert "suite is not what was sealed" in call("verify", "r", "--suite", "saetze.csv").stdout
 
 
+@pytest.mark.slow
 def test_expand_lint_export_sweep_and_boards_take_columns(table, tmp_path):
     columns = ["--columns", "good=Satz,bad=Falsch"]
     first = succeed("expand", "saetze.csv", *columns, "--limit", "1").stdout

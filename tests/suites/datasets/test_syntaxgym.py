@@ -111,6 +111,7 @@ def every_region(item, condition):
     return [text.replace(".", " .").split() for text in texts]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 def test_the_metric_of_a_suite_makes_the_surprisal_of_a_region(tmp_path, metric):
     model = tseval.load_model("bundled:lstm")

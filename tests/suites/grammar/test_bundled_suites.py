@@ -29,6 +29,7 @@ def test_a_suite_is_listed_with_a_title_and_a_source(folder):
     assert suite.source, f"templates/{folder.name}/{SUITE_FILE} has no source"
 
 
+@pytest.mark.slow
 @of_every_suite
 def test_a_suite_is_clean(folder):
     # The items of the big ones are the published ones, or are counted one by one; a sample is not balanced.
@@ -64,6 +65,7 @@ def lines(suite):
     return {case.name: ["\t".join(item.sentences.values()) for item in case.items()] for case in suite.cases}
 
 
+@pytest.mark.slow
 def test_every_condition_has_the_published_items_in_the_published_order(published, suite, lines):
     n_conditions = 0
     for case in suite.cases:
@@ -180,6 +182,7 @@ def suites(tmp_path_factory):
         return {code: load_suite(name) for code, name in SUITES.items()}
 
 
+@pytest.mark.slow
 @of_every_language
 def test_every_construction_has_the_published_pairs(code, suites):
     found = {}
@@ -244,6 +247,7 @@ def test_the_page_counts_what_is_published():
     }
 
 
+@pytest.mark.slow
 def test_the_page_lists_every_suite_with_its_items():
     listed = re.findall(r"^\| `(\w+)` \| .+ \| ([\d,]+) \|$", PAGE.read_text("utf-8"), re.MULTILINE)
     sizes = {name: f"{bundled_sizes(name)[2]:,}" for name in available_suites()}

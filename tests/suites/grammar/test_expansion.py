@@ -77,6 +77,7 @@ def items_by_plain_jinja(line: str) -> Iterator[str]:
             yield " ".join(template.render(slots | {"other": other, "det": det}).split())
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=5))
 def test_every_item_is_what_plain_jinja_renders(write_grammar, pieces):

@@ -48,6 +48,7 @@ def test_the_examples_of_a_parsed_text_are_what_a_reader_sees(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_line_is_one_sentence_with_its_words_and_the_heads_that_spacy_gives(tmp_path):
     with gzip.open(TEXT_SAMPLE, "rt", encoding="utf-8") as file:
         lines = file.read().splitlines()[:100]
