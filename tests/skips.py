@@ -16,7 +16,7 @@ SKIPS = {
     r"TSEVAL_BROWSER=none": "a machine where no browser runs: `.ci/run` says so aloud",
     r".* needs a C\+\+ compiler": "a machine without a compiler",
     r"this processor has no bfloat16": "an older processor",
-    r"this machine has an accelerator": "a machine with a GPU: tests of devices run there in place of the device in software",
+    r"this machine has an accelerator": "a machine with a GPU, on which tests of devices run",
     r"torch\.compile does nothing in a dispatch mode": "a machine without a GPU",
     r"the memory of a real device": "a machine with a GPU",
     r"the super-user may write anywhere": "a container, where tests run as root",

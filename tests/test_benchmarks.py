@@ -21,7 +21,7 @@ pytestmark = [
 
 # What a target of the Makefile prints in its smallest form. Each calls the programs that `programs_of` finds.
 TARGETS = {
-    "bench SMALL=1": ["import torch", "trie", "nn.LSTM float32", "2 workers", "onlstm"],
+    "bench SMALL=1": ["import torch", "trie", "nn.LSTM float32", "workers: 2", "check of public-clams"],
     "zoo SMALL=1 ARCH=srn CORPUS=corpus ZOO=zoo": ["srn", "All 19 rows"],
     "formal BUDGET=tiny FORMAL=formal": ["(2,3)"],
     "agreement SEEDS=1 ARCH=lstm EXAMPLES=examples AGREEMENT=agreement": ["number, lstm", "bundled:lstm"],
