@@ -1,33 +1,14 @@
-"""Every program under benchmarks/ and every target of the Makefile that calls one runs, at its smallest."""
+"""Every program under benchmarks/ runs, at its smallest."""
 
-import gzip
-import os
 import re
-import shutil
 import sys
-from pathlib import Path
 
 import pytest
 from in_process import run_process
-from supplied import AGREEMENT, BLIMP_SAMPLE, TEXT_SAMPLE, TREEBANK_SAMPLE
-from systems import needs_linux
+from rehearsals import BENCHMARKS, ENVIRONMENT, MAKE, MARKS, ROOT, TARGETS, furnish
 
-ROOT = Path(__file__).parents[1]
-BENCHMARKS = ROOT / "benchmarks"
-pytestmark = [
-    pytest.mark.slowest, needs_linux,
-    pytest.mark.skipif(not (ROOT / "Makefile").exists(), reason="no Makefile: not a checkout"),
-]  # fmt: skip
+pytestmark = MARKS
 
-# What a target of the Makefile prints in its smallest form. Each calls the programs that `programs_of` finds.
-TARGETS = {
-    "bench SMALL=1": ["import torch", "trie", "nn.LSTM float32", "workers: 2", "check of public-clams"],
-    "zoo SMALL=1 ARCH=srn CORPUS=corpus ZOO=zoo": ["srn", "All 19 rows"],
-    "formal BUDGET=tiny FORMAL=formal": ["(2,3)"],
-    "agreement SEEDS=1 ARCH=lstm EXAMPLES=examples AGREEMENT=agreement": ["number, lstm", "bundled:lstm"],
-    "coverage SMALL=1": ["Wilson", "clustered"],
-    "campaign SIZE=1 ONLY=checkpoint.pt": ["checkpoint.pt"],
-}
 # Programs that no target calls: how each is called, and what it prints or writes.
 PROGRAMS = {
     "agreement_constructed": (
@@ -74,38 +55,9 @@ def programs_of(target):
     return set(re.findall(r"benchmarks/(\w+)\.py", made))
 
 
-# In the environment that runs the tests, not in a new one, and not as a part of the `make` around it.
-MAKE = ["make", f"--file={ROOT / 'Makefile'}", "--old-file=setup", "--old-file=.venv/kenlm",
-        f"BIN={Path(sys.executable).parent}"]  # fmt: skip
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-
-
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A folder with all that the programs read, and the benchmarks themselves."""
-    place = tmp_path_factory.mktemp("benchmarks")
-    for name in ("benchmarks", "leaderboards"):
-        (place / name).symlink_to(ROOT / name)
-    (place / "corpus").mkdir()
-    lines = gzip.decompress(TEXT_SAMPLE.read_bytes()).decode().splitlines()[:400]
-    for name in ("train", "valid"):
-        text = "".join(f"{line}\n" for line in lines)
-        (place / f"corpus/{name}.txt.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
-    (place / "examples").mkdir()
-    header, *rows = gzip.decompress(AGREEMENT.read_bytes()).decode().splitlines(keepends=True)
-    few = gzip.compress("".join([header, *rows[:: max(1, len(rows) // 900)]]).encode(), mtime=0)
-    for name in ("agreement", "agreement_craft"):
-        (place / f"examples/{name}.tsv.gz").write_bytes(few)
-    shutil.copy(BLIMP_SAMPLE, place / "blimp.jsonl.gz")
-    shutil.copy(TREEBANK_SAMPLE, place / "bank.conllu.gz")
-    return place
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_a_target_of_the_makefile_runs_in_its_smallest_form(target, place):
-    done = run_process([*MAKE, *target.split()], cwd=place, env=ENVIRONMENT)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert [what for what in TARGETS[target] if what not in done.stdout] == [], done.stdout
+    return furnish(tmp_path_factory.mktemp("rehearsal"))
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -1,0 +1,51 @@
+"""What programs under benchmarks/ and targets of the Makefile read when tests run them at their smallest."""
+
+import gzip
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from supplied import AGREEMENT, BLIMP_SAMPLE, TEXT_SAMPLE, TREEBANK_SAMPLE
+from systems import needs_linux
+
+ROOT = Path(__file__).parents[1]
+BENCHMARKS = ROOT / "benchmarks"
+MARKS = [
+    pytest.mark.slowest, needs_linux,
+    pytest.mark.skipif(not (ROOT / "Makefile").exists(), reason="no Makefile: not a checkout"),
+]  # fmt: skip
+# In the environment that runs the tests, not in a new one, and not as a part of the `make` around it.
+MAKE = ["make", f"--file={ROOT / 'Makefile'}", "--old-file=setup", "--old-file=.venv/kenlm",
+        f"BIN={Path(sys.executable).parent}"]  # fmt: skip
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+
+# What a target of the Makefile prints in its smallest form.
+TARGETS = {
+    "bench SMALL=1": ["import torch", "trie", "nn.LSTM float32", "workers: 2", "check of public-clams"],
+    "zoo SMALL=1 ARCH=srn CORPUS=corpus ZOO=zoo": ["srn", "All 19 rows"],
+    "formal BUDGET=tiny FORMAL=formal": ["(2,3)"],
+    "agreement SEEDS=1 ARCH=lstm EXAMPLES=examples AGREEMENT=agreement": ["number, lstm", "bundled:lstm"],
+    "coverage SMALL=1": ["Wilson", "clustered"],
+    "campaign SIZE=1 ONLY=checkpoint.pt": ["checkpoint.pt"],
+}
+
+
+def furnish(place):
+    """Put into a folder all that the programs read, and the benchmarks themselves."""
+    for name in ("benchmarks", "leaderboards"):
+        (place / name).symlink_to(ROOT / name)
+    (place / "corpus").mkdir()
+    lines = gzip.decompress(TEXT_SAMPLE.read_bytes()).decode().splitlines()[:400]
+    for name in ("train", "valid"):
+        text = "".join(f"{line}\n" for line in lines)
+        (place / f"corpus/{name}.txt.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+    (place / "examples").mkdir()
+    header, *rows = gzip.decompress(AGREEMENT.read_bytes()).decode().splitlines(keepends=True)
+    few = gzip.compress("".join([header, *rows[:: max(1, len(rows) // 900)]]).encode(), mtime=0)
+    for name in ("agreement", "agreement_craft"):
+        (place / f"examples/{name}.tsv.gz").write_bytes(few)
+    shutil.copy(BLIMP_SAMPLE, place / "blimp.jsonl.gz")
+    shutil.copy(TREEBANK_SAMPLE, place / "bank.conllu.gz")
+    return place
