@@ -26,7 +26,7 @@ PLACEHOLDER = "https://example.org/tseval"
 
 of_a_checkout = pytest.mark.skipif(not FORGE.exists(), reason="not a checkout")
 # `make target target VARIABLE=value`
-MAKE = re.compile(r"make((?: [a-z]+)+)((?: [A-Z]+=\S*)*)")
+MAKE = re.compile(r"make((?: [a-z-]+)+)((?: [A-Z]+=\S*)*)")
 
 
 @of_a_checkout
