@@ -39,7 +39,7 @@ ENTRIES = pa.dictionary(pa.int32(), pa.string())
 # Columns of a verdict that are not features; no feature may take one of these names.
 RESERVED_NAMES = frozenset(
     {"case", "item", "construction", "phenomenon", "dependency", "contrast"}
-    | {"better_score", "worse_score", "correct", "tie", "undecidable"}
+    | {"better_score", "worse_score", "correct", "tie", "undecidable", "half_known"}
 )
 
 

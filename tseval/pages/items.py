@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tseval.analysis import HALF_KNOWN
 from tseval.analysis.design import Design, Estimate, estimate, split_by_row
 from tseval.errors import RunError
 from tseval.evidence import whole_column
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 
 N_DRAWN, N_CLOSEST, N_WORST = 4, 2, 3
+UNDECIDABLE, HALF_KNOWN_OUTCOME = "undecidable", "undecidable (half known)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class Verdicts:
     correct: NDArray[np.bool_]
     tie: NDArray[np.bool_]
     undecidable: NDArray[np.bool_]
+    half_known: NDArray[np.bool_]
 
     @classmethod
     def of(cls, table: pa.Table) -> Verdicts:
@@ -53,13 +56,15 @@ class Verdicts:
         better, worse = (table[name].to_numpy() for name in ("better_score", "worse_score"))
         flags = (table[name].to_numpy() for name in ("correct", "tie", "undecidable"))
         case, contrast = (whole_column(table, name) for name in ("case", "contrast"))
-        return cls(case, table["item"].to_numpy(), contrast, better - worse, *flags)
+        nothing = np.zeros(len(table), dtype=np.bool_)
+        half_known = table[HALF_KNOWN].to_numpy() if HALF_KNOWN in table.column_names else nothing
+        return cls(case, table["item"].to_numpy(), contrast, better - worse, *flags, half_known)
 
     def answer(self, place: int) -> tuple[str, float | None]:
         """Give the outcome of one, and the margin in nats, if anything was compared."""
         margin = float(self.margin[place])
         if self.undecidable[place]:
-            return "undecidable", None
+            return HALF_KNOWN_OUTCOME if self.half_known[place] else UNDECIDABLE, None
         outcome = "tie" if self.tie[place] else "right" if self.correct[place] else "wrong"
         return outcome, None if np.isnan(margin) else margin
 
@@ -180,7 +185,7 @@ def _item(
     texts: list[tuple[str, str]],
 ) -> ShownItem:
     outcome, margin = verdicts.answer(place)
-    if outcome != "undecidable" and not all(text in told for _, text in texts):
+    if outcome != UNDECIDABLE and not all(text in told for _, text in texts):
         raise RunError(f"{texts[0][1]!r} was not scored")
     differs = _differing([text.split() for _, text in texts])
     pairs = zip(texts, differs, strict=True)

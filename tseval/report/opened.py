@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis import no_accuracy, select
+from tseval.analysis import HALF_KNOWN, no_accuracy, select
 from tseval.analysis.comparisons import share_entries
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.errors import RunError
@@ -79,15 +79,24 @@ def for_analysis(
     undecided = []
     for name, frame in verdicts.items():
         tied, out = int(frame["tie"].sum()), int(frame["undecidable"].sum())
-        if rated and out:
+        unknown = int(frame[HALF_KNOWN].sum()) if HALF_KNOWN in frame else 0
+        too_long = out - int((frame[HALF_KNOWN] & frame["undecidable"]).sum()) if unknown else out
+        if rated and unknown:
             undecided.append(
-                f"{name}: {out:,} of {len(frame):,} sentences are longer than it reads, left out."
+                f"{name}: {unknown:,} of {len(frame):,} items hold words that it does not know"
+                + (f", and {out - too_long:,} of these are undecidable, left out." if out > too_long else ".")
             )
-        elif tied or out:
+        if rated and too_long:
+            undecided.append(
+                f"{name}: {too_long:,} of {len(frame):,} sentences are longer than it reads, left out."
+            )
+        if not rated and (tied or out):
             undecided.append(
                 f"{name}: of {len(frame):,} items {tied:,} are ties, counted as wrong, and {out:,} are "
                 "undecidable, left out."
             )
+        if not rated and unknown:
+            undecided.append(f"{name}: it knows one form only of {unknown:,} items (half known).")
     signatures = {column.heading: column.signature or "" for column in columns}
     manifests = {column.heading: run.manifest for column, run in zip(columns, runs, strict=True)}
     places = {column.heading: str(run.path or run.name) for column, run in zip(columns, runs, strict=True)}

@@ -42,6 +42,7 @@ from tseval.evidence import (
 from tseval.formats import ContentError, checked, read_yaml
 from tseval.items import ENTRY
 from tseval.runs.directory import (
+    HALF_KNOWN,
     PARTS,
     VERDICTS,
     RunWriter,
@@ -137,7 +138,7 @@ class Run:
         table = self.load_verdicts()
         refuse_unknown_features(as_names(by), table.column_names)
         regions = self.manifest.key.score == "regions"
-        needed = {*ROW, *as_names(by), "correct", "tie", "undecidable"}
+        needed = {*ROW, *as_names(by), "correct", "tie", "undecidable", "half_known"}
         needed |= {"better_score", "worse_score"} if regions else set()
         names = [name for name in table.column_names if name in needed or name.endswith(ENTRY)]
         verdicts = _frame(table.select(names))
@@ -260,7 +261,7 @@ def entry_run(folder: Path, split: SplitSuite) -> Run:
     def verdicts() -> pa.Table:
         scored, too_long = sentences()
         known = None if too_long else split.rows
-        return judge(split.suite, scored, manifest.key.score, too_long, known)
+        return judge(split.suite, scored, manifest.key.score, too_long, known, manifest.unknown)
 
     named = replace(manifest, model=replace(manifest.model, name=folder.name))  # as the board calls it
     return Run(folder.name, named, lambda: sentences()[0], verdicts)
@@ -367,7 +368,11 @@ def _load(path: Path, manifest: Manifest, name: str) -> pa.Table:
     content = read_intact(path, manifest.files, name)
     try:
         sentences = name == "sentences.parquet"
-        table = read_sentences(content) if sentences else read_parquet(content, VERDICTS)
+        table = (
+            read_sentences(content)
+            if sentences
+            else read_parquet(content, VERDICTS | HALF_KNOWN, needed=VERDICTS)
+        )
     except ContentError as error:
         wrong = "is no Parquet file" if error.what.startswith("not a") else f"is not tseval's: {error}"
         raise RunError(f"{path / name} {wrong}.\n  Score the run again, into a new directory.") from None
@@ -387,7 +392,7 @@ def _frame(table: pa.Table) -> pd.DataFrame:
     return table.to_pandas(types_mapper=_NULLABLE.get)
 
 
-_NEEDED = {*ROW, "case", "item", "better_score", "worse_score", "correct", "tie", "undecidable"}
+_NEEDED = {*ROW, "case", "item", "better_score", "worse_score", "correct", "tie", "undecidable", "half_known"}
 
 
 class CachedRun:

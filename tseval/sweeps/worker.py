@@ -179,6 +179,7 @@ class UnitScorer:
             suite,
             score=chosen_score(options.score, options.normalise, unigrams, [suite]),
             text=options.text,
+            unknown=options.unknown,
             out=unit.run,
             resume=True,
             progress=progress,
@@ -202,7 +203,7 @@ class UnitScorer:
         """Load the suite of a unit, unless an earlier one had the same and it was kept."""
         options = unit.options
         columns = tuple((options.columns or {}).items())
-        chosen = replace(options, score=None, device="", columns=None), columns
+        chosen = replace(options, score=None, unknown="undecidable", device="", columns=None), columns
         wanted = unit.suite, chosen, unit.suite_files()
         suite = self._suites.pop(wanted, None)
         if suite is None:

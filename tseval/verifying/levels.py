@@ -24,7 +24,7 @@ from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import SELECTED, SuiteFacts
 from tseval.suites import afresh, load_suite
 from tseval.suites.data.entries import KNOWN_ERRORS
-from tseval.verdicts import judge, n_too_long, questions_in, sentences_of
+from tseval.verdicts import HALF_KNOWN, judge, n_too_long, questions_in, sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -176,6 +176,7 @@ class Recomputed:
     suite: Suite
     scored: pa.Table
     verdicts: pa.Table
+    n_unsaid: int = 0  # half-known contrasts that it compares without saying so
 
 
 def recompute(claim: Claim, spec: str | None) -> Recomputed:
@@ -209,7 +210,13 @@ def recompute(claim: Claim, spec: str | None) -> Recomputed:
     except EvidenceError as error:
         raise CheckFailed(f"the evidence {error}") from None
     compare_sentences(claim.scored, scored)
-    verdicts = verdicts_of(partial(judge, _with_factors(suite, claim), scored, claim.score, too_long))
+    unknown = claim.manifest.unknown
+    judged = partial(judge, _with_factors(suite, claim), scored, claim.score, too_long, unknown=unknown)
+    verdicts = verdicts_of(judged)
+    n_unsaid = 0
+    if HALF_KNOWN not in claim.verdicts.column_names and HALF_KNOWN in verdicts.column_names:
+        n_unsaid = int(pc.sum(verdicts[HALF_KNOWN]).as_py())
+        verdicts = verdicts.drop_columns([HALF_KNOWN])
     left_out = n_too_long(suite, scored, too_long)
     if left_out != claim.manifest.counts.too_long:
         stated = claim.manifest.counts.too_long
@@ -221,7 +228,7 @@ def recompute(claim: Claim, spec: str | None) -> Recomputed:
     for name, text in claim.tables.items():
         if render(document_of([run]), "csv" if name.endswith("csv") else "md") != text:
             raise CheckFailed(_other_table(claim, name))
-    return Recomputed(suite, scored, verdicts)
+    return Recomputed(suite, scored, verdicts, n_unsaid)
 
 
 def hold_sizes(stated: SuiteFacts, suite: Suite) -> None:
