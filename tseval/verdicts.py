@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 HALF_KNOWN = "half_known"
 
+
 def all_sentences(suite: Suite) -> pa.StringArray:
     """Give all sentences, case by case, label by label, with the terminator: `the author laughs .`."""
     columns = (case.sentences[label] for case in suite.cases for label in case.labels)
@@ -62,7 +63,7 @@ def check_score(suite: Suite, score: Score) -> None:
             raise SuiteError(f"case {case.name!r} {refusal}")
 
 
-def judge(  # noqa: PLR0913 - all that verdicts follow from
+def judge(
     suite: Suite,
     scored: pa.Table,
     score: str = "sentence",
@@ -83,10 +84,10 @@ def judge(  # noqa: PLR0913 - all that verdicts follow from
     Returns:
         Rows in suite order, case by case, contrast by contrast, item by item. Columns `case`, `item`,
         `construction`, `phenomenon`, `dependency`, `contrast`, `better_score`, `worse_score`,
-        `correct`, `tie`, `undecidable`, `half_known` if anything is, then every feature of the suite, then for
-        every lexical factor NAME a column `NAME.entry` with the lexicon entry; features and entries are null
-        where a case lacks them. A tie is wrong, and what is undecidable neither correct nor a tie. Of a rated
-        sentence `better_score` is its score, and `correct` and `tie` are null.
+        `correct`, `tie`, `undecidable`, `half_known` if anything is, then every feature of the suite, then
+        for every lexical factor NAME a column `NAME.entry` with the lexicon entry; features and entries are
+        null where a case lacks them. A tie is wrong, and what is undecidable neither correct nor a tie. Of a
+        rated sentence `better_score` is its score, and `correct` and `tie` are null.
     """
     base, by = split_measure(score)
     compared = cast("Score", base)
@@ -105,8 +106,9 @@ def judge(  # noqa: PLR0913 - all that verdicts follow from
         for decided in _decide(case, sentences, of_case, compared)
     ]
     verdicts = pa.concat_tables(tables, promote_options="default")
-    nothing = not pc.any(verdicts[HALF_KNOWN]).as_py()
-    names = [name for name in tables[0].column_names[: len(RESERVED_NAMES)] if name != HALF_KNOWN or not nothing]
+    names = tables[0].column_names[: len(RESERVED_NAMES)]
+    if not pc.any(verdicts[HALF_KNOWN], min_count=0).as_py():  # such verdicts are what they were before
+        names.remove(HALF_KNOWN)
     verdicts = verdicts.select(names + list(known))
     # One list of entries for all cases: parquet would write the columns in full.
     return verdicts.unify_dictionaries()
@@ -121,9 +123,9 @@ def n_too_long(suite: Suite, scored: pa.Table, too_long: pa.StringArray) -> int:
 
 
 def missing_words(
-    suite: Suite, scored: pa.Table, verdicts: pa.Table, unknown: Unknown, too_long: pa.StringArray | None = None
+    suite: Suite, scored: pa.Table, verdicts: pa.Table, unknown: Unknown, too_long: pa.StringArray
 ) -> Counter[str]:
-    """Count for each word how many half-known verdicts it is missing from; it may be one of several there."""
+    """Count for each unknown word the half-known verdicts that it makes so, perhaps with others."""
     rows = ScoredSentences(scored, too_long).find(all_sentences(suite))
     words = UnknownWords(scored, unknown)
     half_known = verdicts.filter(verdicts[HALF_KNOWN])

@@ -430,7 +430,7 @@ def _notes(columns: Mapping[str, Sequence[Column]]) -> Iterator[str]:
                 "undecidable, left out of accuracy."
             )
         if N_HALF_KNOWN in column.rows and (n_half_known := int(column.rows[N_HALF_KNOWN].sum())):
-            yield f"{column.heading}: it knows one form only of {n_half_known:,} of these contrasts (half known)."
+            yield f"{column.heading}: it knows one form only of {n_half_known:,} contrasts (half known)."
 
 
 def request_text(folders: Sequence[Path]) -> str:

@@ -364,8 +364,8 @@ def _verdict(good: Sequence[Token], bad: Sequence[Token], unknown: Unknown) -> s
     named = ", ".join(map(repr, sorted(half_known)))
     if half_known and unknown.rule != "score":
         return (
-            f"undecidable: half known, the model does not know {named} and reads <unk> in one sentence only.\n"
-            "  --unknown score compares the two all the same"
+            f"undecidable (half known): the model does not know {named}, so it reads <unk> in one sentence\n"
+            "  and a known word in the other. --unknown score compares the two all the same"
         )
     sums = [fsum(t.surprisal for t in tokens if t.surprisal is not None) for tokens in (good, bad)]
     difference = sums[1] - sums[0]

@@ -115,7 +115,8 @@ how_sentences_are_compared = take_all([
 def run_command(
     spec: str, model_args: str, suites: tuple[str, ...], clusters: tuple[str, ...], text: Form,
     score: Score | None, normalise: str, unigrams: Path | None, precision: str, unknown: UnknownRule,
-    too_long: str, by: tuple[str, ...], device: str, out: Path | None, resume: bool, quiet: bool, **reading: Any,
+    too_long: str, by: tuple[str, ...], device: str, out: Path | None, resume: bool, quiet: bool,
+    **reading: Any,
 ) -> None:  # fmt: skip
     """Score a model on a suite, write the run, print the table."""
     from tseval.analysis import check_features
@@ -152,7 +153,7 @@ def run_command(
         _print(run, path, by, quiet, what_was_read(suite) if suite.files else None)
 
 
-def _score(  # noqa: PLR0913 - all that a user may say of a run
+def _score(
     model: Model,
     suite: Suite,
     text: Form,

@@ -310,8 +310,8 @@ class Regions(Question):
         The scores of a single comparison are its two sides, with the sign that makes the better one greater;
         a combination of several has none. Items whose conditions all look alike to the model are undecidable;
         so are those of an interaction two of whose conditions do, as it then asks something else; and so are
-        those that ask for first words where the model leaves unscored in what they differ; and half-known ones,
-        unless these are to be compared.
+        those that ask for first words where the model leaves unscored in what they differ; and those that are
+        half known, unless these are to be compared.
         """
 
         @cache  # formulas, their two sides, and both parts of a difference ask for the same regions

@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -98,7 +98,7 @@ class UnknownWords:
 
     @cached_property
     def of_rows(self) -> dict[int, list[tuple[int, str]]]:
-        """Unknown words by the row of their sentence, each with its position; rows without any are left out."""
+        """Unknown words by the row of their sentence, each with its position; only of rows that have any."""
         if self._table["seen"].equals(self._table["sentence"]) and self._unknown.mark is None:
             return {}
         maybe = pc.match_substring_regex(self._table["seen"], self._unknown.pattern())
@@ -118,7 +118,7 @@ class UnknownWords:
 
     @cached_property
     def kinds(self) -> Rows:
-        """A number for each sentence, equal where the unknown words are the same, 0 for none, (sentences,)."""
+        """A number for each sentence, equal if the unknown words are the same; 0 for none, (sentences,)."""
         numbers: dict[tuple[str, ...], int] = {}
         kinds = np.zeros(len(self._table), dtype=np.int64)
         for row, words in self.of_rows.items():
@@ -166,11 +166,3 @@ def unshared(sentences: Iterable[Counter[str]]) -> set[str]:
 def rank_missing(costs: Mapping[str, int]) -> list[tuple[str, int]]:
     """Order words by the pairs that each costs, those of equal cost by name."""
     return sorted(costs.items(), key=lambda one: (-one[1], one[0]))
-
-
-def unknown_in(words: Sequence[str], knows: Mapping[str, bool]) -> Counter[str]:
-    """Count the words that a vocabulary does not know."""
-    return Counter(word for word in words if not knows[word])
-
-
-__all__ = ["UNKNOWN_MARKS", "UNKNOWN_RULES", "Unknown", "UnknownRule", "UnknownWords", "check_rule"]

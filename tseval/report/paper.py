@@ -157,9 +157,10 @@ def _half_known(opened: RunSet, cited: dict[str, str]) -> Iterator[str]:
     """Say what happened to pairs of which a model knows one form only."""
     counts = {name: one.counts.n_half_known for name, one in opened.manifests.items()}
     compared = {name for name, one in opened.manifests.items() if one.unknown.rule == "score"}
+    left_out = f"\\citet{{{cited.get('forms')}}} and \\citet{{{cited.get('both forms')}}}"
     for names, what in (
         ([name for name, n in counts.items() if n and name not in compared],
-         f"counted as undecidable, as by \\citet{{{cited.get('forms')}}} and \\citet{{{cited.get('both forms')}}}"),
+         f"counted as undecidable; {left_out} use no such pairs"),
         ([name for name, n in counts.items() if n and name in compared],
          "compared all the same, with a token for unknown words in one of the sentences"),
     ):  # fmt: skip

@@ -90,7 +90,9 @@ def rescore(
     here[rows] = len(here) + np.arange(len(rows))
     columns = again.scored.column_names
     mixed = pa.concat_tables([again.scored, scored.select(columns).cast(again.scored.schema)]).take(here)
-    flips = _fall_otherwise(again, judge(again.suite, mixed, claim.score, plan.too_long, unknown=claim.manifest.unknown), share)
+    unknown = claim.manifest.unknown
+    verdicts = judge(again.suite, mixed, claim.score, plan.too_long, unknown=unknown)
+    flips = _fall_otherwise(again, verdicts, share)
     said = (
         f"{len(rows):,} of {len(plan.sentences):,} sentences, largest difference {worst:.2g} nats "
         f"(at most {allowed:.2g}{why}); {flips}"
