@@ -30,6 +30,7 @@ from tseval.scoring.engine import lengths_of, score_all
 from tseval.scoring.protocol import Model, ModelCard, WritingModel
 from tseval.scoring.scorers import Scorer, scorer_for
 from tseval.suites import load_suite
+from tseval.suites.data.critical import shared_columns
 from tseval.verdicts import (
     HALF_KNOWN,
     check_score,
@@ -348,6 +349,11 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
     if len(plan.too_long):
         yield f"{_said_too_long(plan.scorer, plan.too_long)}: {counted(n_left_out, 'contrast')} undecidable"
     yield from _half_known(plan, scored, verdicts)
+    if not plan.suite.clusters and (plan.suite.inferred or not _names_factors(plan.suite)):
+        columns = [f"{name}: {n:,} values in {plan.suite.n_items:,} items: --cluster {name}"
+                   for name, n in shared_columns(plan.suite)]  # fmt: skip
+        if columns:
+            yield f"columns that many items share, {'; '.join(columns[:PROPOSED])}"
     misleading = [(case.name, *one) for case in plan.suite.cases for one in case.question.warnings()]
     if misleading:
         name, counted_as, what = misleading[0]
@@ -371,6 +377,11 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
 
 
 MISSING_SHOWN = 5
+PROPOSED = 4  # columns to cluster by
+
+
+def _names_factors(suite: Suite) -> bool:
+    return any(case.entries.num_columns for case in suite.cases)
 
 
 def _half_known(plan: Plan, scored: pa.Table, verdicts: pa.Table) -> Iterator[str]:

@@ -18,6 +18,7 @@ from tseval.evidence import whole_column
 from tseval.items import ENTRY, RESERVED_NAMES, Case, Suite
 from tseval.report.document import NONE, format_interval, format_share
 from tseval.report.layout import row_labels
+from tseval.suites.data.critical import differing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -187,23 +188,11 @@ def _item(
     outcome, margin = verdicts.answer(place)
     if outcome != UNDECIDABLE and not all(text in told for _, text in texts):
         raise RunError(f"{texts[0][1]!r} was not scored")
-    differs = _differing([text.split() for _, text in texts])
+    differs = differing([text.split() for _, text in texts])
     pairs = zip(texts, differs, strict=True)
     sentences = tuple(_sentence(told.get(text), label, text, marked) for (label, text), marked in pairs)
     name = f"{verdicts.case[place]}[{verdicts.item[place]}]"
     return ShownItem(name, why, outcome, margin, sentences)
-
-
-def _differing(sentences: Sequence[Sequence[str]]) -> list[list[bool]]:
-    """Tell which words differ: of sentences of one length each word, else what their ends do not share."""
-    shortest = min(map(len, sentences))
-    alike = [len({one[place] for one in sentences}) == 1 for place in range(shortest)]
-    if all(len(one) == shortest for one in sentences):
-        return [[not same for same in alike] for _ in sentences]
-    before = next((place for place, same in enumerate(alike) if not same), shortest)
-    after = next((n for n in range(shortest - before) if len({one[-1 - n] for one in sentences}) > 1),
-                 shortest - before)  # fmt: skip
-    return [[before <= place < len(one) - after for place in range(len(one))] for one in sentences]
 
 
 MOST_VALUES = 8

@@ -25,7 +25,6 @@ from tseval.analysis.differences import SAME
 from tseval.errors import RunError, suggest
 from tseval.report.analyses import NOUN_COUNTS
 from tseval.report.document import (
-    NONE,
     Document,
     Field,
     Grid,

@@ -13,7 +13,7 @@ from tseval.analysis.design import FEWEST_LEVELS
 from tseval.errors import RunError
 from tseval.report.columns import description_of, distinct_headings, refuse_unlike
 from tseval.report.document import Document, Field, Grid, format_interval, format_share
-from tseval.report.table import forms_note, sample_note, uneven_note
+from tseval.report.table import forms_note, inferred_note, sample_note, uneven_note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,6 +67,7 @@ def for_analysis(
         modes = ", ".join(f"{column.heading}: {column.score}" for column in columns)
         notes.append(f"The runs are scored in different ways ({modes}).")
     notes += forms_note(columns)
+    notes += inferred_note(column.inferred for column in columns)
     if where:
         values: dict[str, list[str]] = {}
         for name, value in where:  # two values of one feature mean either

@@ -263,7 +263,9 @@ def entry_run(folder: Path, split: SplitSuite) -> Run:
         known = None if too_long else split.rows
         return judge(split.suite, scored, manifest.key.score, too_long, known, manifest.unknown)
 
-    named = replace(manifest, model=replace(manifest.model, name=folder.name))  # as the board calls it
+    suite = replace(manifest.suite, inferred=split.suite.inferred)
+    model = replace(manifest.model, name=folder.name)  # as the board calls it
+    named = replace(manifest, model=model, suite=suite)
     return Run(folder.name, named, lambda: sentences()[0], verdicts)
 
 

@@ -163,7 +163,8 @@ MANIFEST_FORMAT = 1
 class SuiteFacts:
     """A suite, as a manifest describes it; the fields are those of `Suite`.
 
-    `clusters` is None in runs from before there were any, `sample` where the items were not drawn, `seed`
+    `clusters` is None in runs from before there were any, `inferred` where nothing was inferred of what items
+    share (it then does not stand in the file), `sample` where the items were not drawn, `seed`
     where no seed chose sentences (and in runs from before it was kept), `columns` where nobody said what the
     columns of its tables are, `exclude` and `excluded` where nothing was left out, `files` where it is no
     data (and in runs from before they were kept).
@@ -178,6 +179,7 @@ class SuiteFacts:
     n_items: int
     n_contrasts: int
     clusters: tuple[str, ...] | None = None
+    inferred: str | None = None
     sample: str | None = None
     seed: int | None = None
     columns: Mapping[str, str] | None = None
@@ -261,6 +263,8 @@ class Manifest:
         own |= {"key": self.key.to_mapping(), "warnings": list(self.warnings)}
         for name in ("suite", "model", "timings", "counts"):
             own[name] = asdict(getattr(self, name))
+        if self.suite.inferred is None:
+            del cast("dict[str, Json]", own["suite"])["inferred"]
         if not self.counts.n_half_known:  # such manifests are what they were before there was this
             del cast("dict[str, Json]", own["counts"])["n_half_known"]
         own[FIELD] = asdict(self.seal) if self.seal else None

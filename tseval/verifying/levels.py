@@ -287,7 +287,10 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
 
 def _with_factors(suite: Suite, claim: Claim) -> Suite:
     """Give the suite the lexical factors of the claim: `--cluster`, or its own; old runs have none."""
-    if not knows_factors(claim):
+    stated = claim.manifest.suite
+    if stated.inferred is not None and stated.inferred != suite.inferred:
+        raise CheckFailed(f"{MANIFEST}: suite.inferred is {stated.inferred!r}, which the suite does not say")
+    if not knows_factors(claim, suite):
         return replace(suite, cases=tuple(replace(case, entries=pa.table({})) for case in suite.cases))
     try:
         return cluster_by(suite, claim.manifest.suite.clusters or ())
@@ -295,9 +298,14 @@ def _with_factors(suite: Suite, claim: Claim) -> Suite:
         raise CheckFailed(f"suite.clusters: {first_line(error)}") from None
 
 
-def knows_factors(claim: Claim) -> bool:
-    """Tell whether a run is from when there were lexical factors: it has some, or says which were chosen."""
+def knows_factors(claim: Claim, suite: Suite) -> bool:
+    """Tell whether a run is from when there were lexical factors: it has some, or says which were chosen.
+
+    Where the suite infers one, a run that neither has it nor chose others is from before.
+    """
     chosen = claim.manifest.suite.clusters
+    if suite.inferred and not claim.manifest.suite.inferred and not chosen:
+        return False
     return chosen is not None or any(name.endswith(ENTRY) for name in claim.verdicts.column_names)
 
 
