@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from tseval.adapters import open_model
 from tseval.errors import ModelError, RunError, SuiteError, counted, plain, quoted_text, shortened, suggest
-from tseval.items import Suite
+from tseval.items import HALF_KNOWN, Suite
 from tseval.questions import COMPARES_WORDS, SCORES, Score
 from tseval.questions.scored import Normalised
 from tseval.questions.unknown import Unknown, UnknownRule, check_rule, rank_missing
@@ -32,7 +32,6 @@ from tseval.scoring.scorers import Scorer, scorer_for
 from tseval.suites import load_suite
 from tseval.suites.data.critical import shared_columns
 from tseval.verdicts import (
-    HALF_KNOWN,
     check_score,
     judge,
     missing_words,

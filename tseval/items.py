@@ -39,8 +39,11 @@ ENTRIES = pa.dictionary(pa.int32(), pa.string())
 # Columns of a verdict that are not features; no feature may take one of these names.
 RESERVED_NAMES = frozenset(
     {"case", "item", "construction", "phenomenon", "dependency", "contrast"}
-    | {"better_score", "worse_score", "correct", "tie", "undecidable", "half_known"}
+    | {"better_score", "worse_score", "correct", "tie", "undecidable"}
 )
+# A column that verdicts have only where a model knows one form of a pair (`tseval.questions.unknown`).
+HALF_KNOWN = "half_known"
+NOT_FEATURES = RESERVED_NAMES | {HALF_KNOWN}
 
 
 @dataclass(frozen=True, slots=True)

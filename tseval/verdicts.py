@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import ModelError, SuiteError
-from tseval.items import ENTRIES, ENTRY, RESERVED_NAMES
+from tseval.items import ENTRIES, ENTRY, HALF_KNOWN, NOT_FEATURES, RESERVED_NAMES
 from tseval.questions.scored import ScoredSentences, split_measure
 from tseval.questions.unknown import UnknownWords
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from tseval.questions import Decided, Score
     from tseval.questions.pairs import Asked
     from tseval.questions.unknown import Unknown
-
-
-HALF_KNOWN = "half_known"
 
 
 def all_sentences(suite: Suite) -> pa.StringArray:
@@ -79,7 +76,8 @@ def judge(
         score: What sentences are compared by (`tseval.questions`), normalised perhaps: `sentence/penlp`.
         too_long: Sentences that were not scored: their items are undecidable.
         rows: Which of the scored sentences each of `all_sentences` is, where that is known already.
-        unknown: How the model shows unknown words, and what happens to half-known pairs.
+        unknown: How the model shows unknown words, and what happens to half-known pairs; None compares them
+            like all others, and marks them.
 
     Returns:
         Rows in suite order, case by case, contrast by contrast, item by item. Columns `case`, `item`,
@@ -107,8 +105,8 @@ def judge(
     ]
     verdicts = pa.concat_tables(tables, promote_options="default")
     names = tables[0].column_names[: len(RESERVED_NAMES)]
-    if not pc.any(verdicts[HALF_KNOWN], min_count=0).as_py():  # such verdicts are what they were before
-        names.remove(HALF_KNOWN)
+    if pc.any(verdicts[HALF_KNOWN], min_count=0).as_py():  # else verdicts are what they were before
+        names.append(HALF_KNOWN)
     verdicts = verdicts.select(names + list(known))
     # One list of entries for all cases: parquet would write the columns in full.
     return verdicts.unify_dictionaries()
@@ -215,7 +213,7 @@ def _feature_types(suite: Suite) -> dict[str, pa.DataType]:
     types: dict[str, tuple[pa.DataType, str]] = {}
     for case in suite.cases:
         for field in (*case.features.schema, *case.question.feature_types()):
-            assert field.name not in RESERVED_NAMES
+            assert field.name not in NOT_FEATURES
             known, first = types.setdefault(field.name, (field.type, case.name))
             if known != field.type:
                 raise SuiteError(

@@ -16,7 +16,7 @@ import pandas as pd
 from tseval.analysis.design import Design, Estimate, Factors, estimate, in_columns, split_by_row
 from tseval.analysis.ranks import RankSets, mean_rank_intervals, rank_sets
 from tseval.errors import RunError, SuiteError, suggest
-from tseval.items import ENTRY, RESERVED_NAMES, Suite
+from tseval.items import ENTRY, HALF_KNOWN, NOT_FEATURES, Suite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -114,7 +114,7 @@ def items_of_rows(rows: NDArray[np.int64], factors: Factors) -> Iterator[tuple[N
 ROW = ("dependency", "phenomenon", "construction", "contrast")
 COUNTS = ("n_items", "n_correct", "n_tied", "n_undecidable")
 # Beside them where anything is: of which pairs a model knows one form only (`tseval.questions.unknown`).
-HALF_KNOWN, N_HALF_KNOWN = "half_known", "n_half_known"
+N_HALF_KNOWN = "n_half_known"
 # What tables tell of an estimate, as `Estimate` has it; `value` is called `accuracy`.
 ESTIMATED = ("accuracy", "low", "high", "se", "df", "n_eff", "clusters", "fixed")
 
@@ -214,7 +214,7 @@ def check_features(suite: Suite, by: str | Sequence[str]) -> None:
 
 def refuse_unknown_features(by: Sequence[str], columns: Iterable[str]) -> None:
     """Refuse features that are not among the columns of verdicts."""
-    features = [name for name in columns if name not in RESERVED_NAMES]
+    features = [name for name in columns if name not in NOT_FEATURES]
     for feature in by:
         if feature not in features:
             raise SuiteError(
@@ -375,7 +375,7 @@ def entry_columns(verdicts: pd.DataFrame) -> list[str]:
 
 def require_features(verdicts: pd.DataFrame, names: Sequence[str], fix: str = "") -> None:
     """Refuse an analysis of features that the suite does not have."""
-    features = [str(name) for name in verdicts.columns if name not in RESERVED_NAMES]
+    features = [str(name) for name in verdicts.columns if name not in NOT_FEATURES]
     for name in names:
         if name not in features or verdicts[name].isna().all():
             hint = fix or suggest(name, features, "Features")

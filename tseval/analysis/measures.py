@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from tseval.analysis import (
-    HALF_KNOWN,
     N_HALF_KNOWN,
     ROW,
     Correctness,
@@ -22,7 +21,7 @@ from tseval.analysis import (
 from tseval.analysis.design import Design, Factors, in_columns, quantile
 from tseval.analysis.differences import average
 from tseval.errors import SuiteError
-from tseval.items import ENTRY, RATING, RATING_SE
+from tseval.items import ENTRY, HALF_KNOWN, RATING, RATING_SE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

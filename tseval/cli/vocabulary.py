@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tseval.cli.options import open_chosen, read_arguments
-from tseval.errors import ModelError, SuiteError
+from tseval.errors import ModelError, SuiteError, suggest
 from tseval.files import read_bytes
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tseval.scoring.protocol import Model
 
 
+_BUNDLED = "bundled:"
 # What is a model by its name, whatever stands in the file.
 _OF_MODELS = {".pt", ".pth", ".safetensors", ".bin", ".ckpt", ".gguf", ".pkl", ".arpa"}
 
@@ -26,9 +27,13 @@ def known_words(spec: str, model_args: str = "") -> Callable[[str], bool]:
     from tseval.models.checkpoint import read_vocabulary
     from tseval.models.state_files import is_foreign
 
-    path, bundled = Path(spec), bundled_checkpoints().get(spec.removeprefix("bundled:"))
-    if spec.startswith("bundled:") and bundled is not None:
-        path = bundled
+    path = Path(spec)
+    if spec.startswith(_BUNDLED):
+        name, known = spec.removeprefix(_BUNDLED), bundled_checkpoints()
+        if name not in known:
+            hint = suggest(name, known, "Bundled checkpoints")
+            raise ModelError(f"there is no bundled checkpoint {name!r}.\n  {hint}")
+        path = known[name]
     if path.suffix in {".pt", ".safetensors"} and path.is_file() and not model_args and not is_foreign(path):
         vocabulary = read_vocabulary(path)  # without the weights
         words = frozenset(vocabulary.words)
@@ -46,7 +51,7 @@ def _words_of_text(path: Path) -> frozenset[str]:
         fix = "Give UTF-8 text with one word per line, or a model as tseval run --model takes it."
         raise SuiteError(f"{path}: not a vocabulary.\n  {fix}") from None
     except OSError as error:
-        fix = "Give a text file with one word per line, or a model as tseval run --model takes it."
+        fix = "Give a text file with one word per line, a checkpoint, or bundled:NAME."
         raise SuiteError(f"{path}: cannot be read: {error.strerror}.\n  {fix}") from None
     return frozenset(word.strip() for word in text.split("\n"))
 

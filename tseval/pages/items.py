@@ -11,11 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.analysis import HALF_KNOWN
 from tseval.analysis.design import Design, Estimate, estimate, split_by_row
 from tseval.errors import RunError
 from tseval.evidence import whole_column
-from tseval.items import ENTRY, RESERVED_NAMES, Case, Suite
+from tseval.items import ENTRY, HALF_KNOWN, NOT_FEATURES, Case, Suite
 from tseval.report.document import NONE, format_interval, format_share
 from tseval.report.layout import row_labels
 from tseval.suites.data.critical import differing
@@ -204,7 +203,7 @@ Part = tuple[str, int, list["Estimate | None"]]
 def break_down(verdicts: pa.Table, models: Sequence[Correctness]) -> list[dict[str, list[Part]]]:
     """Break every row down by each feature that splits it into a few parts."""
     names = [name for name in verdicts.column_names
-             if name not in RESERVED_NAMES and not name.endswith(ENTRY)]  # fmt: skip
+             if name not in NOT_FEATURES and not name.endswith(ENTRY)]  # fmt: skip
     features = verdicts.select(names).to_pandas()
     found: list[dict[str, list[Part]]] = []
     for items in split_by_row(models[0].rows):

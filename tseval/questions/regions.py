@@ -398,25 +398,35 @@ class Regions(Question):
     ) -> NDArray[np.bool_]:
         """Tell in which items a comparison is half known, (items,).
 
-        Up to the end of what is compared, its conditions have not the same unknown words, or the regions that
-        are added have others than those that are subtracted. A region that is compared with a number is not.
+        Up to the end of what is compared, some region has an unknown word under one of its conditions and not
+        under another; or the regions that are added have more of them than those that are subtracted. A
+        region that is compared with a number is not half known.
         """
         signed = list(_signed(comparison))
-        spans = [(sign, rows[one.condition], *self.span(one)) for sign, one in signed]
+        spans = [(sign, one.condition, *self.span(one)) for sign, one in signed]
         found = np.zeros(len(next(iter(rows.values()))), dtype=np.bool_)
         if len(signed) < 2:
             return found
-        for item in np.flatnonzero(np.any([unknown.kinds[own] > 0 for _, own, *_ in spans], axis=0)).tolist():
-            ends: dict[int, int] = {}
-            sides: dict[int, Counter[str]] = {1: Counter(), -1: Counter()}
-            for sign, own, before, lengths in spans:
-                row, start = int(own[item]), int(before[item])
+        named = dict.fromkeys(one.condition for _, one in signed)
+        any_unknown = np.any([unknown.kinds[rows[label]] > 0 for label in named], axis=0)
+        for item in np.flatnonzero(any_unknown).tolist():
+            ends = dict.fromkeys(named, 0)
+            balance = 0
+            for sign, label, before, lengths in spans:
+                start = int(before[item])
                 stop = start + int(lengths[item])
-                ends[row] = max(stop, ends.get(row, 0))
-                sides[sign] += unknown.within(row, start, stop)
-            read = [unknown.within(row, 0, end) for row, end in ends.items()]
-            found[item] = sides[1] != sides[-1] or any(own != read[0] for own in read)
+                ends[label] = max(stop, ends[label])
+                balance += sign * unknown.within(int(rows[label][item]), start, stop).total()
+            of_regions = [self._unknown_in(label, item, int(rows[label][item]), end, unknown)
+                          for label, end in ends.items()]  # fmt: skip
+            found[item] = balance != 0 or any(own != of_regions[0] for own in of_regions)
         return found
+
+    def _unknown_in(self, label: str, item: int, row: int, end: int, unknown: UnknownWords) -> Counter[int]:
+        """Count the unknown words of each region of a sentence, by its number, up to a word."""
+        stops = np.cumsum(self.regions_of(label)[item])
+        places = [place for place, _ in unknown.of_rows.get(row, ()) if place < end]
+        return Counter(np.searchsorted(stops, places, side="right").tolist())
 
     def compared(self) -> list[Region]:
         """List the regions that predictions refer to, each once under all its conditions, in their order."""

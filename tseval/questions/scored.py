@@ -134,7 +134,7 @@ class ScoredSentences:
         too_long: Sentences that were not scored, because the model does not read so far.
         by: What log-probabilities are normalised by (`tseval.questions.scored`); None for nothing. The
             table then holds `n_tokens`, and for `slor` `unigram_logprob`.
-        unknown: How the model shows unknown words, and what happens to half-known pairs.
+        unknown: How the model shows unknown words, and what happens to half-known pairs; None compares them.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class ScoredSentences:
     ) -> None:
         self.table = table
         self.by = by
-        self.compares_half_known = unknown is not None and unknown.rule == "score"
+        self.compares_half_known = unknown is None or unknown.rule == "score"
         self.unknown_words = UnknownWords(table, unknown or Unknown())
         self.too_long = pa.array([], pa.string()) if too_long is None else too_long
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis import HALF_KNOWN, no_accuracy, select
+from tseval.analysis import no_accuracy, select
 from tseval.analysis.comparisons import share_entries
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.errors import RunError
+from tseval.items import HALF_KNOWN
 from tseval.report.columns import description_of, distinct_headings, refuse_unlike
 from tseval.report.document import Document, Field, Grid, format_interval, format_share
 from tseval.report.table import forms_note, inferred_note, sample_note, uneven_note

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from tseval.errors import EvidenceError, LimitError, ModelError, RunError, SuiteError, first_line, one_line
 from tseval.evidence import Evidence, Words, flat_column, gather, scored_again, split_words, whole_column
-from tseval.items import ENTRY, Case, Suite, choose_rows, cluster_by, suite_digest
+from tseval.items import ENTRY, HALF_KNOWN, Case, Suite, choose_rows, cluster_by, suite_digest
 from tseval.questions import SCORES, Score
 from tseval.questions.scored import split_measure
 from tseval.report import document_of, render
@@ -24,7 +24,7 @@ from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import SELECTED, SuiteFacts
 from tseval.suites import afresh, load_suite
 from tseval.suites.data.entries import KNOWN_ERRORS
-from tseval.verdicts import HALF_KNOWN, judge, n_too_long, questions_in, sentences_of
+from tseval.verdicts import judge, n_too_long, questions_in, sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
