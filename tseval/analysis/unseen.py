@@ -10,8 +10,12 @@ for the factor that gives most, with w_gr the weight of entry g in row r. How of
 from all rows that share them, n; whether one differs is another question in each row, n'. In a single row
 both are the same. So a mean over rows combines what its rows may hide, and is surer than each of them.
 
-Every entry that shows a difference makes it less likely that such entries were missed. With k of n entries
-that differ (of equal parts, else less), the standard error is multiplied by √((n - k) / (n - 1)) / k.
+Every verdict that differs makes it less likely that such entries were missed: of m that differ the standard
+error is the m-th part. But those of one entry say no more than one does. So what is left of the variance is
+
+    max(1/m², 2 - k)    within 0 and 1
+
+for k entries that differ: of equal parts, else less, and no more than their weight is of n.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tseval.analysis.design import of_pairs, quantile
+from tseval.analysis.design import FEWEST_SEEN, of_pairs, quantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,32 +77,37 @@ class Hidden:
         margin = np.sqrt(score / n * (often * (1 - often) + score / n / 4))
         return (often + score / n / 2 + margin) / (1 + score / n) / self.apart
 
-    def left(self, values: Array) -> Array:
-        """Say which part of these variances is left after what was seen, (models, models)."""
-        k = np.maximum(self._seen(values), 1)
-        missed = np.clip((self.worth - k) / max(self.worth - 1, ROUNDING), 0, 1)
-        return np.where(k == 1, 1.0, missed / k**2)
+    def left(self, values: Array, weights: Array) -> Array:
+        """Say which part of these variances is left after what was seen, (models, models).
 
-    def _seen(self, values: Array) -> Array:
-        """Count the entries on which two models differ, those of equal parts as one each, (models, models).
+        `weights` are those of the items, (items,).
+        """
+        n_verdicts, n_entries = self._seen(values, weights)
+        return np.maximum(1 / np.maximum(n_verdicts, 1) ** 2, np.clip(FEWEST_SEEN - n_entries, 0, 1))
 
-        An entry of n items is as sure as √n. In a single row of which models differ on most items, those
-        count on which they do not.
+    def _seen(self, values: Array, weights: Array) -> tuple[Array, Array]:
+        """Count the verdicts and the entries on which two models differ, (models, models) each.
+
+        Entries on which they differ by equal parts count as one each, an entry of n items as sure as √n, and
+        all of them for no more than their weight. In a single row of which models differ on most items,
+        those count on which they do not.
         """
         sizes = np.bincount(self.of_item)
         lone = sizes[self.of_item] == 1
-        most = np.zeros((values.shape[1],) * 2, bool)
-        if self.worth == self.apart:
-            most = of_pairs(values) > len(values) / 2
-        total = np.where(most, np.count_nonzero(lone) - of_pairs(values[lone]), of_pairs(values[lone]))
+        n_verdicts = of_pairs(values)
+        most = (n_verdicts > len(values) / 2) & (self.worth == self.apart)
+        total = _turned(of_pairs(values[lone]), most, np.count_nonzero(lone))
+        heavy = of_pairs(values[lone] * np.sqrt(weights[lone])[:, None])
+        weight = _turned(heavy, most, weights[lone].sum())
         squares = total.copy()
         for items in self._cells(sizes):
-            gap = of_pairs(values[items])
-            part = np.where(most, len(items) - gap, gap) / np.sqrt(len(items))
+            part = _turned(of_pairs(values[items]), most, len(items)) / np.sqrt(len(items))
             part[part < ROUNDING] = 0
             total += part
             squares += part**2
-        return np.divide(total**2, squares, out=np.zeros_like(total), where=squares > ROUNDING)
+            weight += weights[items].sum() * (part > 0)
+        n_entries = np.divide(total**2, squares, out=np.zeros_like(total), where=squares > ROUNDING)
+        return _turned(n_verdicts, most, len(values)), np.minimum(n_entries, self.worth * weight)
 
     def _cells(self, sizes: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
         """Give the places of the items of each entry that has several."""
@@ -106,6 +115,11 @@ class Hidden:
         ends = np.cumsum(sizes)
         for entry in np.flatnonzero(sizes > 1):
             yield order[ends[entry] - sizes[entry] : ends[entry]]
+
+
+def _turned(found: Array, most: NDArray[np.bool_], of_all: float) -> Array:
+    """Count what is left where most were found."""
+    return np.where(most, of_all - found, found)
 
 
 def hidden_variances(
@@ -126,7 +140,7 @@ def hidden_variances(
         hidden = Hidden.of(design, of_item, worth, df)
         of_factor = hidden.variances(often)
         if (of_factor > np.maximum(variances, least)).any():
-            of_factor = of_factor * np.where(constant, 1.0, hidden.left(values))
+            of_factor = of_factor * np.where(constant, 1.0, hidden.left(values, design.weights()))
             degrees = np.where(of_factor > least, hidden.df, degrees)
             least = np.maximum(least, of_factor)
     return least, degrees

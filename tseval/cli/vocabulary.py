@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,6 @@ from tseval.files import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from tseval.scoring.protocol import Model
 
 
 _BUNDLED = "bundled:"
@@ -41,7 +38,10 @@ def known_words(spec: str, model_args: str = "") -> Callable[[str], bool]:
     is_text = (":" not in spec or path.exists()) and path.suffix not in _OF_MODELS and not path.is_dir()
     if is_text and not read_arguments(model_args):
         return _words_of_text(path).__contains__
-    return _known_to(open_chosen(spec, model_args, "cpu", quiet=True))
+    model = open_chosen(spec, model_args, "cpu", quiet=True)
+    from tseval.scoring.vocabulary import known_to
+
+    return known_to(model)
 
 
 def _words_of_text(path: Path) -> frozenset[str]:
@@ -54,25 +54,3 @@ def _words_of_text(path: Path) -> frozenset[str]:
         fix = "Give a text file with one word per line, a checkpoint, or bundled:NAME."
         raise SuiteError(f"{path}: cannot be read: {error.strerror}.\n  {fix}") from None
     return frozenset(word.strip() for word in text.split("\n"))
-
-
-def _known_to(model: Model) -> Callable[[str], bool]:
-    """Ask a model word by word; each word once."""
-    import pyarrow as pa
-
-    from tseval.scoring.protocol import RecurrentModel, ReportingModel, TokenModel
-    from tseval.scoring.scorers import scorer_for
-
-    if not isinstance(model, RecurrentModel | TokenModel | ReportingModel):
-        raise ModelError(
-            f"{model.card.name} does not say which words it knows.\n"
-            "  Give its vocabulary as a text file with one word per line: --vocab words.txt"
-        )
-    scorer = scorer_for(model)
-
-    @cache
-    def knows(word: str) -> bool:
-        text = pa.array([word], pa.string())
-        return not scorer.too_long(text)[0] and not scorer.encoded(text).n_unknown[0]
-
-    return knows

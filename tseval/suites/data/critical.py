@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tseval.items import Case, Suite
 
-CRITICAL = "critical"
+CRITICAL, SENTENCE = "critical", "sentence"
 NOTHING = "–"  # where one sentence has a word more than the other
 _MARKS = ".,;:?!…\"'“”‘’()[]"
 # A column that may say what items share: so many values in some case, each of so many items on average.
@@ -59,19 +59,23 @@ def critical_words(sentences: Sequence[str]) -> str | None:
 
 
 def with_critical(suite: Suite) -> Suite:
-    """Add the factor `critical` to pairs of which the data say nothing of what items share."""
-    if any(_says(case) for case in suite.cases) or not any(case.contrasts for case in suite.cases):
-        return suite
-    cases = tuple(_with_critical(case) if case.contrasts else case for case in suite.cases)
-    if not any(_says(case) for case in cases):  # every item has words of its own
+    """Add the factor `critical` to the cases of pairs of which the data name no words that items share."""
+    cases = tuple(case if _names_words(case) or not case.contrasts else _with_critical(case)
+                  for case in suite.cases)  # fmt: skip
+    if not any(CRITICAL in _shared(case) for case in cases):  # every item has words of its own
         return suite
     return replace(suite, cases=cases, inferred=CRITICAL)
 
 
-def _says(case: Case) -> bool:
-    """Tell whether two items of a case share an entry of some factor."""
-    columns = (case.entries[name].combine_chunks() for name in case.entries.column_names)
-    return any(len(column) - column.null_count > len(column.drop_null().unique()) for column in columns)
+def _names_words(case: Case) -> bool:
+    """Tell whether data say what items share, besides the sentence that several are made from."""
+    return bool(_shared(case) - {SENTENCE})
+
+
+def _shared(case: Case) -> set[str]:
+    """Name the factors of which two items of a case share an entry."""
+    columns = {name: case.entries[name].combine_chunks().drop_null() for name in case.entries.column_names}
+    return {name for name, column in columns.items() if len(column) > len(column.unique())}
 
 
 def _with_critical(case: Case) -> Case:
