@@ -131,10 +131,10 @@ def missing_words(
     for case, of_case in _rows_by_label(suite, rows):
         here = half_known.filter(pc.equal(half_known["case"], pa.scalar(case.name)))
         labels = {str(one): [one.better, one.worse] for one in case.contrasts}
-        for contrast in pc.unique(here["contrast"]).to_pylist():
+        for contrast in map(str, pc.unique(here["contrast"]).to_pylist()):
             items = here.filter(pc.equal(here["contrast"], pa.scalar(contrast)))["item"]
             places = pc.index_in(items, value_set=case.index).to_numpy()
-            named = labels.get(str(contrast), list(of_case))
+            named = labels.get(contrast, list(of_case))
             costs += words.count_missing([of_case[label][places] for label in named])
     return costs
 

@@ -342,7 +342,9 @@ def pair_command(
         click.echo(as_picture(found))
     else:
         click.echo(as_rows(["good", "bad"], found, form or "tsv"), nl=False)
-    click.echo(_verdict(*found, Unknown.of(model.card.protocol, unknown)), err=True)
+    tokens_of_good, tokens_of_bad = found
+    rule = Unknown.of(model.card.protocol, unknown)
+    click.echo(_verdict(tokens_of_good, tokens_of_bad, rule), err=True)
     say_warnings(model)
 
 

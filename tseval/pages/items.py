@@ -54,11 +54,13 @@ class Verdicts:
     def of(cls, table: pa.Table) -> Verdicts:
         """Take what is needed from verdicts as `tseval.verdicts.judge` gives them."""
         better, worse = (table[name].to_numpy() for name in ("better_score", "worse_score"))
-        flags = (table[name].to_numpy() for name in ("correct", "tie", "undecidable"))
+        correct, tie, undecidable = (table[name].to_numpy() for name in ("correct", "tie", "undecidable"))
         case, contrast = (whole_column(table, name) for name in ("case", "contrast"))
         nothing = np.zeros(len(table), dtype=np.bool_)
         half_known = table[HALF_KNOWN].to_numpy() if HALF_KNOWN in table.column_names else nothing
-        return cls(case, table["item"].to_numpy(), contrast, better - worse, *flags, half_known)
+        return cls(
+            case, table["item"].to_numpy(), contrast, better - worse, correct, tie, undecidable, half_known
+        )
 
     def answer(self, place: int) -> tuple[str, float | None]:
         """Give the outcome of one, and the margin in nats, if anything was compared."""

@@ -130,7 +130,8 @@ class UnknownWords:
         """Tell which pairs of sentences, given by their rows, are half known, (pairs,)."""
         if not self.of_rows:
             return np.zeros(len(one), dtype=np.bool_)
-        return self.kinds[one] != self.kinds[other]
+        half_known: NDArray[np.bool_] = self.kinds[one] != self.kinds[other]
+        return half_known
 
     def within(self, row: int, start: int, stop: int) -> Counter[str]:
         """Count the unknown words of a stretch of a sentence."""

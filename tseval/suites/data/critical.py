@@ -81,8 +81,9 @@ def _shared(case: Case) -> set[str]:
 def _with_critical(case: Case) -> Case:
     columns = (case.sentences[label].to_pylist() for label in case.labels)
     entries = as_entries([critical_words(texts) for texts in zip(*columns, strict=True)])
-    named = {name: case.entries[name] for name in case.entries.column_names}
-    return replace(case, entries=pa.table({**named, CRITICAL: entries}))
+    if case.entries.num_columns:
+        return replace(case, entries=case.entries.append_column(CRITICAL, entries))
+    return replace(case, entries=pa.table({CRITICAL: entries}))
 
 
 def shared_columns(suite: Suite) -> Iterator[tuple[str, int]]:
