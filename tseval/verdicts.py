@@ -105,7 +105,8 @@ def judge(
     ]
     verdicts = pa.concat_tables(tables, promote_options="default")
     names = tables[0].column_names[: len(RESERVED_NAMES)]
-    if pc.any(verdicts[HALF_KNOWN], min_count=0).as_py():  # else verdicts are what they were before
+    unsaid = unknown is not None and unknown.unsaid
+    if not unsaid and pc.any(verdicts[HALF_KNOWN], min_count=0).as_py():  # else verdicts are as they were
         names.append(HALF_KNOWN)
     verdicts = verdicts.select(names + list(known))
     # One list of entries for all cases: parquet would write the columns in full.

@@ -56,11 +56,13 @@ class Unknown:
         rule: `undecidable`, or `score` to compare half-known pairs like all others.
         mark: The word that stands for unknown words; None if the model does not say, as models of pieces.
         lowercase: Whether the model reads words in lower case.
+        unsaid: Whether half-known pairs are not marked, as in runs from before they were counted.
     """
 
     rule: UnknownRule = "undecidable"
     mark: str | None = None
     lowercase: bool = False
+    unsaid: bool = False
 
     @classmethod
     def of(cls, protocol: Mapping[str, Json], rule: UnknownRule = "undecidable") -> Unknown:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from tseval.errors import RunError, counted, one_line
 from tseval.formats import ContentError, Json, checked, read_json
-from tseval.questions.unknown import Unknown
+from tseval.questions.unknown import Unknown, UnknownRule
 from tseval.scoring.protocol import ModelCard  # noqa: TC001 - manifests are read into it
 
 if TYPE_CHECKING:
@@ -254,8 +254,9 @@ class Manifest:
 
         In a run that counts none there were none, or it is from before they were counted: it compared them.
         """
-        compared = self.key.half_known == "score" or not self.counts.n_half_known
-        return Unknown.of(self.key.protocol, "score" if compared else "undecidable")
+        unsaid = not self.counts.n_half_known
+        rule: UnknownRule = "score" if unsaid or self.key.half_known else "undecidable"
+        return replace(Unknown.of(self.key.protocol, rule), unsaid=unsaid)
 
     def to_mapping(self) -> dict[str, Json]:
         """Give the content of `manifest.json`."""

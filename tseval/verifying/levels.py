@@ -211,10 +211,10 @@ def recompute(claim: Claim, spec: str | None) -> Recomputed:
         raise CheckFailed(f"the evidence {error}") from None
     compare_sentences(claim.scored, scored)
     unknown = claim.manifest.unknown
-    judged = partial(judge, _with_factors(suite, claim), scored, claim.score, too_long, unknown=unknown)
-    verdicts = verdicts_of(judged)
-    n_unsaid = 0
-    if HALF_KNOWN not in claim.verdicts.column_names and HALF_KNOWN in verdicts.column_names:
+    marked = replace(unknown, unsaid=False)
+    judged = partial(judge, _with_factors(suite, claim), scored, claim.score, too_long, unknown=marked)
+    verdicts, n_unsaid = verdicts_of(judged), 0
+    if unknown.unsaid and HALF_KNOWN in verdicts.column_names:
         n_unsaid = int(pc.sum(verdicts[HALF_KNOWN]).as_py())
         verdicts = verdicts.drop_columns([HALF_KNOWN])
     left_out = n_too_long(suite, scored, too_long)
