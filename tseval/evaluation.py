@@ -30,7 +30,7 @@ from tseval.scoring.engine import lengths_of, score_all
 from tseval.scoring.protocol import Model, ModelCard, WritingModel
 from tseval.scoring.scorers import Scorer, scorer_for
 from tseval.suites import load_suite
-from tseval.suites.data.critical import shared_columns
+from tseval.suites.data.critical import shared_columns, with_critical
 from tseval.verdicts import (
     check_score,
     judge,
@@ -231,6 +231,7 @@ def make_plan(
     """Find out what must be scored, and refuse what cannot be, as `evaluate` does."""
     started = time.monotonic()
     check_rule(unknown)
+    suite = with_critical(suite)
     normalised = score if isinstance(score, Normalised) else None
     key = run_key(model, suite, score, unknown)
     _check_card(model.card, key)

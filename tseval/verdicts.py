@@ -76,8 +76,8 @@ def judge(
         score: What sentences are compared by (`tseval.questions`), normalised perhaps: `sentence/penlp`.
         too_long: Sentences that were not scored: their items are undecidable.
         rows: Which of the scored sentences each of `all_sentences` is, where that is known already.
-        unknown: How the model shows unknown words, and what happens to half-known pairs; None compares them
-            like all others, and marks them.
+        unknown: How the model shows unknown words, and what happens to half-known pairs; by default as usual,
+            and they are undecidable.
 
     Returns:
         Rows in suite order, case by case, contrast by contrast, item by item. Columns `case`, `item`,

@@ -134,7 +134,7 @@ def test_both_runs_are_verified_down_to_the_model(folder):
 def test_a_run_from_before_they_were_counted_still_holds_and_that_is_said(tmp_path):
     suite = make_suite(make_case("a", [("a laughs", "a laugh"), ("a swims", "a swim")]))
     scored = score(suite, {"laughs": -0.5, "<unk>": -4.0}, unknown={"swims"})
-    verdicts = judge(suite, scored).drop_columns([HALF_KNOWN])
+    verdicts = judge(suite, scored, unknown=Unknown(rule="score")).drop_columns([HALF_KNOWN])
     key = make_key(suite)
     with start_run(tmp_path / "old", key) as writer:
         manifest = make_manifest(suite, key, scored, verdicts)

@@ -174,7 +174,7 @@ class _EntryLadder(Ladder):
         _, self._too_long = readable(evidence, self._split.sentences)
         known = None if self._too_long else self._split.rows
         about = manifest.key.score, self._too_long, known, manifest.unknown
-        verdicts = verdicts_of(partial(judge, self._suite, scored, *about))
+        verdicts = verdicts_of(partial(judge, self._split.clustered, scored, *about))
         # Scored and judged once: what is counted below is read from here.
         self._run = replace(self._run, load_sentences=lambda: scored, load_verdicts=lambda: verdicts)
         self.claim = Claim(self._entry.name, manifest, evidence, scored, verdicts, tables={})

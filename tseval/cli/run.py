@@ -120,14 +120,14 @@ def run_command(
 ) -> None:  # fmt: skip
     """Score a model on a suite, write the run, print the table."""
     from tseval.analysis import check_features
-    from tseval.items import cluster_by
     from tseval.suites import load_suite, taken_before, what_was_read
+    from tseval.suites.data.critical import cluster_data, with_critical
     from tseval.suites.data.ratings import chosen_score
 
     if out == Path():
         raise RunError("--out is empty: name a directory for the run")
     with busy(f"reading {', '.join(suites)}", quiet):
-        loaded = [cluster_by(load_suite(name, **reading), clusters) for name in suites]
+        loaded = [with_critical(cluster_data(load_suite(name, **reading), clusters)) for name in suites]
     for name in suites:
         if (said := taken_before(name)) and not quiet:
             click.echo(said, err=True)

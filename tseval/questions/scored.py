@@ -134,7 +134,8 @@ class ScoredSentences:
         too_long: Sentences that were not scored, because the model does not read so far.
         by: What log-probabilities are normalised by (`tseval.questions.scored`); None for nothing. The
             table then holds `n_tokens`, and for `slor` `unigram_logprob`.
-        unknown: How the model shows unknown words, and what happens to half-known pairs; None compares them.
+        unknown: How the model shows unknown words, and what happens to half-known pairs; by default as usual,
+            and they are undecidable.
     """
 
     def __init__(
@@ -146,8 +147,9 @@ class ScoredSentences:
     ) -> None:
         self.table = table
         self.by = by
-        self.compares_half_known = unknown is None or unknown.rule == "score"
-        self.unknown_words = UnknownWords(table, unknown or Unknown())
+        unknown = unknown or Unknown()
+        self.compares_half_known = unknown.rule == "score"
+        self.unknown_words = UnknownWords(table, unknown)
         self.too_long = pa.array([], pa.string()) if too_long is None else too_long
 
     def check_finite(self) -> None:

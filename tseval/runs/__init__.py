@@ -58,6 +58,7 @@ from tseval.runs.directory import (
 )
 from tseval.runs.manifest import NAME, Manifest, RunKey, load_manifest, miscounted
 from tseval.suites import available_suites, load_suite
+from tseval.suites.data.critical import with_critical
 from tseval.tables import read_parquet
 from tseval.verdicts import all_sentences, judge, sentences_of
 
@@ -198,6 +199,11 @@ class SplitSuite:
     suite: Suite
 
     @cached_property
+    def clustered(self) -> Suite:
+        """The suite with what its items share, inferred where its data do not say so."""
+        return with_critical(self.suite)
+
+    @cached_property
     def sentences(self) -> pa.StringArray:
         """The distinct sentences, sorted (`tseval.verdicts.sentences_of`), (sentences,)."""
         return sentences_of(self.suite)
@@ -261,9 +267,9 @@ def entry_run(folder: Path, split: SplitSuite) -> Run:
     def verdicts() -> pa.Table:
         scored, too_long = sentences()
         known = None if too_long else split.rows
-        return judge(split.suite, scored, manifest.key.score, too_long, known, manifest.unknown)
+        return judge(split.clustered, scored, manifest.key.score, too_long, known, manifest.unknown)
 
-    suite = replace(manifest.suite, inferred=split.suite.inferred)
+    suite = replace(manifest.suite, inferred=split.clustered.inferred)
     model = replace(manifest.model, name=folder.name)  # as the board calls it
     named = replace(manifest, model=model, suite=suite)
     return Run(folder.name, named, lambda: sentences()[0], verdicts)

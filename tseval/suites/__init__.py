@@ -30,7 +30,6 @@ from tseval.questions import Contrast  # noqa: TC001 - read at run time
 from tseval.questions.pairs import Pairs
 from tseval.suites.data import DATA_ENDINGS, NOT_READ, is_data, methods_of, read_data
 from tseval.suites.data.catalogue import CATALOGUE, columns_at, fetch_files, published_at, refuse_elsewhere
-from tseval.suites.data.critical import with_critical
 from tseval.suites.data.entries import leave_out, refuse_exclusion
 from tseval.suites.data.roles import refuse_columns
 from tseval.suites.formal import draw_test, language_case
@@ -503,7 +502,7 @@ def _data_suite(
     if columns and "cluster" in columns:
         shared = columns["cluster"]
         return cluster_by(suite, ["item" if columns.get("item") == shared else shared])
-    return with_critical(suite)
+    return suite
 
 
 def what_was_read(suite: Suite) -> str:

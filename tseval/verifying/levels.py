@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from tseval.errors import EvidenceError, LimitError, ModelError, RunError, SuiteError, first_line, one_line
 from tseval.evidence import Evidence, Words, flat_column, gather, scored_again, split_words, whole_column
-from tseval.items import ENTRY, HALF_KNOWN, Case, Suite, choose_rows, cluster_by, suite_digest
+from tseval.items import ENTRY, HALF_KNOWN, Case, Suite, choose_rows, suite_digest
 from tseval.questions import SCORES, Score
 from tseval.questions.scored import split_measure
 from tseval.report import document_of, render
@@ -23,6 +23,7 @@ from tseval.runs.directory import RUN_FILES, read_intact
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import SELECTED, SuiteFacts
 from tseval.suites import afresh, load_suite
+from tseval.suites.data.critical import cluster_data, with_critical
 from tseval.suites.data.entries import KNOWN_ERRORS
 from tseval.verdicts import judge, n_too_long, questions_in, sentences_of
 
@@ -287,26 +288,32 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
 
 def _with_factors(suite: Suite, claim: Claim) -> Suite:
     """Give the suite the lexical factors of the claim: `--cluster`, or its own; old runs have none."""
-    stated = claim.manifest.suite
-    if stated.inferred is not None and stated.inferred != suite.inferred:
-        raise CheckFailed(f"{MANIFEST}: suite.inferred is {stated.inferred!r}, which the suite does not say")
-    if not knows_factors(claim, suite):
+    if not knows_factors(claim):
         return replace(suite, cases=tuple(replace(case, entries=pa.table({})) for case in suite.cases))
+    stated = claim.manifest.suite
+    if stated.inferred is not None:
+        suite = with_critical(suite)
+        if suite.inferred != stated.inferred:
+            raise CheckFailed(
+                f"{MANIFEST}: suite.inferred is {stated.inferred!r}, but {suite.inferred!r} follows"
+            )
     try:
-        return cluster_by(suite, claim.manifest.suite.clusters or ())
+        return cluster_data(suite, stated.clusters or ())
     except SuiteError as error:
         raise CheckFailed(f"suite.clusters: {first_line(error)}") from None
 
 
-def knows_factors(claim: Claim, suite: Suite) -> bool:
-    """Tell whether a run is from when there were lexical factors: it has some, or says which were chosen.
-
-    Where the suite infers one, a run that neither has it nor chose others is from before.
-    """
+def knows_factors(claim: Claim) -> bool:
+    """Tell whether a run is from when there were lexical factors: it has some, or says which were chosen."""
     chosen = claim.manifest.suite.clusters
-    if suite.inferred and not claim.manifest.suite.inferred and not chosen:
-        return False
     return chosen is not None or any(name.endswith(ENTRY) for name in claim.verdicts.column_names)
+
+
+def says_what_is_shared(claim: Claim, suite: Suite) -> bool:
+    """Tell whether a run has all factors that one over this suite would have today."""
+    stated = claim.manifest.suite
+    has_all = stated.clusters or stated.inferred or not with_critical(suite).inferred
+    return knows_factors(claim) and bool(has_all)
 
 
 def _chosen(suite: Suite, claim: Claim) -> Iterator[Case]:

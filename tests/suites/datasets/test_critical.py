@@ -5,7 +5,6 @@ from dataclasses import replace
 from hashlib import sha256
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from in_process import call, refused, succeeded
 from scipy.stats import t as student
@@ -14,7 +13,7 @@ import tseval
 from tseval.analysis.design import Design, Factors, estimate
 from tseval.items import cluster_by
 from tseval.scoring.protocol import ModelCard
-from tseval.suites.data.critical import critical_words
+from tseval.suites.data.critical import cluster_data, critical_words, with_critical
 
 VERBS = ("laugh", "swim", "smile", "wait", "run", "sing", "jump")
 
@@ -108,6 +107,21 @@ def test_it_is_named_in_the_note_and_in_the_manifest(seven):
     succeeded(call("verify", "run", "--suite", "seven.csv", cwd=seven.parent))
 
 
+def test_the_inferred_factor_may_stand_beside_a_column(tmp_path):
+    (tmp_path / "verbs.csv").write_text(rows_of(VERBS, 20, ["verb", "length"]))
+    suite = cluster_data(tseval.load_suite(tmp_path / "verbs.csv"), ["critical", "length"])
+    assert suite.cases[0].entries.column_names == ["critical", "length"]
+    assert (suite.clusters, suite.inferred) == (("critical", "length"), None)
+
+
+def test_clams_clusters_by_sentence_and_words(tmp_path):
+    (tmp_path / "en_evalset").mkdir()
+    lines = [f"True\tthe n {verb}s\nFalse\tthe n {verb}\nFalse\tthe n {verb}ing\n" for verb in VERBS * 2]
+    (tmp_path / "en_evalset/simple_agrmt.txt").write_text("".join(lines))
+    suite = with_critical(tseval.load_suite(tmp_path / "en_evalset"))
+    assert suite.cases[0].entries.column_names == ["sentence", "critical"]
+
+
 def test_fewer_than_five_are_fixed_and_said_to_be(tmp_path):
     (tmp_path / "four.csv").write_text(rows_of(VERBS[:4], 20))
     done = succeeded(call("run", "--model", "bundled:lstm", "--suite", "four.csv", "-o", "run", cwd=tmp_path))
@@ -145,7 +159,7 @@ def test_cluster_none_takes_items_as_independent_and_is_kept_and_verified(seven)
 def test_accuracies_and_digest_do_not_move(seven):
     suite = tseval.load_suite(seven)
     alone = cluster_by(suite, ["none"])
-    assert suite.inferred == "critical"
+    assert with_critical(suite).inferred == "critical"
     assert suite.digest == alone.digest
     one, other = (tseval.evaluate("bundled:lstm", own).tally()[0] for own in (suite, alone))
     assert list(one["accuracy"]) == list(other["accuracy"])
@@ -155,14 +169,16 @@ def test_accuracies_and_digest_do_not_move(seven):
 def test_what_data_say_themselves_comes_first_but_numbers_of_single_items_say_nothing(tmp_path):
     (tmp_path / "named.csv").write_text(rows_of(VERBS, 10, ["verb"]).replace("verb\n", "verb.entry\n", 1))
     (tmp_path / "numbered.csv").write_text(rows_of(VERBS, 10, ["item"]))
-    named, numbered = (tseval.load_suite(tmp_path / f"{name}.csv") for name in ("named", "numbered"))
+    named, numbered = (
+        with_critical(tseval.load_suite(tmp_path / f"{name}.csv")) for name in ("named", "numbered")
+    )
     assert (named.inferred, named.cases[0].entries.column_names) == (None, ["verb"])
     assert (numbered.inferred, numbered.cases[0].entries.column_names) == ("critical", ["item", "critical"])
 
 
 def test_pairs_that_share_no_words_stay_independent(tmp_path):
     (tmp_path / "all.csv").write_text("good,bad\nit laughs,it laugh\nit swims,it swim\n")
-    suite = tseval.load_suite(tmp_path / "all.csv")
+    suite = with_critical(tseval.load_suite(tmp_path / "all.csv"))
     assert suite.inferred is None
     assert not suite.cases[0].entries.num_columns
 
@@ -181,9 +197,7 @@ def test_columns_that_many_items_share_are_proposed(tmp_path):
 
 
 def test_a_run_from_before_there_was_such_a_factor_still_holds(seven):
-    suite = tseval.load_suite(seven)
-    cases = tuple(replace(case, entries=pa.table({})) for case in suite.cases)
-    as_it_was = replace(suite, cases=cases, inferred=None)
+    as_it_was = replace(tseval.load_suite(seven), files=None)  # of which nothing is inferred
     tseval.evaluate("bundled:lstm", as_it_was, out=seven.parent / "old")
     assert "inferred" not in (seven.parent / "old/manifest.json").read_text()
     found = succeeded(call("verify", "old", "--suite", "seven.csv", cwd=seven.parent)).stdout

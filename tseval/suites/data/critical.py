@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.types as kinds
 
-from tseval.items import as_entries
+from tseval.items import as_entries, cluster_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,12 +59,25 @@ def critical_words(sentences: Sequence[str]) -> str | None:
 
 
 def with_critical(suite: Suite) -> Suite:
-    """Add the factor `critical` to the cases of pairs of which the data name no words that items share."""
-    cases = tuple(case if _names_words(case) or not case.contrasts else _with_critical(case)
-                  for case in suite.cases)  # fmt: skip
-    if not any(CRITICAL in _shared(case) for case in cases):  # every item has words of its own
+    """Add the factor `critical` to the cases of pairs of which the data name no words that items share.
+
+    Only where neither the data nor a user, by `--cluster`, say what items share.
+    """
+    if suite.clusters or suite.files is None:
         return suite
+    lacking = [case for case in suite.cases if case.contrasts and not _names_words(case)]
+    added = {case.name: _with_critical(case) for case in lacking}
+    if not any(CRITICAL in _shared(case) for case in added.values()):  # every item has words of its own
+        return suite
+    cases = tuple(added.get(case.name, case) for case in suite.cases)
     return replace(suite, cases=cases, inferred=CRITICAL)
+
+
+def cluster_data(suite: Suite, columns: Sequence[str]) -> Suite:
+    """Say which columns name what items share (`tseval.items.cluster_by`); `critical` may be one of them."""
+    tables = (table for case in suite.cases for table in (case.features, case.entries))
+    is_column = any(CRITICAL in table.column_names for table in tables)
+    return cluster_by(suite if is_column or CRITICAL not in columns else with_critical(suite), columns)
 
 
 def _names_words(case: Case) -> bool:
