@@ -18,12 +18,15 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from coverage import SHARED, command, logistic
 from scipy.special import stdtrit
 
+from tseval.analysis.comparisons import DEFAULT_MARGIN
 from tseval.analysis.design import Design, Factors, Z, estimate, score_interval
-from tseval.analysis.differences import differences, mean_of_seeds
+from tseval.analysis.differences import compare, differences, mean_of_seeds
 from tseval.analysis.ranks import rank_sets
+from tseval.suites.data.critical import critical_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,6 +149,65 @@ def of_designs(draws: int, seed: int) -> Iterator[list[object]]:
         ]  # fmt: skip
 
 
+def of_data(draws: int, seed: int) -> Iterator[list[object]]:
+    """Try data sets that name no factor: pairs made of some verbs, clustered by the words that differ.
+
+    The truth is the accuracy over all verbs there could be. The item of every second pair is plural: the same
+    words differ, the other way round.
+    """
+    settings = ((0.3, 0.5), (0.3, 1.0), (1.0, 1.0), (2.5, 0.7))  # of words that matter
+    for n_verbs, even in product((7, 20, 200), (True, False)):
+        sizes = [2000 // n_verbs] * n_verbs if even else zipf(n_verbs, 2000)
+        verbs = np.repeat(np.arange(n_verbs), sizes)
+        pairs = [(f"it verb{verb}s", f"it verb{verb}") for verb in verbs]
+        words = [critical_words(pair[:: 1 - place % 2 * 2]) for place, pair in enumerate(pairs)]
+        design = Design.of(Factors.of(pd.DataFrame({"critical": words})))
+        everything, held, alone, width = np.ones(len(verbs), bool), [], [], []
+        for setting in settings:
+            random, true = np.random.default_rng(seed), truth(*setting)
+            hits = np.zeros((draws, 2), bool)
+            for one in range(draws):
+                correct = draw(design, setting, np.zeros(1), random)[:, 0]
+                found = estimate(correct, everything, design)
+                low, high = score_interval(found.value, len(verbs), Z)
+                hits[one] = found.low <= true <= found.high, low <= true <= high
+                width.append(found.high - found.low)
+            held.append(hits[:, 0].mean())
+            alone.append(hits[:, 1].mean())
+        name = f"{n_verbs} verbs, {'even' if even else 'Zipf'}"
+        shares = (f"{one:.3f}" for one in (min(held), max(held), max(alone)))
+        yield [name, *shares, f"{np.mean(width):.3f}"]
+
+
+def of_near_copies(draws: int, seed: int) -> Iterator[list[object]]:
+    """Try pairs that hardly differ: a copy with one verdict in 1,000 turned, one that lacks 5% of the verbs.
+
+    What a copy lacks it gets wrong. Two models whose accuracies are .03 apart, more than the margin of .02,
+    should be called equivalent in at most 5% of draws.
+    """
+    pairs = ("even, 17 × 40", "even, 50 × 10", "Zipf, 20 entries", "Zipf, 200 entries", "20 rows of 20")
+    setting = MIDDLING[1]
+    for name, design in (designs() | {"20 rows of 20": rows_of(20, 20)}).items():
+        if name not in pairs:
+            continue
+        codes = design.factors.codes[:, 0]
+        shown: list[object] = [name]
+        for turned, lacking in ((0.001, 0.0), (0.0, 0.05)):
+            random, accuracy = np.random.default_rng(seed), truth(*setting)
+            true = turned * (2 * accuracy - 1) + lacking * accuracy
+            held, equivalent, width = 0, 0, []
+            for _ in range(draws):
+                one = draw(design, setting, np.zeros(1), random)[:, 0]
+                lacks = random.random(int(codes.max()) + 1) < lacking
+                other = np.where(lacks[codes], False, one ^ (random.random(len(one)) < turned))
+                (found,) = differences(np.stack([one, other], axis=1), design)
+                held += found.low <= true <= found.high
+                equivalent += compare([found], DEFAULT_MARGIN)[0].word == "equivalent"
+                width.append((found.high - found.low) / 2)
+            shown += [f"{held / draws:.3f}", f"{np.mean(width):.3f}"]
+        yield [*shown, f"{equivalent / draws:.3f}"]
+
+
 def of_models(draws: int, seed: int) -> Iterator[list[object]]:
     """Try rank sets of equal models, all of which should hold together."""
     design = one_factor([40] * 17)
@@ -258,6 +320,14 @@ TABLES: Tables = {
     "designs": (
         of_designs,
         ["design", "holds, lowest", "highest", "equal told apart", "width by oracle", "widest"],
+    ),
+    "data": (
+        of_data,
+        ["pairs without factors", "holds, lowest", "highest", "items independent, at best", "width"],
+    ),
+    "near": (
+        of_near_copies,
+        ["design", "turned: holds", "half-width", "lacking: holds", "half-width", "said equivalent"],
     ),
     "models": (of_models, ["equal models", "all rank sets hold"]),
     "seeds": (of_seeds, ["seeds", "spread, logits", "true accuracy", "interval holds", "width"]),

@@ -18,10 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.adapters import open_model
-from tseval.errors import ModelError, RunError, SuiteError, counted, plain, quoted_text, suggest
-from tseval.items import Suite
+from tseval.errors import ModelError, RunError, SuiteError, counted, plain, quoted_text, shortened, suggest
+from tseval.items import HALF_KNOWN, Suite
 from tseval.questions import COMPARES_WORDS, SCORES, Score
 from tseval.questions.scored import Normalised
+from tseval.questions.unknown import Unknown, UnknownRule, check_rule, rank_missing
 from tseval.report import document_of, render
 from tseval.runs import Manifest, Run, RunKey, RunWriter, read_run, start_run
 from tseval.runs.manifest import Timings, count_run, describe_suite, software
@@ -29,7 +30,15 @@ from tseval.scoring.engine import lengths_of, score_all
 from tseval.scoring.protocol import Model, ModelCard, WritingModel
 from tseval.scoring.scorers import Scorer, scorer_for
 from tseval.suites import load_suite
-from tseval.verdicts import check_score, judge, n_too_long, questions_in, sentences_of
+from tseval.suites.data.critical import shared_columns, with_critical
+from tseval.verdicts import (
+    check_score,
+    judge,
+    missing_words,
+    n_too_long,
+    questions_in,
+    sentences_of,
+)
 from tseval.writing import FORMS, LANGUAGES, Form, without_rules
 
 if TYPE_CHECKING:
@@ -67,8 +76,18 @@ class Plan:
     lengths: pa.Table | None = None
     seconds: float = 0.0
 
+    @property
+    def unknown(self) -> Unknown:
+        """How the model shows unknown words, and what happens to half-known pairs."""
+        return Unknown.of(self.key.protocol, self.key.half_known or "undecidable")
 
-def run_key(model: Model, suite: Suite, score: Score | Normalised | None = None) -> RunKey:
+
+def run_key(
+    model: Model,
+    suite: Suite,
+    score: Score | Normalised | None = None,
+    unknown: UnknownRule = "undecidable",
+) -> RunKey:
     """Name everything that could change a number of a run; without a score, the suite's own."""
     return RunKey(
         suite=suite.name,
@@ -81,6 +100,7 @@ def run_key(model: Model, suite: Suite, score: Score | Normalised | None = None)
         tseval=version("tseval"),
         protocol=model.card.protocol,
         exclude=suite.exclude,
+        half_known="score" if unknown == "score" else None,
     )
 
 
@@ -90,6 +110,7 @@ def evaluate(  # noqa: PLR0913 - all that a user may say of a run
     *,
     score: Score | Normalised | None = None,
     text: Form = "auto",
+    unknown: UnknownRule = "undecidable",
     out: str | Path | None = None,
     resume: bool = False,
     progress: Callable[[int, int], None] | None = None,
@@ -105,19 +126,21 @@ def evaluate(  # noqa: PLR0913 - all that a user may say of a run
         score: What sentences are compared by (`tseval.questions`), or a log-probability that is
             `Normalised`; None for what the suite was published with.
         text: Form in which the sentences of a grammar are read (`FORMS`).
+        unknown: What happens to half-known pairs, of which the model knows one form only: they are
+            `undecidable`, or `score` compares them like all others (`tseval.questions.unknown`).
         out: Directory to write the run to; None keeps it in memory.
         resume: Go on with an interrupted run in `out`: nothing that was saved is scored again.
         progress: Called with the numbers of sentences done and of all; where there is none, a notebook
             shows them.
 
     Raises:
-        SuiteError: If `score` is none of these, or the suite does not allow it.
+        SuiteError: If `score` or `unknown` is none of these, or the suite does not allow the score.
         RunError: If `out` cannot be written, or holds something else.
         ModelError: If the model gives a score that is not finite, cannot give what `score` needs, or does
             not read such sentences, or none of this length.
     """
     suite = suite if isinstance(suite, Suite) else load_suite(suite)
-    plan = make_plan(as_read(open_model(model), suite, text), suite, score)
+    plan = make_plan(as_read(open_model(model), suite, text), suite, score, unknown)
     progress = progress or _in_notebook(f"{plan.card.name} on {suite.name}")
     return carry_out(plan, None if out is None else Path(out), resume=resume, progress=progress)
 
@@ -199,11 +222,18 @@ def _write(plan: Plan, writer: RunWriter, progress: Callable[[int, int], None] |
     return table
 
 
-def make_plan(model: Model, suite: Suite, score: Score | Normalised | None = None) -> Plan:
+def make_plan(
+    model: Model,
+    suite: Suite,
+    score: Score | Normalised | None = None,
+    unknown: UnknownRule = "undecidable",
+) -> Plan:
     """Find out what must be scored, and refuse what cannot be, as `evaluate` does."""
     started = time.monotonic()
+    check_rule(unknown)
+    suite = with_critical(suite)
     normalised = score if isinstance(score, Normalised) else None
-    key = run_key(model, suite, score)
+    key = run_key(model, suite, score, unknown)
     _check_card(model.card, key)
     score = "sentence" if isinstance(score, Normalised) else score or suite.score
     if score not in SCORES:
@@ -293,7 +323,7 @@ def _score_and_judge(
         for name in plan.lengths.column_names:
             scored = replace(scored, table=scored.table.append_column(name, plan.lengths[name]))
     scored_at = time.monotonic()
-    verdicts = judge(plan.suite, scored.table, plan.key.score, plan.too_long)
+    verdicts = judge(plan.suite, scored.table, plan.key.score, plan.too_long, unknown=plan.unknown)
     judged_at = time.monotonic()
     left_out = n_too_long(plan.suite, scored.table, plan.too_long) if len(plan.too_long) else 0
     manifest = Manifest(
@@ -318,6 +348,12 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
         yield f"sentences are read as people write them, {quoted_text(text, 60)} (else --text tokenised)"
     if len(plan.too_long):
         yield f"{_said_too_long(plan.scorer, plan.too_long)}: {counted(n_left_out, 'contrast')} undecidable"
+    yield from _half_known(plan, scored, verdicts)
+    if not plan.suite.clusters and (plan.suite.inferred or not _names_factors(plan.suite)):
+        columns = [f"{name}: {n:,} values in {plan.suite.n_items:,} items: --cluster {name}"
+                   for name, n in shared_columns(plan.suite)]  # fmt: skip
+        if columns:
+            yield f"columns that many items share, {'; '.join(columns[:PROPOSED])}"
     misleading = [(case.name, *one) for case in plan.suite.cases for one in case.question.warnings()]
     if misleading:
         name, counted_as, what = misleading[0]
@@ -338,3 +374,33 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
             said = f"{n_lost:,} of {verdicts.num_rows:,} {lost}, and there are"
             yield f"{said} {what} {found[0].as_py()!r}: {fix}"
             return
+
+
+MISSING_SHOWN = 5
+PROPOSED = 4  # columns to cluster by
+
+
+def _names_factors(suite: Suite) -> bool:
+    return any(case.entries.num_columns for case in suite.cases)
+
+
+def _half_known(plan: Plan, scored: pa.Table, verdicts: pa.Table) -> Iterator[str]:
+    """Say how many contrasts are half known, what became of them, and which words are missing most."""
+    if HALF_KNOWN not in verdicts.column_names:
+        return
+    n_all, n_half_known = verdicts.num_rows, pc.sum(verdicts[HALF_KNOWN]).as_py()
+    missing = rank_missing(missing_words(plan.suite, scored, verdicts, plan.unknown, plan.too_long))
+    rated, noun = not plan.suite.has_accuracy, "pair"
+    what = f"{n_half_known:,} of {n_all:,} contrasts are half known"
+    if rated and all(len(case.labels) == 1 for case in plan.suite.cases):
+        noun = "sentence"
+        what = f"{n_half_known:,} of {n_all:,} rated sentences hold words that the model does not know"
+    elif plan.unknown.rule == "score":
+        what += ", and compared all the same: <unk> with a word that the model knows (--unknown score)"
+    else:
+        what += ", and undecidable: the model knows one form and not the other"
+        what += " (--unknown score compares them all the same)"
+    shown = ", ".join(f"{shortened(word, 40)} ({counted(n, noun)})" for word, n in missing[:MISSING_SHOWN])
+    more = len(missing) - MISSING_SHOWN
+    rest = f", and {counted(more, 'word')} more (tseval lint --vocab MODEL --all)" if more > 0 else ""
+    yield f"{what}. Words that are missing most: {shown}{rest}"

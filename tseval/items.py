@@ -41,6 +41,9 @@ RESERVED_NAMES = frozenset(
     {"case", "item", "construction", "phenomenon", "dependency", "contrast"}
     | {"better_score", "worse_score", "correct", "tie", "undecidable"}
 )
+# A column that verdicts have only where a model knows one form of a pair (`tseval.questions.unknown`).
+HALF_KNOWN = "half_known"
+NOT_FEATURES = RESERVED_NAMES | {HALF_KNOWN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +221,7 @@ class Suite:
         complete: False under `--limit`, `--sample` or `--case`.
         clusters: Columns that its user named to say what items share (`tseval.items`); none where
             the suite says so itself.
+        inferred: The factor that was inferred because nothing says what items share (`critical`), or None.
         sample: How its items were drawn, where they were: `100 of each case, seed 0`.
         seed: Of the choice which sentence of an item a judgement shows; None where none is chosen.
         left_out: Names of cases that the question of a view cannot be asked of.
@@ -238,6 +242,7 @@ class Suite:
     complete: bool = True
     score: Score = "sentence"
     clusters: tuple[str, ...] = ()
+    inferred: str | None = None
     sample: str | None = None
     seed: int | None = None
     left_out: tuple[str, ...] = ()
@@ -295,14 +300,23 @@ def suite_digest(terminator: str | None, cases: Sequence[Case]) -> str:
     return digest.hexdigest()
 
 
+INDEPENDENT = "none"  # in place of columns: items share nothing
+
+
 def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
     """Say which columns of a suite's data name what its items share, in place of what the suite itself says.
 
-    The columns are features, or lexical factors that the suite has; a case without one has none there.
+    The columns are features, or lexical factors that the suite has; a case without one has none there. `none`
+    alone takes items as independent.
     The digest stays, because no score depends on this.
     """
     if not columns:
         return suite
+    if tuple(columns) == (INDEPENDENT,):
+        cases = tuple(replace(case, entries=pa.table({})) for case in suite.cases)
+        return replace(suite, cases=cases, clusters=(INDEPENDENT,), inferred=None)
+    if INDEPENDENT in columns:
+        raise SuiteError(f"--cluster {INDEPENDENT} takes all items as independent: leave out the others.")
     held = [[*case.features.column_names, *case.entries.column_names] for case in suite.cases]
     known = {name for own in held for name in own}
     for name in columns:
@@ -324,7 +338,7 @@ def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
                 f"all items have the same {name}, {levels.pop()!r}: there is nothing to cluster by.\n"
                 f"  Leave out --cluster {name}, or name another column."
             )
-    return replace(suite, cases=cases, clusters=tuple(chosen))
+    return replace(suite, cases=cases, clusters=tuple(chosen), inferred=None)
 
 
 def _levels(case: Case, name: str) -> pa.Array[Any]:

@@ -5,6 +5,7 @@ Everything here works on whole columns; a suite has hundreds of thousands of con
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -12,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import ModelError, SuiteError
-from tseval.items import ENTRIES, ENTRY, RESERVED_NAMES
+from tseval.items import ENTRIES, ENTRY, HALF_KNOWN, NOT_FEATURES, RESERVED_NAMES
 from tseval.questions.scored import ScoredSentences, split_measure
+from tseval.questions.unknown import UnknownWords
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from tseval.items import Case, Suite
     from tseval.questions import Decided, Score
     from tseval.questions.pairs import Asked
+    from tseval.questions.unknown import Unknown
 
 
 def all_sentences(suite: Suite) -> pa.StringArray:
@@ -63,6 +66,7 @@ def judge(
     score: str = "sentence",
     too_long: pa.StringArray | None = None,
     rows: NDArray[np.int64] | None = None,
+    unknown: Unknown | None = None,
 ) -> pa.Table:
     """Decide everything that a suite asks.
 
@@ -72,18 +76,20 @@ def judge(
         score: What sentences are compared by (`tseval.questions`), normalised perhaps: `sentence/penlp`.
         too_long: Sentences that were not scored: their items are undecidable.
         rows: Which of the scored sentences each of `all_sentences` is, where that is known already.
+        unknown: How the model shows unknown words, and what happens to half-known pairs; by default as usual,
+            and they are undecidable.
 
     Returns:
         Rows in suite order, case by case, contrast by contrast, item by item. Columns `case`, `item`,
         `construction`, `phenomenon`, `dependency`, `contrast`, `better_score`, `worse_score`,
-        `correct`, `tie`, `undecidable`, then every feature of the suite, then for every lexical factor NAME
-        a column `NAME.entry` with the lexicon entry; features and entries are null where a case lacks them.
-        A tie is wrong, and what is undecidable neither correct nor a tie. Of a rated sentence `better_score`
-        is its score, and `correct` and `tie` are null.
+        `correct`, `tie`, `undecidable`, `half_known` if anything is, then every feature of the suite, then
+        for every lexical factor NAME a column `NAME.entry` with the lexicon entry; features and entries are
+        null where a case lacks them. A tie is wrong, and what is undecidable neither correct nor a tie. Of a
+        rated sentence `better_score` is its score, and `correct` and `tie` are null.
     """
     base, by = split_measure(score)
     compared = cast("Score", base)
-    sentences = ScoredSentences(scored, too_long, by)
+    sentences = ScoredSentences(scored, too_long, by, unknown)
     sentences.check_finite()
     factors = [f"{name}{ENTRY}" for case in suite.cases for name in case.entries.column_names]
     known = _feature_types(suite) | dict.fromkeys(factors, ENTRIES)
@@ -97,8 +103,12 @@ def judge(
         for case, of_case in _rows_by_label(suite, places)
         for decided in _decide(case, sentences, of_case, compared)
     ]
-    names = tables[0].column_names[: len(RESERVED_NAMES)] + list(known)
-    verdicts = pa.concat_tables(tables, promote_options="default").select(names)
+    verdicts = pa.concat_tables(tables, promote_options="default")
+    names = tables[0].column_names[: len(RESERVED_NAMES)]
+    unsaid = unknown is not None and unknown.unsaid
+    if not unsaid and pc.any(verdicts[HALF_KNOWN], min_count=0).as_py():  # else verdicts are as they were
+        names.append(HALF_KNOWN)
+    verdicts = verdicts.select(names + list(known))
     # One list of entries for all cases: parquet would write the columns in full.
     return verdicts.unify_dictionaries()
 
@@ -109,6 +119,25 @@ def n_too_long(suite: Suite, scored: pa.Table, too_long: pa.StringArray) -> int:
     cases = _rows_by_label(suite, rows)
     left_out = ((case, np.flatnonzero(~_whole(of_case)).tolist()) for case, of_case in cases)
     return sum(case.take(places).n_verdicts for case, places in left_out if places)
+
+
+def missing_words(
+    suite: Suite, scored: pa.Table, verdicts: pa.Table, unknown: Unknown, too_long: pa.StringArray
+) -> Counter[str]:
+    """Count for each unknown word the half-known verdicts that it makes so, perhaps with others."""
+    rows = ScoredSentences(scored, too_long).find(all_sentences(suite))
+    words = UnknownWords(scored, unknown)
+    half_known = verdicts.filter(verdicts[HALF_KNOWN])
+    costs: Counter[str] = Counter()
+    for case, of_case in _rows_by_label(suite, rows):
+        here = half_known.filter(pc.equal(half_known["case"], pa.scalar(case.name)))
+        labels = {str(one): [one.better, one.worse] for one in case.contrasts}
+        for contrast in map(str, pc.unique(here["contrast"]).to_pylist()):
+            items = here.filter(pc.equal(here["contrast"], pa.scalar(contrast)))["item"]
+            places = pc.index_in(items, value_set=case.index).to_numpy()
+            named = labels.get(contrast, list(of_case))
+            costs += words.count_missing([of_case[label][places] for label in named])
+    return costs
 
 
 def _decide(
@@ -160,6 +189,9 @@ def _lay_out(case: Case, decided: Decided) -> pa.Table:
         "correct": correct,
         "tie": tie,
         "undecidable": pa.array(decided.undecidable),
+        HALF_KNOWN: pa.repeat(pa.scalar(value=False), n_verdicts)
+        if decided.half_known is None
+        else pa.array(decided.half_known),
     }
     of_items = {name: case.features[name] for name in case.features.column_names}
     of_items |= {f"{name}{ENTRY}": case.entries[name] for name in case.entries.column_names}
@@ -182,7 +214,7 @@ def _feature_types(suite: Suite) -> dict[str, pa.DataType]:
     types: dict[str, tuple[pa.DataType, str]] = {}
     for case in suite.cases:
         for field in (*case.features.schema, *case.question.feature_types()):
-            assert field.name not in RESERVED_NAMES
+            assert field.name not in NOT_FEATURES
             known, first = types.setdefault(field.name, (field.type, case.name))
             if known != field.type:
                 raise SuiteError(

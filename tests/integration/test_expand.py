@@ -188,8 +188,13 @@ def test_suites_lists_names_and_sizes(installed) -> None:
 def test_lint_exits_with_1_for_findings_and_2_for_bad_input(tseval, mine: Path, tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("good\n.\n0\n1\n2\n3\n4\n")
     result = tseval("lint", "./mine", "--vocab", "words.txt")
-    assert (result.returncode, result.stderr) == (1, "1 finding in 8 items.\n")
-    assert result.stdout == "mine: warning: words missing from the vocabulary (1): bad.\n"
+    assert (result.returncode, result.stderr) == (1, "3 findings in 8 items.\n")
+    half_known = "pairs of 'good > bad' are half known with this vocabulary. Missing: bad"
+    assert result.stdout.splitlines() == [
+        f"mine/one.jinja:6: warning: 3 of 3 {half_known} (3).",
+        f"mine/two.jinja:6: warning: 5 of 5 {half_known} (5).",
+        "mine: warning: words missing from the vocabulary (1): bad.",
+    ]
     (mine / "one.jinja").write_text("---\n")
     result = tseval("lint", "./mine")
     assert (result.returncode, result.stderr) == (1, "1 finding in 5 items.\n"), "the other file is looked at"

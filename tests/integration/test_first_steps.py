@@ -95,6 +95,7 @@ def test_a_table_takes_every_run_below_a_folder(tmp_path):
         ([("the author laughs", "the author laugh"), ("the x", "the y")], "the\nauthor\nlaughs\n", 1,
          ["warning: 1 of 2 pairs of 'good > bad' are undecidable with this vocabulary: all that differs is "
           "unknown, for example 'the x' / 'the y'.",
+          "warning: 1 of 2 pairs of 'good > bad' are half known with this vocabulary. Missing: laugh (1).",
           "warning: words missing from the vocabulary (3): x, laugh, y."]),
     ],
 )  # fmt: skip

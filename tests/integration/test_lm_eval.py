@@ -99,6 +99,13 @@ def test_a_model_of_tseval_gets_from_lm_eval_what_it_gets_from_tseval(tasks, lm_
     more = "--output_path", "ours", "--log_samples"
     lm_eval_here(*arguments, *more, cwd=tasks)
     assert answers(tasks / "ours") == verdicts("bundled:lstm")
+    # The number of the group is the mean over the rows of the table, each counted once.
+    results = json.loads(next((tasks / "ours").rglob("results_*.json")).read_text())
+    run = tseval.evaluate("bundled:lstm", load_suite("marvin_linzen", limit=LIMIT))
+    rows = run.verdicts.groupby(["phenomenon", "dependency", "construction", "contrast"])["correct"].mean()
+    assert len(rows) == 19
+    assert results["groups"][GROUP]["acc,none"] == pytest.approx(rows.mean())
+    assert rows.mean() != pytest.approx(run.verdicts["correct"].mean())
 
 
 @pytest.mark.usefixtures("lm_eval_here")

@@ -16,7 +16,7 @@ import pandas as pd
 from tseval.analysis.design import Design, Estimate, Factors, estimate, in_columns, split_by_row
 from tseval.analysis.ranks import RankSets, mean_rank_intervals, rank_sets
 from tseval.errors import RunError, SuiteError, suggest
-from tseval.items import ENTRY, RESERVED_NAMES, Suite
+from tseval.items import ENTRY, HALF_KNOWN, NOT_FEATURES, Suite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -113,6 +113,8 @@ def items_of_rows(rows: NDArray[np.int64], factors: Factors) -> Iterator[tuple[N
 # What makes a row of the table. Cases that agree in all four are pooled by item.
 ROW = ("dependency", "phenomenon", "construction", "contrast")
 COUNTS = ("n_items", "n_correct", "n_tied", "n_undecidable")
+# Beside them where anything is: of which pairs a model knows one form only (`tseval.questions.unknown`).
+N_HALF_KNOWN = "n_half_known"
 # What tables tell of an estimate, as `Estimate` has it; `value` is called `accuracy`.
 ESTIMATED = ("accuracy", "low", "high", "se", "df", "n_eff", "clusters", "fixed")
 
@@ -147,7 +149,8 @@ def tally(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> tuple[pd.Data
     counts = count_groups(groups).reset_index()
     # Lexicon entries come in the order of first appearance; the table sorts them as it does all features.
     entries = [name for name in by if name.endswith(ENTRY)]
-    counts = counts.astype(dict.fromkeys(entries, "str") | dict.fromkeys(COUNTS, "int64"))
+    numbers = [name for name in (*COUNTS, N_HALF_KNOWN) if name in counts]
+    counts = counts.astype(dict.fromkeys(entries, "str") | dict.fromkeys(numbers, "int64"))
     counts = in_table_order(counts.assign(group=range(len(counts))), by)
     place_of = np.argsort(counts.pop("group").to_numpy())
     answers = Correctness(
@@ -189,13 +192,19 @@ def no_accuracy(name: str) -> RunError:
 
 
 def count_groups(groups: DataFrameGroupBy[Any, Any]) -> pd.DataFrame:
-    """Count the verdicts of each group, in order of first appearance, in the columns of `COUNTS`."""
-    return groups.agg(
-        n_items=("correct", "size"),
-        n_correct=("correct", "sum"),
-        n_tied=("tie", "sum"),
-        n_undecidable=("undecidable", "sum"),
-    )
+    """Count the verdicts of each group, in order of first appearance, in the columns of `COUNTS`.
+
+    Where anything is half known, `n_half_known` stands beside them.
+    """
+    columns = {
+        "n_items": ("correct", "size"),
+        "n_correct": ("correct", "sum"),
+        "n_tied": ("tie", "sum"),
+        "n_undecidable": ("undecidable", "sum"),
+    }
+    if HALF_KNOWN in groups.obj.columns:
+        columns[N_HALF_KNOWN] = (HALF_KNOWN, "sum")
+    return groups.agg(**columns)
 
 
 def check_features(suite: Suite, by: str | Sequence[str]) -> None:
@@ -205,7 +214,7 @@ def check_features(suite: Suite, by: str | Sequence[str]) -> None:
 
 def refuse_unknown_features(by: Sequence[str], columns: Iterable[str]) -> None:
     """Refuse features that are not among the columns of verdicts."""
-    features = [name for name in columns if name not in RESERVED_NAMES]
+    features = [name for name in columns if name not in NOT_FEATURES]
     for feature in by:
         if feature not in features:
             raise SuiteError(
@@ -366,7 +375,7 @@ def entry_columns(verdicts: pd.DataFrame) -> list[str]:
 
 def require_features(verdicts: pd.DataFrame, names: Sequence[str], fix: str = "") -> None:
     """Refuse an analysis of features that the suite does not have."""
-    features = [str(name) for name in verdicts.columns if name not in RESERVED_NAMES]
+    features = [str(name) for name in verdicts.columns if name not in NOT_FEATURES]
     for name in names:
         if name not in features or verdicts[name].isna().all():
             hint = fix or suggest(name, features, "Features")

@@ -306,7 +306,7 @@ class Design:
         Where all verdicts are alike nothing shows how they depend on words, so this is what is assumed. It is
         the number of entries of the factor with fewest, less where some entries have more weight than others.
         """
-        return float(min(worth for _, worth in self._groupings()))
+        return float(min(worth for _, worth in self.groupings()))
 
     def unseen(self, values: Array) -> Array:
         """Say how much of the worst is left to assume where few verdicts differ from all others.
@@ -320,7 +320,7 @@ class Design:
         """
         rare = np.abs(values - np.rint(self._of_rows(values))[self.rows])
         least: Array = np.zeros(rare.shape[1])
-        for of_item, worth in self._groupings():
+        for of_item, worth in self.groupings():
             if (rare.sum(axis=0) >= FEWEST_SEEN * np.bincount(of_item).max()).all():
                 continue  # they are more than two entries have
             sums = _sum_by(of_item, rare) / np.sqrt(np.bincount(of_item))[:, None]
@@ -329,14 +329,7 @@ class Design:
             least = np.maximum(least, np.clip(FEWEST_SEEN - n_seen, 0, 1) / worth)
         return least
 
-    def surely_seen(self, values: Array) -> NDArray[np.bool_]:
-        """Say of which pairs of columns `unseen` is surely 0: they differ on more than two entries hold."""
-        enough = FEWEST_SEEN * max(np.bincount(of_item).max() for of_item, _ in self._groupings())
-        gaps = np.max([np.abs(row[:, None] - row) for row in self._of_rows(values)], axis=0)
-        seen: NDArray[np.bool_] = (of_pairs(values) >= enough) & (gaps < 0.5)
-        return seen
-
-    def _groupings(self) -> Iterator[tuple[NDArray[np.int64], float]]:
+    def groupings(self) -> Iterator[tuple[NDArray[np.int64], float]]:
         """Group items by themselves, and by each factor: the cell of each item, and what cells are worth."""
         yield np.arange(len(self.rows)), 1 / float((self.weights() ** 2).sum())
         for cells in self.cells:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from tseval.analysis.design import Average, Design, of_pairs, quantile, score_interval, upper_tail, worth
+from tseval.analysis.unseen import hidden_variances
 from tseval.errors import RunError
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 ERROR_RATE = 0.05
 Outcome = Literal["better", "worse", "equivalent", "undecided", "same verdicts"]
 SAME: Outcome = "same verdicts"
-# So many pairs are looked at together: of all pairs of many models memory would not hold the items.
-_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,38 +71,32 @@ def differences(correct: NDArray[np.bool_], design: Design) -> list[Difference]:
 
 def paired_errors(
     values: NDArray[np.float64], design: Design
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Estimate the standard error of the difference between any two models.
 
     Entries are drawn anew; the variance is never less than if items were independent, where it is that of
-    the paired t-test. Where all items show one difference, or those that show another are of one entry
-    (`Design.unseen`), the variance says nothing; what is taken then is that if each entry were wholly right
-    or wholly wrong, and models differed as often as they may by Wilson's upper end.
+    the paired t-test, and never less than what entries that were not drawn may do (`tseval.analysis.unseen`).
 
     Args:
         values: (items, models), what each model gets right, or in which share of its seeds.
 
     Returns:
-        Means, (models,); the standard errors of their differences, (models, models); and their degrees of
-        freedom.
+        Means, (models,); the standard errors of their differences and the degrees of freedom of these,
+        (models, models) each.
     """
     means, spread = design.means(values), design.spread(values, of_pairs)
-    worst, score = design.fewest_words(), quantile(spread.df) ** 2
     weighted = values * design.weights()[:, None]
     often = np.clip(means[:, None] + means - 2 * (weighted.T @ values), 0, 1)
-    least = np.zeros_like(often)
-    pairs = np.argwhere(np.triu(~design.surely_seen(values), 1))
-    for some in np.array_split(pairs, len(pairs) // _AT_ONCE + 1):
-        one, other = some.T
-        found = design.unseen(values[:, one] - values[:, other]) if len(some) else np.zeros(0)
-        least[one, other] = least[other, one] = found
-    least[spread.variances < 1e-20] = 1 / worst  # seeds may share each item alike: means of 1/2 on all
-    highest = (
-        often + score / worst / 2 + np.sqrt(score / worst * (often * (1 - often) + score / worst / 4))
-    ) / (1 + score / worst)
-    errors = np.sqrt(np.maximum(spread.variances, least * highest))
-    np.fill_diagonal(errors, 0)
-    return means, errors, spread.df
+    seen = spread.variances
+    least, df_of_least = hidden_variances(values, seen, often, design, spread.df)
+    variances = np.maximum(seen, least)
+    # What is assumed beyond what was seen has degrees of freedom of its own (Satterthwaite).
+    squares = seen**2 / spread.df + (variances - seen) ** 2 / df_of_least
+    df = np.divide(variances**2, squares, out=np.full_like(squares, spread.df), where=squares > 0)
+    df[variances == seen] = spread.df
+    for matrix, nothing in ((variances, 0), (df, spread.df)):  # of a model and itself
+        np.fill_diagonal(matrix, nothing)
+    return means, np.sqrt(variances), df
 
 
 def compare(pairs: Sequence[Difference], margin: float) -> list[Comparison]:
@@ -216,7 +209,8 @@ def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Des
     """
     values = np.array([correct.mean(axis=1) for correct in architectures]).T  # each column in one piece
     means, of_words, df_of_words = paired_errors(values, design)
-    unseen = sqrt(score_interval(0, worst := design.fewest_words(), quantile(df_of_words))[1] / worst)
+    df_of_all = float(df_of_words[0, 0])
+    unseen = sqrt(score_interval(0, worst := design.fewest_words(), quantile(df_of_all))[1] / worst)
     of_seeds, df_of_seeds = np.zeros(len(means)), np.full(len(means), np.inf)
     for place, correct in enumerate(architectures):
         if (n_seeds := correct.shape[1]) > 1:
@@ -226,8 +220,8 @@ def differences_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Des
     variances = of_words**2 + of_both
     fewer = np.minimum(df_of_seeds[:, None], df_of_seeds)
     squares = of_words**4 / df_of_words + of_both**2 / fewer
-    df = np.divide(variances**2, squares, out=np.full_like(squares, df_of_words), where=squares > 0)
-    df[of_both == 0] = df_of_words
+    df = np.divide(variances**2, squares, out=df_of_words.copy(), where=squares > 0)
+    df = np.where(of_both == 0, df_of_words, df)
     # What all seeds of an architecture say alike, item by item; None where they differ.
     alike = [own[:, 0].tobytes() if (own == own[:, :1]).all() else None for own in architectures]
     found = []

@@ -9,11 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tseval.analysis import ROW, Correctness, as_names, in_table_order, items_of_rows, refuse_unknown_features
+from tseval.analysis import (
+    N_HALF_KNOWN,
+    ROW,
+    Correctness,
+    as_names,
+    in_table_order,
+    items_of_rows,
+    refuse_unknown_features,
+)
 from tseval.analysis.design import Design, Factors, in_columns, quantile
 from tseval.analysis.differences import average
 from tseval.errors import SuiteError
-from tseval.items import ENTRY, RATING, RATING_SE
+from tseval.items import ENTRY, HALF_KNOWN, RATING, RATING_SE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -205,6 +213,7 @@ CORRELATIONS = {"spearman": spearman, "pearson": pearson}
 OF_RATINGS = (
     "n_items",
     "n_undecidable",
+    N_HALF_KNOWN,
     *(f"{name}{part}" for name in CORRELATIONS for part in ("", "_low", "_high", "_se")),
     "df",
     "ceiling",
@@ -219,11 +228,13 @@ def correlate(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFr
 
     Where there are several rows, one over all sentences, `ALL_SENTENCES`, stands last. `n_undecidable`
     sentences are too long for the model, and left out; correlations are missing where there are fewer than
-    three, or ratings or scores do not vary; `df` is missing where sentences are independent.
+    three, or ratings or scores do not vary; `df` is missing where sentences are independent. Where a model
+    does not know words, `n_half_known` counts the sentences with such, or the pairs that are half known.
     """
     by = as_names(by)
     refuse_unknown_features(by, map(str, verdicts.columns))
     keys = [*ROW, *by]
+    told = [name for name in OF_RATINGS if name != N_HALF_KNOWN or HALF_KNOWN in verdicts]
     factors = Factors.of_verdicts(verdicts)
     groups = verdicts.groupby(keys, sort=False, dropna=False, observed=True)
     of_group = groups.ngroup().to_numpy()
@@ -231,12 +242,12 @@ def correlate(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFr
     for place in range(groups.ngroups):
         own = verdicts[of_group == place]
         found.append({**own.iloc[0][keys], **_row(own, factors.take(of_group == place))})
-    rows = in_table_order(pd.DataFrame(found, columns=[*keys, *OF_RATINGS]), by)
+    rows = in_table_order(pd.DataFrame(found, columns=[*keys, *told]), by)
     if len(rows) > 1:
         whole = dict.fromkeys(keys) | {"construction": ALL_SENTENCES} | _row(verdicts, factors)
-        rows = pd.DataFrame([*rows.to_dict("records"), whole], columns=[*keys, *OF_RATINGS], dtype=object)
-    numbers = [name for name in OF_RATINGS[2:] if name not in ("clusters", "fixed")]
-    return rows.astype(dict.fromkeys(numbers, "float64") | dict.fromkeys(OF_RATINGS[:2], "int64"))
+        rows = pd.DataFrame([*rows.to_dict("records"), whole], columns=[*keys, *told], dtype=object)
+    kinds = {name: "int64" if name.startswith("n_") else "float64" for name in told[:-2]}
+    return rows.astype(kinds)
 
 
 def points(verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -257,6 +268,8 @@ def _row(verdicts: pd.DataFrame, factors: Factors) -> dict[str, object]:
     scores, ratings, errors = (found[name].to_numpy() for name in ("score", "rating", "error"))
     design = Design.of(factors.take(~verdicts["undecidable"].to_numpy(bool)))
     told: dict[str, object] = {"n_items": len(verdicts), "n_undecidable": len(verdicts) - len(found)}
+    if HALF_KNOWN in verdicts:
+        told[N_HALF_KNOWN] = int(verdicts[HALF_KNOWN].sum())
     known = []
     for name, correlation in CORRELATIONS.items():
         one = correlation(scores, ratings, design) if len(scores) >= FEWEST_PAIRED else None

@@ -173,7 +173,8 @@ class _EntryLadder(Ladder):
                 raise CheckFailed(f"{self.path.name}/entry.yaml: {field} is not that of {MANIFEST}")
         _, self._too_long = readable(evidence, self._split.sentences)
         known = None if self._too_long else self._split.rows
-        verdicts = verdicts_of(partial(judge, self._suite, scored, manifest.key.score, self._too_long, known))
+        about = manifest.key.score, self._too_long, known, manifest.unknown
+        verdicts = verdicts_of(partial(judge, self._split.clustered, scored, *about))
         # Scored and judged once: what is counted below is read from here.
         self._run = replace(self._run, load_sentences=lambda: scored, load_verdicts=lambda: verdicts)
         self.claim = Claim(self._entry.name, manifest, evidence, scored, verdicts, tables={})

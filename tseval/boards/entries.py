@@ -237,6 +237,8 @@ def unfit(definition: Definition, run: Run, about: About) -> str | None:  # noqa
         return f"its items are clustered by {', '.join(suite.clusters)}, not as the suite says"
     if key.score != definition.score:
         return f"its sentences are compared by {key.score!r}, the board's by {definition.score!r}"
+    if key.half_known is not None:
+        return "its half-known pairs are compared (--unknown score), and the board's are undecidable"
     # Products in another precision than the weights' are stated where there are any.
     stated = {
         **key.protocol,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from tseval.analysis import cut, row_sets
+from tseval.analysis import N_HALF_KNOWN, cut, row_sets
 from tseval.boards import (
     ENTRY_FOLDERS,
     About,
@@ -429,6 +429,8 @@ def _notes(columns: Mapping[str, Sequence[Column]]) -> Iterator[str]:
                 f"{column.heading}: {tied:,} contrasts are ties, counted as wrong, and {undecidable:,} are "
                 "undecidable, left out of accuracy."
             )
+        if N_HALF_KNOWN in column.rows and (n_half_known := int(column.rows[N_HALF_KNOWN].sum())):
+            yield f"{column.heading}: it knows one form only of {n_half_known:,} contrasts (half known)."
 
 
 def request_text(folders: Sequence[Path]) -> str:

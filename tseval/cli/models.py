@@ -19,6 +19,7 @@ from tseval.cli.options import (
     FILE,
     MODEL,
     MODEL_ARGS,
+    UNKNOWN_OPTION,
     FiniteRange,
     check_new,
     model_options,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from tseval.models.checkpoint import Checkpoint, PackedType
     from tseval.models.oracles import Step
+    from tseval.questions.unknown import Unknown, UnknownRule
     from tseval.scoring.surprisal import Token
     from tseval.suites.data import TableText
     from tseval.writing import Form
@@ -310,10 +312,12 @@ def _read_lines(name: str) -> dict[int | str, str]:
 @click.argument("bad")
 @model_options
 @TYPED_TEXT
+@UNKNOWN_OPTION
 @DRAWN
 def pair_command(
-    good: str, bad: str, spec: str, model_args: str, text: Form, form: str | None, device: str
-) -> None:
+    good: str, bad: str, spec: str, model_args: str, text: Form, unknown: UnknownRule, form: str | None,
+    device: str,
+) -> None:  # fmt: skip
     """Score GOOD and BAD, tokenised sentences, and say which the model prefers."""
     for name, sentence in (("GOOD", good), ("BAD", bad)):
         if not sentence.strip():
@@ -321,6 +325,7 @@ def pair_command(
         if any("\ud800" <= letter <= "\udfff" for letter in sentence):
             raise SuiteError(f"{name} is not UTF-8 text: give two sentences")
     from tseval.evaluation import as_read
+    from tseval.questions.unknown import Unknown
     from tseval.scoring.protocol import TotalModel
     from tseval.scoring.surprisal import Token, as_picture, as_rows, surprisals
 
@@ -337,12 +342,17 @@ def pair_command(
         click.echo(as_picture(found))
     else:
         click.echo(as_rows(["good", "bad"], found, form or "tsv"), nl=False)
-    click.echo(_verdict(*found), err=True)
+    tokens_of_good, tokens_of_bad = found
+    rule = Unknown.of(model.card.protocol, unknown)
+    click.echo(_verdict(tokens_of_good, tokens_of_bad, rule), err=True)
     say_warnings(model)
 
 
-def _verdict(good: Sequence[Token], bad: Sequence[Token]) -> str:
+def _verdict(good: Sequence[Token], bad: Sequence[Token], unknown: Unknown) -> str:
     """Say which is preferred; the same rule as in a run: strictly more probable."""
+    from tseval.questions.unknown import unshared
+    from tseval.scoring.surprisal import unknown_words
+
     if [token.token for token in good] == [token.token for token in bad]:
         texts = (one.text for one, other in zip(good, bad, strict=True) if one.text != other.text)
         glued = next((text for text in texts if len(text) > 1 and text[-1] in ".,;:?!"), None)
@@ -352,11 +362,19 @@ def _verdict(good: Sequence[Token], bad: Sequence[Token]) -> str:
         return f"undecidable: the two look the same to the model{why}"
     if good[0].surprisal is None and good[0].token != bad[0].token:
         return "undecidable: the two begin with different tokens, which the model leaves unscored"
+    half_known = unshared([unknown_words(tokens, unknown) for tokens in (good, bad)])
+    named = ", ".join(map(repr, sorted(half_known)))
+    if half_known and unknown.rule != "score":
+        return (
+            f"undecidable (half known): the model does not know {named}, so it reads <unk> in one sentence\n"
+            "  and a known word in the other. --unknown score compares the two all the same"
+        )
     sums = [fsum(t.surprisal for t in tokens if t.surprisal is not None) for tokens in (good, bad)]
     difference = sums[1] - sums[0]
     if difference == 0:
         return "a tie: both are equally probable, which counts as wrong"
-    return f"{'good' if difference > 0 else 'bad'} is preferred, by {abs(difference):.3f} nats"
+    doubt = f"; half known: the model does not know {named}" if half_known else ""
+    return f"{'good' if difference > 0 else 'bad'} is preferred, by {abs(difference):.3f} nats{doubt}"
 
 
 @click.command(

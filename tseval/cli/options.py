@@ -207,9 +207,16 @@ MODEL = Name(_models_here, "For example:\n\t--model bundled:lstm, which comes wi
 SUITE, CASE, RUN = Name(_suites_here), Name(_cases_here), Name(_runs_here)
 FILE = click.Path(path_type=Path)
 COUNT = click.IntRange(min=1)
-# Names as `tseval.questions.SCORES`, `tseval.report.FORMATS` and `tseval.runs.CLOCKS` have them, which take
-# too long to import while a shell completes a line; a test compares them.
+# Names as `tseval.questions.SCORES`, `tseval.questions.unknown.UNKNOWN_RULES`, `tseval.report.FORMATS` and
+# `tseval.runs.CLOCKS` have them, which take too long to import while a shell completes a line; a test
+# compares them.
 SCORE_NAMES = click.Choice(["sentence", "critical", "ending", "regions", "choices", "mean"])
+UNKNOWN_RULES = click.Choice(["undecidable", "score"])
+UNKNOWN_OPTION = click.option(
+    "--unknown", type=UNKNOWN_RULES, default="undecidable", show_default=True,
+    help="Pairs of which the model knows one form only: count them as undecidable, or score them like all "
+         "others.",
+)  # fmt: skip
 FORMAT_NAMES = click.Choice(["md", "csv", "json", "latex"])
 CLOCK_NAMES = click.Choice(["step", "tokens", "epoch"])
 FORMAT = click.option("--format", "form", type=FORMAT_NAMES, default="md", show_default=True,

@@ -30,6 +30,7 @@ from tseval.cli.options import (
     SCORE_NAMES,
     SUITE,
     TEXT,
+    UNKNOWN_OPTION,
     VERBOSE,
     Examples,
     model_options,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from tseval.items import Suite
     from tseval.questions import Score
     from tseval.questions.scored import Normalised
+    from tseval.questions.unknown import UnknownRule
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
     from tseval.sweeps import UnitState, Workforce
@@ -91,6 +93,7 @@ how_sentences_are_compared = take_all([
                  help="How often single tokens occur, for slor: a table of token,count."),
     click.option("--precision", type=click.Choice(["float32", "bfloat16"]), default="float32",
                  show_default=True, help="Of products in tseval's own checkpoints; sums stay in float32."),
+    UNKNOWN_OPTION,
     click.option("--too-long", type=click.Choice(["skip", "refuse"]), default="skip", show_default=True,
                  help="Where a sentence is longer than the model reads, count its pairs as undecidable, or "
                       "refuse the run."),
@@ -111,19 +114,20 @@ how_sentences_are_compared = take_all([
 @VERBOSE
 def run_command(
     spec: str, model_args: str, suites: tuple[str, ...], clusters: tuple[str, ...], text: Form,
-    score: Score | None, normalise: str, unigrams: Path | None, precision: str, too_long: str,
-    by: tuple[str, ...], device: str, out: Path | None, resume: bool, quiet: bool, **reading: Any,
+    score: Score | None, normalise: str, unigrams: Path | None, precision: str, unknown: UnknownRule,
+    too_long: str, by: tuple[str, ...], device: str, out: Path | None, resume: bool, quiet: bool,
+    **reading: Any,
 ) -> None:  # fmt: skip
     """Score a model on a suite, write the run, print the table."""
     from tseval.analysis import check_features
-    from tseval.items import cluster_by
     from tseval.suites import load_suite, taken_before, what_was_read
+    from tseval.suites.data.critical import cluster_data, with_critical
     from tseval.suites.data.ratings import chosen_score
 
     if out == Path():
         raise RunError("--out is empty: name a directory for the run")
     with busy(f"reading {', '.join(suites)}", quiet):
-        loaded = [cluster_by(load_suite(name, **reading), clusters) for name in suites]
+        loaded = [with_critical(cluster_data(load_suite(name, **reading), clusters)) for name in suites]
     for name in suites:
         if (said := taken_before(name)) and not quiet:
             click.echo(said, err=True)
@@ -145,7 +149,7 @@ def run_command(
             refuse_too_long(model, suite)
     for suite in loaded:
         where = out / suite.name if out and len(loaded) > 1 else out
-        run, path = _score(model, suite, text, chosen, where, resume, quiet)
+        run, path = _score(model, suite, text, chosen, unknown, where, resume, quiet)
         _print(run, path, by, quiet, what_was_read(suite) if suite.files else None)
 
 
@@ -154,6 +158,7 @@ def _score(
     suite: Suite,
     text: Form,
     score: Score | Normalised | None,
+    unknown: UnknownRule,
     out: Path | None,
     resume: bool,
     quiet: bool,
@@ -162,14 +167,17 @@ def _score(
     from tseval.evaluation import as_read, evaluate, refuse_other_clusters, run_key
     from tseval.runs import clear_begun, find_interrupted, fresh_directory
 
-    key = run_key(as_read(model, suite, text), suite, score)
+    key = run_key(as_read(model, suite, text), suite, score, unknown)
     if out is None:
         clear_begun(RUNS)
         interrupted = find_interrupted(RUNS, key) if resume else None
         out = interrupted or fresh_directory(RUNS, key, datetime.now())
     try:
         with progress_bar(f"{model.card.name} on {suite.name}", quiet) as progress:
-            run = evaluate(model, suite, score=score, text=text, out=out, resume=resume, progress=progress)
+            run = evaluate(
+                model, suite, score=score, text=text, unknown=unknown,
+                out=out, resume=resume, progress=progress,
+            )  # fmt: skip
     except KeyboardInterrupt:
         said = f"\nWhat was scored is saved: add --resume --out {out} to go on."
         click.echo(shortened(said), err=True)

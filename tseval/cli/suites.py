@@ -16,12 +16,23 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.console import busy, print_table, progress_bar
-from tseval.cli.options import CASE, COLUMNS_OPTION, COUNT, FILE, QUIET, RUN, SUITE, Group, text_option
-from tseval.errors import ModelError, SuiteError, TsevalError, counted, suggest
-from tseval.files import read_bytes, write_output, write_text
+from tseval.cli.options import (
+    CASE,
+    COLUMNS_OPTION,
+    COUNT,
+    FILE,
+    MODEL_ARGS,
+    QUIET,
+    RUN,
+    SUITE,
+    Group,
+    text_option,
+)
+from tseval.errors import SuiteError, TsevalError, counted, suggest
+from tseval.files import write_output, write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from tseval.items import Case
 
@@ -172,34 +183,41 @@ def _with_progress(blocks: Iterable[Case], n_items: int, quiet: bool) -> Iterato
                 progress(done, n_items)
 
 
-_BUNDLED = "bundled:"
-
-
 @click.command(help="Check grammars and data sets.")
 @click.argument("suites", type=SUITE, nargs=-1, required=True, metavar="SUITE...")
 @click.option("--vocab", metavar="FILE or MODEL",
-              help="Report words missing here: a text file with one word per line, a checkpoint, or "
-                   "bundled:NAME.")  # fmt: skip
+              help="Report words missing here, and the pairs that each costs: a text file with one word per "
+                   "line, or a model as tseval run takes it.")  # fmt: skip
+@click.option("--all", "name_all", is_flag=True, help="List all missing words, not the first ones.")
+@MODEL_ARGS
 @click.option("--sample", type=COUNT, metavar="N",
               help="Look at N items of each grammar, drawn at random, where there are too many.")  # fmt: skip
 @COLUMNS_OPTION
 def lint_command(
-    suites: tuple[str, ...], vocab: str | None, sample: int | None, columns: dict[str, str] | None
-) -> None:
+    suites: tuple[str, ...], vocab: str | None, name_all: bool, model_args: str, sample: int | None,
+    columns: dict[str, str] | None,
+) -> None:  # fmt: skip
     """Check each SUITE, a name or a path; exit with 1 if there is anything but notes to report."""
+    from tseval.cli.vocabulary import known_words
     from tseval.suites import find_suite
     from tseval.suites.data import is_data
     from tseval.suites.data.roles import refuse_columns
     from tseval.suites.lint import lint, lint_data
 
-    knows = None if vocab is None else _known_words(vocab)
+    if vocab is None and (name_all or model_args):
+        raise SuiteError(f"{'--all' if name_all else '--model-args'} needs a vocabulary: add --vocab")
+    knows = None if vocab is None else known_words(vocab, model_args)
     paths = [find_suite(suite) for suite in suites]
     with busy(f"checking {', '.join(suites)}"):
         found = []
         for path in paths:
             if not is_data(path):
                 refuse_columns(path, columns)
-            found.append(lint_data(path, knows, columns) if is_data(path) else lint(path, knows, sample))
+            found.append(
+                lint_data(path, knows, columns, name_all=name_all)
+                if is_data(path)
+                else lint(path, knows, sample, name_all=name_all)
+            )
     findings = list(chain.from_iterable(found))
     for finding in findings:
         click.echo(str(finding))
@@ -269,37 +287,6 @@ def new_command(name: str) -> None:
         click.echo(folder / file, err=True)
     here = quote(name if folder.is_absolute() else f"./{name}")
     click.echo(f"next: tseval lint {here}\nthen: tseval run --model bundled:lstm --suite {here}", err=True)
-
-
-def _known_words(spec: str) -> Callable[[str], bool]:
-    """Read a vocabulary: text with one word per line, or a checkpoint, perhaps a bundled one."""
-    path = _bundled(spec.removeprefix(_BUNDLED)) if spec.startswith(_BUNDLED) else Path(spec)
-    if path.suffix in {".pt", ".safetensors"}:
-        from tseval.models.checkpoint import read_vocabulary
-
-        vocabulary = read_vocabulary(path)
-        words = frozenset(vocabulary.words)
-        return lambda word: (word.lower() if vocabulary.lowercase else word) in words
-    try:
-        text = read_bytes(path, "document_bytes").decode("utf-8-sig")
-        words = frozenset(word.strip() for word in text.split("\n"))
-    except UnicodeDecodeError:
-        fix = "Give UTF-8 text with one word per line, or a checkpoint (.pt, .safetensors)."
-        raise SuiteError(f"{path}: not a vocabulary.\n  {fix}") from None
-    except OSError as error:
-        fix = "Give a text file with one word per line, a checkpoint, or bundled:NAME."
-        raise SuiteError(f"{path}: cannot be read: {error.strerror}.\n  {fix}") from None
-    return words.__contains__
-
-
-def _bundled(name: str) -> Path:
-    from tseval.models import bundled_checkpoints
-
-    known = bundled_checkpoints()
-    if name not in known:
-        hint = suggest(name, known, "Bundled checkpoints")
-        raise ModelError(f"there is no bundled checkpoint {name!r}.\n  {hint}")
-    return known[name]
 
 
 @click.group(cls=Group, purposes={"Suites": ("lm-eval",), "Runs": ("glmm", "eee")})

@@ -393,6 +393,8 @@ def _cell(row: Mapping[Hashable, object]) -> PageCell:
     items = f"{known['n_items']:,.0f} items" if "n_items" in known else None
     if items and row["clusters"] and "n_eff" in known:  # where items are independent, each is worth one
         items += f", worth {format_worth(known['n_eff'], fixed=bool(row['fixed']))}"
+    if items and known.get("n_half_known"):
+        items += f", {known['n_half_known']:,.0f} half known"
     return PageCell(
         text="",
         shade=shade(known["accuracy"]),

@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 from tseval.analysis.design import Design, Estimate, estimate, split_by_row
 from tseval.errors import RunError
 from tseval.evidence import whole_column
-from tseval.items import ENTRY, RESERVED_NAMES, Case, Suite
+from tseval.items import ENTRY, HALF_KNOWN, NOT_FEATURES, Case, Suite
 from tseval.report.document import NONE, format_interval, format_share
 from tseval.report.layout import row_labels
+from tseval.suites.data.critical import differing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 
 N_DRAWN, N_CLOSEST, N_WORST = 4, 2, 3
+UNDECIDABLE, HALF_KNOWN_OUTCOME = "undecidable", "undecidable (half known)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +48,25 @@ class Verdicts:
     correct: NDArray[np.bool_]
     tie: NDArray[np.bool_]
     undecidable: NDArray[np.bool_]
+    half_known: NDArray[np.bool_]
 
     @classmethod
     def of(cls, table: pa.Table) -> Verdicts:
         """Take what is needed from verdicts as `tseval.verdicts.judge` gives them."""
         better, worse = (table[name].to_numpy() for name in ("better_score", "worse_score"))
-        flags = (table[name].to_numpy() for name in ("correct", "tie", "undecidable"))
+        correct, tie, undecidable = (table[name].to_numpy() for name in ("correct", "tie", "undecidable"))
         case, contrast = (whole_column(table, name) for name in ("case", "contrast"))
-        return cls(case, table["item"].to_numpy(), contrast, better - worse, *flags)
+        nothing = np.zeros(len(table), dtype=np.bool_)
+        half_known = table[HALF_KNOWN].to_numpy() if HALF_KNOWN in table.column_names else nothing
+        return cls(
+            case, table["item"].to_numpy(), contrast, better - worse, correct, tie, undecidable, half_known
+        )
 
     def answer(self, place: int) -> tuple[str, float | None]:
         """Give the outcome of one, and the margin in nats, if anything was compared."""
         margin = float(self.margin[place])
         if self.undecidable[place]:
-            return "undecidable", None
+            return HALF_KNOWN_OUTCOME if self.half_known[place] else UNDECIDABLE, None
         outcome = "tie" if self.tie[place] else "right" if self.correct[place] else "wrong"
         return outcome, None if np.isnan(margin) else margin
 
@@ -180,25 +187,13 @@ def _item(
     texts: list[tuple[str, str]],
 ) -> ShownItem:
     outcome, margin = verdicts.answer(place)
-    if outcome != "undecidable" and not all(text in told for _, text in texts):
+    if outcome != UNDECIDABLE and not all(text in told for _, text in texts):
         raise RunError(f"{texts[0][1]!r} was not scored")
-    differs = _differing([text.split() for _, text in texts])
+    differs = differing([text.split() for _, text in texts])
     pairs = zip(texts, differs, strict=True)
     sentences = tuple(_sentence(told.get(text), label, text, marked) for (label, text), marked in pairs)
     name = f"{verdicts.case[place]}[{verdicts.item[place]}]"
     return ShownItem(name, why, outcome, margin, sentences)
-
-
-def _differing(sentences: Sequence[Sequence[str]]) -> list[list[bool]]:
-    """Tell which words differ: of sentences of one length each word, else what their ends do not share."""
-    shortest = min(map(len, sentences))
-    alike = [len({one[place] for one in sentences}) == 1 for place in range(shortest)]
-    if all(len(one) == shortest for one in sentences):
-        return [[not same for same in alike] for _ in sentences]
-    before = next((place for place, same in enumerate(alike) if not same), shortest)
-    after = next((n for n in range(shortest - before) if len({one[-1 - n] for one in sentences}) > 1),
-                 shortest - before)  # fmt: skip
-    return [[before <= place < len(one) - after for place in range(len(one))] for one in sentences]
 
 
 MOST_VALUES = 8
@@ -210,7 +205,7 @@ Part = tuple[str, int, list["Estimate | None"]]
 def break_down(verdicts: pa.Table, models: Sequence[Correctness]) -> list[dict[str, list[Part]]]:
     """Break every row down by each feature that splits it into a few parts."""
     names = [name for name in verdicts.column_names
-             if name not in RESERVED_NAMES and not name.endswith(ENTRY)]  # fmt: skip
+             if name not in NOT_FEATURES and not name.endswith(ENTRY)]  # fmt: skip
     features = verdicts.select(names).to_pandas()
     found: list[dict[str, list[Part]]] = []
     for items in split_by_row(models[0].rows):

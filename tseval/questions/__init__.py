@@ -102,7 +102,7 @@ class Decided:
     """The verdicts of one case on one thing that counts, by column.
 
     Undecidable is what was never put, because sentences look alike to the model, differ in what it leaves
-    unscored, or are too long for it.
+    unscored, are half known (`tseval.questions.unknown`), or are too long for it.
     """
 
     contrast: str  # what counts, for the tables: `grammatical > ungrammatical`
@@ -112,6 +112,7 @@ class Decided:
     undecidable: NDArray[np.bool_]  # (verdicts,)
     items: NDArray[np.int64] | None = None  # place of each verdict's item; None: every item once, in order
     features: pa.Table | None = None  # of a verdict, beside those of its item, (verdicts, features)
+    half_known: NDArray[np.bool_] | None = None  # (verdicts,); None where nothing is
 
     def among(self, asked: NDArray[np.bool_]) -> Decided:
         """Put verdicts, one for each item that was asked about, (items,), among the undecidable others."""
@@ -123,13 +124,18 @@ class Decided:
         if self.correct is not None:
             correct = np.zeros(len(asked), dtype=np.bool_)
             correct[asked] = self.correct
+        half_known = None
+        if self.half_known is not None:
+            half_known = np.zeros(len(asked), dtype=np.bool_)
+            half_known[asked] = self.half_known
         features = self.features
         if features is not None:
             places = np.cumsum(asked) - 1
             features = features.take(pa.array(places, pa.int64(), mask=~asked))
         return replace(
-            self, better=better, worse=worse, correct=correct, undecidable=undecidable, features=features
-        )
+            self, better=better, worse=worse, correct=correct, undecidable=undecidable, features=features,
+            half_known=half_known,
+        )  # fmt: skip
 
 
 # sentence  the log-probability of a sentence, the sum over its words

@@ -172,13 +172,21 @@ class Ratings(Question):
     ) -> Iterator[Decided]:
         """Give the score of every sentence, or the difference of a pair's, the first less the second.
 
-        Where the model leaves first tokens unscored the score is that of the others.
+        Where the model leaves first tokens unscored the score is that of the others. A sentence with unknown
+        words is counted as half known, and keeps its score; the difference of a half-known pair says nothing.
         """
         all_scores = scored.means if score == "mean" else scored.sums
         first, *others = (all_scores[own] for own in rows.values())
         scores = first - others[0] if others else first
-        nothing = np.zeros(len(scores), dtype=np.bool_)
-        yield Decided(MEAN_RATING, scores, np.full(len(scores), np.nan), None, nothing)
+        undecidable = np.zeros(len(scores), dtype=np.bool_)
+        places = list(rows.values())
+        if others:
+            half_known = scored.unknown_words.differ(*places)
+            undecidable |= half_known & (not scored.compares_half_known)
+        else:
+            half_known = scored.unknown_words.kinds[places[0]] > 0
+        nothing = np.full(len(scores), np.nan)
+        yield Decided(MEAN_RATING, scores, nothing, None, undecidable, half_known=half_known)
 
     def describe(self) -> list[list[str]]:
         """Name what scores are set against."""
@@ -194,7 +202,8 @@ class Pairs(Question):
     """Ordered pairs of sentences, compared by one score.
 
     Equal scores are a tie, and wrong. Two sentences that look the same to the model are undecidable, and so
-    are two that begin with different tokens if the model cannot say how probable these are.
+    are two that begin with different tokens if the model cannot say how probable these are, and two that are
+    half known, unless these are to be compared.
     """
 
     ordered: tuple[Contrast, ...]
@@ -230,8 +239,11 @@ class Pairs(Question):
                 shorter = np.minimum(scored.words.lengths[better], scored.words.lengths[worse])
                 apart &= features[ENDING].to_numpy() >= shorter
             undecidable |= apart
+            half_known = scored.unknown_words.differ(better, worse) & ~undecidable
+            if not scored.compares_half_known:
+                undecidable |= half_known
             high, low = _scores(scored, (better, worse), ~undecidable, features, score)
-            yield Decided(str(contrast), high, low, high > low, undecidable)
+            yield Decided(str(contrast), high, low, high > low, undecidable, half_known=half_known)
 
     def describe(self) -> list[list[str]]:
         """Name the two labels of each contrast."""

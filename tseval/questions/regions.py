@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from itertools import chain, combinations
 from math import isinf
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from tseval.questions import RowsByLabel, Score
     from tseval.questions.scored import ScoredSentences, WordScores
+    from tseval.questions.unknown import UnknownWords
 
     Surprisal = Callable[["RegionPlace", str], NDArray[np.float64]]
 
@@ -308,7 +310,8 @@ class Regions(Question):
         The scores of a single comparison are its two sides, with the sign that makes the better one greater;
         a combination of several has none. Items whose conditions all look alike to the model are undecidable;
         so are those of an interaction two of whose conditions do, as it then asks something else; and so are
-        those that ask for first words where the model leaves unscored in what they differ.
+        those that ask for first words where the model leaves unscored in what they differ; and those that are
+        half known, unless these are to be compared.
         """
 
         @cache  # formulas, their two sides, and both parts of a difference ask for the same regions
@@ -329,36 +332,45 @@ class Regions(Question):
         conditions = {region.condition for region in regions_of(formula)}
         looks = np.stack([scored.looks[rows[condition]] for condition in conditions])
         undecidable = (looks == looks[0]).all(axis=0) & (len(looks) > 1)
-        undecidable |= self._unknown(formula, scored, rows, surprisal)
+        nothing = partial(self._says_nothing, scored=scored, rows=rows)
+        undecidable |= self._unknown(formula, nothing, surprisal)
         for one, other in chain.from_iterable(combinations(own, 2) for own in interactions_of(formula)):
             undecidable |= scored.looks[rows[one]] == scored.looks[rows[other]]
         apart = scored.begin_apart(*(rows[condition] for condition in conditions))
         if apart.any():
             undecidable |= apart & np.any([self._begins(region) for region in regions_of(formula)], axis=0)
+        half_known = None
+        if scored.unknown_words.of_rows:
+
+            def says_nothing(node: Operation) -> NDArray[np.bool_]:
+                return nothing(node) | self.half_known(node, scored.unknown_words, rows)
+
+            half_known = self._unknown(formula, says_nothing, surprisal) & ~undecidable
+            if not scored.compares_half_known:
+                undecidable |= half_known
         sign = {"<": -1.0, ">": 1.0}.get(formula.operator)
         better, worse = np.full((2, n_items), np.nan)
         if sign is not None:
             sides = (sign * values(side, surprisal) for side in (formula.left, formula.right))
             better, worse = (np.broadcast_to(side, n_items) for side in sides)
-        return Decided(str(prediction), better, worse, correct, undecidable)
+        return Decided(str(prediction), better, worse, correct, undecidable, half_known=half_known)
 
     def _unknown(
-        self, node: Operation, scored: ScoredSentences, rows: RowsByLabel, surprisal: Surprisal
+        self, node: Operation, says_nothing: Callable[[Operation], NDArray[np.bool_]], surprisal: Surprisal
     ) -> NDArray[np.bool_]:
         """Tell in which items nothing says whether a statement holds, (items,).
 
-        A comparison says nothing where its two sides are made of the same regions, as the model sees them: in
-        an interaction, where both conditions look alike pair by pair. Of two statements, one that is known
-        to be false makes `&` false, and one that is known to be true makes `|` true.
+        `says_nothing` tells it of a comparison. Of two statements, one that is known to be false makes `&`
+        false, and one that is known to be true makes `|` true.
         """
         above: list[Operation] = []
         while node.operator in "&|" and isinstance(node.left, Operation):
             above.append(node)
             node = node.left
-        unknown, value = self._says_nothing(node, scored, rows), np.asarray(values(node, surprisal))
+        unknown, value = says_nothing(node), np.asarray(values(node, surprisal))
         for both in reversed(above):
             assert isinstance(both.right, Operation)
-            other = self._unknown(both.right, scored, rows, surprisal)
+            other = self._unknown(both.right, says_nothing, surprisal)
             right, settling = np.asarray(values(both.right, surprisal)), both.operator == "|"
             settled = ((value == settling) & ~unknown) | ((right == settling) & ~other)
             unknown = (unknown | other) & ~settled
@@ -368,7 +380,10 @@ class Regions(Question):
     def _says_nothing(
         self, comparison: Operation, scored: ScoredSentences, rows: RowsByLabel
     ) -> NDArray[np.bool_]:
-        """Tell in which items both sides of a comparison are made of the same regions, (items,)."""
+        """Tell in which items both sides of a comparison are made of the same regions, (items,).
+
+        As the model sees them, that is: in an interaction, where both conditions look alike pair by pair.
+        """
         signed = list(_signed(comparison))
         seen = [(scored.looks[rows[one.condition]], *self.span(one)) for _, one in signed]
         nothing: NDArray[np.bool_] = np.ones(len(next(iter(rows.values()))), dtype=np.bool_)
@@ -377,6 +392,41 @@ class Regions(Question):
             same = [np.logical_and.reduce(parts) for parts in equal]
             nothing &= np.sum([sign * one for (sign, _), one in zip(signed, same, strict=True)], axis=0) == 0
         return nothing
+
+    def half_known(
+        self, comparison: Operation, unknown: UnknownWords, rows: RowsByLabel
+    ) -> NDArray[np.bool_]:
+        """Tell in which items a comparison is half known, (items,).
+
+        Up to the end of what is compared, some region has an unknown word under one of its conditions and not
+        under another; or the regions that are added have more of them than those that are subtracted. A
+        region that is compared with a number is not half known.
+        """
+        signed = list(_signed(comparison))
+        spans = [(sign, one.condition, *self.span(one)) for sign, one in signed]
+        found = np.zeros(len(next(iter(rows.values()))), dtype=np.bool_)
+        if len(signed) < 2:
+            return found
+        named = dict.fromkeys(one.condition for _, one in signed)
+        any_unknown = np.any([unknown.kinds[rows[label]] > 0 for label in named], axis=0)
+        for item in np.flatnonzero(any_unknown).tolist():
+            ends = dict.fromkeys(named, 0)
+            balance = 0
+            for sign, label, before, lengths in spans:
+                start = int(before[item])
+                stop = start + int(lengths[item])
+                ends[label] = max(stop, ends[label])
+                balance += sign * unknown.within(int(rows[label][item]), start, stop).total()
+            of_regions = [self._unknown_in(label, item, int(rows[label][item]), end, unknown)
+                          for label, end in ends.items()]  # fmt: skip
+            found[item] = balance != 0 or any(own != of_regions[0] for own in of_regions)
+        return found
+
+    def _unknown_in(self, label: str, item: int, row: int, end: int, unknown: UnknownWords) -> Counter[int]:
+        """Count the unknown words of each region of a sentence, by its number, up to a word."""
+        stops = np.cumsum(self.regions_of(label)[item])
+        places = [place for place, _ in unknown.of_rows.get(row, ()) if place < end]
+        return Counter(np.searchsorted(stops, places, side="right").tolist())
 
     def compared(self) -> list[Region]:
         """List the regions that predictions refer to, each once under all its conditions, in their order."""

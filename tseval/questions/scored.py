@@ -31,6 +31,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import ModelError, SuiteError
+from tseval.questions.unknown import Unknown, UnknownWords
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -133,13 +134,22 @@ class ScoredSentences:
         too_long: Sentences that were not scored, because the model does not read so far.
         by: What log-probabilities are normalised by (`tseval.questions.scored`); None for nothing. The
             table then holds `n_tokens`, and for `slor` `unigram_logprob`.
+        unknown: How the model shows unknown words, and what happens to half-known pairs; by default as usual,
+            and they are undecidable.
     """
 
     def __init__(
-        self, table: pa.Table, too_long: pa.StringArray | None = None, by: str | None = None
+        self,
+        table: pa.Table,
+        too_long: pa.StringArray | None = None,
+        by: str | None = None,
+        unknown: Unknown | None = None,
     ) -> None:
         self.table = table
         self.by = by
+        unknown = unknown or Unknown()
+        self.compares_half_known = unknown.rule == "score"
+        self.unknown_words = UnknownWords(table, unknown)
         self.too_long = pa.array([], pa.string()) if too_long is None else too_long
 
     def check_finite(self) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tseval.analysis import ROW, as_names
+from tseval.analysis import N_HALF_KNOWN, ROW, as_names
 from tseval.analysis.breakdowns import (
     ATTRACTORS,
     OTHERS,
@@ -327,6 +327,7 @@ OF_PEARSON = Field("95% interval", ("pearson_low", "pearson_high"), format_inter
 CEILING = Field("Noise ceiling", ("ceiling",), format_share)
 _LABELS = {"sentence": "log-probability, nats", "mean": "log-probability per word, nats"}
 N_SENTENCES = Field("Sentences", ("n_items",), format_count)
+UNKNOWN_WORDS = Field("With unknown words", (N_HALF_KNOWN,), format_count)
 
 
 def ratings(opened: RunSet, by: str | Sequence[str] = ()) -> Document:
@@ -340,6 +341,7 @@ def ratings(opened: RunSet, by: str | Sequence[str] = ()) -> Document:
 def _alone(found: Mapping[str, pd.DataFrame], suite: str, by: str | Sequence[str]) -> Grid:
     ((name, rows),) = found.items()
     fields = [N_SENTENCES, SPEARMAN, OF_SPEARMAN, PEARSON, OF_PEARSON, *_ceiling(rows)]
+    fields += [UNKNOWN_WORDS] if N_HALF_KNOWN in rows else []
     cells = zip(*(field.values(rows) for field in fields), strict=True)
     return Grid([Field(f"{name} on {suite}", align="left"), *fields], list(_rating_lines(rows, cells, by)))
 

@@ -53,6 +53,7 @@ class Column:
     warnings: tuple[str, ...] = ()
     answers: Correctness | None = None
     sample: str | None = None
+    inferred: str | None = None
     spread: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -130,6 +131,7 @@ def description_of(run: Run) -> Column:
         too_long=run.manifest.counts.too_long,
         warnings=tuple(plain(warning) for warning in run.manifest.warnings),
         sample=suite.sample,
+        inferred=suite.inferred,
     )
 
 

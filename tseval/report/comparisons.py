@@ -25,7 +25,6 @@ from tseval.analysis.differences import SAME
 from tseval.errors import RunError, suggest
 from tseval.report.analyses import NOUN_COUNTS
 from tseval.report.document import (
-    NONE,
     Document,
     Field,
     Grid,
@@ -202,10 +201,7 @@ def _records(found: SeedTable) -> pd.DataFrame:
     return in_full(frames)
 
 
-_APART_BY = Field(
-    "95% interval", ("low", "high", "outcome"),
-    lambda one: NONE if one[2] == SAME else format_interval(one[:2]),
-)  # fmt: skip
+_APART_BY = Field("95% interval", ("low", "high"), format_interval)
 _PAIR = Field("Pair", ("first", "second"), " / ".join, "left")
 _ITEMS = Field("Items", ("n_items",), format_count)
 _APART = (
@@ -276,8 +272,8 @@ def comparison_notes(rows: pd.DataFrame, margin: float, family: str, both: str =
     ]
     if (rows["outcome"] == SAME).any():
         notes.append(
-            "Same verdicts: the two have the same verdict on every item, and no interval is shown; how far "
-            "they may differ on other words stands in csv and json."
+            "Same verdicts: the two have the same verdict on every item. The interval says how far they may "
+            "differ on other words."
         )
     if rows["outcome"].isna().any():
         notes.append(f"Where no item is decidable for {both} there is no difference to tell.")

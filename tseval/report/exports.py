@@ -418,7 +418,8 @@ Tasks for lm-eval, made by tseval from the suite {name}, digest {digest}. Run th
         --model hf --model_args pretrained=...,softmax_dtype=float32
 
 The choices are in the order bad, good, and the good one is the answer: lm-eval takes the first of equal
-choices, so a tie is wrong, as it is in tseval. With `softmax_dtype=float32` there are few.
+choices, so a tie is wrong, as it is in tseval. With `softmax_dtype=float32` there are few. The accuracy
+of the group is the mean over its tasks, each counted once, as the mean of all rows in tseval's table.
 """
 
 
@@ -447,7 +448,8 @@ def write_tasks(suite: Suite, folder: Path) -> list[str]:
     together: dict[str, Json] = {
         "group": group,
         "task": [*tasks],
-        "aggregate_metric_list": [{"metric": "acc", "aggregation": "mean", "weight_by_size": True}],
+        # As in tseval's tables, each row counts once, whatever its size.
+        "aggregate_metric_list": [{"metric": "acc", "aggregation": "mean", "weight_by_size": False}],
         "metadata": {"version": 1.0, "suite": suite.name, "digest": suite.digest},
     }
     _write(folder / f"{group}.yaml", together)

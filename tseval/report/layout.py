@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from tseval.analysis import COUNTS, ROW, SECTIONS, Mean, decidable
+from tseval.analysis import COUNTS, N_HALF_KNOWN, ROW, SECTIONS, Mean, decidable
 from tseval.analysis.measures import EFFECT
 from tseval.report.document import (
     NONE,
@@ -49,6 +49,8 @@ OF_A_RUN = (
     Field("Ties", ("n_tied",), format_count),
     Field("Undecidable", ("n_undecidable",), format_count),
 )
+# Likewise, last, where the model knows one form only of some pairs.
+HALF_KNOWN = Field("Half known", (N_HALF_KNOWN,), format_count)
 # Likewise, after accuracy, of a run that compares regions.
 EFFECTS = (
     Field("Effect (bits)", ("effect",), format_difference),
@@ -64,11 +66,13 @@ OF_RANKS = ("rank", "rank_low", "rank_high")
 def records_of(table: Table) -> pd.DataFrame:
     """List the rows of all models, then what people get right.
 
-    Where accuracies are means over seeds, `spread` is the standard deviation between these.
+    Where accuracies are means over seeds, `spread` is the standard deviation between these. Where a model
+    knows one form only of some pairs, `n_half_known` counts these.
     """
     of_models = [recorded(table, place) for place in range(len(table.columns))]
     of_people = [_recorded_human(table, human) for human in table.humans]
     rows = pd.concat([*of_models, *of_people], ignore_index=True)
+    rows = rows if rows[N_HALF_KNOWN].fillna(0).any() else rows.drop(columns=N_HALF_KNOWN)
     return rows if rows[SPREAD].notna().any() else rows.drop(columns=SPREAD)
 
 
@@ -85,8 +89,9 @@ def recorded(table: Table, place: int) -> pd.DataFrame:
         coverage = None
     else:
         coverage = (decidable(column.rows) / column.rows["n_items"]).astype(object)
+        rows[N_HALF_KNOWN] = rows.get(N_HALF_KNOWN, 0)
     bits = [name for name in EFFECT if name in rows]
-    rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED, *bits, *FACTORS, SPREAD])
+    rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED, *bits, N_HALF_KNOWN, *FACTORS, SPREAD])
     ranks = _ranks(table, place)
     for name in OF_RANKS:
         rows[name] = pd.Series([ranks[key][name] for key in column.keys(table.by)], dtype=object)
@@ -103,7 +108,8 @@ def _recorded_human(table: Table, human: Column) -> pd.DataFrame:
     """List what people get right, row by row; of models' records it has the accuracy alone."""
     rows = human.rows.astype(object)
     rows["accuracy"] = [None if value is None else float(value) for value in human.exact(table.by).values()]
-    rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED, *FACTORS, SPREAD, *OF_RANKS, "coverage"])
+    told = [*ROW, *table.by, *RECORDED, N_HALF_KNOWN, *FACTORS, SPREAD, *OF_RANKS, "coverage"]
+    rows = rows.reindex(columns=told)
     rows.insert(0, "model", human.heading)
     return rows[rows["accuracy"].notna()]
 
@@ -243,6 +249,8 @@ def _single(table: Table, run: Column) -> Grid:
     told = [field for field in OF_A_RUN if field is not WORTH or any(run.rows["clusters"])]
     if EFFECTS[0].names[0] in run.rows:
         told[-2:-2] = EFFECTS  # before ties
+    if N_HALF_KNOWN in run.rows:
+        told.append(HALF_KNOWN)
 
     people = [Field(human.heading, show=format_share) for human in table.humans]
 

@@ -11,9 +11,10 @@ from tseval.analysis import no_accuracy, select
 from tseval.analysis.comparisons import share_entries
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.errors import RunError
+from tseval.items import HALF_KNOWN
 from tseval.report.columns import description_of, distinct_headings, refuse_unlike
 from tseval.report.document import Document, Field, Grid, format_interval, format_share
-from tseval.report.table import forms_note, sample_note, uneven_note
+from tseval.report.table import forms_note, inferred_note, sample_note, uneven_note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,6 +68,7 @@ def for_analysis(
         modes = ", ".join(f"{column.heading}: {column.score}" for column in columns)
         notes.append(f"The runs are scored in different ways ({modes}).")
     notes += forms_note(columns)
+    notes += inferred_note(column.inferred for column in columns)
     if where:
         values: dict[str, list[str]] = {}
         for name, value in where:  # two values of one feature mean either
@@ -79,15 +81,24 @@ def for_analysis(
     undecided = []
     for name, frame in verdicts.items():
         tied, out = int(frame["tie"].sum()), int(frame["undecidable"].sum())
-        if rated and out:
+        unknown = int(frame[HALF_KNOWN].sum()) if HALF_KNOWN in frame else 0
+        too_long = out - int((frame[HALF_KNOWN] & frame["undecidable"]).sum()) if unknown else out
+        if rated and unknown:
             undecided.append(
-                f"{name}: {out:,} of {len(frame):,} sentences are longer than it reads, left out."
+                f"{name}: {unknown:,} of {len(frame):,} items hold words that it does not know"
+                + (f", and {out - too_long:,} of these are undecidable, left out." if out > too_long else ".")
             )
-        elif tied or out:
+        if rated and too_long:
+            undecided.append(
+                f"{name}: {too_long:,} of {len(frame):,} sentences are longer than it reads, left out."
+            )
+        if not rated and (tied or out):
             undecided.append(
                 f"{name}: of {len(frame):,} items {tied:,} are ties, counted as wrong, and {out:,} are "
                 "undecidable, left out."
             )
+        if not rated and unknown:
+            undecided.append(f"{name}: it knows one form only of {unknown:,} items (half known).")
     signatures = {column.heading: column.signature or "" for column in columns}
     manifests = {column.heading: run.manifest for column, run in zip(columns, runs, strict=True)}
     places = {column.heading: str(run.path or run.name) for column, run in zip(columns, runs, strict=True)}

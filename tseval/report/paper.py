@@ -101,6 +101,8 @@ def _cited(manifests: Sequence[Manifest], clustered: bool) -> dict[str, str]:
     found = {"tseval": "tseval", "suite": next(known, _key(suite))}
     if any("pll" in one.key.protocol for one in manifests):
         found["pll"] = "salazar-etal-2020"
+    if any(one.counts.n_half_known for one in manifests):
+        found |= {"forms": "linzen-etal-2016", "both forms": "gulordava-etal-2018"}
     if clustered:
         found |= {"cr2": "bell-mccaffrey-2002", "several": "cameron-etal-2011"}
     return found
@@ -136,6 +138,7 @@ def _methods(opened: RunSet, cited: dict[str, str], about_intervals: str) -> str
         f"({counted(suite.n_items, 'item')}{part}; SHA-256 {suite.digest[:8]}) with tseval "
         f"{latex(', '.join(versions))} \\citep{{tseval}}.",
         f"Compared was {latex(compared)}; a tie counts as wrong, and what a model cannot decide is left out.",
+        *_half_known(opened, cited),
         *_protocols(opened, cited),
         latex(about_intervals),
     ]
@@ -148,6 +151,22 @@ def _methods(opened: RunSet, cited: dict[str, str], about_intervals: str) -> str
         said.append(f"Left out were {latex(key.exclude)}.")
     signatures = [f"% {plain(name)}: {line}" for name, line in opened.signatures.items()]
     return "\n".join([*said, "% Signatures:", *signatures]) + "\n"
+
+
+def _half_known(opened: RunSet, cited: dict[str, str]) -> Iterator[str]:
+    """Say what happened to pairs of which a model knows one form only."""
+    counts = {name: one.counts.n_half_known for name, one in opened.manifests.items()}
+    compared = {name for name, one in opened.manifests.items() if one.unknown.rule == "score"}
+    left_out = f"\\citet{{{cited.get('forms')}}} and \\citet{{{cited.get('both forms')}}}"
+    for names, what in (
+        ([name for name, n in counts.items() if n and name not in compared],
+         f"counted as undecidable; {left_out} use no such pairs"),
+        ([name for name, n in counts.items() if n and name in compared],
+         "compared all the same, with a token for unknown words in one of the sentences"),
+    ):  # fmt: skip
+        if names:
+            told = ", ".join(f"{latex(name)} {counts[name]:,}" for name in names)
+            yield f"Contrasts of which a model knows one form only ({told}) are {what}."
 
 
 def _protocols(opened: RunSet, cited: dict[str, str]) -> Iterator[str]:

@@ -161,6 +161,7 @@ def _intervals(runs: Sequence[Column]) -> Iterator[str]:
             "Intervals are for other words of the same kind: items are clustered by lexicon entry "
             f"({', '.join(drawn)})."
         )
+    yield from inferred_note(run.inferred for run in runs)
     yield from uneven_note(run.rows for run in runs)
     if fixed:
         mark = "† " if len(runs) == 1 and drawn else ""  # without factors that are drawn nothing is marked
@@ -175,6 +176,15 @@ def _intervals(runs: Sequence[Column]) -> Iterator[str]:
         yield (
             f"{of}items independent, as the run names no lexical factors; where items share words, its "
             "intervals are too narrow."
+        )
+
+
+def inferred_note(factors: Iterable[str | None]) -> Iterator[str]:
+    """Say of a factor that was inferred what it is, and how to do without."""
+    for name in dict.fromkeys(name for name in factors if name):
+        yield (
+            f"The data do not say what items share: those whose sentences differ in the same words share an "
+            f"entry ({name}). --cluster none takes items as independent."
         )
 
 

@@ -42,6 +42,7 @@ from tseval.evidence import (
 from tseval.formats import ContentError, checked, read_yaml
 from tseval.items import ENTRY
 from tseval.runs.directory import (
+    HALF_KNOWN,
     PARTS,
     VERDICTS,
     RunWriter,
@@ -57,6 +58,7 @@ from tseval.runs.directory import (
 )
 from tseval.runs.manifest import NAME, Manifest, RunKey, load_manifest, miscounted
 from tseval.suites import available_suites, load_suite
+from tseval.suites.data.critical import with_critical
 from tseval.tables import read_parquet
 from tseval.verdicts import all_sentences, judge, sentences_of
 
@@ -137,7 +139,7 @@ class Run:
         table = self.load_verdicts()
         refuse_unknown_features(as_names(by), table.column_names)
         regions = self.manifest.key.score == "regions"
-        needed = {*ROW, *as_names(by), "correct", "tie", "undecidable"}
+        needed = {*ROW, *as_names(by), "correct", "tie", "undecidable", "half_known"}
         needed |= {"better_score", "worse_score"} if regions else set()
         names = [name for name in table.column_names if name in needed or name.endswith(ENTRY)]
         verdicts = _frame(table.select(names))
@@ -195,6 +197,11 @@ class SplitSuite:
     """The suite of a board with its sentences and their words, which all entries share and are found once."""
 
     suite: Suite
+
+    @cached_property
+    def clustered(self) -> Suite:
+        """The suite with what its items share, inferred where its data do not say so."""
+        return with_critical(self.suite)
 
     @cached_property
     def sentences(self) -> pa.StringArray:
@@ -260,9 +267,11 @@ def entry_run(folder: Path, split: SplitSuite) -> Run:
     def verdicts() -> pa.Table:
         scored, too_long = sentences()
         known = None if too_long else split.rows
-        return judge(split.suite, scored, manifest.key.score, too_long, known)
+        return judge(split.clustered, scored, manifest.key.score, too_long, known, manifest.unknown)
 
-    named = replace(manifest, model=replace(manifest.model, name=folder.name))  # as the board calls it
+    suite = replace(manifest.suite, inferred=split.clustered.inferred)
+    model = replace(manifest.model, name=folder.name)  # as the board calls it
+    named = replace(manifest, model=model, suite=suite)
     return Run(folder.name, named, lambda: sentences()[0], verdicts)
 
 
@@ -367,7 +376,11 @@ def _load(path: Path, manifest: Manifest, name: str) -> pa.Table:
     content = read_intact(path, manifest.files, name)
     try:
         sentences = name == "sentences.parquet"
-        table = read_sentences(content) if sentences else read_parquet(content, VERDICTS)
+        table = (
+            read_sentences(content)
+            if sentences
+            else read_parquet(content, VERDICTS | HALF_KNOWN, needed=VERDICTS)
+        )
     except ContentError as error:
         wrong = "is no Parquet file" if error.what.startswith("not a") else f"is not tseval's: {error}"
         raise RunError(f"{path / name} {wrong}.\n  Score the run again, into a new directory.") from None
@@ -387,7 +400,7 @@ def _frame(table: pa.Table) -> pd.DataFrame:
     return table.to_pandas(types_mapper=_NULLABLE.get)
 
 
-_NEEDED = {*ROW, "case", "item", "better_score", "worse_score", "correct", "tie", "undecidable"}
+_NEEDED = {*ROW, "case", "item", "better_score", "worse_score", "correct", "tie", "undecidable", "half_known"}
 
 
 class CachedRun:

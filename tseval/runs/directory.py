@@ -54,6 +54,7 @@ VERDICTS: dict[str, pa.DataType] = {
     **dict.fromkeys(("better_score", "worse_score"), pa.float64()),
     **dict.fromkeys(("correct", "tie", "undecidable"), pa.bool_()),
 }
+HALF_KNOWN = {"half_known": pa.bool_()}  # beside them where anything is
 
 
 def to_parquet(table: pa.Table) -> bytes:

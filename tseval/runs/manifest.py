@@ -14,13 +14,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import RunError, counted, one_line
 from tseval.formats import ContentError, Json, checked, read_json
+from tseval.questions.unknown import Unknown, UnknownRule
 from tseval.scoring.protocol import ModelCard  # noqa: TC001 - manifests are read into it
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class RunKey:
         items: `all`, or how items were selected: `limit=100`.
         protocol: The adapter's presentation of sentences: start symbol, unknown words, dtype, ...
         exclude: Which list of items was left out, `known-errors` or the digest of another one; or None.
+        half_known: `score` where half-known pairs are compared (`tseval.questions.unknown`); None where they
+            are undecidable.
     """
 
     suite: str = field(compare=False)
@@ -57,6 +60,7 @@ class RunKey:
     tseval: str
     protocol: Mapping[str, Json]
     exclude: str | None = None
+    half_known: Literal["score"] | None = None
 
     def __repr__(self) -> str:
         return one_line(self, f"{self.model} on {self.suite}", f"score {self.score}", f"items {self.items}")
@@ -75,6 +79,7 @@ class RunKey:
             "terminator": _text(self.terminator),
             "items": self.items,
             **({"exclude": self.exclude} if self.exclude else {}),
+            **({"half_known": self.half_known} if self.half_known else {}),
             "tseval": self.tseval,
         }
         return "|".join(f"{UNSAFE.sub('?', name)}:{UNSAFE.sub('?', value)}" for name, value in parts.items())
@@ -107,8 +112,9 @@ class RunKey:
         """Give the key as it stands in a manifest."""
         own = {part.name: getattr(self, part.name) for part in fields(self)}
         own |= {"protocol": dict(self.protocol)}
-        if self.exclude is None:  # such keys are what they were before there was this
-            del own["exclude"]
+        for name in ("exclude", "half_known"):
+            if own[name] is None:  # such keys are what they were before there was this
+                del own[name]
         return own
 
 
@@ -157,7 +163,8 @@ MANIFEST_FORMAT = 1
 class SuiteFacts:
     """A suite, as a manifest describes it; the fields are those of `Suite`.
 
-    `clusters` is None in runs from before there were any, `sample` where the items were not drawn, `seed`
+    `clusters` is None in runs from before there were any, `inferred` where nothing was inferred of what items
+    share (it then does not stand in the file), `sample` where the items were not drawn, `seed`
     where no seed chose sentences (and in runs from before it was kept), `columns` where nobody said what the
     columns of its tables are, `exclude` and `excluded` where nothing was left out, `files` where it is no
     data (and in runs from before they were kept).
@@ -172,6 +179,7 @@ class SuiteFacts:
     n_items: int
     n_contrasts: int
     clusters: tuple[str, ...] | None = None
+    inferred: str | None = None
     sample: str | None = None
     seed: int | None = None
     columns: Mapping[str, str] | None = None
@@ -204,6 +212,7 @@ class Counts:
     contexts: int
     resumed_sentences: int
     too_long: int = 0  # undecidable ones with a sentence longer than the model reads; not in older runs
+    n_half_known: int = 0  # in the file only where there are any
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,12 +248,26 @@ class Manifest:
         whole = replace(self, files=dict(files))
         return replace(whole, seal=seal(whole.to_mapping()))
 
+    @property
+    def unknown(self) -> Unknown:
+        """How the model shows unknown words, and what happened to half-known pairs.
+
+        In a run that counts none there were none, or it is from before they were counted: it compared them.
+        """
+        unsaid = not self.counts.n_half_known
+        rule: UnknownRule = "score" if unsaid or self.key.half_known else "undecidable"
+        return replace(Unknown.of(self.key.protocol, rule), unsaid=unsaid)
+
     def to_mapping(self) -> dict[str, Json]:
         """Give the content of `manifest.json`."""
         own = cast("dict[str, Json]", {part.name: getattr(self, part.name) for part in fields(self)})
         own |= {"key": self.key.to_mapping(), "warnings": list(self.warnings)}
         for name in ("suite", "model", "timings", "counts"):
             own[name] = asdict(getattr(self, name))
+        if self.suite.inferred is None:
+            del cast("dict[str, Json]", own["suite"])["inferred"]
+        if not self.counts.n_half_known:  # such manifests are what they were before there was this
+            del cast("dict[str, Json]", own["counts"])["n_half_known"]
         own[FIELD] = asdict(self.seal) if self.seal else None
         return {"format": MANIFEST_FORMAT, "status": "complete", **own}
 
@@ -287,6 +310,7 @@ def count_verdicts(verdicts: pa.Table) -> dict[str, int]:
         "correct": _true(verdicts, "correct"),
         "tied": _true(verdicts, "tie"),
         "undecidable": _true(verdicts, "undecidable"),
+        "n_half_known": _true(verdicts, "half_known") if "half_known" in verdicts.column_names else 0,
     }
 
 
@@ -339,6 +363,7 @@ def contradiction(manifest: Manifest) -> str | None:
         "counts.contrasts from suite.n_contrasts": counts.contrasts == suite.n_contrasts,
         "counts.correct from counts.contrasts": decided <= counts.contrasts,
         "counts.too_long from counts.undecidable": 0 <= counts.too_long <= max(counts.undecidable, 0),
+        "counts.n_half_known from counts.contrasts": 0 <= counts.n_half_known <= counts.contrasts,
         "counts.resumed_sentences from counts.sentences": counts.resumed_sentences <= counts.sentences,
     }
     return next((what for what, holds in follows.items() if not holds), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from dataclasses import dataclass
 from math import fsum, log
 from typing import TYPE_CHECKING, cast
@@ -13,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from tseval.errors import plain
+from tseval.questions.unknown import Unknown
 from tseval.scoring.engine import shards
-from tseval.scoring.protocol import refuse_no_logprobs
+from tseval.scoring.protocol import UNKNOWN, refuse_no_logprobs
 from tseval.scoring.scorers import check_lengths, scorer_for
 from tseval.scoring.trie import pieces_of
 
@@ -105,12 +107,13 @@ def _words(scorer: Scorer, sentences: pa.StringArray) -> Iterator[list[Token]]:
     if corrections is None:
         corrections = np.zeros(int(encoded.lengths.sum()))
     starts = np.cumsum(encoded.lengths) - encoded.lengths
+    unknown = Unknown.of(scorer.card.protocol)
     tokens = _gathered(scorer, sentences, encoded, logprobs)
     for start, own in zip(starts.tolist(), tokens, strict=True):
         words: dict[int, list[Token]] = {}
         for token in own:
             words.setdefault(token.word, []).append(token)
-        yield [_joined(parts, float(corrections[start + word])) for word, parts in words.items()]
+        yield [_joined(parts, float(corrections[start + word]), unknown) for word, parts in words.items()]
 
 
 def _gathered(
@@ -133,10 +136,18 @@ def _gathered(
         yield tokens
 
 
-def _joined(parts: Sequence[Token], correction: float) -> Token:
+def _joined(parts: Sequence[Token], correction: float, unknown: Unknown) -> Token:
+    """Make one token of the tokens of a word; of a word with an unknown part it is `<unk>`."""
     values = [part.surprisal for part in parts]
     total = None if None in values else float(np.sum(cast("list[float]", values))) - correction
-    return Token(parts[0].word, parts[0].text, " ".join(part.token for part in parts), total)
+    spelt = UNKNOWN if unknown_words(parts, unknown) else " ".join(part.token for part in parts)
+    return Token(parts[0].word, parts[0].text, spelt, total)
+
+
+def unknown_words(tokens: Sequence[Token], unknown: Unknown) -> Counter[str]:
+    """Count the words of a sentence that the model does not know."""
+    words = {token.word: token.text for token in tokens if unknown.is_unknown(token.text, token.token)}
+    return Counter(text.lower() if unknown.lowercase else text for text in words.values())
 
 
 SURPRISAL_COLUMNS = ("sentence", "word", "text", "token", "surprisal_nats", "surprisal_bits")

@@ -14,8 +14,21 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+import pyarrow as pa
+
 from tseval.errors import GrammarError, counted, shortened
-from tseval.questions.regions import ALL_PREDICTIONS, Operation, Region, Regions, parse, parts_of, regions_of
+from tseval.questions.regions import (
+    ALL_PREDICTIONS,
+    LEVELS,
+    Operation,
+    Region,
+    Regions,
+    parse,
+    parts_of,
+    regions_of,
+)
+from tseval.questions.unknown import UNKNOWN_MARKS, Unknown, UnknownWords, rank_missing
 from tseval.suites.data import read_data
 from tseval.suites.data.catalogue import columns_at
 from tseval.suites.data.entries import KNOWN_ERRORS, count_known
@@ -27,6 +40,8 @@ from tseval.suites.inflection import doubted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from tseval.items import Case
     from tseval.questions.regions import Prediction
     from tseval.suites.grammar.grammar import Grammar
@@ -35,6 +50,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 8
+UNKNOWN = UNKNOWN_MARKS[0]
 ENDS_SENTENCE = (".", "?", "!")
 Severity = Literal["error", "warning", "note"]
 
@@ -52,7 +68,32 @@ class LintFinding:
 
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}" if self.line is not None else f"{self.path}"
-        return shortened(f"{where}: {self.severity}: {self.message}")
+        said = f"{where}: {self.severity}: {self.message}"
+        return said if isinstance(self.message, Whole) else shortened(said)
+
+
+class Whole(str):
+    """A message that is printed whole, however long it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordsKnown:
+    """Which words a model knows, and whether all that it does not know are named."""
+
+    knows: Callable[[str], bool]
+    name_all: bool = False
+
+    def missing(self, words: Sequence[str]) -> list[str]:
+        """List the words that the model does not know."""
+        return [word for word in words if not self.knows(word)]
+
+    def listed(self, words: Sequence[str]) -> str:
+        """List words: the first, or all."""
+        return ", ".join(words) if self.name_all else some(words)
+
+    def told(self, message: str) -> str:
+        """Give a message that names words."""
+        return Whole(message) if self.name_all else message
 
 
 # What is found before it is known where in a file it stands: the label whose sentences it is about, and what.
@@ -60,12 +101,12 @@ Found = tuple[Severity, str, str]
 
 
 def check_sentences_of(
-    case: Case, terminator: str | None, knows: Callable[[str], bool] | None = None
+    case: Case, terminator: str | None, known: WordsKnown | None = None
 ) -> Iterator[Found]:
     """Check what can be told from the sentences of a case alone.
 
-    The terminator is added to each when it is scored; `knows` tells whether a model knows a word, where that
-    is to be checked.
+    The terminator is added to each when it is scored; `known` tells which words a model knows, where that is
+    to be checked.
     """
     columns = {label: [str(text) for text in case.sentences[label].to_pylist()] for label in case.labels}
     items = list(zip(*columns.values(), strict=True))
@@ -79,17 +120,16 @@ def check_sentences_of(
     if terminator is not None:
         yield from _terminated(columns, terminator)
     yield from _unequal_lengths(case, pairs)
-    if knows is not None:
-        yield from _undecided(case, pairs, knows)
+    if known is not None:
+        yield from _undecided(case, pairs, known.knows)
+        yield from _half_known(case, known)
 
 
-def missing_words(
-    words: Sequence[str], path: Path, knows: Callable[[str], bool] | None
-) -> Iterator[LintFinding]:
+def missing_words(words: Sequence[str], path: Path, known: WordsKnown | None) -> Iterator[LintFinding]:
     """Name the words that a model does not know, where that is to be checked."""
-    if knows is not None and (missing := [word for word in words if not knows(word)]):
-        message = f"words missing from the vocabulary ({len(missing)}): {some(missing)}."
-        yield LintFinding("warning", path, None, message)
+    if known is not None and (missing := known.missing(words)):
+        message = f"words missing from the vocabulary ({len(missing)}): {known.listed(missing)}."
+        yield LintFinding("warning", path, None, known.told(message))
 
 
 def some(values: Sequence[str]) -> str:
@@ -170,6 +210,50 @@ def _undecided(case: Case, pairs: _Pairs, knows: Callable[[str], bool]) -> Itera
             yield ("warning", case.labels[0], message)
 
 
+def _half_known(case: Case, known: WordsKnown) -> Iterator[Found]:
+    """Report pairs and predictions of which the vocabulary knows one form only, with the missing words."""
+    texts = {label: [str(text) for text in case.sentences[label].to_pylist()] for label in case.labels}
+    distinct = list(dict.fromkeys(text for column in texts.values() for text in column))
+    missing = set(known.missing(list({word: None for text in distinct for word in text.split()})))
+    seen = [" ".join(UNKNOWN if word in missing else word for word in text.split()) for text in distinct]
+    words = UnknownWords(
+        pa.table({"sentence": pa.array(distinct, pa.string()), "seen": pa.array(seen, pa.string())}),
+        Unknown(mark=UNKNOWN),
+    )
+    if not words.of_rows:
+        return
+    place = {text: row for row, text in enumerate(distinct)}
+    rows = {label: np.array([place[text] for text in column], np.int64) for label, column in texts.items()}
+    for what, labels, half_known in _half_known_items(case, words, rows, np.array(seen)):
+        if half_known.any():
+            costs = rank_missing(words.count_missing([rows[label][half_known] for label in labels]))
+            named = known.listed([f"{word} ({count:,})" for word, count in costs])
+            said = f"{half_known.sum():,} of {len(half_known):,} {what} with this vocabulary"
+            yield ("warning", labels[0], known.told(f"{said}. Missing: {named}."))
+
+
+def _half_known_items(
+    case: Case, words: UnknownWords, rows: Mapping[str, NDArray[np.int64]], seen: NDArray[np.str_]
+) -> Iterator[tuple[str, Sequence[str], NDArray[np.bool_]]]:
+    """Give what counts in a case, the labels that it is about, and which items are half known there."""
+    for contrast in case.contrasts:
+        better, worse = rows[contrast.better], rows[contrast.worse]
+        half_known = words.differ(better, worse) & (seen[better] != seen[worse])
+        yield f"pairs of {str(contrast)!r} are half known", (contrast.better, contrast.worse), half_known
+    if isinstance(case.question, Regions):
+        for prediction in case.question.predictions:
+            parts = [part for part in parts_of(parse(prediction.formula)) if isinstance(part, Operation)]
+            compared = [part for part in parts if part.operator in LEVELS[1]]
+            if prediction.name != ALL_PREDICTIONS and compared:
+                found = [case.question.half_known(part, words, rows) for part in compared]
+                labels = sorted({region.condition for region in regions_of(parse(prediction.formula))})
+                yield f"items of {prediction.name!r} are half known", labels, np.any(found, axis=0)
+    elif not case.contrasts and not case.question.right_or_wrong():
+        *_, last = rows.values()
+        unknown = words.kinds[last] > 0 if len(rows) == 1 else words.differ(rows[case.labels[0]], last)
+        yield "rated items hold words that are unknown", case.labels, unknown
+
+
 def quoted_texts(texts: Sequence[str]) -> str:
     """Quote the sentences of an item side by side."""
     return " / ".join(map(repr, texts))
@@ -236,14 +320,22 @@ class Findings(list[LintFinding]):
     n_items = 0
 
 
-def lint(path: Path, knows: Callable[[str], bool] | None = None, sample: int | None = None) -> Findings:
+def lint(
+    path: Path,
+    knows: Callable[[str], bool] | None = None,
+    sample: int | None = None,
+    *,
+    name_all: bool = False,
+) -> Findings:
     """Check a suite folder or a single grammar; of the lexicon of one grammar only what it uses is judged.
 
-    `knows` tells whether a model knows a word, where that is to be checked. Of a `sample`, drawn at random,
+    `knows` tells whether a model knows a word, where that is to be checked; of those that it does not know
+    the first are named, or all. Of a `sample`, drawn at random,
     the first item is always one. What was found comes in the order of the cases; what cannot be read or
     expanded is an error among others.
     """
     folder = read_folder(path)
+    known = None if knows is None else WordsKnown(knows, name_all)
     findings = Findings()
     words: dict[str, None] = {} if folder.terminator is None else {folder.terminator: None}
     grammars: list[Grammar] = []
@@ -263,7 +355,7 @@ def lint(path: Path, knows: Callable[[str], bool] | None = None, sample: int | N
             continue
         grammars.append(grammar)
         findings.n_items += case.n_items
-        findings += _case_findings(grammar, case, folder.terminator, knows)
+        findings += _case_findings(grammar, case, folder.terminator, known)
         if folder.writing is not None:
             findings += _as_written(grammar, case, folder.terminator, folder.writing)
         words |= _words_of(case)
@@ -271,7 +363,7 @@ def lint(path: Path, knows: Callable[[str], bool] | None = None, sample: int | N
     if len(grammars) == len(folder.files):
         folder.load()  # what is wrong only with all of them together
         findings += _folder_findings(folder, grammars) if path.is_dir() else ()
-    findings += missing_words(list(words), path, knows)
+    findings += missing_words(list(words), path, known)
     return findings
 
 
@@ -314,11 +406,11 @@ def minimal_step(one: str, other: str) -> bool:
 
 
 def _case_findings(
-    grammar: Grammar, case: Case, terminator: str | None, knows: Callable[[str], bool] | None
+    grammar: Grammar, case: Case, terminator: str | None, known: WordsKnown | None
 ) -> Iterator[LintFinding]:
     yield from _unexpected(grammar, case)
     yield from _not_minimal(grammar, case)
-    for severity, label, message in check_sentences_of(case, terminator, knows):
+    for severity, label, message in check_sentences_of(case, terminator, known):
         yield LintFinding(severity, grammar.path, grammar.sentences[label][0].line, message)
     for prediction, message in check_predictions(case):
         line = grammar.document.line("predictions", prediction)
@@ -430,13 +522,18 @@ def _words_of(case: Case) -> dict[str, None]:
 
 
 def lint_data(
-    path: Path, knows: Callable[[str], bool] | None = None, columns: Mapping[str, str] | None = None
+    path: Path,
+    knows: Callable[[str], bool] | None = None,
+    columns: Mapping[str, str] | None = None,
+    *,
+    name_all: bool = False,
 ) -> Findings:
     """Check a file of data or a folder of such files; path and columns are as `read_data` takes them.
 
     What was found is given case by case; it is empty when all is well.
     """
     data = read_data(path, columns=columns_at(path, columns))
+    known = None if knows is None else WordsKnown(knows, name_all)
     findings = Findings(LintFinding("note", path, None, f"{note}.") for note in data.notes)
     findings.n_items = sum(case.n_items for case in data.cases)
     for error, n_items in count_known(data):
@@ -445,10 +542,12 @@ def lint_data(
     words: dict[str, None] = {}
     for case in data.cases:
         where = f"case {case.name!r}: " if len(data.cases) > 1 else ""
-        for severity, _, message in check_sentences_of(case, None, knows):
-            findings.append(LintFinding(severity, path, None, where + message))
+        for severity, _, message in check_sentences_of(case, None, known):
+            said = f"{where}{message}"
+            whole = Whole(said) if isinstance(message, Whole) else said
+            findings.append(LintFinding(severity, path, None, whole))
         for prediction, message in check_predictions(case):
             findings.append(LintFinding("warning", path, None, f"{where}{prediction!r}: {message}."))
         words |= _words_of(case)
-    findings += missing_words(list(words), path, knows)
+    findings += missing_words(list(words), path, known)
     return findings

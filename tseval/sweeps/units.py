@@ -19,6 +19,7 @@ from tseval.errors import LimitError, RunError, suggest
 from tseval.files import remove_lock, take_lock, write_whole
 from tseval.formats import ContentError, Json, checked, read_json, read_yaml
 from tseval.questions import Score  # noqa: TC001 - the type of a field that is checked
+from tseval.questions.unknown import UnknownRule  # noqa: TC001 - the type of a field that is checked
 from tseval.runs.directory import PARTS, safe_name
 from tseval.suites import check_suite_spec
 from tseval.writing import Form  # noqa: TC001 - the type of a field that is checked
@@ -48,6 +49,7 @@ class Options:
     exclude: str | None = None
     normalise: str = "none"
     unigrams: str | None = None
+    unknown: UnknownRule = "undecidable"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,9 @@ from tseval.adapters import open_model
 from tseval.errors import TsevalError, first_line, reason, shortened
 from tseval.evaluation import evaluate, refuse_other_clusters, refuse_too_long
 from tseval.formats import ContentError, checked, read_json
-from tseval.items import cluster_by
 from tseval.scoring.numerics import accelerator, empty_caches, out_of_memory
 from tseval.suites import load_suite
+from tseval.suites.data.critical import cluster_data
 from tseval.suites.data.ratings import chosen_score
 from tseval.sweeps.engines import GAVE_UP, end_in_order, end_process
 from tseval.sweeps.units import Records, UnitRecord, WorkerTask, n_saved
@@ -179,6 +179,7 @@ class UnitScorer:
             suite,
             score=chosen_score(options.score, options.normalise, unigrams, [suite]),
             text=options.text,
+            unknown=options.unknown,
             out=unit.run,
             resume=True,
             progress=progress,
@@ -202,7 +203,7 @@ class UnitScorer:
         """Load the suite of a unit, unless an earlier one had the same and it was kept."""
         options = unit.options
         columns = tuple((options.columns or {}).items())
-        chosen = replace(options, score=None, device="", columns=None), columns
+        chosen = replace(options, score=None, unknown="undecidable", device="", columns=None), columns
         wanted = unit.suite, chosen, unit.suite_files()
         suite = self._suites.pop(wanted, None)
         if suite is None:
@@ -210,7 +211,7 @@ class UnitScorer:
                 unit.suite, cases=options.case, limit=options.limit, tokenise=options.tokenise,
                 columns=options.columns, sample=options.sample, seed=options.seed, exclude=options.exclude,
             )  # fmt: skip
-            suite = cluster_by(suite, options.cluster)
+            suite = cluster_data(suite, options.cluster)
         self._suites[wanted] = suite  # behind those that were not used for longer
         while len(self._suites) > 1 and sum(one.n_items for one in self._suites.values()) > KEPT_ITEMS:
             del self._suites[next(iter(self._suites))]

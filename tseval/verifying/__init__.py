@@ -18,8 +18,8 @@ from tseval.verifying.levels import (
     VerifyLevel,
     check_plausible,
     claim_of_run,
-    knows_factors,
     recompute,
+    says_what_is_shared,
 )
 
 if TYPE_CHECKING:
@@ -123,7 +123,10 @@ class _RunLadder(Ladder):
         facts = claim.manifest.suite
         if not facts.complete and facts.sample is None:
             follows += f"; only {counted(facts.n_items, 'item')} of the suite"
-        unsaid = "" if knows_factors(claim) else "; what items share is not said, as in old runs"
+        known = says_what_is_shared(claim, self.again.suite)
+        unsaid = "" if known else "; what items share is not said, as in old runs"
+        if self.again.n_unsaid:
+            unsaid += f"; {counted(self.again.n_unsaid, 'half-known contrast')} compared, as in old runs"
         return f"{follows}, {counted(len(claim.tables), 'table')} from suite and evidence{unsaid}"
 
 

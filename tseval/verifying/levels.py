@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from tseval.errors import EvidenceError, LimitError, ModelError, RunError, SuiteError, first_line, one_line
 from tseval.evidence import Evidence, Words, flat_column, gather, scored_again, split_words, whole_column
-from tseval.items import ENTRY, Case, Suite, choose_rows, cluster_by, suite_digest
+from tseval.items import ENTRY, HALF_KNOWN, Case, Suite, choose_rows, suite_digest
 from tseval.questions import SCORES, Score
 from tseval.questions.scored import split_measure
 from tseval.report import document_of, render
@@ -23,6 +23,7 @@ from tseval.runs.directory import RUN_FILES, read_intact
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import SELECTED, SuiteFacts
 from tseval.suites import afresh, load_suite
+from tseval.suites.data.critical import cluster_data, with_critical
 from tseval.suites.data.entries import KNOWN_ERRORS
 from tseval.verdicts import judge, n_too_long, questions_in, sentences_of
 
@@ -176,6 +177,7 @@ class Recomputed:
     suite: Suite
     scored: pa.Table
     verdicts: pa.Table
+    n_unsaid: int = 0  # half-known contrasts that it compares without saying so
 
 
 def recompute(claim: Claim, spec: str | None) -> Recomputed:
@@ -209,7 +211,13 @@ def recompute(claim: Claim, spec: str | None) -> Recomputed:
     except EvidenceError as error:
         raise CheckFailed(f"the evidence {error}") from None
     compare_sentences(claim.scored, scored)
-    verdicts = verdicts_of(partial(judge, _with_factors(suite, claim), scored, claim.score, too_long))
+    unknown = claim.manifest.unknown
+    marked = replace(unknown, unsaid=False)
+    judged = partial(judge, _with_factors(suite, claim), scored, claim.score, too_long, unknown=marked)
+    verdicts, n_unsaid = verdicts_of(judged), 0
+    if unknown.unsaid and HALF_KNOWN in verdicts.column_names:
+        n_unsaid = int(pc.sum(verdicts[HALF_KNOWN]).as_py())
+        verdicts = verdicts.drop_columns([HALF_KNOWN])
     left_out = n_too_long(suite, scored, too_long)
     if left_out != claim.manifest.counts.too_long:
         stated = claim.manifest.counts.too_long
@@ -221,7 +229,7 @@ def recompute(claim: Claim, spec: str | None) -> Recomputed:
     for name, text in claim.tables.items():
         if render(document_of([run]), "csv" if name.endswith("csv") else "md") != text:
             raise CheckFailed(_other_table(claim, name))
-    return Recomputed(suite, scored, verdicts)
+    return Recomputed(suite, scored, verdicts, n_unsaid)
 
 
 def hold_sizes(stated: SuiteFacts, suite: Suite) -> None:
@@ -282,8 +290,15 @@ def _with_factors(suite: Suite, claim: Claim) -> Suite:
     """Give the suite the lexical factors of the claim: `--cluster`, or its own; old runs have none."""
     if not knows_factors(claim):
         return replace(suite, cases=tuple(replace(case, entries=pa.table({})) for case in suite.cases))
+    stated = claim.manifest.suite
+    if stated.inferred is not None:
+        suite = with_critical(suite)
+        if suite.inferred != stated.inferred:
+            raise CheckFailed(
+                f"{MANIFEST}: suite.inferred is {stated.inferred!r}, but {suite.inferred!r} follows"
+            )
     try:
-        return cluster_by(suite, claim.manifest.suite.clusters or ())
+        return cluster_data(suite, stated.clusters or ())
     except SuiteError as error:
         raise CheckFailed(f"suite.clusters: {first_line(error)}") from None
 
@@ -292,6 +307,13 @@ def knows_factors(claim: Claim) -> bool:
     """Tell whether a run is from when there were lexical factors: it has some, or says which were chosen."""
     chosen = claim.manifest.suite.clusters
     return chosen is not None or any(name.endswith(ENTRY) for name in claim.verdicts.column_names)
+
+
+def says_what_is_shared(claim: Claim, suite: Suite) -> bool:
+    """Tell whether a run has all factors that one over this suite would have today."""
+    stated = claim.manifest.suite
+    has_all = stated.clusters or stated.inferred or not with_critical(suite).inferred
+    return knows_factors(claim) and bool(has_all)
 
 
 def _chosen(suite: Suite, claim: Claim) -> Iterator[Case]:

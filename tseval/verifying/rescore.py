@@ -62,7 +62,7 @@ def rescore(
     read = as_read(
         model, again.suite, "natural" if claim.key.protocol.get("text") == "natural" else "tokenised"
     )
-    plan = make_plan(read, again.suite, claim.score)
+    plan = make_plan(read, again.suite, claim.score, claim.key.half_known or "undecidable")
     if other := plan.key.differences(replace(claim.key, tseval=plan.key.tseval)):
         raise CheckFailed(f"this model, opened so, is not the one of the claim: {'; '.join(other)}")
     _compare_cards(claim.manifest.model, plan.card)
@@ -90,7 +90,9 @@ def rescore(
     here[rows] = len(here) + np.arange(len(rows))
     columns = again.scored.column_names
     mixed = pa.concat_tables([again.scored, scored.select(columns).cast(again.scored.schema)]).take(here)
-    flips = _fall_otherwise(again, judge(again.suite, mixed, claim.score, plan.too_long), share)
+    unknown = claim.manifest.unknown
+    verdicts = judge(again.suite, mixed, claim.score, plan.too_long, unknown=unknown)
+    flips = _fall_otherwise(again, verdicts, share)
     said = (
         f"{len(rows):,} of {len(plan.sentences):,} sentences, largest difference {worst:.2g} nats "
         f"(at most {allowed:.2g}{why}); {flips}"

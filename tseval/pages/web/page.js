@@ -295,7 +295,7 @@ if ($("data")) {
     const x = (value) => 70 + 66 * value / widest;
     for (const [name, value] of Object.entries({ viewBox: "0 0 140 16", width: 140, height: 16, "aria-hidden": "true", class: found.word.split(" ")[0] })) svg.setAttribute(name, value);
     put("line", { x1: 70, x2: 70, y1: 0, y2: 16, class: "zero" });
-    if (found.word !== "same verdicts") put("line", { x1: x(found.low), x2: x(found.high), y1: 8, y2: 8 });
+    put("line", { x1: x(found.low), x2: x(found.high), y1: 8, y2: 8 });
     put("circle", { cx: x(found.value), cy: 8, r: 3.5 });
     return svg;
   }
@@ -303,7 +303,7 @@ if ($("data")) {
     const [first, second] = [data.first ?? Number($("first").value), Number($("second").value)];
     const told = rows.filter((line) => line.part === "body" || line.part === "means");
     const found = told.map((line, place) => of(first, second, place));
-    const widest = Math.max(1, ...found.filter((one) => one && one.word !== "same verdicts").flatMap((one) => [Math.abs(one.low), Math.abs(one.high)]));
+    const widest = Math.max(1, ...found.filter((one) => one).flatMap((one) => [Math.abs(one.low), Math.abs(one.high)]));
     const body = told.map((line, place) => {
       const one = found[place], values = [line.values[first], line.values[second]];
       const plain = values.includes(null) ? null : Math.trunc(Math.round((values[0] - values[1]) * 1e9) / 1e6);
@@ -313,7 +313,7 @@ if ($("data")) {
         make("th", line.part === "means" ? `Mean: ${line.label}` : [line.group, line.label].join(", "), { scope: "row" }),
         ...[first, second].map((m) => make("td", (line.texts ? line.texts[m] : textOf(line.cells[m])), { class: "num" })),
         make("td", value === null ? "–" : thousandths(value, "+"), { class: "num" }),
-        make("td", one && one.word !== "same verdicts" ? `${thousandths(one.low)} to ${thousandths(one.high)}` : "–", { class: "num" }),
+        make("td", one ? `${thousandths(one.low)} to ${thousandths(one.high)}` : "–", { class: "num" }),
         make("td"), make("td", one ? one.word : "–", { class: `outcome ${one?.word ?? ""}` }),
       );
       if (one) row.cells[5].append(picture(one, widest));
@@ -326,7 +326,7 @@ if ($("data")) {
     $("pair").caption.textContent = `${one} less ${other}`;
     const over = () => `Over ${rows.filter((line) => line.part === "means").at(-1).label.toLowerCase()}, ${one}`;
     $("said").textContent = first === second ? "Choose two different models."
-      : all?.word === "same verdicts" ? `${over()} has the same verdicts as ${other}, item by item.` : all
+      : all?.word === "same verdicts" ? `${over()} has the same verdicts as ${other}, item by item; with other words the difference is ${thousandths(all.low)} to ${thousandths(all.high)}.` : all
       ? `${over()} is ${all.word}${all.word === "equivalent" ? " to" : all.word === "undecided" ? " against" : " than"} ${other}: ${thousandths(all.value, "+")}, 95% interval ${thousandths(all.low)} to ${thousandths(all.high)}.`
       : `${one} and ${other}: differences of what is printed.`;
     const where = data.where && first !== second && data.pairs ? [data.where[first], data.where[second], data.against[second]] : null;

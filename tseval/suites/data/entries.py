@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from tseval.errors import SuiteError, counted, suggest
 from tseval.formats import checked, fits, read_json
-from tseval.items import ENTRY, RESERVED_NAMES, Case, Feature, as_entries
+from tseval.items import ENTRY, NOT_FEATURES, Case, Feature, as_entries
 from tseval.questions import Contrast
 from tseval.questions.pairs import Pairs
 from tseval.suites.data.records import header_of, read_records
@@ -212,7 +212,7 @@ def _refuse_unlike(entry: DataItem, first: DataItem) -> None:
                 f"{entry.place}: {what} {mine!r}, but {theirs!r} in {first.place}.\n"
                 f"  All items of the case {first.row[0]!r} need the same."
             )
-    if reserved := [name for name in entry.features if name in RESERVED_NAMES or name.endswith(ENTRY)]:
+    if reserved := [name for name in entry.features if name in NOT_FEATURES or name.endswith(ENTRY)]:
         raise SuiteError(
             f"{entry.place}: {min(reserved)!r} is no name for a feature: tables use it.\n"
             f"  Rename it, or leave it out: --columns ignore={min(reserved)}."

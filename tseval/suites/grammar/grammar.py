@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tseval.errors import GrammarError, suggest
-from tseval.items import RESERVED_NAMES, Feature
+from tseval.items import NOT_FEATURES, Feature
 from tseval.questions import Contrast
 from tseval.suites.grammar.slots import (
     EXPERIMENT_KEYS,
@@ -451,7 +451,7 @@ def _features(document: YamlDocument, sentences: Sentences) -> dict[str, Code | 
 
 def _check_names(document: YamlDocument, slots: tuple[Slot, ...], sentences: Sentences) -> None:
     """Labels and features become columns side by side: each name is free and used once."""
-    columns = dict.fromkeys(RESERVED_NAMES, "a column of every table")
+    columns = dict.fromkeys(NOT_FEATURES, "a column of every table")
     names: list[tuple[str, str, int]] = [
         (label, f"the label {label!r}", line) for label, line in sentences.labels.items()
     ]

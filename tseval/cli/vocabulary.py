@@ -1,0 +1,56 @@
+"""Which words a vocabulary knows: a text file with one word per line, or a model that `tseval run` opens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tseval.cli.options import open_chosen, read_arguments
+from tseval.errors import ModelError, SuiteError, suggest
+from tseval.files import read_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+_BUNDLED = "bundled:"
+# What is a model by its name, whatever stands in the file.
+_OF_MODELS = {".pt", ".pth", ".safetensors", ".bin", ".ckpt", ".gguf", ".pkl", ".arpa"}
+
+
+def known_words(spec: str, model_args: str = "") -> Callable[[str], bool]:
+    """Give a function that tells whether a vocabulary knows a word."""
+    from tseval.models import bundled_checkpoints
+    from tseval.models.checkpoint import read_vocabulary
+    from tseval.models.state_files import is_foreign
+
+    path = Path(spec)
+    if spec.startswith(_BUNDLED):
+        name, known = spec.removeprefix(_BUNDLED), bundled_checkpoints()
+        if name not in known:
+            hint = suggest(name, known, "Bundled checkpoints")
+            raise ModelError(f"there is no bundled checkpoint {name!r}.\n  {hint}")
+        path = known[name]
+    if path.suffix in {".pt", ".safetensors"} and path.is_file() and not model_args and not is_foreign(path):
+        vocabulary = read_vocabulary(path)  # without the weights
+        words = frozenset(vocabulary.words)
+        return lambda word: (word.lower() if vocabulary.lowercase else word) in words
+    is_text = (":" not in spec or path.exists()) and path.suffix not in _OF_MODELS and not path.is_dir()
+    if is_text and not read_arguments(model_args):
+        return _words_of_text(path).__contains__
+    model = open_chosen(spec, model_args, "cpu", quiet=True)
+    from tseval.scoring.vocabulary import known_to
+
+    return known_to(model)
+
+
+def _words_of_text(path: Path) -> frozenset[str]:
+    try:
+        text = read_bytes(path, "document_bytes").decode("utf-8-sig")
+    except UnicodeDecodeError:
+        fix = "Give UTF-8 text with one word per line, or a model as tseval run --model takes it."
+        raise SuiteError(f"{path}: not a vocabulary.\n  {fix}") from None
+    except OSError as error:
+        fix = "Give a text file with one word per line, a checkpoint, or bundled:NAME."
+        raise SuiteError(f"{path}: cannot be read: {error.strerror}.\n  {fix}") from None
+    return frozenset(word.strip() for word in text.split("\n"))

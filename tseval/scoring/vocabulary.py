@@ -1,0 +1,34 @@
+"""Which words a model knows."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tseval.errors import ModelError
+from tseval.scoring.protocol import RecurrentModel, ReportingModel, TokenModel
+from tseval.scoring.scorers import scorer_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tseval.scoring.protocol import Model
+
+
+def known_to(model: Model) -> Callable[[str], bool]:
+    """Give a function that tells whether a model knows a word; it asks the model once for each."""
+    if not isinstance(model, RecurrentModel | TokenModel | ReportingModel):
+        raise ModelError(
+            f"{model.card.name} does not say which words it knows.\n"
+            "  Give its vocabulary as a text file with one word per line: --vocab words.txt"
+        )
+    scorer = scorer_for(model)
+
+    @cache
+    def knows(word: str) -> bool:
+        text = pa.array([word], pa.string())
+        return not scorer.too_long(text)[0] and not scorer.encoded(text).n_unknown[0]
+
+    return knows

@@ -1,0 +1,120 @@
+"""What items of data share where nothing says so: the words in which their sentences differ.
+
+A million pairs made of seven verbs carry the information of seven verbs. So where a data set names no lexical
+factor, the words that differ between the sentences of an item are one, `critical`: *laughs* and *laugh* are
+the same entry, whichever is right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.types as kinds
+
+from tseval.items import as_entries, cluster_by
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tseval.items import Case, Suite
+
+CRITICAL, SENTENCE = "critical", "sentence"
+NOTHING = "–"  # where one sentence has a word more than the other
+_MARKS = ".,;:?!…\"'“”‘’()[]"
+# A column that may say what items share: so many values in some case, each of so many items on average.
+FEWEST_VALUES, FEWEST_ITEMS = 5, 10
+# Numbers are measures of sentences, unless their column is called so.
+_NUMBERS_THAT_NAME = ("template", "item", "frame", "lemma", "verb", "noun", "group", "lexic")
+
+
+def differing(sentences: Sequence[Sequence[str]]) -> list[list[bool]]:
+    """Tell which words differ: of sentences of one length each word, else what their ends do not share."""
+    shortest = min(map(len, sentences))
+    if len(sentences) == 2 and len(sentences[0]) == len(sentences[1]):
+        apart = [one != other for one, other in zip(*sentences, strict=True)]
+        return [apart, apart]
+    alike = [len({one[place] for one in sentences}) == 1 for place in range(shortest)]
+    if all(len(one) == shortest for one in sentences):
+        return [[not same for same in alike] for _ in sentences]
+    before = next((place for place, same in enumerate(alike) if not same), shortest)
+    after = next((n for n in range(shortest - before) if len({one[-1 - n] for one in sentences}) > 1),
+                 shortest - before)  # fmt: skip
+    return [[before <= place < len(one) - after for place in range(len(one))] for one in sentences]
+
+
+def critical_words(sentences: Sequence[str]) -> str | None:
+    """Name the words in which sentences differ, in the order of the alphabet; None if they are the same.
+
+    >>> critical_words(["the author laughs.", "the author laugh."])
+    'laugh/laughs'
+    """
+    split = [text.split() for text in sentences]
+    parts = set()
+    for words, apart in zip(split, differing(split), strict=True):
+        own = [word.strip(_MARKS) or word for word, differs in zip(words, apart, strict=True) if differs]
+        parts.add(" ".join(own).casefold() or NOTHING)
+    return "/".join(sorted(parts)) if len(parts) > 1 else None
+
+
+def with_critical(suite: Suite) -> Suite:
+    """Add the factor `critical` to the cases of pairs of which the data name no words that items share.
+
+    Only where neither the data nor a user, by `--cluster`, say what items share.
+    """
+    if suite.clusters or suite.files is None:
+        return suite
+    lacking = [case for case in suite.cases if case.contrasts and not _names_words(case)]
+    added = {case.name: _with_critical(case) for case in lacking}
+    if not any(CRITICAL in _shared(case) for case in added.values()):  # every item has words of its own
+        return suite
+    cases = tuple(added.get(case.name, case) for case in suite.cases)
+    return replace(suite, cases=cases, inferred=CRITICAL)
+
+
+def cluster_data(suite: Suite, columns: Sequence[str]) -> Suite:
+    """Say which columns name what items share (`tseval.items.cluster_by`); `critical` may be one of them."""
+    tables = (table for case in suite.cases for table in (case.features, case.entries))
+    is_column = any(CRITICAL in table.column_names for table in tables)
+    return cluster_by(suite if is_column or CRITICAL not in columns else with_critical(suite), columns)
+
+
+def _names_words(case: Case) -> bool:
+    """Tell whether data say what items share, besides the sentence that several are made from."""
+    return bool(_shared(case) - {SENTENCE})
+
+
+def _shared(case: Case) -> set[str]:
+    """Name the factors of which two items of a case share an entry."""
+    columns = {name: case.entries[name].combine_chunks().drop_null() for name in case.entries.column_names}
+    return {name for name, column in columns.items() if len(column) > len(column.unique())}
+
+
+def _with_critical(case: Case) -> Case:
+    columns = (case.sentences[label].to_pylist() for label in case.labels)
+    entries = as_entries([critical_words(texts) for texts in zip(*columns, strict=True)])
+    if case.entries.num_columns:
+        return replace(case, entries=case.entries.append_column(CRITICAL, entries))
+    return replace(case, entries=pa.table({CRITICAL: entries}))
+
+
+def shared_columns(suite: Suite) -> Iterator[tuple[str, int]]:
+    """Give the columns that many items share and that may name words, with how many values each has."""
+    names = dict.fromkeys(name for case in suite.cases for name in case.features.column_names)
+    for name in names:
+        own = [case for case in suite.cases if name in case.features.column_names]
+        columns = [case.features[name].combine_chunks() for case in own]
+        if not all(_may_name(name, column.type) for column in columns):
+            continue
+        counts = [len(column.unique()) for column in columns]
+        n_values = len({value for column in columns for value in column.unique().to_pylist()})
+        n_items = sum(map(len, columns))
+        # Of each case some: a column that has one value in a case names its row.
+        if max(counts) >= FEWEST_VALUES and n_items >= FEWEST_ITEMS * sum(counts):
+            yield name, n_values
+
+
+def _may_name(name: str, kind: pa.DataType) -> bool:
+    named = any(part in name.lower() for part in _NUMBERS_THAT_NAME)
+    return kinds.is_string(kind) or (kinds.is_integer(kind) and named)
