@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlparse
 
 from tseval.errors import ModelError, TsevalError, first_line, suggest
 from tseval.models import bundled_checkpoints
-from tseval.scoring.protocol import PROTOCOL_PARTS, refuse_no_model
+from tseval.scoring.protocol import PROTOCOL_PARTS, current, refuse_no_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -174,7 +174,7 @@ if __name__ != "tseval.adapters":
 def open_model(
     spec: str | Path | LiveModel, arguments: Mapping[str, str] | None = None, device: str = "auto"
 ) -> Model:
-    """Open a model by name, or take one in memory, which stays as it is and where it is.
+    """Open a model by name, or take one in memory with its present weights, where it is and as it is.
 
     Args:
         spec: Path of a checkpoint, `scheme:rest` (`bundled:lstm`), or `PATH.py:FUNCTION`. Or a model with the
@@ -191,7 +191,7 @@ def open_model(
         if arguments or device != "auto":
             raise ModelError("a model in memory takes no arguments and no device: it stays where it is")
         if isinstance(spec, tuple(PROTOCOL_PARTS)):
-            return cast("Model", spec)
+            return current(cast("Model", spec))
         function = import_module(f"{__name__}.function")  # brings torch along
         return cast("Model", function.as_model(spec, "load_model got"))
     entry, rest = find_adapter(str(spec))

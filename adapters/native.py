@@ -13,7 +13,7 @@ import random
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -44,15 +44,16 @@ from tseval.scoring.numerics import (
     pair_logits,
     pick_device,
 )
-from tseval.scoring.protocol import Encoded, ModelCard
+from tseval.scoring.protocol import Encoded, ModelCard, recarded
 from tseval.scoring.trie import words_and_lengths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from torch import Tensor, nn
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+    from tseval.adapters.words import OfPieces
     from tseval.formats import Json
     from tseval.models import Vocabulary
     from tseval.models.cells.cell import State
@@ -314,10 +315,10 @@ _UNWRAPPED = "_original_forward"  # what accelerate calls the forward pass that 
 
 
 def as_causal(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> CausalModel:
-    """Take a causal model in memory as a model to be scored, with the weights that it has now.
+    """Take a causal model in memory as a model to be scored, with the weights that it has at each evaluation.
 
-    Its fingerprint is that of these weights: after the next step of a training, take it anew. It computes as
-    `hf:` does, but for activations that `hf:` fuses, which differ by rounding.
+    Each evaluation computes the fingerprint again, so one call before a training loop is enough. It computes
+    as `hf:` does, but for activations that `hf:` fuses, which differ by rounding.
 
     Args:
         model: Whole, on one device; afterwards it is as it was.
@@ -343,6 +344,26 @@ class LiveCausal(CausalModel):
         """Score every token, and correct words; see `CausalModel`."""
         with undisturbed(self.model):
             return super().corrected_logprobs(encoded, batch_tokens)
+
+    def with_current_weights(self) -> Self:
+        """Give the same model as its weights are now; see `ChangingModel`."""
+
+        def wrap(opened: Pretrained) -> CausalModel:
+            return as_causal(opened.model, opened.tokenizer, opened.name)
+
+        return cast("Self", refreshed(self, wrap))
+
+
+def refreshed(model: OfPieces, wrap: Callable[[Pretrained], OfPieces]) -> OfPieces:
+    """Wrap a model of transformers again if its weights changed: tables made of them would be old ones."""
+    opened = model.opened
+    if fingerprint_in_memory(opened.model, opened.tokenizer) == opened.fingerprint:
+        return model
+    now = wrap(opened)
+    if (rules := model.writing_rules) is not None:
+        now = now.writing(rules)
+    now.card = recarded(model.card, now.card)
+    return now
 
 
 @contextmanager
@@ -385,5 +406,5 @@ def fingerprint_in_memory(model: PreTrainedModel, tokenizer: PreTrainedTokenizer
     """Give the SHA-256 over the vocabulary and the weights, which are in no file yet."""
     vocabulary = sorted(tokenizer.get_vocab().items())
     digest = hashlib.sha256(json.dumps([type(model).__name__, vocabulary]).encode())
-    hash_weights(digest, {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()})
+    hash_weights(digest, model.state_dict())
     return digest.hexdigest()

@@ -118,6 +118,11 @@ class Pieces:
             except Exception:  # a tokenizer of few letters, without an unknown piece, refuses made-up words
                 self._by_chunk = False
 
+    @property
+    def rules(self) -> Writing | None:
+        """How tokens are written as natural text; None where they are given as they are."""
+        return self._writing
+
     def writing(self, rules: Writing) -> Pieces:
         """Give pieces of the same vocabulary, of sentences that are written as natural text."""
         return Pieces(self.tokenizer, self.leading_space, self._white_space, rules)
@@ -394,6 +399,11 @@ class OfPieces:
 
     def __repr__(self) -> str:
         return self.card.show(self)
+
+    @property
+    def writing_rules(self) -> Writing | None:
+        """Rules by which it writes tokens as natural text; None where it reads them as they are."""
+        return self._pieces.rules
 
     def writing(self, rules: Writing) -> Self:
         """Give the same model that reads sentences as natural text; see `WritingModel`."""

@@ -198,6 +198,14 @@ class WritingModel(Protocol):
 
 
 @runtime_checkable
+class ChangingModel(Protocol):
+    """A model in memory whose weights may change between two evaluations, as in a training loop."""
+
+    def with_current_weights(self) -> Model:
+        """Give the same model, with the fingerprint and the derived tables of the weights that it has now."""
+
+
+@runtime_checkable
 class TokenModel(Protocol):
     """A model that scores the tokens of many sentences itself, words split into pieces or not.
 
@@ -267,6 +275,17 @@ PROTOCOL_PARTS = {
     TokenModel: ("card", "warnings", "batch_tokens", "encode", "token_texts", "token_logprobs"),
     RecurrentModel: ("card", "row_bytes", "encode", "start", "advance", "logprobs"),
 }
+
+
+def current(model: Model) -> Model:
+    """Give a model as its weights are now: each evaluation and each call of `surprisals` begins with this."""
+    return model.with_current_weights() if isinstance(model, ChangingModel) else model
+
+
+def recarded(card: ModelCard, now: ModelCard) -> ModelCard:
+    """Give the card of a model after its weights changed: what its owner wrote on the card stays."""
+    protocol = {**card.protocol, **now.protocol}
+    return replace(card, fingerprint=now.fingerprint, protocol=protocol, details=now.details)
 
 
 def refuse_no_model(candidate: object, what: str) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tseval.errors import plain
 from tseval.scoring.engine import shards
-from tseval.scoring.protocol import refuse_no_logprobs
+from tseval.scoring.protocol import current, refuse_no_logprobs
 from tseval.scoring.scorers import check_lengths, scorer_for
 from tseval.scoring.trie import pieces_of
 
@@ -62,7 +62,7 @@ def surprisals(
         LimitError: If a sentence has more characters than are scored.
         ModelError: If a sentence has no words, or cannot be scored.
     """
-    return _found(scorer_for(model), _tokens, sentences, progress)
+    return _found(scorer_for(current(model)), _tokens, sentences, progress)
 
 
 def word_surprisals(
@@ -76,7 +76,7 @@ def word_surprisals(
     Returns:
         The words of each sentence; a word with an unknown part has an unknown surprisal.
     """
-    return _found(scorer_for(model, words=True), _words, sentences, progress)
+    return _found(scorer_for(current(model), words=True), _words, sentences, progress)
 
 
 def _found(
