@@ -28,6 +28,7 @@ from tseval.adapters.folders import (
     stored_type,
 )
 from tseval.adapters.gguf_files import opened_gguf
+from tseval.adapters.merging import merge
 from tseval.adapters.tokenizer import open_tokenizer
 from tseval.errors import ModelError, one_line, suggest
 from tseval.scoring.numerics import NOTHING_GAINED, has_fast_products, pick_device
@@ -401,7 +402,8 @@ def _open_saved(
     fingerprint = fingerprint_of(folder)
     with plain_errors(scheme, rest):
         if lora:
-            model, fingerprint = lora.apply(model), lora.fingerprint(fingerprint, fingerprint_of(Path(rest)))
+            model = merge(f"{scheme}:{rest}", lora.folder, model)
+            fingerprint = lora.fingerprint(fingerprint, fingerprint_of(Path(rest)))
         if target is not None:
             model = model.to(target)
     fuse_activations(model)
