@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tseval.errors import ModelError, shortened
 from tseval.questions.pairs import Asked
-from tseval.scoring.protocol import refuse_above_zero
+from tseval.scoring.protocol import model_errors, refuse_above_zero
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,10 +101,11 @@ def score_all(
 
 def _score(scorer: Scorer, shard: pa.StringArray, asked: Asked | None, start: int) -> Part:
     before = scorer.n_contexts
-    if asked is None:
-        table = scorer.score(shard)
-    else:
-        table = scorer.answer(shard, Asked(asked.asks, asked.before[start : start + len(shard)]))
+    with model_errors(scorer.card.name, shard):
+        if asked is None:
+            table = scorer.score(shard)
+        else:
+            table = scorer.answer(shard, Asked(asked.asks, asked.before[start : start + len(shard)]))
     refuse_above_zero(table, scorer.card.name)
     return Part(table, scorer.n_contexts - before)
 

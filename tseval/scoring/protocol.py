@@ -6,7 +6,9 @@ model and the sentence, before anything is saved.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable, Mapping, Set, Sized
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
@@ -14,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 import numpy as np
 import pyarrow.compute as pc
 
-from tseval.errors import ModelError, counted, one_line, quoted_text
+from tseval.errors import ModelError, TsevalError, counted, first_line, one_line, quoted_text
 from tseval.formats import Json  # noqa: TC001 - manifests are read into a ModelCard
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
     from torch import Tensor
@@ -390,6 +392,23 @@ def refuse_no_logprobs(logprobs: np.ndarray, counts: np.ndarray, sentences: pa.S
     row = int(np.searchsorted(np.cumsum(counts), wrong[0], side="right"))
     value, sentence = float(logprobs[wrong[0]]), sentences[row].as_py()
     raise _above_zero(value, sentence, who) if np.isfinite(value) else not_finite(value, sentence, who)
+
+
+@contextmanager
+def model_errors(who: str, sentences: pa.StringArray) -> Iterator[None]:
+    """Turn an error out of a model's own code into one message: what it raised, where, on which sentences."""
+    try:
+        yield
+    except (TsevalError, MemoryError):
+        raise
+    except Exception as error:  # a model may raise anything
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        some = f"{counted(len(sentences), 'sentence')}, the first {quoted_text(str(sentences[0]), 40)}"
+        raise ModelError(
+            f"{who} broke off while it scored {some}:\n"
+            f"  {type(error).__name__}: {first_line(error)} ({frame.filename}:{frame.lineno}).\n"
+            "  Hold the model to what its numbers rest on: tseval check-model."
+        ) from error
 
 
 def not_finite(value: float, sentence: str, who: str) -> ModelError:

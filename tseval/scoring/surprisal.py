@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tseval.errors import plain
 from tseval.scoring.engine import shards
-from tseval.scoring.protocol import current, refuse_no_logprobs
+from tseval.scoring.protocol import current, model_errors, refuse_no_logprobs
 from tseval.scoring.scorers import check_lengths, scorer_for
 from tseval.scoring.trie import pieces_of
 
@@ -90,7 +90,8 @@ def _found(
     check_lengths(distinct)
     found: dict[str, list[Token]] = {}
     for shard in shards(distinct):
-        found.update(zip(map(str, shard.to_pylist()), score(scorer, shard), strict=True))
+        with model_errors(scorer.card.name, shard):
+            found.update(zip(map(str, shard.to_pylist()), score(scorer, shard), strict=True))
         if progress:
             progress(len(found), len(distinct))
     return [found[sentence] for sentence in sentences]
