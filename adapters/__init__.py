@@ -11,8 +11,10 @@ from __future__ import annotations
 import ast
 import json
 import re
+import sys
 import tomllib
 import traceback
+from contextlib import nullcontext
 from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, distributions, entry_points
 from pathlib import Path
@@ -25,6 +27,7 @@ from tseval.scoring.protocol import PROTOCOL_PARTS, current, refuse_no_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from importlib.metadata import Distribution
 
     from torch import nn
@@ -187,6 +190,18 @@ def open_model(
         ModelError: If there is no such file, no adapter answers to the scheme, the adapter cannot be
             imported, or the model cannot be used.
     """
+    with _stated_precision():
+        return _opened(spec, arguments, device)
+
+
+def _stated_precision() -> AbstractContextManager[None]:
+    """Switch off what surrounds the call and would change numbers; without torch nothing does."""
+    if "torch" not in sys.modules:
+        return nullcontext()
+    return cast("AbstractContextManager[None]", import_module("tseval.scoring.precision").stated_precision())
+
+
+def _opened(spec: str | Path | LiveModel, arguments: Mapping[str, str] | None, device: str) -> Model:
     if not isinstance(spec, str | Path):
         if arguments or device != "auto":
             raise ModelError("a model in memory takes no arguments and no device: it stays where it is")

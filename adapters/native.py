@@ -44,6 +44,7 @@ from tseval.scoring.numerics import (
     pair_logits,
     pick_device,
 )
+from tseval.scoring.precision import stated_precision
 from tseval.scoring.protocol import Encoded, ModelCard, recarded
 from tseval.scoring.trie import words_and_lengths
 
@@ -372,7 +373,8 @@ def undisturbed(*modules: nn.Module) -> Iterator[None]:
 
     Python's, numpy's and torch's random numbers are meant, on all devices, and whether a model of
     transformers keeps a cache. A forward pass that accelerate wrapped, to train in mixed precision, is taken
-    as it was before, in the type of the weights. A training that goes on afterwards does not notice.
+    as it was before, in the type of the weights, and autocast is off. A training that goes on afterwards does
+    not notice.
     """
     # Assigned to a module itself, such a pass hides the one of its class.
     wrapped = [(vars(module), module.forward) for module in modules if _UNWRAPPED in vars(module)]
@@ -383,7 +385,7 @@ def undisturbed(*modules: nn.Module) -> Iterator[None]:
     used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call] # it says no types
     devices = range(torch.cuda.device_count()) if used else ()
     try:
-        with torch.random.fork_rng(devices):
+        with torch.random.fork_rng(devices), stated_precision():
             for own, _ in wrapped:
                 own["forward"] = own[_UNWRAPPED]
             for module in modules:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tseval.errors import ModelError, shortened
 from tseval.questions.pairs import Asked
+from tseval.scoring.precision import stated_precision
 from tseval.scoring.protocol import model_errors, refuse_above_zero
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def score_all(
 
 def _score(scorer: Scorer, shard: pa.StringArray, asked: Asked | None, start: int) -> Part:
     before = scorer.n_contexts
-    with model_errors(scorer.card.name, shard):
+    with stated_precision(), model_errors(scorer.card.name, shard):
         if asked is None:
             table = scorer.score(shard)
         else:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tseval.errors import plain
 from tseval.scoring.engine import shards
+from tseval.scoring.precision import stated_precision
 from tseval.scoring.protocol import current, model_errors, refuse_no_logprobs
 from tseval.scoring.scorers import check_lengths, scorer_for
 from tseval.scoring.trie import pieces_of
@@ -90,7 +91,7 @@ def _found(
     check_lengths(distinct)
     found: dict[str, list[Token]] = {}
     for shard in shards(distinct):
-        with model_errors(scorer.card.name, shard):
+        with stated_precision(), model_errors(scorer.card.name, shard):
             found.update(zip(map(str, shard.to_pylist()), score(scorer, shard), strict=True))
         if progress:
             progress(len(found), len(distinct))
