@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tseval.adapters.pieces import WHITE_SPACE, OfPieces
 from tseval.adapters.pretrained import (
     OWN_LOGITS,
     UNLIMITED,
@@ -28,15 +29,7 @@ from tseval.adapters.pretrained import (
     wide_logits,
 )
 from tseval.adapters.tokenizer import find_end, find_starts, spell_starts, start_kind, why_starts
-from tseval.adapters.words import (
-    NOTE,
-    WHITE_SPACE,
-    Ended,
-    OfPieces,
-    corrections,
-    find_marks,
-    read_to_the_end,
-)
+from tseval.adapters.words import NOTE, Ended, corrections, find_marks, read_to_the_end
 from tseval.errors import ModelError
 from tseval.scoring.numerics import (
     NarrowMatrix,

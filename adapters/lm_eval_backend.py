@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tseval.adapters.words import may_exceed
+from tseval.adapters.pieces import may_exceed
 from tseval.errors import ModelError, first_line, suggest
 from tseval.files import file_sha256
 from tseval.scoring.numerics import pick_device

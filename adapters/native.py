@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from tseval.adapters.words import OfPieces
+    from tseval.adapters.pieces import OfPieces
     from tseval.formats import Json
     from tseval.models import Vocabulary
     from tseval.models.cells.cell import State

@@ -16,6 +16,7 @@ import torch
 
 from tseval.adapters.hf import ModelProducts
 from tseval.adapters.mlm import MaskedModel
+from tseval.adapters.pieces import WHITE_SPACE, OfPieces
 from tseval.adapters.pretrained import (
     OWN_LOGITS,
     open_pretrained,
@@ -24,7 +25,6 @@ from tseval.adapters.pretrained import (
     take_option,
 )
 from tseval.adapters.tokenizer import special_tokens
-from tseval.adapters.words import WHITE_SPACE, OfPieces
 from tseval.errors import ModelError
 from tseval.scoring.numerics import within_noise
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import sys
 import time
+from copy import copy
 from dataclasses import dataclass, replace
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,7 +23,7 @@ from tseval.adapters import open_model
 from tseval.errors import ModelError, RunError, SuiteError, counted, plain, quoted_text, suggest
 from tseval.items import Suite
 from tseval.questions import COMPARES_WORDS, SCORES, Score
-from tseval.questions.scored import Normalised
+from tseval.questions.scored import Normalised, unfinished_words
 from tseval.report import document_of, render
 from tseval.runs import Manifest, Run, RunKey, RunWriter, read_run, start_run
 from tseval.runs.manifest import Timings, count_run, describe_suite, software
@@ -30,7 +32,7 @@ from tseval.scoring.protocol import Model, ModelCard, WritingModel
 from tseval.scoring.scorers import Scorer, scorer_for
 from tseval.suites import load_suite
 from tseval.verdicts import check_score, judge, n_too_long, questions_in, sentences_of
-from tseval.writing import FORMS, LANGUAGES, Form, without_rules
+from tseval.writing import BOUNDARY, FORMS, LANGUAGES, Form, without_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -157,6 +159,8 @@ def as_read(model: Model, suite: Suite | None, text: Form) -> Model:
     if text == "auto":
         knows = isinstance(model, WritingModel) and model.reads == "natural"
         text = "natural" if knows and writing else "tokenised"
+    if suite is not None and holds_boundaries(suite):
+        model = without_spaces(model)
     if text != "natural":
         return model
     if suite is not None and writing is None:
@@ -168,6 +172,19 @@ def as_read(model: Model, suite: Suite | None, text: Form) -> Model:
         )
     assert writing is not None
     return model.writing(writing)
+
+
+def holds_boundaries(suite: Suite) -> bool:
+    """Tell whether parts of some sentence were joined without a space."""
+    columns = (case.sentences[label] for case in suite.cases for label in case.labels)
+    return any(pc.any(pc.match_substring(one, BOUNDARY), min_count=0).as_py() for one in columns)
+
+
+def without_spaces(model: Model) -> Model:
+    """Give the same model, whose card says that parts of sentences were joined without a space."""
+    joined = copy(model)
+    joined.card = replace(model.card, protocol={**model.card.protocol, "join": "none"})
+    return joined
 
 
 def carry_out(
@@ -261,6 +278,20 @@ def _said_too_long(scorer: Scorer, sentences: pa.StringArray) -> str:
     return f"{len(sentences):,} {longer} {scorer.unreadable}, the first {first}"
 
 
+def _unfinished(plan: Plan, scored: pa.Table) -> Iterator[str]:
+    """Say so where single words are compared and some have no probability of their own."""
+    if plan.key.score not in COMPARES_WORDS:
+        return
+    unfinished = unfinished_words(scored)
+    if unfinished.any():
+        last = int(np.flatnonzero(unfinished[:-1] & ~unfinished[1:])[0]) + 1
+        piece = pc.list_flatten(pc.split_pattern(scored["seen"], " "))[last].as_py()
+        yield (
+            f"some pieces reach over several words, as {quoted_text(piece, 40)}: where the probability of "
+            "one of them is compared, the contrast is undecidable. Compare whole sentences: --score sentence"
+        )
+
+
 def _check_card(card: ModelCard, key: RunKey) -> None:
     """Refuse a card that no manifest can hold, or that names nothing, before anything is scored."""
     if not isinstance(card.fingerprint, str) or not card.fingerprint:
@@ -318,6 +349,7 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
         yield f"sentences are read as people write them, {quoted_text(text, 60)} (else --text tokenised)"
     if len(plan.too_long):
         yield f"{_said_too_long(plan.scorer, plan.too_long)}: {counted(n_left_out, 'contrast')} undecidable"
+    yield from _unfinished(plan, scored)
     misleading = [(case.name, *one) for case in plan.suite.cases for one in case.question.warnings()]
     if misleading:
         name, counted_as, what = misleading[0]

@@ -7,6 +7,7 @@ are data: which tokens stand close to the one before them, which to the one afte
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -19,6 +20,26 @@ if TYPE_CHECKING:
 # whoever made them wrote them, which of a grammar are its tokens.
 Form = Literal["auto", "natural", "tokenised", "as-written"]
 FORMS: tuple[Form, ...] = get_args(Form)
+
+
+# Stands behind what is seen of a word whose end lies inside a piece, so that its probability is not known.
+UNFINISHED = "∅"
+# A boundary between words with nothing written there, as between the columns of a Chinese sentence.
+BOUNDARY = "\x1f"
+# White space that a text means as it is: no-break and thin spaces (French `là !`), the ideographic space.
+OTHER_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_WORDS = re.compile(r"(\s*)(\S+)")
+_ORDINARY = re.compile(r"[ \t\n\r\f\v\x1c-\x1e\x85]+")
+
+
+def single_spaced(text: str) -> str:
+    """Make each run of spaces, tabs and line breaks one space; other spaces stay, but not at the ends."""
+    return _ORDINARY.sub(" ", text.strip())
+
+
+def without_boundaries(text: str) -> str:
+    """Give a text as it is read, without boundaries between words that nothing is written at."""
+    return text.replace(BOUNDARY, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +59,12 @@ class Writing:
         spelt, text, starts = dict(self.spelling), "", []
         opened: set[str] = set()
         close = True
-        for token in sentence.split(" "):
+        for gap, token in _WORDS.findall(sentence):
             closes = token in opened
             starts.append(len(text))
-            if not (close or closes or token in self.close_before) and self.spaces:
+            if BOUNDARY in gap or OTHER_SPACES.search(gap):
+                text += without_boundaries(gap)
+            elif not (close or closes or token in self.close_before) and self.spaces:
                 text += " "
             word = spelt.get(token, token)
             text += word[:1].upper() + word[1:] if self.capital and not text else word
@@ -105,6 +128,10 @@ LANGUAGES = {
     "hebrew": Writing(capital=False, close_after=(*Writing().close_after, *"הושבלכמ")),
     "russian": Writing(),
 }
+
+
+# Of texts that somebody wrote: only boundaries between words that nothing is written at are left out.
+AS_WRITTEN = Writing((), (), (), (), capital=False)
 
 
 def without_rules(suite: str) -> SuiteError:

@@ -231,6 +231,7 @@ class Pairs(Question):
                 apart &= features[ENDING].to_numpy() >= shorter
             undecidable |= apart
             high, low = _scores(scored, (better, worse), ~undecidable, features, score)
+            undecidable |= np.isnan(high) | np.isnan(low)
             yield Decided(str(contrast), high, low, high > low, undecidable)
 
     def describe(self) -> list[list[str]]:

@@ -313,10 +313,16 @@ class Regions(Question):
 
         @cache  # formulas, their two sides, and both parts of a difference ask for the same regions
         def surprisal(place: RegionPlace, condition: str) -> NDArray[np.float64]:
-            return self._surprisal(scored.words, rows[condition], condition, place)
+            found = self._surprisal(scored.words, rows[condition], condition, place)
+            if scored.words.unfinished.any():
+                whole = self._compares_whole(scored.words, rows, place)
+                found = np.where(whole, -scored.words.totals[rows[condition]], found)
+            return found
 
         compared = {str(region): surprisal(region.place, region.condition) for region in self.compared()}
-        features = pa.table({name: pa.array(column, pa.float64()) for name, column in compared.items()})
+        features = pa.table(
+            {name: pa.array(column, pa.float64(), from_pandas=True) for name, column in compared.items()}
+        )
         for prediction in self.predictions:
             yield replace(self._decide(prediction, scored, rows, surprisal), features=features)
 
@@ -335,6 +341,8 @@ class Regions(Question):
         apart = scored.begin_apart(*(rows[condition] for condition in conditions))
         if apart.any():
             undecidable |= apart & np.any([self._begins(region) for region in regions_of(formula)], axis=0)
+        for region in regions_of(formula):  # not a number where words share a piece with others
+            undecidable |= np.isnan(surprisal(region.place, region.condition))
         sign = {"<": -1.0, ">": 1.0}.get(formula.operator)
         better, worse = np.full((2, n_items), np.nan)
         if sign is not None:
@@ -413,6 +421,29 @@ class Regions(Question):
             return -words.sums_within(rows, before, lengths)
         reduced = _REDUCE[self.metric]
         return np.array([reduced(-own) for own in words.within(rows, before, lengths)])
+
+    def _compares_whole(self, words: WordScores, rows: RowsByLabel, place: RegionPlace) -> NDArray[np.bool_]:
+        """Tell in which items whole sentences are compared instead of a region, (items,).
+
+        A piece holds letters of the region and of what is before it. Where nothing but continuations of one
+        text is compared, up to the end, whole sentences differ by as much.
+        """
+        formulas = [parse(one.formula) for one in self.predictions]
+        sides = [side for one in formulas for side in (one.left, one.right)]
+        regions = [side for side in sides if isinstance(side, Region) and side.place == place]
+        whole = np.zeros(len(next(iter(rows.values()))), dtype=np.bool_)
+        if place is None or self.metric != "sum" or len(regions) < len(sides):
+            return whole
+        spans = {one.condition: self.span(one) for one in regions}
+        found = [words.sums_within(rows[label], *span) for label, span in spans.items()]
+        for item in np.flatnonzero(np.isnan(found).any(axis=0)).tolist():
+            before = set()
+            for label, (starts, lengths) in spans.items():
+                own = str(words.texts[int(rows[label][item])].as_py()).split()
+                at_end = starts[item] + lengths[item] == len(own)
+                before.add(tuple(own[: int(starts[item])]) if at_end else label)
+            whole[item] = len(before) == 1
+        return whole
 
     def _begins(self, region: Region) -> NDArray[np.bool_]:
         """Tell in which items a region holds the first word of its sentence."""

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from tseval.errors import ModelError, shortened
 from tseval.questions.pairs import Asked
-from tseval.scoring.precision import stated_precision
 from tseval.scoring.protocol import model_errors, refuse_above_zero
 
 if TYPE_CHECKING:
@@ -101,6 +100,8 @@ def score_all(
 
 
 def _score(scorer: Scorer, shard: pa.StringArray, asked: Asked | None, start: int) -> Part:
+    from tseval.scoring.precision import stated_precision  # noqa: PLC0415 - runs are read without torch
+
     before = scorer.n_contexts
     with stated_precision(), model_errors(scorer.card.name, shard):
         if asked is None:

@@ -13,11 +13,13 @@ import numpy as np
 import pyarrow as pa
 
 from tseval.errors import plain
+from tseval.questions.scored import unfinished_words
 from tseval.scoring.engine import shards
 from tseval.scoring.precision import stated_precision
 from tseval.scoring.protocol import current, model_errors, refuse_no_logprobs
 from tseval.scoring.scorers import check_lengths, scorer_for
 from tseval.scoring.trie import pieces_of
+from tseval.writing import UNFINISHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -108,11 +110,33 @@ def _words(scorer: Scorer, sentences: pa.StringArray) -> Iterator[list[Token]]:
         corrections = np.zeros(int(encoded.lengths.sum()))
     starts = np.cumsum(encoded.lengths) - encoded.lengths
     tokens = _gathered(scorer, sentences, encoded, logprobs)
-    for start, own in zip(starts.tolist(), tokens, strict=True):
+    shares = _share_pieces(scorer, encoded, sentences)
+    for row, (start, own) in enumerate(zip(starts.tolist(), tokens, strict=True)):
         words: dict[int, list[Token]] = {}
         for token in own:
             words.setdefault(token.word, []).append(token)
+        for place in np.flatnonzero(shares[start : start + encoded.lengths[row]]).tolist():
+            spelt = " ".join(token.token for token in words.get(place, ())) or UNFINISHED
+            words[place] = [Token(place, str(sentences[row]).split()[place], spelt, None)]
+        words = dict(sorted(words.items()))
         yield [_joined(parts, float(corrections[start + word])) for word, parts in words.items()]
+
+
+def _share_pieces(scorer: Scorer, encoded: Encoded, sentences: pa.StringArray) -> np.ndarray:
+    """Tell which words have a piece in common with another, so that their surprisal is unknown, (words,).
+
+    Where there are such, the model's warnings say so.
+    """
+    unfinished = unfinished_words(pa.table({"sentence": sentences, "seen": encoded.seen}))
+    if unfinished.any() and SHARED_PIECES not in scorer.warnings:
+        scorer.add_warning(SHARED_PIECES)
+    return unfinished | np.append(False, unfinished[:-1])
+
+
+SHARED_PIECES = (
+    "some pieces reach over several words: their words have no surprisal of their own. Leave out --words to "
+    "see the pieces"
+)
 
 
 def _gathered(
@@ -234,7 +258,9 @@ def _drawn(names: Sequence[str], tokens: Sequence[Token], largest: float) -> str
             share = token.surprisal / largest if largest else 0.0
             lines.append(f"{name}  {_both(token.surprisal)}  {bar(share)}".rstrip())
     total = fsum(token.surprisal for token in tokens if token.surprisal is not None)
-    return "\n".join([*lines, f"{'':{len(names[0])}}  {_both(total)}  in all", ""])
+    known = all(token.surprisal is not None for token in tokens[1:])  # a first one may follow nothing
+    in_all = f"  {_both(total)}  in all" if known else "       –  in all"
+    return "\n".join([*lines, f"{'':{len(names[0])}}{in_all}", ""])
 
 
 def _both(nats: float) -> str:

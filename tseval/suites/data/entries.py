@@ -27,6 +27,7 @@ from tseval.questions import Contrast
 from tseval.questions.pairs import Pairs
 from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.roles import ROW_NAMES, text_in, value_of
+from tseval.writing import single_spaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -221,10 +222,9 @@ def _refuse_unlike(entry: DataItem, first: DataItem) -> None:
 
 def _clean(entry: DataItem, label: str) -> str:
     text = entry.sentences[label]
-    words = text.split()
-    if not words:
+    if not text.strip():
         raise SuiteError(f"{entry.place}: the {label} sentence has no words")
-    clean = " ".join(words)
+    clean = single_spaced(text)
     return text if clean == text else clean  # of a million sentences none is held twice
 
 

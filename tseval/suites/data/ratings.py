@@ -20,6 +20,7 @@ from tseval.suites.data.entries import DataItem, features_of, table_row
 from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.roles import PAIR_LABELS, ROW_NAMES, parts_of, value_of
 from tseval.tables import read_table
+from tseval.writing import single_spaced
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -151,7 +152,7 @@ def _rated(place: str, record: Mapping[str, Json], stem: str) -> Rated:
     item = DataItem(
         place,
         table_row(record, stem, {name: name for name in ROW_NAMES if name in record}),
-        {label: " ".join(str(sentence).split()) for label, sentence in sentences.items()},
+        {label: single_spaced(str(sentence)) for label, sentence in sentences.items()},
         features_of(place, record, features),
         {name: str(record[name]) for name in SHARED if name in record},
     )

@@ -148,7 +148,8 @@ def write_items(blocks: Iterable[Case], format_: str, out: IO[bytes]) -> None:
     `tsv` holds the case, then the sentences in label order, and the features of strings of formal languages,
     without a header; `jsonl` one object per item; `parquet` a column for every label and feature.
     """
-    {"tsv": _write_tsv, "jsonl": _write_jsonl, "parquet": _write_parquet}[format_](blocks, out)
+    as_text = (case.as_text() for case in blocks)
+    {"tsv": _write_tsv, "jsonl": _write_jsonl, "parquet": _write_parquet}[format_](as_text, out)
 
 
 def _write_tsv(blocks: Iterable[Case], out: IO[bytes]) -> None:
