@@ -5,7 +5,7 @@ import pytest
 import torch
 import transformers
 from checkpoints import save_causal
-from in_process import printed, succeed
+from in_process import succeed
 from small import make_case, make_suite, write_file
 from tokenizers import (
     AddedToken,
@@ -185,10 +185,10 @@ JOINED = [
 @pytest.mark.parametrize(("prefix", "good", "bad", "text"), JOINED)
 def test_parts_are_joined_as_their_language_is_written(tmp_path, prefix, good, bad, text):
     file = write_file(tmp_path / "a.jsonl", {"prefix": prefix, "good": good, "bad": bad})
-    assert printed("expand", file).split("\t")[1] == text
-    spaced = printed("expand", file, "--columns", "join=space").split("\t")[1]
+    assert succeed("expand", file).stdout.split("\t")[1] == text
+    spaced = succeed("expand", file, "--columns", "join=space").stdout.split("\t")[1]
     assert spaced == f"{prefix} {good}"
-    glued = printed("expand", file, "--columns", "join=none").split("\t")[1]
+    glued = succeed("expand", file, "--columns", "join=none").stdout.split("\t")[1]
     assert glued == f"{prefix}{good}"
 
 
@@ -217,7 +217,7 @@ def test_where_a_piece_reaches_over_the_border_whole_sentences_are_compared(tmp_
 def test_regions_without_spaces_have_numbers_of_their_own(bytes_folder, tmp_path):
     file = write_file(tmp_path / "a.csv", "Start,Amb,Unamb,Verb\n孩子们,在,是,玩。\n")
     layout = ("--layout", "Start {Unamb|Amb} *Verb")
-    assert "孩子们是玩。\t孩子们在玩。" in printed("expand", file, *layout)
+    assert "孩子们是玩。\t孩子们在玩。" in succeed("expand", file, *layout).stdout
     suite = tseval.load_suite(file, columns={"layout": layout[1]})
     (verdict,) = tseval.evaluate(f"hf:{bytes_folder}", suite).load_verdicts().to_pylist()
     for condition, middle in (("Amb", "在"), ("Unamb", "是")):

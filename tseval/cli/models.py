@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 
-from tseval.cli.console import busy, print_hanging, print_table, progress_bar, unguarded
+from tseval.cli.console import busy, print_hanging, print_table, progress_bar, typed_text, unguarded
 from tseval.cli.options import (
     COLUMNS_OPTION,
     COUNT,
@@ -315,6 +315,7 @@ def pair_command(
     good: str, bad: str, spec: str, model_args: str, text: Form, form: str | None, device: str
 ) -> None:
     """Score GOOD and BAD, tokenised sentences, and say which the model prefers."""
+    good, bad = typed_text(good), typed_text(bad)
     for name, sentence in (("GOOD", good), ("BAD", bad)):
         if not sentence.strip():
             raise SuiteError(f"{name} is empty: give two sentences")

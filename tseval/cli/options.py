@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 import click
 from click.shell_completion import CompletionItem, split_arg_string
 
-from tseval.cli.console import WHOLE, busy
+from tseval.cli.console import WHOLE, busy, typed_text
 from tseval.errors import ModelError, SuiteError, reason, suggest
 from tseval.files import bounded_lines, open_limited
 
@@ -259,9 +259,9 @@ def _columns(context: click.Context, given: str | None) -> dict[str, str] | None
     if given is not None:
         from tseval.suites.data.roles import read_columns
 
-        columns = read_columns(given)
+        columns = read_columns(typed_text(given))
     if (layout := context.meta.get(_LAYOUT)) is not None:
-        columns["layout"] = layout
+        columns["layout"] = typed_text(layout)
     return columns or None
 
 

@@ -392,7 +392,7 @@ def writing_of(spec: str | Path) -> Writing:
     return rules
 
 
-def stream_cases(
+def stream_cases(  # noqa: PLR0913 - what a user may say, and what is told
     spec: str | Path,
     *,
     cases: str | Sequence[str] = (),
@@ -400,12 +400,14 @@ def stream_cases(
     sample: int | None = None,
     seed: int = 0,
     columns: Mapping[str, str] | None = None,
+    notes: list[str] | None = None,
 ) -> tuple[int, Iterator[Case]]:
     """Go through the items of a suite in blocks, for writing them out.
 
     What is given is that of `load_suite`, but limit and sample are of the items of all the cases together.
     Gives how many items there will be, and the blocks; a large case comes in several. A grammar that cannot
-    be expanded is refused at the latest while its block is made.
+    be expanded is refused at the latest while its block is made. What a reader should know of how data were
+    read is added to `notes`.
     """
     _check_counts(limit, sample)
     from tseval.suites.grammar import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
@@ -417,6 +419,8 @@ def stream_cases(
     path, method = locate_suite(spec)
     if (limit is None and sample is None) or method is not None or is_data(path):
         suite = load_suite(spec, cases=cases, seed=seed, columns=columns)
+        if notes is not None:
+            notes += suite.notes
         rows = choose_rows(suite.n_items, limit, sample, seed)
         ends = np.cumsum([case.n_items for case in suite.cases]).tolist()
         cut = zip(suite.cases, ends, strict=True)
