@@ -417,6 +417,18 @@ class ModuleModel(OfWords):
         now.card = recarded(self.card, now.card)
         return now
 
+    def next_logprobs(self, tokens: np.ndarray) -> Iterator[Tensor]:
+        """Give the log-probabilities of all words before each of a sentence; see `DistributionModel`."""
+        ids = torch.tensor([[self._ids[self.vocabulary.start], *tokens.tolist()[:-1]]], device=self.device)
+        ends = range(1, ids.shape[1] + 1) if self.reading.output == LAST else [ids.shape[1]]
+        with undisturbed(self.module), torch.inference_mode(False), torch.no_grad():
+            for end in ends:
+                yield (
+                    self.reading.read(self.module, ids[:, :end], len(self.vocabulary))[0]
+                    .float()
+                    .log_softmax(-1)
+                )
+
     def token_texts(self, tokens: np.ndarray) -> list[str]:
         """Give words by their ids."""
         return [self.vocabulary.words[token] for token in tokens]

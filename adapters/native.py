@@ -211,6 +211,18 @@ class NativeModel(OfWords):
             return result
         return logprobs
 
+    @torch.inference_mode()
+    def next_logprobs(self, tokens: np.ndarray) -> Iterator[Tensor]:
+        """Give the log-probabilities of all words before each of a sentence; see `DistributionModel`."""
+        state = self.start()
+        for token in tokens:
+            yield self.model.logits(self.model.top(state)).float().log_softmax(-1)
+            state = self.advance(state, np.array([token]))
+
+    def token_texts(self, tokens: np.ndarray) -> list[str]:
+        """Give words by their ids."""
+        return [self.vocabulary.words[token] for token in tokens]
+
     def best_tokens(self, state: State) -> np.ndarray:
         """Give the most probable next word of every row, (rows,) int64."""
         hidden, output = self.model.top(state), self.model.output

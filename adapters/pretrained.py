@@ -177,11 +177,15 @@ class Pretrained:
                 f"{self.n_tokens} tokens.\n{advice}"
             )
 
-    def check_fits(self, encoded: Encoded, n_special: int) -> None:
-        """Refuse sentences that the model cannot read, with so many special tokens."""
+    def check_tokens(self, encoded: Encoded) -> None:
+        """Refuse sentences with tokens that the model has no row for."""
         if encoded.tokens.max() >= self.n_tokens:
             token = self.tokenizer.convert_ids_to_tokens(int(encoded.tokens.max()))
             raise ModelError(f"the tokenizer has {token!r}, but the model only knows {self.n_tokens} tokens")
+
+    def check_fits(self, encoded: Encoded, n_special: int) -> None:
+        """Refuse sentences that the model cannot read, with so many special tokens."""
+        self.check_tokens(encoded)
         lengths = encoded.token_counts + n_special
         if self.longest is not None and self.longest < lengths.max():
             row = int(lengths.argmax())

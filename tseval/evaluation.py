@@ -23,16 +23,16 @@ from tseval.adapters import open_model
 from tseval.errors import ModelError, RunError, SuiteError, counted, plain, quoted_text, suggest
 from tseval.items import Suite
 from tseval.questions import COMPARES_WORDS, SCORES, Score
-from tseval.questions.scored import Normalised, unfinished_words
+from tseval.questions.scored import LENGTHS, Normalised, split_measure, unfinished_words
 from tseval.report import document_of, render
 from tseval.runs import Manifest, Run, RunKey, RunWriter, read_run, start_run
 from tseval.runs.manifest import Timings, count_run, describe_suite, software
-from tseval.scoring.engine import lengths_of, score_all
+from tseval.scoring.engine import lengths_of, lengths_of_texts, score_all
 from tseval.scoring.protocol import Model, ModelCard, WritingModel
 from tseval.scoring.scorers import Scorer, scorer_for
 from tseval.suites import load_suite
 from tseval.verdicts import check_score, judge, n_too_long, questions_in, sentences_of
-from tseval.writing import BOUNDARY, FORMS, LANGUAGES, Form, without_rules
+from tseval.writing import BOUNDARY, FORMS, LANGUAGES, Form, without_boundaries, without_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -222,7 +222,7 @@ def make_plan(model: Model, suite: Suite, score: Score | Normalised | None = Non
     normalised = score if isinstance(score, Normalised) else None
     key = run_key(model, suite, score)
     _check_card(model.card, key)
-    score = "sentence" if isinstance(score, Normalised) else score or suite.score
+    score = score.of if isinstance(score, Normalised) else score or suite.score
     if score not in SCORES:
         raise SuiteError(f"unknown score {score!r}. {suggest(score, SCORES, 'Scores')}")
     check_score(suite, score)
@@ -238,9 +238,22 @@ def make_plan(model: Model, suite: Suite, score: Score | Normalised | None = Non
         scorer.check_symbols(asked.asks)
     if len(too_long) and (asked or not len(sentences)):
         raise _too_long(scorer, too_long, "  Take a model that reads longer sentences, or shorten them.")
-    lengths = None if normalised is None else lengths_of(scorer, sentences, normalised)
+    lengths = None
+    if normalised is not None and normalised.of == "sentence":
+        if normalised.by in LENGTHS:
+            lengths = lengths_of_texts(as_given(model, suite, sentences), normalised.by)
+        else:
+            lengths = lengths_of(scorer, sentences, normalised)
     seconds = round(time.monotonic() - started, 3)
     return Plan(key, suite, model.card, scorer, sentences, asked, too_long, lengths, seconds)
+
+
+def as_given(model: Model, suite: Suite, sentences: pa.StringArray) -> list[str]:
+    """Give sentences as the model is given them, in natural text or as they stand."""
+    texts = [str(text) for text in sentences.to_pylist()]
+    if model.card.protocol.get("text") == "natural" and suite.writing:
+        return [suite.writing.write(text)[0] for text in texts]
+    return [without_boundaries(text) for text in texts]
 
 
 def refuse_too_long(model: Model, suite: Suite) -> None:
@@ -280,7 +293,7 @@ def _said_too_long(scorer: Scorer, sentences: pa.StringArray) -> str:
 
 def _unfinished(plan: Plan, scored: pa.Table) -> Iterator[str]:
     """Say so where single words are compared and some have no probability of their own."""
-    if plan.key.score not in COMPARES_WORDS:
+    if split_measure(plan.key.score)[0] not in COMPARES_WORDS:
         return
     unfinished = unfinished_words(scored)
     if unfinished.any():

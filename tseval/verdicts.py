@@ -83,7 +83,7 @@ def judge(
     """
     base, by = split_measure(score)
     compared = cast("Score", base)
-    sentences = ScoredSentences(scored, too_long, by)
+    sentences = ScoredSentences(scored, too_long, by, by if compared == "regions" else None)
     sentences.check_finite()
     factors = [f"{name}{ENTRY}" for case in suite.cases for name in case.entries.column_names]
     known = _feature_types(suite) | dict.fromkeys(factors, ENTRIES)

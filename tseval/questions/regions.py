@@ -319,12 +319,19 @@ class Regions(Question):
                 found = np.where(whole, -scored.words.totals[rows[condition]], found)
             return found
 
+        def scaled(place: RegionPlace, condition: str) -> NDArray[np.float64]:
+            unit = str(scored.region_length)
+            span = self.span(Region(place, condition))
+            lengths = scored.words.lengths_within(rows[condition], *span, unit)
+            return surprisal(place, condition) / lengths
+
         compared = {str(region): surprisal(region.place, region.condition) for region in self.compared()}
         features = pa.table(
             {name: pa.array(column, pa.float64(), from_pandas=True) for name, column in compared.items()}
         )
         for prediction in self.predictions:
-            yield replace(self._decide(prediction, scored, rows, surprisal), features=features)
+            decided = self._decide(prediction, scored, rows, scaled if scored.region_length else surprisal)
+            yield replace(decided, features=features)
 
     def _decide(
         self, prediction: Prediction, scored: ScoredSentences, rows: RowsByLabel, surprisal: Surprisal
@@ -421,6 +428,12 @@ class Regions(Question):
             return -words.sums_within(rows, before, lengths)
         reduced = _REDUCE[self.metric]
         return np.array([reduced(-own) for own in words.within(rows, before, lengths)])
+
+    def compares_continuations(self) -> bool:
+        """Tell whether nothing is asked but which of two continuations, region 2, is more probable."""
+        formulas = [parse(one.formula) for one in self.predictions]
+        sides = [side for one in formulas for side in (one.left, one.right)]
+        return self.metric == "sum" and all(isinstance(side, Region) and side.place == 2 for side in sides)
 
     def _compares_whole(self, words: WordScores, rows: RowsByLabel, place: RegionPlace) -> NDArray[np.bool_]:
         """Tell in which items whole sentences are compared instead of a region, (items,).

@@ -12,7 +12,11 @@ sum of the unigram log-probabilities of these tokens, all in nats:
     penlp     log P / ((5 + n) / (5 + 1))^0.8 PenLP (Lau et al. 2020, after Wu et al. 2016)
     slor      (log P - log P_u) / n           SLOR (Pauls & Klein 2012; Lau, Clark & Lappin 2017)
 
-Division by the number of words is the score `mean`.
+    characters  log P / letters of the text, code points of Unicode  (acc_norm of lm-eval)
+    bytes       log P / bytes of the text in UTF-8                   (acc_bytes of lm-eval)
+
+The last two are also for continuations of a text, whose log-probability given that text is divided by their
+own length. Division by the number of words is the score `mean`.
 
 Source: the reference scripts, jhlau/acceptability-prediction-in-context, `compute_model_score.py`, and
 sjtu-compling/ZhoBLiMP, `metrics.py`. Departure: none; both count the tokens that have a log-probability.
@@ -24,14 +28,14 @@ import hashlib
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import ModelError, SuiteError
-from tseval.writing import UNFINISHED
+from tseval.writing import UNFINISHED, without_boundaries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +46,9 @@ if TYPE_CHECKING:
     Sums = NDArray[np.float64]
 
 
-NORMALISATIONS = ("tokens", "slor", "penlp", "alpha=A")
+NORMALISATIONS = ("tokens", "characters", "bytes", "slor", "penlp", "alpha=A")
+# Lengths of the text itself, and the columns of scored sentences that hold them.
+LENGTHS = {"characters": "n_characters", "bytes": "n_bytes"}
 # Between the score and what it is normalised by, in the key of a run: `sentence/penlp`.
 OVER = "/"
 _ALPHA = re.compile(r"alpha=(\d+\.?\d*|\.\d+)")
@@ -68,11 +74,17 @@ class Unigrams:
 class Normalised:
     """A score: the log-probability of a sentence, normalised."""
 
-    by: str  # `tokens`, `slor`, `penlp` or `alpha=A` with A above 0, at most 1
+    by: str  # one of `NORMALISATIONS`; A of `alpha=A` is above 0, at most 1
     unigrams: Unigrams | None = None  # what `slor` subtracts; else None
+    of: Literal["sentence", "regions"] = "sentence"  # whole sentences, or continuations of a text
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by", _checked(self.by))
+        if self.of == "regions" and self.by not in LENGTHS:
+            raise SuiteError(
+                f"--normalise {self.by} is for whole sentences.\n"
+                f"  Continuations take {' or '.join(LENGTHS)}. Or add --score sentence."
+            )
         if (self.by == "slor") != (self.unigrams is not None):
             raise SuiteError(
                 "slor needs unigram log-probabilities: checkpoints hold words without their counts.\n"
@@ -83,7 +95,7 @@ class Normalised:
 
     def __str__(self) -> str:
         """Name the score as in the key of a run: `sentence/penlp`."""
-        return f"sentence{OVER}{self.by}" + (f"@{self.unigrams.digest[:16]}" if self.unigrams else "")
+        return f"{self.of}{OVER}{self.by}" + (f"@{self.unigrams.digest[:16]}" if self.unigrams else "")
 
 
 def split_measure(measure: str) -> tuple[str, str | None]:
@@ -119,7 +131,7 @@ def normalise(by: str, logprobs: Sums, n_tokens: NDArray[np.int64], unigrams: Su
         return (logprobs - unigrams) / n_tokens
     if by == "penlp":
         return logprobs / ((5 + n_tokens) / (5 + 1)) ** 0.8
-    alpha = 1.0 if by == "tokens" else float(by.removeprefix("alpha="))
+    alpha = 1.0 if by in {"tokens", *LENGTHS} else float(by.removeprefix("alpha="))
     return logprobs / n_tokens**alpha
 
 
@@ -133,14 +145,21 @@ class ScoredSentences:
             these as `unscored`.
         too_long: Sentences that were not scored, because the model does not read so far.
         by: What log-probabilities are normalised by (`tseval.questions.scored`); None for nothing. The
-            table then holds `n_tokens`, and for `slor` `unigram_logprob`.
+            table then holds `n_tokens`, or a length of the text, and for `slor` `unigram_logprob`.
+        region_length: What the surprisals of continuations are divided by, one of `LENGTHS`; None for
+            nothing.
     """
 
     def __init__(
-        self, table: pa.Table, too_long: pa.StringArray | None = None, by: str | None = None
+        self,
+        table: pa.Table,
+        too_long: pa.StringArray | None = None,
+        by: str | None = None,
+        region_length: str | None = None,
     ) -> None:
         self.table = table
-        self.by = by
+        self.by = by if region_length is None else None
+        self.region_length = region_length
         self.too_long = pa.array([], pa.string()) if too_long is None else too_long
 
     def check_finite(self) -> None:
@@ -170,7 +189,8 @@ class ScoredSentences:
         if self.by is None:
             return logprobs
         unigrams = self.table["unigram_logprob"].to_numpy() if self.by == "slor" else None
-        return normalise(self.by, logprobs, self.table["n_tokens"].to_numpy().astype(np.int64), unigrams)
+        lengths = self.table[LENGTHS.get(self.by, "n_tokens")].to_numpy().astype(np.int64)
+        return normalise(self.by, logprobs, lengths, unigrams)
 
     @cached_property
     def means(self) -> Sums:
@@ -289,6 +309,16 @@ class WordScores:
             raise SuiteError(f"{sentence!r} has no ending of {length[wrong[0]]} words to compare")
         return self._sums(self.starts[rows] + self.lengths[rows] - length, length)
 
+    def lengths_within(self, rows: Rows, before: Rows, lengths: Rows, unit: str) -> Rows:
+        """Count the characters or bytes of a stretch of words, as `sums_within` takes it, (sentences,)."""
+        found = []
+        for row, start, length in zip(rows.tolist(), before.tolist(), lengths.tolist(), strict=True):
+            text = str(self.texts[row].as_py())
+            spans = [one.span() for one in re.finditer(r"\S+", text)]
+            stretch = text[spans[start][0] : spans[start + length - 1][1]] if length else ""
+            found.append(text_length(without_boundaries(stretch), unit))
+        return np.maximum(np.array(found, dtype=np.int64), 1)
+
     def sums_within(self, rows: Rows, before: Rows, lengths: Rows) -> Sums:
         """Sum a stretch of words of sentences, behind so many `before` it, in float64, (sentences,)."""
         return self._sums(self.starts[rows] + before, lengths)
@@ -314,6 +344,11 @@ class WordScores:
             ends = np.append(False, self.unfinished)
             sums[(lengths > 0) & (ends[starts] | ends[starts + lengths])] = np.nan
         return sums
+
+
+def text_length(text: str, unit: str) -> int:
+    """Count the characters of a text, code points of Unicode, or its bytes in UTF-8."""
+    return len(text) if unit == "characters" else len(text.encode())
 
 
 def unfinished_words(table: pa.Table) -> NDArray[np.bool_]:

@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from tseval.errors import ModelError, shortened
 from tseval.questions.pairs import Asked
+from tseval.questions.scored import LENGTHS, text_length
 from tseval.scoring.protocol import model_errors, refuse_above_zero
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tseval.questions.scored import Normalised
     from tseval.scoring.scorers import Scorer
@@ -113,6 +114,13 @@ def _score(scorer: Scorer, shard: pa.StringArray, asked: Asked | None, start: in
 
 
 _SHOWN = 5
+
+
+def lengths_of_texts(texts: Sequence[str], unit: str) -> pa.Table:
+    """Count the characters or bytes of texts, in one column that is called as `LENGTHS` says."""
+    return pa.table(
+        {LENGTHS[unit]: pa.array([max(1, text_length(text, unit)) for text in texts], pa.int32())}
+    )
 
 
 def lengths_of(scorer: Scorer, sentences: pa.StringArray, normalised: Normalised) -> pa.Table:

@@ -238,6 +238,25 @@ class TokenModel(Protocol):
 
 
 @runtime_checkable
+class DistributionModel(Protocol):
+    """A model that says how probable every token is next, not only the one that is there."""
+
+    def next_logprobs(self, tokens: np.ndarray) -> Iterator[Tensor]:
+        """Give the natural-log probabilities of all tokens before each token of a sentence, in order.
+
+        Args:
+            tokens: As `encode` gives them, (tokens,) int64.
+
+        Returns:
+            Stretches of the sentence, (some tokens, vocabulary) float32. If the first token follows nothing,
+            they begin with the second.
+        """
+
+    def token_texts(self, tokens: np.ndarray) -> list[str]:
+        """Spell tokens for people to read, each by itself."""
+
+
+@runtime_checkable
 class CorrectingModel(TokenModel, Protocol):
     """A model of tokens for which the sum over the tokens of a word is not the word's log-probability."""
 

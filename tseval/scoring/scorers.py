@@ -67,6 +67,7 @@ class Scorer(ABC):
     Attributes:
         gives_words: Whether the log-probabilities of single words are known.
         unreadable: What the sentences are that the model does not read.
+        reads_any_length: Whether the model reads texts in windows.
         n_contexts: Prefixes computed so far; for an opaque model, words, or sentences if it has no words.
     """
 
@@ -80,6 +81,7 @@ class Scorer(ABC):
         self._noted: list[str] = noted if isinstance(noted, list) else []
         self._particular = model if isinstance(model, ParticularModel) else None
         self._bounded = model if isinstance(model, BoundedModel) else None
+        self.reads_any_length = getattr(model, "windows", None) is not None
         self._aside: bool = getattr(model, "encodes_aside", False)
         self._ahead: dict[int, Future[Encoded]] = {}  # by the identity of the sentences
         self.unreadable: str = getattr(model, "unreadable", f"longer than {self.card.name} reads")

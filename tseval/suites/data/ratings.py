@@ -15,7 +15,8 @@ from tseval.errors import SuiteError
 from tseval.formats import bare_name, fits, read_jsonl
 from tseval.items import N_RATINGS, RATING, RATING_SE
 from tseval.questions.pairs import RATED, Ratings
-from tseval.questions.scored import Normalised, Unigrams
+from tseval.questions.regions import Regions
+from tseval.questions.scored import LENGTHS, Normalised, Unigrams
 from tseval.suites.data.entries import DataItem, features_of, table_row
 from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.roles import PAIR_LABELS, ROW_NAMES, parts_of, value_of
@@ -315,11 +316,23 @@ def chosen_score(
         if unigrams is not None:
             raise SuiteError("--unigrams is for --normalise slor.\n  Add that, or leave it out.")
         return score
+    compared_by = {score or suite.score for suite in suites}
+    if compared_by == {"regions"} and by in LENGTHS:
+        for suite in suites:
+            if any(
+                isinstance(c.question, Regions) and not c.question.compares_continuations()
+                for c in suite.cases
+            ):
+                raise SuiteError(
+                    f"--normalise {by} is for whole sentences and continuations of one text, and\n"
+                    f"  {suite.name} compares other regions.\n  Leave out --normalise."
+                )
+        return Normalised(by, of="regions")
     for suite in suites:
         if (compared := score or suite.score) != "sentence":
             raise SuiteError(
-                f"--normalise is for whole sentences, and {suite.name} is compared by {compared!r}.\n"
-                "  Add --score sentence, or leave out --normalise."
+                f"--normalise {by} is for whole sentences, and {suite.name} is compared by {compared!r}.\n"
+                "  Add --score sentence, or leave out --normalise. Continuations take characters or bytes."
             )
     if by == "words" and unigrams is None:
         return "mean"
