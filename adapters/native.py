@@ -65,11 +65,18 @@ SCHEMES = {"bundled": "open_bundled", "native": "open_checkpoint"}
 ScoringPrecision = Literal["float32", "bfloat16"]
 
 
-def encode_words(ids: Mapping[str, int], sentences: pa.StringArray, unknown: str = UNK) -> Encoded:
-    """Bring sentences to a vocabulary, by number of each word; each distinct word is looked up once."""
+def encode_words(
+    ids: Mapping[str, int], sentences: pa.StringArray, unknown: str = UNK, lowercase: bool = False
+) -> Encoded:
+    """Bring sentences to a vocabulary, by number of each word; each distinct word is looked up once.
+
+    Words come to lower case as Python does it, with which vocabularies are made: arrow has no final sigma.
+    """
     split, lengths = words_and_lengths(sentences)
     words = split.flatten().dictionary_encode()
     distinct = cast("list[str]", words.dictionary.to_pylist())
+    if lowercase:
+        distinct = [word.lower() for word in distinct]
     known = [word if word in ids else unknown for word in distinct]
     which = words.indices.to_numpy()
     tokens = np.array([ids[word] for word in known], dtype=np.int64)[which]
@@ -111,21 +118,24 @@ class OfWords:
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Bring sentences to the vocabulary; each distinct word is looked up once."""
-        text = pc.utf8_lower(sentences) if self.vocabulary.lowercase else sentences
         if len(strange := sentences.filter(pa.array(self.too_long(sentences)))):
             raise ModelError(
                 f"{quoted_text(strange[0].as_py())} holds a word that {self.card.name} does not know"
             )
         # Where no word stands for unknown ones, the start counts as one, which stands nowhere.
-        return encode_words(self._ids, text, self.vocabulary.unknown or self.vocabulary.start)
+        unknown = self.vocabulary.unknown or self.vocabulary.start
+        return encode_words(self._ids, sentences, unknown, self.vocabulary.lowercase)
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
         """Tell which sentences cannot be read: those with an unknown word, where no word stands for such."""
         if self.vocabulary.unknown is not None:
             return np.zeros(len(sentences), dtype=np.bool_)
-        text = pc.utf8_lower(sentences) if self.vocabulary.lowercase else sentences
-        split, _ = words_and_lengths(text)
-        known = pc.is_in(split.flatten(), pa.array(self.vocabulary.words))
+        split, _ = words_and_lengths(sentences)
+        words = split.flatten().dictionary_encode()
+        distinct = [str(word) for word in words.dictionary.to_pylist()]
+        if self.vocabulary.lowercase:
+            distinct = [word.lower() for word in distinct]
+        known = pa.array([word in self._ids for word in distinct], pa.bool_()).take(words.indices)
         found = np.zeros(len(sentences), dtype=np.bool_)
         found[pc.list_parent_indices(split).filter(pc.invert(known)).to_numpy()] = True
         return found

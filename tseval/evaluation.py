@@ -360,6 +360,8 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
     if plan.card.protocol.get("text") == "natural" and plan.suite.writing:
         text, _ = plan.suite.writing.write(str(plan.sentences[0]))
         yield f"sentences are read as people write them, {quoted_text(text, 60)} (else --text tokenised)"
+    if not plan.suite.files:  # those of data are told where they are read
+        yield from plan.suite.notes
     if len(plan.too_long):
         yield f"{_said_too_long(plan.scorer, plan.too_long)}: {counted(n_left_out, 'contrast')} undecidable"
     yield from _unfinished(plan, scored)

@@ -146,10 +146,13 @@ class Case:
             entries=take_rows(self.entries, index),
         )
 
-    def written(self, rules: Writing) -> Case:
-        """Give the same case in natural text, for other programs: words no longer stand apart in it."""
+    def written(self, rules: Writing, terminator: str | None = None) -> Case:
+        """Give the same case in natural text, as a model reads it, with what ends its sentences."""
+        end = "" if terminator is None else f" {terminator}"
         texts = {label: self.sentences[label].to_pylist() for label in self.labels}
-        columns = {label: [rules.write(str(text))[0] for text in column] for label, column in texts.items()}
+        columns = {
+            label: [rules.write(f"{text}{end}")[0] for text in column] for label, column in texts.items()
+        }
         written = pa.table({name: pa.array(column, pa.string()) for name, column in columns.items()})
         return replace(self, sentences=written)
 

@@ -146,8 +146,8 @@ def expand_command(
             suite, cases=cases, limit=limit, sample=sample, seed=seed, columns=columns, notes=notes
         )
         if text == "natural":
-            rules = writing_of(suite)
-            blocks = (case.written(rules) for case in blocks)
+            rules, terminator = writing_of(suite)
+            blocks = (case.written(rules, terminator) for case in blocks)
     for note in () if quiet else notes:
         click.echo(f"{suite}: {note}", err=True)
     if n_items >= _LONG:

@@ -352,7 +352,8 @@ def _load(
     # Anyone can write into a cache (decision 9): its content must be what its digest says.
     if cached and suite_digest(cached.terminator, cached.cases) == cached.digest:
         # Rules of writing are read from the file: no digest covers what a cache says of them.
-        return cached if cached.writing else replace(cached, writing=read_folder(path).writing)
+        own = cached if cached.writing else read_folder(path)
+        return replace(cached, writing=own.writing, notes=own.notes)
 
     from tseval.suites.grammar.expand import check_size, expand  # noqa: PLC0415 - likewise
 
@@ -373,6 +374,7 @@ def _load(
         digest=suite_digest(folder.terminator, expanded),
         complete=complete,
         writing=folder.writing,
+        notes=folder.notes,
         score="sentence" if all(case.contrasts for case in expanded) else "regions",
     )
     # Only pairs are kept: they are what takes long.
@@ -381,15 +383,15 @@ def _load(
     return suite
 
 
-def writing_of(spec: str | Path) -> Writing:
-    """Read the rules by which the tokens of a suite of grammars are written as natural text."""
+def writing_of(spec: str | Path) -> tuple[Writing, str | None]:
+    """Read the rules by which the tokens of a suite of grammars are written, and what ends its sentences."""
     path, _ = locate_suite(spec)
     from tseval.suites.grammar import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
 
-    rules = None if is_data(path) else read_folder(path).writing
-    if rules is None:
+    folder = None if is_data(path) else read_folder(path)
+    if folder is None or folder.writing is None:
         raise without_rules(path.name)
-    return rules
+    return folder.writing, folder.terminator
 
 
 def stream_cases(  # noqa: PLR0913 - what a user may say, and what is told
