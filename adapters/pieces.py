@@ -307,12 +307,12 @@ class Pieces:
         return bool(words) and words[0] != words[-1]
 
     def texts(self, tokens: np.ndarray) -> list[str]:
-        """Spell pieces, each by itself; parts of a character as the vocabulary spells them."""
+        r"""Spell pieces, each by itself; parts of a character as bytes, `\xc3` and `\x96` for *Ö*."""
         texts = []
         for token in tokens.tolist():
             text = self.tokenizer.decode([token], clean_up_tokenization_spaces=False).strip()
             if not text or "\ufffd" in text:
-                text = str(self.tokenizer.convert_ids_to_tokens(token))
+                text = _spelt_bytes(str(self.tokenizer.convert_ids_to_tokens(token)))
             texts.append(text)
         return texts
 
@@ -543,6 +543,27 @@ def holds_other_gaps(sentences: pa.StringArray) -> bool:
     """Tell whether anything but ordinary white space parts words of some sentence."""
     pattern = f"{OTHER_SPACES.pattern[:-1]}{BOUNDARY}]"
     return bool(pc.any(pc.match_substring_regex(sentences, pattern), min_count=0).as_py())
+
+
+def _byte_letters() -> dict[str, int]:
+    """Give the byte of each letter of a vocabulary of bytes, as GPT-2 has it.
+
+    Printable bytes of Latin-1 are themselves; the others are letters from 256 on, in order.
+    """
+    plain = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = [byte for byte in range(256) if byte not in plain]
+    return {chr(byte): byte for byte in plain} | {chr(256 + at): byte for at, byte in enumerate(others)}
+
+
+BYTE_LETTERS = _byte_letters()
+
+
+def _spelt_bytes(piece: str) -> str:
+    """Spell a piece of a vocabulary of bytes that is no whole text; other pieces stay."""
+    if not piece or not all(letter in BYTE_LETTERS for letter in piece) or piece.isascii():
+        return piece
+    text = bytes(BYTE_LETTERS[letter] for letter in piece).decode("utf-8", "backslashreplace")
+    return text.strip() or piece
 
 
 def some_word(pieces: Iterable[str]) -> str:

@@ -319,6 +319,7 @@ def open_pretrained(
         own: Names of the adapter's own arguments, for messages.
     """
     _refuse_precision(scheme, arguments)
+    arguments = _with_types(arguments)
     try:
         import transformers  # noqa: F401, PLC0415  optional, and heavy
     except ImportError:
@@ -416,6 +417,27 @@ def _open_saved(
         origin["revision"] = options["revision"]
     opened = Pretrained(name, model.eval(), tokenizer, fingerprint, recorded, origin)
     return probe(replace(opened, notes=(*notes, *_notes_on_type(stored, arguments, opened))))
+
+
+# Names of types as people and torch write them.
+TYPES = {
+    "bf16": "bfloat16", "fp16": "float16", "f16": "float16", "half": "float16", "float": "float32",
+    "fp32": "float32", "f32": "float32", "double": "float64", "fp64": "float64", "f64": "float64",
+}  # fmt: skip
+
+
+def _with_types(arguments: Mapping[str, str]) -> dict[str, str]:
+    """Give types the names that torch has for them; refuse what is no type."""
+    found = dict(arguments)
+    for name in ("dtype", "torch_dtype"):
+        if name in found:
+            value = found[name].removeprefix("torch.")
+            value = TYPES.get(value.lower(), value)
+            known = ("auto", "float32", "float16", "bfloat16", "float64")
+            if not isinstance(getattr(torch, value, None), torch.dtype) and value != "auto":
+                raise ModelError(f"--model-args {name}={found[name]}: {suggest(value, known, 'Types')}")
+            found[name] = value
+    return found
 
 
 def _refuse_precision(scheme: str, arguments: Mapping[str, str]) -> None:

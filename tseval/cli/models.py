@@ -348,7 +348,22 @@ def _read_lines(name: str) -> dict[int | str, str]:
     return sentences
 
 
-@click.command(help="Compare two sentences, token by token.")
+class _Sentences(click.Command):
+    """A command whose arguments are sentences: one that begins with a dash, `- the author`, is no option."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """Mark them: an option has no space before its value."""
+        marked = [
+            f"{_NO_OPTION}{arg}" if arg.startswith("-") and " " in arg.partition("=")[0] else arg
+            for arg in args
+        ]
+        return super().parse_args(context, marked)
+
+
+_NO_OPTION = "\ue000"
+
+
+@click.command(cls=_Sentences, help="Compare two sentences, token by token.")
 @click.argument("good")
 @click.argument("bad")
 @model_options
@@ -358,7 +373,7 @@ def pair_command(
     good: str, bad: str, spec: str, model_args: str, text: Form, form: str | None, device: str
 ) -> None:
     """Score GOOD and BAD, tokenised sentences, and say which the model prefers."""
-    good, bad = typed_text(good), typed_text(bad)
+    good, bad = (typed_text(one.removeprefix(_NO_OPTION)) for one in (good, bad))
     for name, sentence in (("GOOD", good), ("BAD", bad)):
         if not sentence.strip():
             raise SuiteError(f"{name} is empty: give two sentences")

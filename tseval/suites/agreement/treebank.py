@@ -214,6 +214,16 @@ def _check_columns(place: str, line: str) -> None:
         raise SuiteError(
             f"{place}: {len(cells)} columns, but a word in CoNLL-U has {_COLUMNS}, with tabs between"
         )
+    features = [one.partition("=")[0] for one in cells[5].split("|")] if cells[5] != "_" else []
+    if twice := next((name for name in features if features.count(name) > 1), None):
+        raise SuiteError(
+            f"{place}: the feature {twice!r} stands twice in column 6.\n  Keep one: A=x,y has two values."
+        )
+    if cells[1] == "_" and cells[0].isdecimal() and cells[3] not in {"PUNCT", "SYM", "X", "_"}:
+        raise SuiteError(
+            f"{place}: the form of a word is _: the words of the treebank are withheld, or one is missing.\n"
+            "  Fetch the treebank with its words, or write the form in column 2."
+        )
     if empty := [n for n, cell in enumerate(cells, 1) if not cell.strip()]:
         raise SuiteError(f"{place}: column {empty[0]} is empty; what is not known is _ in CoNLL-U")
 
@@ -230,6 +240,13 @@ def _check_tree(path: Path, lines: Sequence[int], tokens: TokenList) -> None:
                 f"{path}:{line}: the head of {token['form']!r} is {'_' if head is None else head}, "
                 f"but the words are 1 to {len(words)}"
             )
+    roots = [(line, token) for line, token in words if token["head"] == 0]
+    if len(roots) > 1:
+        line, token = roots[1]
+        raise SuiteError(
+            f"{path}:{line}: {token['form']!r} is a second root: {roots[0][1]['form']!r} has head 0, too.\n"
+            "  Give it its head, or part the sentence in two."
+        )
     rooted, heads = {0}, [0, *(token["head"] for _, token in words)]
     for line, token in words:
         above, at = set[int](), token["id"]
