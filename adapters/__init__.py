@@ -11,8 +11,10 @@ from __future__ import annotations
 import ast
 import json
 import re
+import sys
 import tomllib
 import traceback
+from contextlib import nullcontext
 from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, distributions, entry_points
 from pathlib import Path
@@ -21,10 +23,11 @@ from urllib.parse import unquote, urlparse
 
 from tseval.errors import ModelError, TsevalError, first_line, suggest
 from tseval.models import bundled_checkpoints
-from tseval.scoring.protocol import PROTOCOL_PARTS, refuse_no_model
+from tseval.scoring.protocol import PROTOCOL_PARTS, current, refuse_no_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from importlib.metadata import Distribution
 
     from torch import nn
@@ -174,7 +177,7 @@ if __name__ != "tseval.adapters":
 def open_model(
     spec: str | Path | LiveModel, arguments: Mapping[str, str] | None = None, device: str = "auto"
 ) -> Model:
-    """Open a model by name, or take one in memory, which stays as it is and where it is.
+    """Open a model by name, or take one in memory with its present weights, where it is and as it is.
 
     Args:
         spec: Path of a checkpoint, `scheme:rest` (`bundled:lstm`), or `PATH.py:FUNCTION`. Or a model with the
@@ -187,11 +190,23 @@ def open_model(
         ModelError: If there is no such file, no adapter answers to the scheme, the adapter cannot be
             imported, or the model cannot be used.
     """
+    with _stated_precision():
+        return _opened(spec, arguments, device)
+
+
+def _stated_precision() -> AbstractContextManager[None]:
+    """Switch off what surrounds the call and would change numbers; without torch nothing does."""
+    if "torch" not in sys.modules:
+        return nullcontext()
+    return cast("AbstractContextManager[None]", import_module("tseval.scoring.precision").stated_precision())
+
+
+def _opened(spec: str | Path | LiveModel, arguments: Mapping[str, str] | None, device: str) -> Model:
     if not isinstance(spec, str | Path):
         if arguments or device != "auto":
             raise ModelError("a model in memory takes no arguments and no device: it stays where it is")
         if isinstance(spec, tuple(PROTOCOL_PARTS)):
-            return cast("Model", spec)
+            return current(cast("Model", spec))
         function = import_module(f"{__name__}.function")  # brings torch along
         return cast("Model", function.as_model(spec, "load_model got"))
     entry, rest = find_adapter(str(spec))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +15,6 @@ from tseval.formats import ContentError, checked, read_json
 from tseval.models.torch_files import STATE_LIMITS, read_object
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-
     from tseval.formats import Json
 
 
@@ -127,16 +124,6 @@ class Lora:
     folder: Path
     base: Base
     settings: dict[str, Json]  # all else that its configuration says
-
-    def apply(self, model: PreTrainedModel) -> PreTrainedModel:
-        """Add the change to the weights of its base: what comes is a model like any other."""
-        import peft  # noqa: PLC0415  optional, and heavy
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            warnings.filterwarnings("error", "Found missing adapter keys")
-            changed = peft.PeftModel.from_pretrained(model, str(self.folder))
-            return cast("PreTrainedModel", changed.merge_and_unload())
 
     def fingerprint(self, of_base: str, of_files: str) -> str:
         """Give the SHA-256 over the base and the change, its files and settings; not where they lie."""

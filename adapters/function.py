@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from tseval.adapters import file_and_function, name_of_function
 from tseval.adapters.mlm import METRICS, MaskedModel
-from tseval.adapters.native import OfWords, as_causal, fingerprint_in_memory, undisturbed
+from tseval.adapters.native import OfWords, as_causal, fingerprint_in_memory, refreshed, undisturbed
 from tseval.adapters.pretrained import BATCH_TOKENS, OWN_LOGITS, TOKENS_ON_ACCELERATOR, Pretrained, typed
 from tseval.errors import ModelError, TsevalError, first_line, reason, suggest
 from tseval.files import file_sha256, read_bytes
@@ -37,7 +37,7 @@ from tseval.models import Vocabulary
 from tseval.models.checkpoint import hash_weights
 from tseval.models.state_files import VocabularyOptions, as_words, describe_words
 from tseval.scoring.numerics import out_of_memory, pick_device
-from tseval.scoring.protocol import PROTOCOL_PARTS, ModelCard, refuse_no_model
+from tseval.scoring.protocol import PROTOCOL_PARTS, ModelCard, recarded, refuse_no_model
 from tseval.scoring.trie import build_trie, contexts_of, path_batches
 
 if TYPE_CHECKING:
@@ -224,8 +224,12 @@ def _as_pretrained(
     called = name or Path(getattr(config, "_name_or_path", "")).name or type(model).__name__
     if not any(one.__name__.endswith("ForMaskedLM") for one in type(model).__mro__):
         return as_causal(model, tokenizer, called)
+    return _as_masked(model, tokenizer, called)
+
+
+def _as_masked(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> LiveMasked:
     with undisturbed(model):
-        opened = Pretrained(called, model, tokenizer, fingerprint_in_memory(model, tokenizer), {})
+        opened = Pretrained(name, model, tokenizer, fingerprint_in_memory(model, tokenizer), {})
         return LiveMasked(opened, METRICS[0], "single")
 
 
@@ -236,6 +240,14 @@ class LiveMasked(MaskedModel):
         """Score every token; see `MaskedModel`."""
         with undisturbed(self.model):
             return super().token_logprobs(encoded, batch_tokens)
+
+    def with_current_weights(self) -> Self:
+        """Give the same model as its weights are now; see `ChangingModel`."""
+
+        def wrap(opened: Pretrained) -> LiveMasked:
+            return _as_masked(opened.model, opened.tokenizer, opened.name)
+
+        return cast("Self", refreshed(self, wrap))
 
 
 # How a module is called, by what stands in messages; a state is fresh for every sentence.
@@ -368,20 +380,15 @@ class ModuleModel(OfWords):
         self.module, self.vocabulary = module, vocabulary
         self.warnings: list[str] = []
         self._ids = vocabulary.ids()
-        weights = dict([*module.named_parameters(), *module.named_buffers()])
-        first = next((one for one in weights.values() if one.is_floating_point()), torch.empty(0))
+        first = next((one for one in self._weights().values() if one.is_floating_point()), torch.empty(0))
         self.device = first.device
         self.batch_tokens = BATCH_TOKENS.get(self.device.type, TOKENS_ON_ACCELERATOR)
         with undisturbed(module), torch.inference_mode(False), torch.no_grad():
             self.reading = find_reading(name, module, len(vocabulary), first)
-        digest = hashlib.sha256(json.dumps([type(module).__name__, vocabulary.words]).encode())
-        hash_weights(
-            digest, {key: one.detach().cpu().reshape(one.shape or (1,)) for key, one in weights.items()}
-        )
         self.card = ModelCard(
             name=name,
             kind="function",
-            fingerprint=digest.hexdigest(),
+            fingerprint=self._fingerprint(),
             protocol=self.protocol_of_words(str(first.dtype).removeprefix("torch.")),
             details={
                 "architecture": type(module).__name__,
@@ -391,6 +398,36 @@ class ModuleModel(OfWords):
                 "read": str(self.reading),
             },
         )
+
+    def _weights(self) -> dict[str, Tensor]:
+        return dict([*self.module.named_parameters(), *self.module.named_buffers()])
+
+    def _fingerprint(self) -> str:
+        """Give the SHA-256 over the words and the weights that the module has now."""
+        kind = json.dumps([type(self.module).__name__, self.vocabulary.words])
+        digest = hashlib.sha256(kind.encode())
+        hash_weights(digest, {key: one.reshape(one.shape or (1,)) for key, one in self._weights().items()})
+        return digest.hexdigest()
+
+    def with_current_weights(self) -> Self:
+        """Give the same module as its weights are now; see `ChangingModel`."""
+        if self._fingerprint() == self.card.fingerprint:
+            return self
+        now = type(self)(self.card.name, self.module, self.vocabulary)
+        now.card = recarded(self.card, now.card)
+        return now
+
+    def next_logprobs(self, tokens: np.ndarray) -> Iterator[Tensor]:
+        """Give the log-probabilities of all words before each of a sentence; see `DistributionModel`."""
+        ids = torch.tensor([[self._ids[self.vocabulary.start], *tokens.tolist()[:-1]]], device=self.device)
+        ends = range(1, ids.shape[1] + 1) if self.reading.output == LAST else [ids.shape[1]]
+        with undisturbed(self.module), torch.inference_mode(False), torch.no_grad():
+            for end in ends:
+                yield (
+                    self.reading.read(self.module, ids[:, :end], len(self.vocabulary))[0]
+                    .float()
+                    .log_softmax(-1)
+                )
 
     def token_texts(self, tokens: np.ndarray) -> list[str]:
         """Give words by their ids."""

@@ -11,6 +11,7 @@ there.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, cast
 
@@ -18,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tseval.adapters.pieces import WHITE_SPACE, OfPieces
 from tseval.adapters.pretrained import (
     OWN_LOGITS,
     UNLIMITED,
@@ -28,15 +30,8 @@ from tseval.adapters.pretrained import (
     wide_logits,
 )
 from tseval.adapters.tokenizer import find_end, find_starts, spell_starts, start_kind, why_starts
-from tseval.adapters.words import (
-    NOTE,
-    WHITE_SPACE,
-    Ended,
-    OfPieces,
-    corrections,
-    find_marks,
-    read_to_the_end,
-)
+from tseval.adapters.windows import card_of_windows, check_window, rows_before, score_in_windows
+from tseval.adapters.words import NOTE, Ended, corrections, find_marks, read_to_the_end
 from tseval.errors import ModelError
 from tseval.scoring.numerics import (
     NarrowMatrix,
@@ -57,6 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    import pyarrow as pa
     from transformers import PretrainedConfig, PreTrainedModel
 
     from tseval.adapters.pretrained import OptionValue, Pretrained
@@ -298,6 +294,7 @@ class CausalModel(OfPieces):
     """
 
     encodes_aside = True  # sentences may be split into pieces in one thread while another scores
+    windows: tuple[int, int] | None = None  # tokens of a window, and from one to the next; None to read all
 
     def __init__(
         self,
@@ -352,6 +349,33 @@ class CausalModel(OfPieces):
             written._parts = written._marks.parts
         return written
 
+    def in_windows(self, window: int, stride: int) -> Self:
+        """Give the same model that reads texts of any length in windows (`tseval.adapters.windows`)."""
+        check_window(self.opened, window, stride)
+        read = copy(self)
+        read.windows, read.card = (window, stride), card_of_windows(self.card, window, stride)
+        return read
+
+    def encode(self, sentences: pa.StringArray) -> Encoded:
+        """Split sentences into pieces; in windows they may be of any length."""
+        if self.windows is None:
+            return super().encode(sentences)
+        encoded = self._pieces.encode(sentences)
+        self.opened.check_tokens(encoded)
+        return encoded
+
+    def too_long(self, sentences: pa.StringArray) -> np.ndarray:
+        """Tell which sentences are longer than the model reads; in windows none is."""
+        if self.windows is None:
+            return super().too_long(sentences)
+        return np.zeros(len(sentences), dtype=np.bool_)
+
+    def next_logprobs(self, tokens: np.ndarray) -> Iterator[Tensor]:
+        """Give the log-probabilities of all tokens before each of a sentence; see `DistributionModel`."""
+        ids = [*self.starts, *tokens.tolist()]
+        for first, rows in rows_before(self.opened, ids, self.windows):
+            yield rows[max(0, len(self.starts) - first) :]
+
     def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
         """Score every token by the tokens before it, (tokens,) float32, in nats.
 
@@ -379,6 +403,8 @@ class CausalModel(OfPieces):
 
     def _method_for(self, longest: int, batch_tokens: int) -> Method:
         """Find the way to score sentences of up to so many tokens; each length is checked once."""
+        if self.windows is not None:
+            return self.method
         longest = max(longest, LENGTH)
         if longest in self._methods:
             return self._methods[longest]
@@ -406,6 +432,8 @@ class CausalModel(OfPieces):
     ) -> tuple[np.ndarray, int]:
         """Score tokens, and parts of the vocabulary in the place of each, (tokens and ends, 1 + parts)."""
         tokens, counts = ended.tokens, ended.counts
+        if self.windows is not None:
+            return self._score_windows(tokens, counts, parts)
         own = np.ones(len(tokens), dtype=np.bool_)
         for token, behind in self._around(method):
             stops = np.cumsum(counts)
@@ -420,6 +448,20 @@ class CausalModel(OfPieces):
             last = np.cumsum(counts) - 1 - (not method.shared)
             found[last - 1, 0] += found[last, 0]
         return found[own], n_contexts
+
+    def _score_windows(
+        self, tokens: np.ndarray, counts: np.ndarray, parts: np.ndarray
+    ) -> tuple[np.ndarray, int]:
+        """Do what `_score` does, of texts in windows."""
+        assert self.windows is not None
+        end = [] if self.end is None else [self.end]
+        texts = [[*self.starts, *one.tolist(), *end] for one in np.split(tokens, np.cumsum(counts)[:-1])]
+        found = score_in_windows(self.opened, texts, len(self.starts), parts, self.windows)
+        if end:  # it is scored with the last token
+            last = np.cumsum(counts + 1) - 1
+            found[last - 1, 0] += found[last, 0]
+            found = np.delete(found, last, axis=0)
+        return found, len(tokens)
 
     def _around(self, method: Method) -> Iterator[tuple[int | None, bool]]:
         """List the tokens around a sentence, the innermost first, and whether they stand behind it."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tseval.adapters.words import may_exceed
+from tseval.adapters.pieces import may_exceed
 from tseval.errors import ModelError, first_line, suggest
 from tseval.files import file_sha256
 from tseval.scoring.numerics import pick_device
@@ -27,7 +27,7 @@ try:
     import lm_eval.models  # noqa: F401 - registers the backends
     from lm_eval.api.instance import Instance
     from lm_eval.api.registry import model_registry
-    from lm_eval.utils import simple_parse_args_string
+    from lm_eval.utils import handle_arg_string
 except ImportError:
     raise ModelError('lm-eval: needs the library of that name: pip install "tseval[lm-eval]"') from None
 
@@ -176,7 +176,7 @@ def open_lm_eval(rest: str, arguments: Mapping[str, str], device: str) -> LmEval
             # In half precision log-probabilities come out so coarse that many sentences tie.
             arguments = {"softmax_dtype": "float32", **arguments}
         place = {"device": str(pick_device(device))} if "device" in options else {}
-        parsed = simple_parse_args_string(",".join(f"{key}={value}" for key, value in arguments.items()))
+        parsed = {key: handle_arg_string(value) for key, value in arguments.items()}
         model = cls.create_from_arg_obj(parsed, place)
     except ModelError:
         raise

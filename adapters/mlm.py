@@ -25,6 +25,7 @@ import numpy as np
 import torch
 
 from tseval.adapters.hf import ModelProducts
+from tseval.adapters.pieces import WHITE_SPACE, OfPieces
 from tseval.adapters.pretrained import (
     OWN_LOGITS,
     open_pretrained,
@@ -34,7 +35,6 @@ from tseval.adapters.pretrained import (
     wide_logits,
 )
 from tseval.adapters.tokenizer import special_tokens
-from tseval.adapters.words import WHITE_SPACE, OfPieces
 from tseval.errors import ModelError
 from tseval.scoring.numerics import log_sum_exp_, within_noise
 from tseval.scoring.protocol import Encoded

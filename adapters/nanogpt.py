@@ -162,7 +162,7 @@ def _tokenizer(
     if source.suffix == ".json" and source.is_file():
         tokenizer: PreTrainedTokenizerBase = PreTrainedTokenizerFast(tokenizer_file=str(source))
     elif source.is_file():
-        letters = read_words(source)
+        letters = read_words(source, rows)
         if len(letters) > rows or any(len(letter) != 1 for letter in letters):
             raise ModelError(
                 f"{source}: holds {len(letters):,} words, where at most {rows:,} characters should be"

@@ -13,7 +13,7 @@ import random
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -44,15 +44,17 @@ from tseval.scoring.numerics import (
     pair_logits,
     pick_device,
 )
-from tseval.scoring.protocol import Encoded, ModelCard
+from tseval.scoring.precision import stated_precision
+from tseval.scoring.protocol import Encoded, ModelCard, recarded
 from tseval.scoring.trie import words_and_lengths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from torch import Tensor, nn
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+    from tseval.adapters.pieces import OfPieces
     from tseval.formats import Json
     from tseval.models import Vocabulary
     from tseval.models.cells.cell import State
@@ -63,11 +65,18 @@ SCHEMES = {"bundled": "open_bundled", "native": "open_checkpoint"}
 ScoringPrecision = Literal["float32", "bfloat16"]
 
 
-def encode_words(ids: Mapping[str, int], sentences: pa.StringArray, unknown: str = UNK) -> Encoded:
-    """Bring sentences to a vocabulary, by number of each word; each distinct word is looked up once."""
+def encode_words(
+    ids: Mapping[str, int], sentences: pa.StringArray, unknown: str = UNK, lowercase: bool = False
+) -> Encoded:
+    """Bring sentences to a vocabulary, by number of each word; each distinct word is looked up once.
+
+    Words come to lower case as Python does it, with which vocabularies are made: arrow has no final sigma.
+    """
     split, lengths = words_and_lengths(sentences)
     words = split.flatten().dictionary_encode()
     distinct = cast("list[str]", words.dictionary.to_pylist())
+    if lowercase:
+        distinct = [word.lower() for word in distinct]
     known = [word if word in ids else unknown for word in distinct]
     which = words.indices.to_numpy()
     tokens = np.array([ids[word] for word in known], dtype=np.int64)[which]
@@ -109,21 +118,24 @@ class OfWords:
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Bring sentences to the vocabulary; each distinct word is looked up once."""
-        text = pc.utf8_lower(sentences) if self.vocabulary.lowercase else sentences
         if len(strange := sentences.filter(pa.array(self.too_long(sentences)))):
             raise ModelError(
                 f"{quoted_text(strange[0].as_py())} holds a word that {self.card.name} does not know"
             )
         # Where no word stands for unknown ones, the start counts as one, which stands nowhere.
-        return encode_words(self._ids, text, self.vocabulary.unknown or self.vocabulary.start)
+        unknown = self.vocabulary.unknown or self.vocabulary.start
+        return encode_words(self._ids, sentences, unknown, self.vocabulary.lowercase)
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
         """Tell which sentences cannot be read: those with an unknown word, where no word stands for such."""
         if self.vocabulary.unknown is not None:
             return np.zeros(len(sentences), dtype=np.bool_)
-        text = pc.utf8_lower(sentences) if self.vocabulary.lowercase else sentences
-        split, _ = words_and_lengths(text)
-        known = pc.is_in(split.flatten(), pa.array(self.vocabulary.words))
+        split, _ = words_and_lengths(sentences)
+        words = split.flatten().dictionary_encode()
+        distinct = [str(word) for word in words.dictionary.to_pylist()]
+        if self.vocabulary.lowercase:
+            distinct = [word.lower() for word in distinct]
+        known = pa.array([word in self._ids for word in distinct], pa.bool_()).take(words.indices)
         found = np.zeros(len(sentences), dtype=np.bool_)
         found[pc.list_parent_indices(split).filter(pc.invert(known)).to_numpy()] = True
         return found
@@ -208,6 +220,18 @@ class NativeModel(OfWords):
             result: np.ndarray = logprobs.numpy()
             return result
         return logprobs
+
+    @torch.inference_mode()
+    def next_logprobs(self, tokens: np.ndarray) -> Iterator[Tensor]:
+        """Give the log-probabilities of all words before each of a sentence; see `DistributionModel`."""
+        state = self.start()
+        for token in tokens:
+            yield self.model.logits(self.model.top(state)).float().log_softmax(-1)
+            state = self.advance(state, np.array([token]))
+
+    def token_texts(self, tokens: np.ndarray) -> list[str]:
+        """Give words by their ids."""
+        return [self.vocabulary.words[token] for token in tokens]
 
     def best_tokens(self, state: State) -> np.ndarray:
         """Give the most probable next word of every row, (rows,) int64."""
@@ -314,10 +338,10 @@ _UNWRAPPED = "_original_forward"  # what accelerate calls the forward pass that 
 
 
 def as_causal(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> CausalModel:
-    """Take a causal model in memory as a model to be scored, with the weights that it has now.
+    """Take a causal model in memory as a model to be scored, with the weights that it has at each evaluation.
 
-    Its fingerprint is that of these weights: after the next step of a training, take it anew. It computes as
-    `hf:` does, but for activations that `hf:` fuses, which differ by rounding.
+    Each evaluation computes the fingerprint again, so one call before a training loop is enough. It computes
+    as `hf:` does, but for activations that `hf:` fuses, which differ by rounding.
 
     Args:
         model: Whole, on one device; afterwards it is as it was.
@@ -344,6 +368,26 @@ class LiveCausal(CausalModel):
         with undisturbed(self.model):
             return super().corrected_logprobs(encoded, batch_tokens)
 
+    def with_current_weights(self) -> Self:
+        """Give the same model as its weights are now; see `ChangingModel`."""
+
+        def wrap(opened: Pretrained) -> CausalModel:
+            return as_causal(opened.model, opened.tokenizer, opened.name)
+
+        return cast("Self", refreshed(self, wrap))
+
+
+def refreshed(model: OfPieces, wrap: Callable[[Pretrained], OfPieces]) -> OfPieces:
+    """Wrap a model of transformers again if its weights changed: tables made of them would be old ones."""
+    opened = model.opened
+    if fingerprint_in_memory(opened.model, opened.tokenizer) == opened.fingerprint:
+        return model
+    now = wrap(opened)
+    if (rules := model.writing_rules) is not None:
+        now = now.writing(rules)
+    now.card = recarded(model.card, now.card)
+    return now
+
 
 @contextmanager
 def undisturbed(*modules: nn.Module) -> Iterator[None]:
@@ -351,7 +395,8 @@ def undisturbed(*modules: nn.Module) -> Iterator[None]:
 
     Python's, numpy's and torch's random numbers are meant, on all devices, and whether a model of
     transformers keeps a cache. A forward pass that accelerate wrapped, to train in mixed precision, is taken
-    as it was before, in the type of the weights. A training that goes on afterwards does not notice.
+    as it was before, in the type of the weights, and autocast is off. A training that goes on afterwards does
+    not notice.
     """
     # Assigned to a module itself, such a pass hides the one of its class.
     wrapped = [(vars(module), module.forward) for module in modules if _UNWRAPPED in vars(module)]
@@ -362,7 +407,7 @@ def undisturbed(*modules: nn.Module) -> Iterator[None]:
     used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call] # it says no types
     devices = range(torch.cuda.device_count()) if used else ()
     try:
-        with torch.random.fork_rng(devices):
+        with torch.random.fork_rng(devices), stated_precision():
             for own, _ in wrapped:
                 own["forward"] = own[_UNWRAPPED]
             for module in modules:
@@ -385,5 +430,5 @@ def fingerprint_in_memory(model: PreTrainedModel, tokenizer: PreTrainedTokenizer
     """Give the SHA-256 over the vocabulary and the weights, which are in no file yet."""
     vocabulary = sorted(tokenizer.get_vocab().items())
     digest = hashlib.sha256(json.dumps([type(model).__name__, vocabulary]).encode())
-    hash_weights(digest, {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()})
+    hash_weights(digest, model.state_dict())
     return digest.hexdigest()

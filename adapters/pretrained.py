@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Thread
+from threading import RLock, Thread
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -28,13 +28,14 @@ from tseval.adapters.folders import (
     stored_type,
 )
 from tseval.adapters.gguf_files import opened_gguf
+from tseval.adapters.merging import merge
 from tseval.adapters.tokenizer import open_tokenizer
 from tseval.errors import ModelError, one_line, suggest
 from tseval.scoring.numerics import NOTHING_GAINED, has_fast_products, pick_device
 from tseval.scoring.protocol import ModelCard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -176,11 +177,15 @@ class Pretrained:
                 f"{self.n_tokens} tokens.\n{advice}"
             )
 
-    def check_fits(self, encoded: Encoded, n_special: int) -> None:
-        """Refuse sentences that the model cannot read, with so many special tokens."""
+    def check_tokens(self, encoded: Encoded) -> None:
+        """Refuse sentences with tokens that the model has no row for."""
         if encoded.tokens.max() >= self.n_tokens:
             token = self.tokenizer.convert_ids_to_tokens(int(encoded.tokens.max()))
             raise ModelError(f"the tokenizer has {token!r}, but the model only knows {self.n_tokens} tokens")
+
+    def check_fits(self, encoded: Encoded, n_special: int) -> None:
+        """Refuse sentences that the model cannot read, with so many special tokens."""
+        self.check_tokens(encoded)
         lengths = encoded.token_counts + n_special
         if self.longest is not None and self.longest < lengths.max():
             row = int(lengths.argmax())
@@ -314,6 +319,7 @@ def open_pretrained(
         own: Names of the adapter's own arguments, for messages.
     """
     _refuse_precision(scheme, arguments)
+    arguments = _with_types(arguments)
     try:
         import transformers  # noqa: F401, PLC0415  optional, and heavy
     except ImportError:
@@ -392,16 +398,15 @@ def _open_saved(
         keywords.setdefault("dtype", _default_type(stored, target))
         if quantised:
             keywords["quantization_config"] = transformers.BitsAndBytesConfig(**quantised)
-        model, info = getattr(transformers, head).from_pretrained(
-            source, **keywords, output_loading_info=True
-        )
-    _refuse_lacking(f"{scheme}:{source}", model, info["missing_keys"])
+        model, info = _load(getattr(transformers, head), source, keywords)
+    _refuse_lacking(f"{scheme}:{source}", model, info["missing_keys"], info["unexpected_keys"])
     if options.keys() <= {*TAKEN}:  # who changes the configuration means another model
         _refuse_left_over(f"{scheme}:{source}", model, info["unexpected_keys"])
     fingerprint = fingerprint_of(folder)
     with plain_errors(scheme, rest):
         if lora:
-            model, fingerprint = lora.apply(model), lora.fingerprint(fingerprint, fingerprint_of(Path(rest)))
+            model = merge(f"{scheme}:{rest}", lora.folder, model)
+            fingerprint = lora.fingerprint(fingerprint, fingerprint_of(Path(rest)))
         if target is not None:
             model = model.to(target)
     fuse_activations(model)
@@ -412,6 +417,27 @@ def _open_saved(
         origin["revision"] = options["revision"]
     opened = Pretrained(name, model.eval(), tokenizer, fingerprint, recorded, origin)
     return probe(replace(opened, notes=(*notes, *_notes_on_type(stored, arguments, opened))))
+
+
+# Names of types as people and torch write them.
+TYPES = {
+    "bf16": "bfloat16", "fp16": "float16", "f16": "float16", "half": "float16", "float": "float32",
+    "fp32": "float32", "f32": "float32", "double": "float64", "fp64": "float64", "f64": "float64",
+}  # fmt: skip
+
+
+def _with_types(arguments: Mapping[str, str]) -> dict[str, str]:
+    """Give types the names that torch has for them; refuse what is no type."""
+    found = dict(arguments)
+    for name in ("dtype", "torch_dtype"):
+        if name in found:
+            value = found[name].removeprefix("torch.")
+            value = TYPES.get(value.lower(), value)
+            known = ("auto", "float32", "float16", "bfloat16", "float64")
+            if not isinstance(getattr(torch, value, None), torch.dtype) and value != "auto":
+                raise ModelError(f"--model-args {name}={found[name]}: {suggest(value, known, 'Types')}")
+            found[name] = value
+    return found
 
 
 def _refuse_precision(scheme: str, arguments: Mapping[str, str]) -> None:
@@ -432,12 +458,34 @@ def _notes_on_type(stored: str | None, arguments: Mapping[str, str], opened: Pre
         yield NOTHING_GAINED
 
 
-def _refuse_lacking(where: str, model: PreTrainedModel, missing: set[str]) -> None:
-    if missing:
-        raise ModelError(
-            f"{where} lacks weights that {type(model).__name__} needs ({min(missing)}, {len(missing)} in "
-            "all): it would score with random ones.\n  Save the model with its language-model head."
+def _load(
+    head: Any, source: str, keywords: Mapping[str, object]
+) -> tuple[PreTrainedModel, dict[str, set[str]]]:
+    """Load weights; where training wrapped the model, its names are read without what the wrappers added."""
+    model, info = head.from_pretrained(source, **keywords, output_loading_info=True)
+    if info["missing_keys"] and any(WRAPPED.search(name) for name in info["unexpected_keys"]):
+        # Each entry takes one wrapper off a name; an empty group more makes it another entry.
+        mapping = {f"{WRAPPED.pattern}{'(?:)' * depth}": "" for depth in range(DEPTH)}
+        model, info = head.from_pretrained(source, **keywords, key_mapping=mapping, output_loading_info=True)
+    return model, info
+
+
+def _refuse_lacking(
+    where: str, model: PreTrainedModel, missing: set[str], unexpected: Collection[str] = ()
+) -> None:
+    if not missing:
+        return
+    advice = "Save the model with its language-model head."
+    body = f"{model.base_model_prefix}."
+    if unexpected and any(name.startswith(body) for name in missing):
+        advice = (
+            f"Its files hold other names ({min(unexpected)}, {len(unexpected)} in all).\n"
+            "  Save the model itself with save_pretrained(), not what wraps it."
         )
+    raise ModelError(
+        f"{where} lacks weights that {type(model).__name__} needs ({min(missing)}, {len(missing)} in "
+        f"all): it would score with random ones.\n  {advice}"
+    )
 
 
 def _default_type(stored: str | None, target: torch.device | None) -> torch.dtype | str:
@@ -446,6 +494,9 @@ def _default_type(stored: str | None, target: torch.device | None) -> torch.dtyp
     return torch.float32 if on_cpu and stored in {"float16", "bfloat16"} else "auto"
 
 
+# What wrappers put into names: torch.compile, DistributedDataParallel, FSDP, checkpointed activations.
+WRAPPED = re.compile(r"^module\.|_orig_mod\.|_fsdp_wrapped_module\.|_checkpoint_wrapped_module\.")
+DEPTH = 6  # wrappers that one name may have
 # Weights that a model rightly leaves out: heads, buffers that old files hold, parts that read no text.
 ELSEWHERE = re.compile(
     r"pooler|inv_freq|position_ids$|relative_position_index|(attn|attention)\.(bias|masked_bias)$"
@@ -478,14 +529,16 @@ def _refuse_left_over(where: str, model: PreTrainedModel, unexpected: set[str]) 
 def fuse_activations(model: nn.Module) -> None:
     """Let torch compute the tanh form of GELU in one pass, where transformers spells it out in eight.
 
-    Those eight take as long as the matrix product before them.
+    Those eight take as long as the matrix product before them. A form that gives other numbers stays.
     """
     from transformers.activations import FastGELUActivation, NewGELUActivation  # noqa: PLC0415  heavy
 
+    fused, inputs = nn.GELU(approximate="tanh"), torch.linspace(-12, 12, 1_001)
     for module in model.modules():
         for name, child in module.named_children():
-            if isinstance(child, NewGELUActivation | FastGELUActivation):
-                setattr(module, name, nn.GELU(approximate="tanh"))
+            is_spelt_out = isinstance(child, NewGELUActivation | FastGELUActivation)
+            if is_spelt_out and torch.allclose(child(inputs), fused(inputs), rtol=1e-5, atol=1e-5):
+                setattr(module, name, fused)
 
 
 def _place(keywords: dict[str, object], device: str, quantised: bool) -> torch.device | None:
@@ -515,12 +568,22 @@ def typed(name: str, text: str) -> OptionValue:
     return text
 
 
+# transformers keeps in globals what it is loading: two loads at once leave models without weights.
+ONE_AT_A_TIME = RLock()
+
+
 @contextmanager
 def plain_errors(scheme: str, rest: str, away: bool = True) -> Iterator[None]:
     """Silence transformers and the hub while a model is opened, and say whatever is raised in one message.
 
-    `away` says whether the hub could be asked.
+    One thread at a time is let in. `away` says whether the hub could be asked.
     """
+    with ONE_AT_A_TIME, _silenced(scheme, rest, away):
+        yield
+
+
+@contextmanager
+def _silenced(scheme: str, rest: str, away: bool) -> Iterator[None]:
     from huggingface_hub.utils import logging as hub  # noqa: PLC0415  optional, and heavy
     from transformers.utils import logging  # noqa: PLC0415  optional, and heavy
 

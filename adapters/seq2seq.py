@@ -16,15 +16,23 @@ import torch
 
 from tseval.adapters.hf import ModelProducts
 from tseval.adapters.mlm import MaskedModel
-from tseval.adapters.pretrained import OWN_LOGITS, open_pretrained, plain_errors, take_option
+from tseval.adapters.pieces import WHITE_SPACE, OfPieces
+from tseval.adapters.pretrained import (
+    OWN_LOGITS,
+    open_pretrained,
+    ordinary_tokens,
+    plain_errors,
+    take_option,
+)
 from tseval.adapters.tokenizer import special_tokens
-from tseval.adapters.words import WHITE_SPACE, OfPieces
 from tseval.errors import ModelError
+from tseval.scoring.numerics import within_noise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from torch import Tensor
+    from transformers.utils import ModelOutput
 
     from tseval.adapters.pretrained import Pretrained
     from tseval.scoring.protocol import Encoded, ModelCard
@@ -96,6 +104,8 @@ class PrefixModel(OfPieces):
         # Without a context there is nothing to read but what the tokenizer puts around a text.
         ids = opened.tokenizer(context, add_special_tokens=not context)["input_ids"] or [start]
         self._context = torch.tensor([ids], device=self.model.device)
+        self._mask = torch.ones_like(self._context)
+        self._check()
         self.card = _card(opened, "prefix", white_space, leading_space=leading_space, context=context)
 
     @torch.inference_mode()
@@ -105,7 +115,9 @@ class PrefixModel(OfPieces):
         starts = np.cumsum(counts) - counts
         result = np.empty(len(encoded.tokens), dtype=np.float32)
         with self._products.rerouted(whole=True):
-            read = self.model.get_encoder()(input_ids=self._context)
+            read = self.model.get_encoder()(
+                input_ids=self._context, attention_mask=self._mask, return_dict=True
+            )
             n_contexts = 0
             for length in np.unique(counts):
                 at = starts[counts == length][:, None] + np.arange(length)
@@ -114,12 +126,12 @@ class PrefixModel(OfPieces):
                 rows, which = np.unique(tokens[:, :-1], axis=0, return_inverse=True)
                 which = which.reshape(-1)
                 n_contexts += rows.size + len(rows)
-                logs = self._logs(rows, tokens, which, read[0], batch_tokens)
+                logs = self._logs(rows, tokens, which, read, batch_tokens)
                 result[at] = logs
         return result, n_contexts
 
     def _logs(
-        self, rows: np.ndarray, tokens: np.ndarray, which: np.ndarray, read: Tensor, batch_tokens: int
+        self, rows: np.ndarray, tokens: np.ndarray, which: np.ndarray, read: ModelOutput, batch_tokens: int
     ) -> np.ndarray:
         """Log-probabilities of tokens whose beginnings are rows, (sentences, length)."""
         length = tokens.shape[1]
@@ -128,17 +140,42 @@ class PrefixModel(OfPieces):
         for first in range(0, len(rows), at_once):
             some = rows[first : first + at_once]
             ids = np.hstack((np.full((len(some), 1), self.start), some)).astype(np.int64)
-            output = self.model(
-                encoder_outputs=(read.expand(len(some), -1, -1),),
-                attention_mask=torch.ones_like(self._context).expand(len(some), -1),
-                decoder_input_ids=torch.from_numpy(ids).to(self.model.device),
-            )
-            logs = output.logits.float().log_softmax(-1)
+            logs = self._read(ids, read).log_softmax(-1)
             own = np.flatnonzero((which >= first) & (which < first + at_once))
             row = torch.from_numpy(which[own] - first).to(logs.device)
             target = torch.from_numpy(tokens[own]).to(logs.device)
             found[own] = logs[row].gather(2, target[..., None])[..., 0].cpu().numpy()
         return found
+
+    def _read(self, ids: np.ndarray, read: ModelOutput | None) -> Tensor:
+        """Give the decoder's logits, (rows, length, vocabulary); without `read` the encoder reads too."""
+        given: dict[str, object] = {"attention_mask": self._mask.expand(len(ids), -1)}
+        if read is None:
+            given["input_ids"] = self._context.expand(len(ids), -1)
+        else:  # the object that the encoder gave: some decoders look for more in it than hidden states
+            hidden = read.last_hidden_state.expand(len(ids), -1, -1)
+            given["encoder_outputs"] = type(read)({**read, "last_hidden_state": hidden})
+        decoder = torch.from_numpy(ids).to(self.model.device)
+        return self.model(**given, decoder_input_ids=decoder).logits.float()
+
+    @torch.inference_mode()
+    def _check(self) -> None:
+        """Hold the decoder behind an encoder that read once to the plain pass, on made-up sentences."""
+        draw = np.random.default_rng(0).choice(ordinary_tokens(self.opened), (3, 5))
+        ids = np.hstack((np.full((3, 1), self.start), draw)).astype(np.int64)
+        with self._products.rerouted(whole=True):
+            read = self.model.get_encoder()(
+                input_ids=self._context, attention_mask=self._mask, return_dict=True
+            )
+            once, plain = (self._read(ids, one).log_softmax(-1) for one in (read, None))
+            alone = torch.cat([self._read(ids[i : i + 1], None) for i in range(len(ids))]).log_softmax(-1)
+        noise, found = ((one - plain).cpu().numpy() for one in (alone, once))
+        if not within_noise(found, noise, self.opened.rounded_to):
+            raise ModelError(
+                f"seq2seq:{self.opened.name}: behind a context that is read once, the decoder differs from\n"
+                f"  the plain forward pass by up to {np.abs(found).max():.2g} nats.\n"
+                "  Score it by a function of your own: --model mine.py:load (docs/adapters.md)."
+            )
 
 
 def open_seq2seq(rest: str, arguments: Mapping[str, str], device: str) -> DenoisingModel | PrefixModel:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import sys
 import time
+from copy import copy
 from dataclasses import dataclass, replace
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,12 +23,12 @@ from tseval.adapters import open_model
 from tseval.errors import ModelError, RunError, SuiteError, counted, plain, quoted_text, shortened, suggest
 from tseval.items import HALF_KNOWN, Suite
 from tseval.questions import COMPARES_WORDS, SCORES, Score
-from tseval.questions.scored import Normalised
+from tseval.questions.scored import LENGTHS, Normalised, split_measure, unfinished_words
 from tseval.questions.unknown import Unknown, UnknownRule, check_rule, rank_missing
 from tseval.report import document_of, render
 from tseval.runs import Manifest, Run, RunKey, RunWriter, read_run, start_run
 from tseval.runs.manifest import Timings, count_run, describe_suite, software
-from tseval.scoring.engine import lengths_of, score_all
+from tseval.scoring.engine import lengths_of, lengths_of_texts, score_all
 from tseval.scoring.protocol import Model, ModelCard, WritingModel
 from tseval.scoring.scorers import Scorer, scorer_for
 from tseval.suites import load_suite
@@ -39,7 +41,7 @@ from tseval.verdicts import (
     questions_in,
     sentences_of,
 )
-from tseval.writing import FORMS, LANGUAGES, Form, without_rules
+from tseval.writing import BOUNDARY, FORMS, LANGUAGES, Form, without_boundaries, without_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -180,6 +182,8 @@ def as_read(model: Model, suite: Suite | None, text: Form) -> Model:
     if text == "auto":
         knows = isinstance(model, WritingModel) and model.reads == "natural"
         text = "natural" if knows and writing else "tokenised"
+    if suite is not None and holds_boundaries(suite):
+        model = without_spaces(model)
     if text != "natural":
         return model
     if suite is not None and writing is None:
@@ -191,6 +195,19 @@ def as_read(model: Model, suite: Suite | None, text: Form) -> Model:
         )
     assert writing is not None
     return model.writing(writing)
+
+
+def holds_boundaries(suite: Suite) -> bool:
+    """Tell whether parts of some sentence were joined without a space."""
+    columns = (case.sentences[label] for case in suite.cases for label in case.labels)
+    return any(pc.any(pc.match_substring(one, BOUNDARY), min_count=0).as_py() for one in columns)
+
+
+def without_spaces(model: Model) -> Model:
+    """Give the same model, whose card says that parts of sentences were joined without a space."""
+    joined = copy(model)
+    joined.card = replace(model.card, protocol={**model.card.protocol, "join": "none"})
+    return joined
 
 
 def carry_out(
@@ -235,7 +252,7 @@ def make_plan(
     normalised = score if isinstance(score, Normalised) else None
     key = run_key(model, suite, score, unknown)
     _check_card(model.card, key)
-    score = "sentence" if isinstance(score, Normalised) else score or suite.score
+    score = score.of if isinstance(score, Normalised) else score or suite.score
     if score not in SCORES:
         raise SuiteError(f"unknown score {score!r}. {suggest(score, SCORES, 'Scores')}")
     check_score(suite, score)
@@ -251,9 +268,22 @@ def make_plan(
         scorer.check_symbols(asked.asks)
     if len(too_long) and (asked or not len(sentences)):
         raise _too_long(scorer, too_long, "  Take a model that reads longer sentences, or shorten them.")
-    lengths = None if normalised is None else lengths_of(scorer, sentences, normalised)
+    lengths = None
+    if normalised is not None and normalised.of == "sentence":
+        if normalised.by in LENGTHS:
+            lengths = lengths_of_texts(as_given(model, suite, sentences), normalised.by)
+        else:
+            lengths = lengths_of(scorer, sentences, normalised)
     seconds = round(time.monotonic() - started, 3)
     return Plan(key, suite, model.card, scorer, sentences, asked, too_long, lengths, seconds)
+
+
+def as_given(model: Model, suite: Suite, sentences: pa.StringArray) -> list[str]:
+    """Give sentences as the model is given them, in natural text or as they stand."""
+    texts = [str(text) for text in sentences.to_pylist()]
+    if model.card.protocol.get("text") == "natural" and suite.writing:
+        return [suite.writing.write(text)[0] for text in texts]
+    return [without_boundaries(text) for text in texts]
 
 
 def refuse_too_long(model: Model, suite: Suite) -> None:
@@ -289,6 +319,20 @@ def _said_too_long(scorer: Scorer, sentences: pa.StringArray) -> str:
     longer = "sentence is" if len(sentences) == 1 else "sentences are"
     first = quoted_text(str(sentences[0]), 40)
     return f"{len(sentences):,} {longer} {scorer.unreadable}, the first {first}"
+
+
+def _unfinished(plan: Plan, scored: pa.Table) -> Iterator[str]:
+    """Say so where single words are compared and some have no probability of their own."""
+    if split_measure(plan.key.score)[0] not in COMPARES_WORDS:
+        return
+    unfinished = unfinished_words(scored)
+    if unfinished.any():
+        last = int(np.flatnonzero(unfinished[:-1] & ~unfinished[1:])[0]) + 1
+        piece = pc.list_flatten(pc.split_pattern(scored["seen"], " "))[last].as_py()
+        yield (
+            f"some pieces reach over several words, as {quoted_text(piece, 40)}: where the probability of "
+            "one of them is compared, the contrast is undecidable. Compare whole sentences: --score sentence"
+        )
 
 
 def _check_card(card: ModelCard, key: RunKey) -> None:
@@ -346,6 +390,8 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
     if plan.card.protocol.get("text") == "natural" and plan.suite.writing:
         text, _ = plan.suite.writing.write(str(plan.sentences[0]))
         yield f"sentences are read as people write them, {quoted_text(text, 60)} (else --text tokenised)"
+    if not plan.suite.files:  # those of data are told where they are read
+        yield from plan.suite.notes
     if len(plan.too_long):
         yield f"{_said_too_long(plan.scorer, plan.too_long)}: {counted(n_left_out, 'contrast')} undecidable"
     yield from _half_known(plan, scored, verdicts)
@@ -354,6 +400,7 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
                    for name, n in shared_columns(plan.suite)]  # fmt: skip
         if columns:
             yield f"columns that many items share, {'; '.join(columns[:PROPOSED])}"
+    yield from _unfinished(plan, scored)
     misleading = [(case.name, *one) for case in plan.suite.cases for one in case.question.warnings()]
     if misleading:
         name, counted_as, what = misleading[0]

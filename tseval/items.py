@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from tseval.errors import SuiteError, as_html, counted, one_line, suggest
 from tseval.files import limits
 from tseval.questions import hash_column, named_columns
+from tseval.writing import BOUNDARY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -148,12 +149,24 @@ class Case:
             entries=take_rows(self.entries, index),
         )
 
-    def written(self, rules: Writing) -> Case:
-        """Give the same case in natural text, for other programs: words no longer stand apart in it."""
+    def written(self, rules: Writing, terminator: str | None = None) -> Case:
+        """Give the same case in natural text, as a model reads it, with what ends its sentences."""
+        end = "" if terminator is None else f" {terminator}"
         texts = {label: self.sentences[label].to_pylist() for label in self.labels}
-        columns = {label: [rules.write(str(text))[0] for text in column] for label, column in texts.items()}
+        columns = {
+            label: [rules.write(f"{text}{end}")[0] for text in column] for label, column in texts.items()
+        }
         written = pa.table({name: pa.array(column, pa.string()) for name, column in columns.items()})
         return replace(self, sentences=written)
+
+    def as_text(self) -> Case:
+        """Give the same case for readers and other programs: without boundaries at which nothing stands."""
+        columns = {label: self.sentences[label] for label in self.labels}
+        held = [label for label in columns if pc.any(pc.match_substring(columns[label], BOUNDARY)).as_py()]
+        if not held:
+            return self
+        columns |= {label: pc.replace_substring(columns[label], BOUNDARY, "") for label in held}
+        return replace(self, sentences=pa.table(columns))
 
     def items(self) -> Iterator[Item]:
         """Give the items one by one, in order."""

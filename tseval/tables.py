@@ -34,7 +34,7 @@ def read_parquet(
     needed: Iterable[str] | None = None,
     others: bool = True,
     known: Collection[str] | None = None,
-    lists: bool = False,
+    any_type: bool = False,
 ) -> pa.Table:
     """Read a table and hold it to its columns.
 
@@ -44,7 +44,7 @@ def read_parquet(
         needed: Columns that must be there; None for all of `types`.
         others: Whether columns of other names are read; they hold text, numbers or truth values.
         known: The names that columns may have; None for any.
-        lists: Whether other columns may hold lists of texts.
+        any_type: Whether other columns may hold values of any type.
 
     Raises:
         OSError: The file cannot be opened, or is none of a regular file.
@@ -71,7 +71,7 @@ def read_parquet(
             table = _unfolded(table, wanted)
         except (*_ERRORS, OSError) as error:
             raise ContentError(f"not a Parquet file ({shortened(first_line(error), 150)})") from None
-    columns = [_held(table, name, types.get(name), lists) for name in table.column_names]
+    columns = [_held(table, name, types.get(name), any_type) for name in table.column_names]
     # What pandas notes there could give columns other names when they become a data frame.
     noted = {key: value for key, value in (table.schema.metadata or {}).items() if key != b"pandas"}
     return pa.Table.from_arrays(columns, table.column_names, metadata=noted or None)
@@ -123,9 +123,13 @@ def _check_names(names: list[str], needed: Iterable[str], known: Collection[str]
         raise ContentError(f"it has the columns {shortened(', '.join(names), 200)}")
 
 
-def _held(table: pa.Table, name: str, wanted: pa.DataType | None, lists: bool) -> pa.ChunkedArray[Any]:
+def _held(table: pa.Table, name: str, wanted: pa.DataType | None, any_type: bool) -> pa.ChunkedArray[Any]:
     column = table[name]
-    if wanted is None and lists and pa.types.is_list(column.type) and _is_text(column.type.value_type):
+    if pa.types.is_string_view(column.type):  # as polars writes texts
+        column = column.cast(pa.string())
+    if wanted is None and pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    if wanted is None and any_type:
         return column
     if column.type == wanted or (wanted is None and _kind(column.type) in _KINDS):
         return column

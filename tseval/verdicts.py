@@ -89,7 +89,8 @@ def judge(
     """
     base, by = split_measure(score)
     compared = cast("Score", base)
-    sentences = ScoredSentences(scored, too_long, by, unknown)
+    region_length = by if compared == "regions" else None
+    sentences = ScoredSentences(scored, too_long, by, region_length, unknown)
     sentences.check_finite()
     factors = [f"{name}{ENTRY}" for case in suite.cases for name in case.entries.column_names]
     known = _feature_types(suite) | dict.fromkeys(factors, ENTRIES)

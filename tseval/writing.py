@@ -7,6 +7,7 @@ are data: which tokens stand close to the one before them, which to the one afte
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -21,30 +22,87 @@ Form = Literal["auto", "natural", "tokenised", "as-written"]
 FORMS: tuple[Form, ...] = get_args(Form)
 
 
+# Stands behind what is seen of a word whose end lies inside a piece, so that its probability is not known.
+UNFINISHED = "∅"
+# A boundary between words with nothing written there, as between the columns of a Chinese sentence.
+BOUNDARY = "\x1f"
+# White space that a text means as it is: no-break and thin spaces (French `là !`), the ideographic space.
+OTHER_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_WORDS = re.compile(r"(\s*)(\S+)")
+_ORDINARY = re.compile(r"[ \t\n\r\f\v\x1c-\x1e\x85]+")
+
+
+def single_spaced(text: str) -> str:
+    """Make each run of spaces, tabs and line breaks one space; other spaces stay, but not at the ends."""
+    return _ORDINARY.sub(" ", text.strip())
+
+
+def without_boundaries(text: str) -> str:
+    """Give a text as it is read, without boundaries between words that nothing is written at."""
+    return text.replace(BOUNDARY, "")
+
+
+# Letters whose capital at the beginning of a sentence depends on the language. Source: ICU 78.3, toTitle.
+# All others have Unicode's title case: `ß` is `Ss`, never `SS`; Georgian has none.
+TITLE = {
+    "turkish": {"i": "İ", "ı": "I"},
+    "azerbaijani": {"i": "İ", "ı": "I"},
+    "dutch": {"ij": "IJ"},
+    "armenian": {"և": "Եվ"},
+}
+# Words of a language that give the capital to the next one: Dutch *'s Avonds*, Afrikaans *'n Man*.
+PASS_ON = {"dutch": ("'s", "'t", "'n", "’s", "’t", "’n"), "afrikaans": ("'n", "’n")}
+
+
+def capitalise(word: str, language: str) -> str:
+    """Write a word with a capital first letter, as it is written in a language."""
+    for letters, title in TITLE.get(language, {}).items():
+        if word.startswith(letters):
+            return title + word[len(letters) :]
+    return word[:1].title() + word[1:]
+
+
+# Marks that end a sentence or a part of it, and closing brackets, of all scripts. Source:
+# Terminal_Punctuation of Unicode, without marks that also stand between numbers or within words.
+MARKS = (
+    "...",
+    *".,;:?!…‥%)]}‼⁇⁈⁉·\u037e",
+    *"،؛؟۔।॥։՝՞՜׃።፣፤፥፧။၊។៕៖།༎᠂᠃܀߸߹꓾꓿",
+    *"。、，．；：？！）」』】》〉",
+)
+OPENING = (*"([{¿¡", *"（「『【《〈")
+
+
 @dataclass(frozen=True, slots=True)
 class Writing:
     """How a language is written."""
 
     # Without a space before them: marks, and clitics (`n't`, `'s`).
-    close_before: tuple[str, ...] = (".", ",", ";", ":", "?", "!", ")", "]", "%", "...")
-    close_after: tuple[str, ...] = ("(", "[")  # without one after them: brackets, and what is elided (`l'`)
+    close_before: tuple[str, ...] = MARKS
+    close_after: tuple[str, ...] = OPENING  # without one after them: brackets, and what is elided (`l'`)
     quotes: tuple[str, ...] = ('"',)  # open and close by turns, close to what they enclose
     spelling: tuple[tuple[str, str], ...] = ()  # tokens that are written otherwise (`i` is `I`)
     capital: bool = True  # a sentence begins with a capital letter
     spaces: bool = True  # stand between words at all
+    language: str = ""  # whose capital letters it has; empty for those of Unicode
 
     def write(self, sentence: str) -> tuple[str, list[int]]:
         """Write a sentence of tokens; say where each begins, the space before it being its own, (words,)."""
         spelt, text, starts = dict(self.spelling), "", []
         opened: set[str] = set()
-        close = True
-        for token in sentence.split(" "):
+        close, capital = True, self.capital
+        for gap, token in _WORDS.findall(sentence):
             closes = token in opened
             starts.append(len(text))
-            if not (close or closes or token in self.close_before) and self.spaces:
+            if BOUNDARY in gap or OTHER_SPACES.search(gap):
+                text += without_boundaries(gap)
+            elif not (close or closes or token in self.close_before) and self.spaces:
                 text += " "
             word = spelt.get(token, token)
-            text += word[:1].upper() + word[1:] if self.capital and not text else word
+            if capital and any(letter.isalnum() for letter in word):
+                capital = word in PASS_ON.get(self.language, ())
+                word = word if capital else capitalise(word, self.language)
+            text += word
             opens = token in self.quotes and not closes
             if token in self.quotes:
                 opened ^= {token}
@@ -82,29 +140,55 @@ class Writing:
         return replace(self, **changed)  # type: ignore[arg-type] # each of its own kind, as checked above
 
 
-RULES = tuple(rule.name for rule in fields(Writing))
+RULES = tuple(rule.name for rule in fields(Writing) if rule.name != "language")
 CLITICS = (
     "n't", "'s", "'re", "'ve", "'ll", "'d", "'m", "'",
     "n’t", "’s", "’re", "’ve", "’ll", "’d", "’m", "’",
 )  # fmt: skip
-CLOSE = Writing().close_before
 _ELIDED = ("l", "d", "j", "m", "t", "s", "n", "c", "qu", "jusqu", "lorsqu", "puisqu", "quoiqu")
 ELIDED = (*_ELIDED, *map(str.capitalize, _ELIDED))
-LANGUAGES = {
+# Languages with spaces between words and marks close to the word before them.
+_PLAIN = (
+    "german", "russian", "turkish", "azerbaijani", "lithuanian", "latvian", "estonian", "finnish",
+    "hungarian", "greek", "dutch", "afrikaans", "danish", "swedish", "norwegian", "icelandic",
+    "spanish", "portuguese", "catalan", "romanian", "basque", "albanian", "armenian", "georgian",
+    "czech", "slovak", "polish", "croatian", "serbian", "slovenian", "bulgarian", "ukrainian",
+    "macedonian", "indonesian", "vietnamese", "swahili", "hindi", "marathi", "nepali", "bengali",
+    "tamil", "telugu", "urdu", "persian", "arabic", "korean", "amharic",
+)  # fmt: skip
+_APOSTROPHES = tuple(f"{word}{mark}" for word in ELIDED for mark in "'’")
+LANGUAGES = {name: Writing(language=name) for name in _PLAIN} | {
     "english": Writing(
-        close_before=(*CLOSE, *CLITICS),
+        close_before=(*MARKS, *CLITICS),
         spelling=(("i", "I"), *((f"i{clitic}", f"I{clitic}") for clitic in CLITICS)),
     ),
     # French has a space before the high marks (Imprimerie nationale); elided words are close to the next.
-    "french": Writing(
-        close_before=(".", ",", ")", "]", "..."),
-        close_after=("(", "[", *(f"{word}{mark}" for word in ELIDED for mark in "'’")),
-    ),
-    "german": Writing(),
+    "french": Writing(close_before=(".", ",", ")", "]", "...", "…"), close_after=(*OPENING, *_APOSTROPHES)),
+    "italian": Writing(close_after=(*OPENING, *_APOSTROPHES)),
     # Articles, conjunctions and prepositions of one letter are written with the word that they precede.
-    "hebrew": Writing(capital=False, close_after=(*Writing().close_after, *"הושבלכמ")),
-    "russian": Writing(),
+    "hebrew": Writing(capital=False, close_after=(*OPENING, *"הושבלכמ")),
+    **{
+        name: Writing(spaces=False, capital=False) for name in ("chinese", "japanese", "thai", "khmer", "lao")
+    },
 }
+_NAMES = {
+    "en": "english", "fr": "french", "de": "german", "he": "hebrew", "ru": "russian", "nl": "dutch",
+    "el": "greek", "lt": "lithuanian", "hi": "hindi", "es": "spanish", "it": "italian",
+    "pt": "portuguese", "zh": "chinese", "ja": "japanese", "th": "thai", "ar": "arabic", "ur": "urdu",
+    "fa": "persian", "pl": "polish", "cs": "czech", "fi": "finnish", "hu": "hungarian", "ko": "korean",
+    "uk": "ukrainian", "ka": "georgian", "hy": "armenian", "tr": "turkish", "az": "azerbaijani",
+    "azeri": "azerbaijani", "farsi": "persian",
+}  # fmt: skip
+
+
+def language_of(name: str) -> str | None:
+    """Give the language with rules of writing that a name, or a code of ISO 639-1, means; None for others."""
+    name = name.strip().casefold()
+    return name if name in LANGUAGES else _NAMES.get(name)
+
+
+# Of texts that somebody wrote: only boundaries between words that nothing is written at are left out.
+AS_WRITTEN = Writing((), (), (), (), capital=False)
 
 
 def without_rules(suite: str) -> SuiteError:
@@ -123,7 +207,23 @@ def read_writing(given: object, where: str) -> Writing | None:
     if given is None:
         return None
     rules = dict(given) if isinstance(given, dict) else {"language": given}
-    language = rules.pop("language", "english")
-    if language not in LANGUAGES:
-        raise SuiteError(f"{where}: writing: {language!r}: {suggest(str(language), LANGUAGES, 'Languages')}")
+    named = str(rules.pop("language", "english"))
+    language = language_of(named)
+    if language is None:
+        raise SuiteError(
+            f"{where}: writing: {named!r}: {suggest(named, LANGUAGES, 'Languages')}\n"
+            "  For another language leave out writing: and give language: its name."
+        )
     return LANGUAGES[language].extended(rules, where)
+
+
+def rules_for(language: str) -> tuple[Writing | None, tuple[str, ...]]:
+    """Give the rules by which a language is written, or none, and what a reader should know of that."""
+    known = language_of(language)
+    if known is not None:
+        return LANGUAGES[known], ()
+    note = (
+        f"no rules of writing are known for {language}: sentences are read as their tokens stand "
+        "(docs/grammars.md: writing)"
+    )
+    return None, (note,)

@@ -28,7 +28,7 @@ def save_lora(folder, base, kind="CausalLM", seed=0, **settings):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # peft asks transformers in an old way
         changed = peft.get_peft_model(model, peft.LoraConfig(init_lora_weights=False, **settings))
-    changed.save_pretrained(folder)
+        changed.save_pretrained(folder)
     return changed.eval()
 
 
@@ -137,3 +137,108 @@ def test_a_folder_without_a_model_is_one_message(tmp_path):
     bpe_tokenizer().save_pretrained(tmp_path)
     with pytest.raises(ModelError, match=r"holds no config.json: it is no saved model.\n  Save one there"):
         open_model(f"hf:{tmp_path}")
+
+
+# Changes of models whose input and output matrix are one.
+TIED: dict[str, dict[str, Any]] = {
+    "input": {"target_modules": ["embed_tokens", "q_proj"]},
+    "output": {"target_modules": ["lm_head"]},
+    "both": {"target_modules": ["embed_tokens", "lm_head"], "ensure_weight_tying": True},
+    "saved": {"target_modules": ["q_proj"], "modules_to_save": ["lm_head"]},
+    "magnitudes": {"target_modules": ["embed_tokens"], "use_dora": True},
+}
+
+
+def sums_by_peft(folder, base, sentences, model="CausalLM"):
+    """Score by peft's own forward pass, unmerged, the start token before each sentence."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = getattr(transformers, f"AutoModelFor{model}").from_pretrained(base)
+    if len(tokenizer) > model.get_input_embeddings().weight.shape[0]:
+        model.resize_token_embeddings(len(tokenizer))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        changed = peft.PeftModel.from_pretrained(model, folder).eval()
+    sums = []
+    for sentence in sentences:
+        ids = [0, *tokenizer.encode(sentence, add_special_tokens=False)]
+        with torch.no_grad():
+            table = changed(torch.tensor([ids])).logits[0].log_softmax(-1)
+        sums.append(table[range(len(ids) - 1), ids[1:]].sum().item())
+    return sums
+
+
+@pytest.mark.parametrize("kind", TIED)
+def test_a_change_of_tied_matrices_is_scored_as_peft_computes_it(tmp_path, kind):
+    save_causal(tmp_path / "base", "llama", tie_word_embeddings=True)
+    save_lora(tmp_path / "lora", tmp_path / "base", r=4, **TIED[kind])
+    bpe_tokenizer().save_pretrained(tmp_path / "lora")
+    model = open_model(f"hf:{tmp_path / 'lora'}")
+    scores = scorer_for(model).score(pa.array(SENTENCES[:3]))["logprob"].to_pylist()
+    expected = sums_by_peft(tmp_path / "lora", tmp_path / "base", SENTENCES[:3])
+    assert scores == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_masked_model_with_tied_matrices_is_changed_where_peft_changes_it(tmp_path):
+    save_masked(tmp_path / "base")
+    changed = save_lora(tmp_path / "lora", tmp_path / "base", "MaskedLM", target_modules=["word_embeddings"])
+    model: Any = open_model(f"mlm:{tmp_path / 'lora'}", {"pll": "original"})
+    tokenizer = model.opened.tokenizer
+    ids = tokenizer(SENTENCES[0])["input_ids"]
+    expected = 0.0
+    for place in range(1, len(ids) - 1):
+        row = torch.tensor([ids])
+        row[0, place] = tokenizer.mask_token_id
+        with torch.no_grad():
+            expected += changed(input_ids=row).logits[0, place].log_softmax(-1)[ids[place]].item()
+    assert scorer_for(model).score(pa.array(SENTENCES[:1]))["logprob"][0].as_py() == pytest.approx(
+        expected, abs=1e-3
+    )
+
+
+def test_tokens_that_were_added_with_a_change_get_the_rows_that_it_saved(saved):
+    tokenizer = bpe_tokenizer()
+    tokenizer.add_tokens(["<a>", "<b>"])
+    base = transformers.AutoModelForCausalLM.from_pretrained(saved / "base")
+    base.resize_token_embeddings(len(tokenizer))
+    settings = {"target_modules": ["q_proj"], "modules_to_save": ["embed_tokens", "lm_head"]}
+    torch.manual_seed(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        changed = peft.get_peft_model(
+            base,
+            peft.LoraConfig(init_lora_weights=False, base_model_name_or_path=str(saved / "base"), **settings),
+        )
+        for weight in changed.parameters():
+            if weight.requires_grad:
+                weight.data += 0.2 * torch.randn_like(weight)
+        changed.peft_config["default"].base_model_name_or_path = str(saved / "base")
+        changed.save_pretrained(saved / "lora")
+    tokenizer.save_pretrained(saved / "lora")
+    model: Any = open_model(f"hf:{saved / 'lora'}")
+    assert model.opened.n_tokens == len(tokenizer)
+    sentences = [*SENTENCES[:2], "the <a> laughs ."]
+    scores = scorer_for(model).score(pa.array(sentences))["logprob"].to_pylist()
+    assert scores == pytest.approx(sums_by_peft(saved / "lora", saved / "base", sentences), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("config", "kind"),
+    [
+        (peft.PromptTuningConfig(num_virtual_tokens=3, task_type="CAUSAL_LM"), "prompt tuning"),
+        (peft.PrefixTuningConfig(num_virtual_tokens=3, task_type="CAUSAL_LM"), "prefix tuning"),
+        (
+            peft.AdaptionPromptConfig(adapter_len=3, adapter_layers=1, task_type="CAUSAL_LM"),
+            "adaption prompt",
+        ),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_a_change_that_adds_nothing_to_weights_is_named(saved, config, kind):
+    base = transformers.AutoModelForCausalLM.from_pretrained(saved / "base")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        peft.get_peft_model(base, config).save_pretrained(saved / "change")
+    with pytest.raises(
+        ModelError, match=rf"change holds a change of the kind '{kind}', which cannot be merged"
+    ):
+        open_model(f"hf:{saved / 'change'}")

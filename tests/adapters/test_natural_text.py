@@ -214,7 +214,7 @@ def test_suites_are_written_as_their_language_is(name, tokens, written, digest):
 @pytest.mark.parametrize(
     ("writing", "message"),
     [
-        ("klingon", r"writing: 'klingon': .*Languages: english"),
+        ("klingon", r"writing: 'klingon': .*Languages: afrikaans"),
         ("{language: german, capitals: true}", r"writing: 'capitals': no such rule. Did you mean 'capital'"),
         ("{capital: perhaps}", "writing: capital is true or false, not 'perhaps'"),
         ("{close_before: x}", "writing: close_before is a list of tokens, not 'x'"),

@@ -170,3 +170,31 @@ def test_what_cannot_be_asked_is_one_message(t5, tmp_path):
         open_model(f"seq2seq:{t5}", {"score": "mask", "context": "a"})
     with pytest.raises(ModelError, match="Did you mean 'mask'"):
         open_model(f"seq2seq:{t5}", {"score": "masks"})
+
+
+def save_switch(folder):
+    """Save an encoder-decoder with experts: its decoder wants the object that its encoder gives."""
+    from checkpoints import sentinels  # noqa: PLC0415 - beside its only use
+
+    tokenizer = sentinels(metaspace_tokenizer(TEXT, 60))
+    sizes = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_decoder_layers": 2, "num_heads": 2}
+    experts = {"num_experts": 2, "expert_capacity": 2}
+    experts |= {"num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1}
+    special = {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 3}
+    torch.manual_seed(0)
+    config = transformers.SwitchTransformersConfig(vocab_size=len(tokenizer), **sizes, **experts, **special)
+    return save_spread(folder, transformers.SwitchTransformersForConditionalGeneration(config), tokenizer)
+
+
+def test_an_encoder_decoder_with_experts_is_read_as_its_plain_forward_pass(tmp_path):
+    folder = save_switch(tmp_path / "switch")
+    model = open_model(f"seq2seq:{folder}", {"score": "prefix"})
+    plain = transformers.SwitchTransformersForConditionalGeneration.from_pretrained(folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    encoder = torch.tensor([tokenizer("")["input_ids"]])
+    for sentence, tokens in zip(TEXT, surprisals(model, TEXT), strict=True):
+        ids = tokenizer(sentence, add_special_tokens=False)["input_ids"]
+        with torch.no_grad():
+            logits = plain(input_ids=encoder, decoder_input_ids=torch.tensor([[0, *ids[:-1]]])).logits[0]
+        expected = -logits.log_softmax(-1)[range(len(ids)), ids]
+        assert [token.surprisal for token in tokens] == pytest.approx(expected.tolist(), abs=1e-4)

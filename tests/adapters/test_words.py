@@ -20,7 +20,8 @@ from word_tokenizers import END
 
 import tseval
 from tseval.adapters import open_model
-from tseval.adapters.words import Pieces, WordMarks, corrections, find_marks, read_to_the_end
+from tseval.adapters.pieces import Pieces
+from tseval.adapters.words import WordMarks, corrections, find_marks, read_to_the_end
 from tseval.errors import ModelError
 from tseval.scoring.protocol import Encoded
 from tseval.scoring.scorers import scorer_for

@@ -252,14 +252,9 @@ LATIN_1 = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"}
 
 @pytest.mark.slow
 @needs_posix
-@pytest.mark.parametrize(("environment", "terminal"), [(C_LOCALE, True), (LATIN_1, True), (C_LOCALE, False)])
-def test_where_there_is_no_unicode_the_nearest_letters_stand(tmp_path, environment, terminal):
-    if terminal:
-        shown, code = on_a_terminal("table", "bhatt2020", cwd=tmp_path, **environment)
-    else:
-        command = [sys.executable, "-m", "tseval", "table", "bhatt2020"]
-        done = subprocess.run(command, capture_output=True, check=False, env=os.environ | environment)
-        shown, code = done.stdout.decode("ascii"), done.returncode
+@pytest.mark.parametrize("environment", [C_LOCALE, LATIN_1])
+def test_where_there_is_no_unicode_the_nearest_letters_stand(tmp_path, environment):
+    shown, code = on_a_terminal("table", "bhatt2020", cwd=tmp_path, **environment)
     assert code == 0
     assert shown.isascii()
     (parameters,) = [line for line in shown.splitlines() if line.startswith("| Parameters ")]
@@ -268,6 +263,28 @@ def test_where_there_is_no_unicode_the_nearest_letters_stand(tmp_path, environme
 
 
 @pytest.mark.slow
+@needs_posix
+@pytest.mark.parametrize("environment", [C_LOCALE, {"PYTHONUTF8": "0", "PYTHONIOENCODING": "cp1252"}])
+def test_a_file_gets_utf8_whatever_the_system_writes_in(tmp_path, environment):
+    (tmp_path / "text.txt").write_text("孩子们 在 玩 †\n", "utf-8")
+    command = [sys.executable, "-m", "tseval", "surprisal", "--model", "bundled:lstm", "--words"]
+    with (tmp_path / "out.jsonl").open("wb") as file:
+        subprocess.run(
+            [*command, "--format", "jsonl", "text.txt"], stdout=file, check=True, cwd=tmp_path,
+            env=os.environ | environment,
+        )  # fmt: skip
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_bytes().splitlines()]
+    assert [row["text"] for row in rows] == ["孩子们", "在", "玩", "†"]
+
+
+@needs_posix
+def test_a_sentence_that_is_typed_in_the_c_locale_is_utf8():
+    command = [sys.executable, "-m", "tseval", "pair", "--model", "bundled:lstm", "--format", "jsonl"]
+    done = subprocess.run([*command, "là", "le"], capture_output=True, check=True, env=os.environ | C_LOCALE)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["text"] for row in rows] == ["là", "le"]
+
+
 @needs_posix
 def test_where_there_is_no_unicode_pictures_are_drawn_in_what_there_is(tmp_path):
     pair = "pair", "the author laughs .", "the author laugh .", "--model", "bundled:lstm"

@@ -201,7 +201,7 @@ def test_json_holds_rows_means_and_signatures():
     assert [column["model"] for column in content["columns"]] == ["lstm", "GRU"]
     assert content["columns"][0]["signature"] == run.manifest.signature
     assert content["columns"][0]["validation_perplexity"] == "52.73"
-    assert content["columns"][0]["parameters"] == "5.6M"
+    assert content["columns"][0]["parameters"] == 5_600_000
     assert content["rows"][0]["n_correct"] == 60
     assert content["rows"][1]["n_correct"] is None
     assert content["means"][-1]["rank"] == {"lstm": 1.0, "GRU": 2.0}

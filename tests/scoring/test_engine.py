@@ -22,6 +22,7 @@ from tseval.scoring import scorers
 from tseval.scoring.engine import score_all
 from tseval.scoring.protocol import CorrectingModel, Encoded, ModelCard, TokenModel
 from tseval.scoring.scorers import scorer_for
+from tseval.scoring.surprisal import surprisals
 
 WORDS = [f"w{i}" for i in range(12)]
 
@@ -442,3 +443,16 @@ def test_a_model_that_scores_sentences_only_is_refused():
     said = r"cannot say how probable several words are.*\n  Take a recurrent model"
     with pytest.raises(ModelError, match=said):
         ask_all(Uniform())
+
+
+def test_an_error_out_of_a_model_is_one_message_that_names_model_place_and_sentence():
+    model = Letters()
+    model.token_logprobs = lambda encoded, batch_tokens: torch.ones(2) @ torch.ones(3)
+    message = (
+        r"letters broke off while it scored 1 sentence, the first 'a b':\n"
+        r"  RuntimeError: inconsistent tensor size.*\(.*test_engine.py:\d+\)\.\n  Hold the model to"
+    )
+    with pytest.raises(ModelError, match=message):
+        surprisals(model, ["a b"])
+    with pytest.raises(ModelError, match=message):
+        score_all(scorer_for(model), pa.array(["a b"]))

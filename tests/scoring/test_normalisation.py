@@ -180,8 +180,8 @@ def test_wrong_unigrams_are_refused_with_their_line(tmp_path, content, said):
         ("--normalise slor --unigrams ids.tsv", "the unigrams lack tokens of lstm: "),
         ("--normalise alpha=0", "'alpha=0' is no normalisation."),
         ("--normalise alpha=1.5", "'alpha=1.5' is no normalisation."),
-        ("--normalise length", "There are none, words, tokens, slor, penlp, alpha=A"),
-        ("--normalise penlp --score mean", "--normalise is for whole sentences, and pairs is compared"),
+        ("--normalise length", "There are none, words, tokens, characters, bytes, slor, penlp, alpha=A"),
+        ("--normalise penlp --score mean", "--normalise penlp is for whole sentences, and pairs is compared"),
         ("--normalise penlp --score critical", "pairs is compared by 'critical'."),
     ],
 )  # fmt: skip

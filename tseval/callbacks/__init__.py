@@ -23,16 +23,16 @@ from tseval.errors import RunError
 from tseval.runs import remove_other
 
 if TYPE_CHECKING:
+    from tseval.adapters import LiveModel
     from tseval.adapters.native import as_causal, undisturbed
     from tseval.callbacks.trainer import TransformersCallback
     from tseval.formats import Json
     from tseval.items import Suite
     from tseval.runs import Run
-    from tseval.scoring.protocol import Model
 
 
 def evaluate_during(
-    model: Model,
+    model: LiveModel,
     suite: Suite,
     out: str | Path | None,
     step: int,
@@ -46,9 +46,9 @@ def evaluate_during(
     is completed. So a training that was killed and goes on has its trajectory whole.
 
     Args:
-        model: Any model that tseval can score, such as `as_causal` makes of one of transformers; its name is
-            the training's. Torch modules among its attributes are put into evaluation mode meanwhile; modes
-            and random numbers are afterwards as they were.
+        model: Any model in memory that `evaluate` takes. tseval reads its weights at each call: wrap it
+            once. `as_causal` gives a model of transformers the name of the training. Torch modules among its
+            attributes are put into evaluation mode; afterwards modes and random numbers are as they were.
         suite: All of it, or a sample: `tseval.load_suite("marvin_linzen", sample=100)`.
         out: Folder of the trajectory; None keeps the run in memory.
         step: Optimiser steps so far.
@@ -62,11 +62,13 @@ def evaluate_during(
     """
     from torch import nn  # noqa: PLC0415 - the room is there without it
 
+    from tseval.adapters import open_model  # noqa: PLC0415 - as those below
     from tseval.adapters.native import undisturbed  # noqa: PLC0415 - brings torch along
     from tseval.evaluation import as_read, carry_out, make_plan  # noqa: PLC0415 - brings torch along
 
     if step < 0:
         raise RunError(f"{step} is no step of a training: steps are counted from 0.")
+    model = open_model(model)
     held = getattr(model, "__dict__", {}).values()
     with undisturbed(*(part for part in held if isinstance(part, nn.Module))):
         plan = make_plan(as_read(model, suite, "auto"), suite)

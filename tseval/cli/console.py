@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 import unicodedata
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING, TextIO
 
@@ -68,12 +68,18 @@ def _spelt(code: int) -> str:
 
 
 class Stream(io.TextIOWrapper):
-    """Standard output or error, for any text: the nearest letters where it lacks those that are written."""
+    """Standard output or error, for any text.
+
+    A file or a pipe gets UTF-8, whatever the system's encoding is: what is written there is read again. A
+    terminal gets the nearest letters where it lacks those that are written.
+    """
 
     def __init__(self, beneath: io.TextIOWrapper, spells: bool = True) -> None:
         beneath.flush()
         self.beneath = beneath
         self.letters: str = beneath.letters if isinstance(beneath, Stream) else beneath.encoding
+        if not isinstance(beneath, Stream) and not beneath.isatty():
+            self.letters = "utf-8"
         self.spells = spells and beneath.isatty()
         # click takes a stream in ASCII for a mistake and writes UTF-8 there; in Latin-1, ASCII is the same.
         encoding = "latin-1" if codecs.lookup(self.letters).name == "ascii" else self.letters
@@ -97,6 +103,13 @@ class Stream(io.TextIOWrapper):
     def close(self) -> None:
         """Write what is waiting; the bytes' stream is not closed with this one."""
         self.flush()
+
+
+def typed_text(text: str) -> str:
+    """Read a text that was typed as UTF-8, in whatever encoding Python took it: in the C locale, ASCII."""
+    with suppress(UnicodeError):
+        return os.fsencode(text).decode()
+    return text
 
 
 def drawable(stream: TextIO) -> TextIO:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 
-from tseval.cli.console import busy, print_hanging, print_table, progress_bar, unguarded
+from tseval.cli.console import busy, print_hanging, print_table, progress_bar, typed_text, unguarded
 from tseval.cli.options import (
     COLUMNS_OPTION,
     COUNT,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tseval.models.checkpoint import Checkpoint, PackedType
     from tseval.models.oracles import Step
     from tseval.questions.unknown import Unknown, UnknownRule
+    from tseval.scoring.protocol import Model
     from tseval.scoring.surprisal import Token
     from tseval.suites.data import TableText
     from tseval.writing import Form
@@ -245,14 +246,31 @@ TYPED_TEXT = text_option("as-written", "auto", of="what is read, by the rules of
 @click.argument("name", metavar="FILE", default="-")
 @model_options
 @click.option("--words", is_flag=True, help="One row a word, not one a token, nor one a row of a table.")
+@click.option("--entropy", is_flag=True, help="Add the entropy of the next token before each token.")
+@click.option("--top", type=COUNT, metavar="K", help="Add the K most probable tokens in the place of each.")
+@click.option(
+    "--window",
+    type=COUNT,
+    metavar="N",
+    help="Read texts of any length in windows of N tokens, the start symbol included.",
+)
+@click.option(
+    "--stride",
+    type=COUNT,
+    metavar="M",
+    help="Tokens from one window to the next (default: half a window). Each token is scored once, "
+    "with the widest context.",
+)
 @COLUMNS_OPTION
 @TYPED_TEXT
 @DRAWN
 def surprisal_command(
-    name: str, spec: str, model_args: str, words: bool, columns: dict[str, str] | None, text: Form,
-    form: str | None, device: str,
+    name: str, spec: str, model_args: str, words: bool, entropy: bool, top: int | None, window: int | None,
+    stride: int | None, columns: dict[str, str] | None, text: Form, form: str | None, device: str,
 ) -> None:  # fmt: skip
     """Read FILE, or standard input: tokenised text, a sentence a line, or a table as tseval run takes it."""
+    if stride is not None and window is None:
+        raise click.UsageError("--stride is for --window N: give both.")
     from tseval.suites.data import TABLES, table_texts
     from tseval.suites.data.roles import refuse_columns
 
@@ -262,22 +280,47 @@ def surprisal_command(
     refuse_columns(name, None if texts else columns)
     sentences = _sentences_of(texts) if texts else _read_lines(name)
     from tseval.evaluation import as_read
-    from tseval.scoring.surprisal import as_picture, as_rows, as_table, surprisals, word_surprisals
+    from tseval.scoring.surprisal import (
+        as_picture,
+        as_rows,
+        as_table,
+        next_tokens,
+        surprisals,
+        word_surprisals,
+    )
 
     model = as_read(open_chosen(spec, model_args, device), None, text)
+    if window is not None:
+        model = _in_windows(model, window, stride)
+    shown = [*(["entropy"] if entropy else []), *(["top"] if top else [])]
+    if shown and (words or texts):
+        raise SuiteError(
+            f"--{shown[0]} is of the next token: leave out --words, and give text, a sentence a line."
+        )
     with busy(f"asking {model.card.name}"):
         ask = word_surprisals if words or texts else surprisals
         found = ask(model, list(sentences.values()))
+        expected = next_tokens(model, list(sentences.values()), top or 0) if shown else None
     form = form or chosen_format()
     if form == "picture":
-        click.echo(as_picture(found), nl=False)
+        click.echo(as_picture(found, expected, shown), nl=False)
     elif texts and not words:
         asked = [(one.row, one.what, one.before, one.length) for one in texts]
         by_text = dict(zip(sentences.values(), found, strict=True))
         click.echo(as_table(asked, [by_text[one.text] for one in texts], form), nl=False)
     else:
-        click.echo(as_rows(list(sentences), found, form), nl=False)
+        click.echo(as_rows(list(sentences), found, form, expected, shown), nl=False)
     say_warnings(model)
+
+
+def _in_windows(model: Model, window: int, stride: int | None) -> Model:
+    read = getattr(model, "in_windows", None)
+    if read is None:
+        raise ModelError(
+            f"--window: {model.card.name} is no causal model of transformers.\n"
+            "  A recurrent model reads texts of any length: leave out --window."
+        )
+    return cast("Model", read(window, stride or max(1, window // 2)))
 
 
 def _sentences_of(texts: Sequence[TableText]) -> dict[int | str, str]:
@@ -307,7 +350,22 @@ def _read_lines(name: str) -> dict[int | str, str]:
     return sentences
 
 
-@click.command(help="Compare two sentences, token by token.")
+class _Sentences(click.Command):
+    """A command whose arguments are sentences: one that begins with a dash, `- the author`, is no option."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """Mark them: an option has no space before its value."""
+        marked = [
+            f"{_NO_OPTION}{arg}" if arg.startswith("-") and " " in arg.partition("=")[0] else arg
+            for arg in args
+        ]
+        return super().parse_args(context, marked)
+
+
+_NO_OPTION = "\ue000"
+
+
+@click.command(cls=_Sentences, help="Compare two sentences, token by token.")
 @click.argument("good")
 @click.argument("bad")
 @model_options
@@ -319,6 +377,7 @@ def pair_command(
     device: str,
 ) -> None:  # fmt: skip
     """Score GOOD and BAD, tokenised sentences, and say which the model prefers."""
+    good, bad = (typed_text(one.removeprefix(_NO_OPTION)) for one in (good, bad))
     for name, sentence in (("GOOD", good), ("BAD", bad)):
         if not sentence.strip():
             raise SuiteError(f"{name} is empty: give two sentences")

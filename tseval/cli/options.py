@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 import click
 from click.shell_completion import CompletionItem, split_arg_string
 
-from tseval.cli.console import WHOLE, busy
+from tseval.cli.console import WHOLE, busy, typed_text
 from tseval.errors import ModelError, SuiteError, reason, suggest
 from tseval.files import bounded_lines, open_limited
 
@@ -266,9 +266,9 @@ def _columns(context: click.Context, given: str | None) -> dict[str, str] | None
     if given is not None:
         from tseval.suites.data.roles import read_columns
 
-        columns = read_columns(given)
+        columns = read_columns(typed_text(given))
     if (layout := context.meta.get(_LAYOUT)) is not None:
-        columns["layout"] = layout
+        columns["layout"] = typed_text(layout)
     return columns or None
 
 
@@ -361,13 +361,32 @@ def say_warnings(model: Model) -> None:
 
 
 def read_arguments(text: str) -> dict[str, str]:
-    """Read `key=value,...`; what has no `=` goes on with the value before it, as in `vocab_from=a,b`."""
+    """Read `key=value,...`; what has no `=` goes on with the value before it, as in `vocab_from=a,b`.
+
+    So does what makes the path of a file or folder with it: paths may hold commas and equals signs.
+    """
     found: dict[str, str] = {}
-    last = ""
-    for part in filter(None, text.split(",")):
-        key, equals, value = part.partition("=")
+    parts = text.rstrip(",").split(",") if text.rstrip(",") else []
+    last, at = "", 0
+    while at < len(parts):
+        key, equals, value = parts[at].partition("=")
+        whole = _end_of_path(found.get(last), parts, at)
+        if whole > at:
+            found[last] = ",".join([found[last], *parts[at:whole]])
+            at = whole
+            continue
         if (equals and not key) or not (equals or last):
             raise ModelError(f"--model-args {text!r}: write key=value,key=value")
         last = key if equals else last
-        found[last] = value if equals else f"{found[last]},{part}"
+        found[last] = value if equals else f"{found[last]},{parts[at]}"
+        at += 1
     return found
+
+
+def _end_of_path(value: str | None, parts: Sequence[str], start: int) -> int:
+    """Say up to which part a value goes on as a path that exists; the start if it is none."""
+    for end in range(len(parts), start, -1):
+        with suppress(OSError, ValueError):
+            if value is not None and Path(",".join([value, *parts[start:end]])).exists():
+                return end
+    return start

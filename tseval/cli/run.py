@@ -87,8 +87,8 @@ how_sentences_are_compared = take_all([
                  help="Compare whole sentences, the first word that differs, endings, or means per word; "
                       "else what the suite was published with."),
     click.option("--normalise", default="none", show_default=True, metavar="NAME",
-                 help="What log-probabilities of whole sentences are divided by: none, words, tokens, slor, "
-                      "penlp or alpha=A."),
+                 help="Divide log-probabilities of sentences by: none, words, tokens, characters, bytes, "
+                      "slor, penlp or alpha=A. Continuations take characters (lm-eval's acc_norm) or bytes."),
     click.option("--unigrams", type=FILE, metavar="FILE",
                  help="How often single tokens occur, for slor: a table of token,count."),
     click.option("--precision", type=click.Choice(["float32", "bfloat16"]), default="float32",

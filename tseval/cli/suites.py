@@ -151,13 +151,16 @@ def expand_command(
     from tseval.suites import stream_cases, writing_of
     from tseval.suites.grammar import write_items
 
+    notes: list[str] = []
     with busy(f"reading {suite}", quiet):
         n_items, blocks = stream_cases(
-            suite, cases=cases, limit=limit, sample=sample, seed=seed, columns=columns
+            suite, cases=cases, limit=limit, sample=sample, seed=seed, columns=columns, notes=notes
         )
         if text == "natural":
-            rules = writing_of(suite)
-            blocks = (case.written(rules) for case in blocks)
+            rules, terminator = writing_of(suite)
+            blocks = (case.written(rules, terminator) for case in blocks)
+    for note in () if quiet else notes:
+        click.echo(f"{suite}: {note}", err=True)
     if n_items >= _LONG:
         blocks = _with_progress(blocks, n_items, quiet)
     screen = sys.stdout  # a bar would put itself before it

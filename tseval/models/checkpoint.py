@@ -299,11 +299,10 @@ def fingerprint(sizes: Mapping[str, object], vocabulary: Vocabulary, weights: Ma
 def hash_weights(digest: hashlib._Hash, weights: Mapping[str, Tensor]) -> None:
     """Add names, types, shapes and bytes of weights, by name, to a digest."""
     for name in sorted(weights):
-        tensor = weights[name].contiguous()
+        tensor = weights[name].detach().cpu().contiguous()  # one at a time: a GPU may hold more than we do
         digest.update(f"\n{name} {tensor.dtype} {list(tensor.shape)}\n".encode())
-        digest.update(
-            tensor.view(torch.uint8).numpy().tobytes() if tensor.dim() else tensor.numpy().tobytes()
-        )
+        if tensor.numel():
+            digest.update(tensor.reshape(-1).view(torch.uint8).numpy())
 
 
 def save_checkpoint(

@@ -284,7 +284,7 @@ def _flat(module: Pickled, place: str) -> State:
 
 
 # Where words lie beside a checkpoint, and what they are called in one.
-BESIDE = ("vocab.txt", "vocab.json", "meta.pkl")
+BESIDE = ("vocab.txt", "vocab.json", "meta.pkl", "dict.txt")
 NAMES = re.compile(
     r"vocab(ulary)?|words?|tokens?|dictionary|dict|corpus|[is]to[is]"
     r"|(idx|index|id|ix|i)_?(2|to)_?(word|token|w)|(word|token|w)_?(2|to)_?(idx|index|id|ix|i)",
@@ -348,7 +348,7 @@ def _words(path: Path, value: object, size: int, options: VocabularyOptions) -> 
     if options.vocab is not None:
         if options.vocab in inside and not Path(options.vocab).exists():
             return inside[options.vocab], f"its {options.vocab}"
-        return read_words(Path(options.vocab)), options.vocab
+        return read_words(Path(options.vocab), size), options.vocab
     fitting = {place: words for place, words in inside.items() if len(words) == size}
     if len({tuple(words) for words in fitting.values()}) > 1:
         first, second, *_ = fitting
@@ -360,7 +360,7 @@ def _words(path: Path, value: object, size: int, options: VocabularyOptions) -> 
         return next(iter(fitting.values())), f"its {next(iter(fitting))}"
     for name in BESIDE:
         if (beside := path.parent / name).is_file():
-            return read_words(beside), str(beside)
+            return read_words(beside, size), str(beside)
     if inside:
         place, words = next(iter(inside.items()))
         return words, f"its {place}"
@@ -431,12 +431,12 @@ def as_words(value: object) -> list[str] | None:
     return [by_id[i] for i in range(len(by_id))] if by_id.keys() == set(range(len(pairs))) else None
 
 
-def read_words(path: Path) -> list[str]:
-    """Read words in the order of their ids.
+def read_words(path: Path, size: int | None = None) -> list[str]:
+    """Read words in the order of their ids; where a file may be read in two ways, as many as `size`.
 
-    They are text, one word a line (any white space parts two words, as in the code published with the models
-    of Gulordava et al. 2018); JSON, a list or a map of words and ids; or a pickle of such, or of an object
-    that has one, of torch or of Python alone, read without running it.
+    They are text, one word a line, perhaps with a number (`words_of_text`); JSON, a list or a map of words
+    and ids; or a pickle of such, or of an object that has one, of torch or of Python alone, read without
+    running it.
     """
     try:
         with path.open("rb") if path.is_file() else io.BytesIO() as file:
@@ -447,7 +447,7 @@ def read_words(path: Path) -> list[str]:
             content = io.BytesIO(read_bytes(path, "document_bytes"))
             pickled = read_pickle(content, _CALLED_OF_WORDS, max_instructions=OWN_LIMITS.instructions)
             return _only(path, _named_words(pickled.value))
-        text = read_bytes(path, "document_bytes").decode()
+        text = read_bytes(path, "document_bytes").decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ModelError(f"{path}: not a vocabulary: give UTF-8 text, one word a line") from None
     except (OSError, EOFError, zlib.error) as error:
@@ -455,12 +455,60 @@ def read_words(path: Path) -> list[str]:
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
     if path.suffix != ".json":
-        return text.split()
+        try:
+            return words_of_text(text, size)
+        except ModelError as error:
+            raise ModelError(f"{path}: {error}") from None
     try:
         found = [words for _, words in find_words(json.loads(text))]
     except (ValueError, RecursionError):
         raise ModelError(f"{path}: not a vocabulary: no JSON") from None
     return _only(path, found)
+
+
+# What fairseq's dict.txt leaves out: the symbols before its first word (fairseq/data/dictionary.py).
+FAIRSEQ_SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>"]
+WITH_NUMBER = re.compile(r"(\S.*?)[ \t]+(-?\d+)(?: #fairseq:overwrite)?")
+AFTER_NUMBER = re.compile(r"(\d+)[ \t]+(\S.*?)")
+
+
+def words_of_text(text: str, size: int | None = None) -> list[str]:
+    """Read the words of a text file in the order of their ids.
+
+    One word stands on a line. A line ends at a line feed alone, and only spaces and tabs around a word are
+    taken off: a no-break space, or another line separator of Unicode, may be a part of a word. Where every
+    line also has a number, the numbers are ids if they are 0 to n-1, and else counts. fairseq's dict.txt has
+    counts; its four symbols are added where there are as many ids more. If only that fits, any white space
+    parts two words, as in the code published with the models of Gulordava et al. 2018.
+    """
+    raw = text.removesuffix("\n").replace("\r\n", "\n").split("\n")
+    lines = [line.strip(" \t\r") for line in raw]
+    words = [line for line in lines if line]
+    for pattern, word, number in ((WITH_NUMBER, 1, 2), (AFTER_NUMBER, 2, 1)):
+        found = [pattern.fullmatch(line) for line in words]
+        if len(found) < 2 or not all(found):
+            continue
+        ids = {int(one[number]): one[word] for one in found if one}
+        if ids.keys() == set(range(len(words))):
+            return [ids[i] for i in range(len(ids))]
+        if pattern is WITH_NUMBER:
+            words = [one[word] for one in found if one]
+            break
+    if size == len(FAIRSEQ_SYMBOLS) + len(words) and not set(FAIRSEQ_SYMBOLS) & set(words):
+        return [*FAIRSEQ_SYMBOLS, *words]
+    readings = [words, lines, text.split()]
+    if len({len(line) for line in raw}) == 1 and len(raw[0]) == 1:
+        readings.insert(0, raw)  # of letters one may be a space
+    for found in readings:
+        if size in (len(found), None):
+            return found
+    if len(words) < len(lines):
+        blank = next(number for number, line in enumerate(lines, 1) if not line)
+        raise ModelError(
+            f"line {blank} is blank, and its {len(words):,} other lines are no {size:,} words.\n"
+            "  Give the words as JSON, a list in the order of their ids, or in the pickle of the training."
+        )
+    return words
 
 
 def _named_words(value: object) -> list[list[str]]:

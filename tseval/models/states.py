@@ -51,6 +51,11 @@ ARGUMENTS = (*OF_WORDS, "nonlinearity", "embedding", "output", "layers", "state"
 # Rows of a recurrent matrix to each unit tell the cell.
 GATES = {4: "lstm", 3: "gru", 1: "srn"}
 NONLINEARITIES = {"RNN_TANH": "tanh", "RNN_RELU": "relu", "tanh": "tanh", "relu": "relu"}
+# Names of fairseq's LSTM. Its texts begin with the end of the sentence before, and `<s>` is never trained:
+# fairseq/data/monolingual_dataset.py and token_block_dataset.py.
+FAIRSEQ_EMBEDDING = "decoder.embed_tokens.weight"
+FAIRSEQ_LAYER = re.compile(r"decoder\.layers\.\d+\.weight_ih")
+FAIRSEQ_START = "</s>"
 INPUT_NAMES = re.compile(r"enc|emb|wte|lookup|lut|input|word|vectors", re.IGNORECASE)
 OUTPUT_NAMES = re.compile(
     r"dec|out|fc|lin|head|proj|softmax|generator|classifier|logit|hidden2|to_vocab", re.IGNORECASE
@@ -81,6 +86,10 @@ class Layer:
     inputs: int
     hidden: int
     outputs: int
+
+
+def _is_fairseq(state: State) -> bool:
+    return FAIRSEQ_EMBEDDING in state.tensors and any(map(FAIRSEQ_LAYER.fullmatch, state.tensors))
 
 
 def _layers(state: State, order: str | None) -> tuple[list[Layer], set[str]]:
@@ -213,7 +222,8 @@ def _tied_alone(inputs: list[str], matrices: Mapping[str, StoredTensor], rest: M
     embedding = arguments.get("embedding", inputs[0])
     rows, width = matrices[embedding].shape
     bias = _lone_bias(rest, rows)
-    if len(matrices) == 1 and width == outputs and (bias or arguments.get("tied") == "true"):
+    tied = bias or arguments.get("tied") == "true" or embedding == FAIRSEQ_EMBEDDING
+    if len(matrices) == 1 and width == outputs and tied:
         return Ends(embedding, embedding, bias)
     others = {name: tensor for name, tensor in matrices.items() if name != embedding}
     hint = ANY_OTHER
@@ -281,10 +291,12 @@ def _assemble(path: Path, file: TorchFile, state: State, arguments: Mapping[str,
         stored["output.bias"] = rest[ends.bias]
     for i, layer in enumerate(layers):
         stored |= {f"layers.{i}.layer.{part}_l0": tensor for part, tensor in layer.tensors.items()}
+    options_of_words = {name: value for name, value in arguments.items() if name in OF_WORDS}
+    if _is_fairseq(state):
+        options_of_words.setdefault("bos", FAIRSEQ_START)
     words = find_vocabulary(
-        path, file.value, stored["embedding.weight"].shape[0],
-        VocabularyOptions(**{name: value for name, value in arguments.items() if name in OF_WORDS}),
-    )  # fmt: skip
+        path, file.value, stored["embedding.weight"].shape[0], VocabularyOptions(**options_of_words)
+    )
     read = {name: file.read(tensor).float() for name, tensor in stored.items()}
     tied = torch.equal(read["embedding.weight"], read["output.weight"])
     hidden = {layer.hidden for layer in layers}

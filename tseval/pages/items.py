@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from tseval.items import ENTRY, HALF_KNOWN, NOT_FEATURES, Case, Suite
 from tseval.report.document import NONE, format_interval, format_share
 from tseval.report.layout import row_labels
 from tseval.suites.data.critical import differing
+from tseval.writing import AS_WRITTEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from tseval.analysis import Correctness
     from tseval.report.table import Table
     from tseval.runs import CachedRun
+    from tseval.writing import Writing
 
 
 N_DRAWN, N_CLOSEST, N_WORST = 4, 2, 3
@@ -73,11 +76,19 @@ class Verdicts:
 
 @dataclass(frozen=True, slots=True)
 class ShownWord:
-    """A word of a sentence, whether the other sentence has another there, and its log-probability in nats."""
+    """A word of a sentence, as the model reads it.
+
+    Attributes:
+        text: The word as it is written, *The* for the token *the*.
+        differs: Whether the other sentence has another word there.
+        logprob: In nats.
+        gap: What is written before it: a space, or nothing.
+    """
 
     text: str
     differs: bool
     logprob: float | None
+    gap: str = " "
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +151,10 @@ def _smallest(values: NDArray[np.float64], n: int) -> NDArray[np.int64]:
 
 
 def show_items(
-    suite: Suite, scored: pa.Table, verdicts: Verdicts, chosen: Iterable[Mapping[int, tuple[str, ...]]]
-) -> list[list[ShownItem]]:
-    """Look up the sentences of items, and what the model gives them."""
+    suite: Suite, scored: pa.Table, verdicts: Verdicts, chosen: Iterable[Mapping[int, tuple[str, ...]]],
+    rules: Writing = AS_WRITTEN,
+) -> list[list[ShownItem]]:  # fmt: skip
+    """Look up the sentences of items, and what the model gives them; rules make the text that it read."""
     cases = {case.name: case for case in suite.cases}
     found: list[list[tuple[int, tuple[str, ...], list[tuple[str, str]]]]] = []
     for of_row in chosen:
@@ -157,7 +169,7 @@ def show_items(
     rows = pc.index_in(pa.array(asked, pa.string()), value_set=scored["sentence"])
     taken = scored.select(["sentence", "seen", "logprob", "words"]).take(rows.drop_null())
     told = {row["sentence"]: row for row in taken.to_pylist()}
-    return [[_item(told, verdicts, *one) for one in of_row] for of_row in found]
+    return [[_item(told, verdicts, rules, *one) for one in of_row] for of_row in found]
 
 
 def _sentences(suite: Suite, case: Case, item: int, contrast: str) -> list[tuple[str, str]] | None:
@@ -170,18 +182,24 @@ def _sentences(suite: Suite, case: Case, item: int, contrast: str) -> list[tuple
     return [(label, f"{case.sentences[label][int(places[0])].as_py()}{end}") for label in labels]
 
 
-def _sentence(told: dict[str, Any] | None, label: str, text: str, differs: Sequence[bool]) -> ShownSentence:
+def _sentence(
+    told: dict[str, Any] | None, label: str, text: str, differs: Sequence[bool], rules: Writing
+) -> ShownSentence:
     """Show a sentence with what the model gives it; of one too long for it there is nothing."""
+    read, starts = rules.write(text)
+    written = [read[start:end] for start, end in pairwise([*starts, len(read)])]
     words = text.split()
     logprobs = told["words"] if told and len(told["words"]) == len(words) else [None] * len(words)
     seen = told["seen"] if told and told["seen"].split() != words else None
-    shown = tuple(map(ShownWord, words, differs, logprobs))
+    gaps = [one[: len(one) - len(one.lstrip())] for one in written]
+    shown = tuple(map(ShownWord, map(str.strip, written), differs, logprobs, gaps))
     return ShownSentence(label, shown, told["logprob"] if told else None, seen)
 
 
 def _item(
     told: Mapping[str, dict[str, Any]],
     verdicts: Verdicts,
+    rules: Writing,
     place: int,
     why: tuple[str, ...],
     texts: list[tuple[str, str]],
@@ -191,7 +209,9 @@ def _item(
         raise RunError(f"{texts[0][1]!r} was not scored")
     differs = differing([text.split() for _, text in texts])
     pairs = zip(texts, differs, strict=True)
-    sentences = tuple(_sentence(told.get(text), label, text, marked) for (label, text), marked in pairs)
+    sentences = tuple(
+        _sentence(told.get(text), label, text, marked, rules) for (label, text), marked in pairs
+    )
     name = f"{verdicts.case[place]}[{verdicts.item[place]}]"
     return ShownItem(name, why, outcome, margin, sentences)
 
@@ -276,7 +296,9 @@ class ItemPages:
         assert kept is not None
         verdicts = self._answered[place]
         chosen = choose_items(self._drawn, verdicts, self._rows)
-        shown = show_items(self._suite, kept.run.load_sentences(), verdicts, chosen)
+        natural = kept.run.manifest.key.protocol.get("text") == "natural"
+        rules = self._suite.writing if natural and self._suite.writing else AS_WRITTEN
+        shown = show_items(self._suite, kept.run.load_sentences(), verdicts, chosen, rules)
         items = [
             [replace(one, others=self._across(at, place)) for one, at in zip(of_row, asked, strict=True)]
             for of_row, asked in zip(shown, chosen, strict=True)

@@ -175,6 +175,9 @@ def hash_column(digest: hashlib._Hash, column: pa.Array[Any]) -> None:
         digest.update(lengths.tobytes())
         digest.update("".join(texts).encode())
     else:
+        if column.null_count:  # of a column without gaps the digest is what it was before there were any
+            digest.update(np.packbits(column.is_valid().to_numpy(zero_copy_only=False)).tobytes())
+            column = column.fill_null(False if pa.types.is_boolean(column.type) else 0)
         values = column.to_numpy(zero_copy_only=False)
         kind = {"b": "u1", "i": "<i8", "f": "<f8"}[values.dtype.kind]
         digest.update(values.astype(kind).tobytes())

@@ -243,6 +243,7 @@ class Pairs(Question):
             if not scored.compares_half_known:
                 undecidable |= half_known
             high, low = _scores(scored, (better, worse), ~undecidable, features, score)
+            undecidable |= np.isnan(high) | np.isnan(low)
             yield Decided(str(contrast), high, low, high > low, undecidable, half_known=half_known)
 
     def describe(self) -> list[list[str]]:

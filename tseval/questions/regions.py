@@ -316,12 +316,25 @@ class Regions(Question):
 
         @cache  # formulas, their two sides, and both parts of a difference ask for the same regions
         def surprisal(place: RegionPlace, condition: str) -> NDArray[np.float64]:
-            return self._surprisal(scored.words, rows[condition], condition, place)
+            found = self._surprisal(scored.words, rows[condition], condition, place)
+            if scored.words.unfinished.any():
+                whole = self._compares_whole(scored.words, rows, place)
+                found = np.where(whole, -scored.words.totals[rows[condition]], found)
+            return found
+
+        def scaled(place: RegionPlace, condition: str) -> NDArray[np.float64]:
+            unit = str(scored.region_length)
+            span = self.span(Region(place, condition))
+            lengths = scored.words.lengths_within(rows[condition], *span, unit)
+            return surprisal(place, condition) / lengths
 
         compared = {str(region): surprisal(region.place, region.condition) for region in self.compared()}
-        features = pa.table({name: pa.array(column, pa.float64()) for name, column in compared.items()})
+        features = pa.table(
+            {name: pa.array(column, pa.float64(), from_pandas=True) for name, column in compared.items()}
+        )
         for prediction in self.predictions:
-            yield replace(self._decide(prediction, scored, rows, surprisal), features=features)
+            decided = self._decide(prediction, scored, rows, scaled if scored.region_length else surprisal)
+            yield replace(decided, features=features)
 
     def _decide(
         self, prediction: Prediction, scored: ScoredSentences, rows: RowsByLabel, surprisal: Surprisal
@@ -348,6 +361,8 @@ class Regions(Question):
             half_known = self._unknown(formula, says_nothing, surprisal) & ~undecidable
             if not scored.compares_half_known:
                 undecidable |= half_known
+        for region in regions_of(formula):  # not a number where words share a piece with others
+            undecidable |= np.isnan(surprisal(region.place, region.condition))
         sign = {"<": -1.0, ">": 1.0}.get(formula.operator)
         better, worse = np.full((2, n_items), np.nan)
         if sign is not None:
@@ -463,6 +478,35 @@ class Regions(Question):
             return -words.sums_within(rows, before, lengths)
         reduced = _REDUCE[self.metric]
         return np.array([reduced(-own) for own in words.within(rows, before, lengths)])
+
+    def compares_continuations(self) -> bool:
+        """Tell whether nothing is asked but which of two continuations, region 2, is more probable."""
+        formulas = [parse(one.formula) for one in self.predictions]
+        sides = [side for one in formulas for side in (one.left, one.right)]
+        return self.metric == "sum" and all(isinstance(side, Region) and side.place == 2 for side in sides)
+
+    def _compares_whole(self, words: WordScores, rows: RowsByLabel, place: RegionPlace) -> NDArray[np.bool_]:
+        """Tell in which items whole sentences are compared instead of a region, (items,).
+
+        A piece holds letters of the region and of what is before it. Where nothing but continuations of one
+        text is compared, up to the end, whole sentences differ by as much.
+        """
+        formulas = [parse(one.formula) for one in self.predictions]
+        sides = [side for one in formulas for side in (one.left, one.right)]
+        regions = [side for side in sides if isinstance(side, Region) and side.place == place]
+        whole = np.zeros(len(next(iter(rows.values()))), dtype=np.bool_)
+        if place is None or self.metric != "sum" or len(regions) < len(sides):
+            return whole
+        spans = {one.condition: self.span(one) for one in regions}
+        found = [words.sums_within(rows[label], *span) for label, span in spans.items()]
+        for item in np.flatnonzero(np.isnan(found).any(axis=0)).tolist():
+            before = set()
+            for label, (starts, lengths) in spans.items():
+                own = str(words.texts[int(rows[label][item])].as_py()).split()
+                at_end = starts[item] + lengths[item] == len(own)
+                before.add(tuple(own[: int(starts[item])]) if at_end else label)
+            whole[item] = len(before) == 1
+        return whole
 
     def _begins(self, region: Region) -> NDArray[np.bool_]:
         """Tell in which items a region holds the first word of its sentence."""

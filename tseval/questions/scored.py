@@ -12,7 +12,11 @@ sum of the unigram log-probabilities of these tokens, all in nats:
     penlp     log P / ((5 + n) / (5 + 1))^0.8 PenLP (Lau et al. 2020, after Wu et al. 2016)
     slor      (log P - log P_u) / n           SLOR (Pauls & Klein 2012; Lau, Clark & Lappin 2017)
 
-Division by the number of words is the score `mean`.
+    characters  log P / letters of the text, code points of Unicode  (acc_norm of lm-eval)
+    bytes       log P / bytes of the text in UTF-8                   (acc_bytes of lm-eval)
+
+The last two are also for continuations of a text, whose log-probability given that text is divided by their
+own length. Division by the number of words is the score `mean`.
 
 Source: the reference scripts, jhlau/acceptability-prediction-in-context, `compute_model_score.py`, and
 sjtu-compling/ZhoBLiMP, `metrics.py`. Departure: none; both count the tokens that have a log-probability.
@@ -24,7 +28,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +36,7 @@ import pyarrow.compute as pc
 
 from tseval.errors import ModelError, SuiteError
 from tseval.questions.unknown import Unknown, UnknownWords
+from tseval.writing import UNFINISHED, without_boundaries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +47,9 @@ if TYPE_CHECKING:
     Sums = NDArray[np.float64]
 
 
-NORMALISATIONS = ("tokens", "slor", "penlp", "alpha=A")
+NORMALISATIONS = ("tokens", "characters", "bytes", "slor", "penlp", "alpha=A")
+# Lengths of the text itself, and the columns of scored sentences that hold them.
+LENGTHS = {"characters": "n_characters", "bytes": "n_bytes"}
 # Between the score and what it is normalised by, in the key of a run: `sentence/penlp`.
 OVER = "/"
 _ALPHA = re.compile(r"alpha=(\d+\.?\d*|\.\d+)")
@@ -68,11 +75,17 @@ class Unigrams:
 class Normalised:
     """A score: the log-probability of a sentence, normalised."""
 
-    by: str  # `tokens`, `slor`, `penlp` or `alpha=A` with A above 0, at most 1
+    by: str  # one of `NORMALISATIONS`; A of `alpha=A` is above 0, at most 1
     unigrams: Unigrams | None = None  # what `slor` subtracts; else None
+    of: Literal["sentence", "regions"] = "sentence"  # whole sentences, or continuations of a text
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by", _checked(self.by))
+        if self.of == "regions" and self.by not in LENGTHS:
+            raise SuiteError(
+                f"--normalise {self.by} is for whole sentences.\n"
+                f"  Continuations take {' or '.join(LENGTHS)}. Or add --score sentence."
+            )
         if (self.by == "slor") != (self.unigrams is not None):
             raise SuiteError(
                 "slor needs unigram log-probabilities: checkpoints hold words without their counts.\n"
@@ -83,7 +96,7 @@ class Normalised:
 
     def __str__(self) -> str:
         """Name the score as in the key of a run: `sentence/penlp`."""
-        return f"sentence{OVER}{self.by}" + (f"@{self.unigrams.digest[:16]}" if self.unigrams else "")
+        return f"{self.of}{OVER}{self.by}" + (f"@{self.unigrams.digest[:16]}" if self.unigrams else "")
 
 
 def split_measure(measure: str) -> tuple[str, str | None]:
@@ -119,7 +132,7 @@ def normalise(by: str, logprobs: Sums, n_tokens: NDArray[np.int64], unigrams: Su
         return (logprobs - unigrams) / n_tokens
     if by == "penlp":
         return logprobs / ((5 + n_tokens) / (5 + 1)) ** 0.8
-    alpha = 1.0 if by == "tokens" else float(by.removeprefix("alpha="))
+    alpha = 1.0 if by in {"tokens", *LENGTHS} else float(by.removeprefix("alpha="))
     return logprobs / n_tokens**alpha
 
 
@@ -133,7 +146,9 @@ class ScoredSentences:
             these as `unscored`.
         too_long: Sentences that were not scored, because the model does not read so far.
         by: What log-probabilities are normalised by (`tseval.questions.scored`); None for nothing. The
-            table then holds `n_tokens`, and for `slor` `unigram_logprob`.
+            table then holds `n_tokens`, or a length of the text, and for `slor` `unigram_logprob`.
+        region_length: What the surprisals of continuations are divided by, one of `LENGTHS`; None for
+            nothing.
         unknown: How the model shows unknown words, and what happens to half-known pairs; by default as usual,
             and they are undecidable.
     """
@@ -143,10 +158,12 @@ class ScoredSentences:
         table: pa.Table,
         too_long: pa.StringArray | None = None,
         by: str | None = None,
+        region_length: str | None = None,
         unknown: Unknown | None = None,
     ) -> None:
         self.table = table
-        self.by = by
+        self.by = by if region_length is None else None
+        self.region_length = region_length
         unknown = unknown or Unknown()
         self.compares_half_known = unknown.rule == "score"
         self.unknown_words = UnknownWords(table, unknown)
@@ -179,7 +196,8 @@ class ScoredSentences:
         if self.by is None:
             return logprobs
         unigrams = self.table["unigram_logprob"].to_numpy() if self.by == "slor" else None
-        return normalise(self.by, logprobs, self.table["n_tokens"].to_numpy().astype(np.int64), unigrams)
+        lengths = self.table[LENGTHS.get(self.by, "n_tokens")].to_numpy().astype(np.int64)
+        return normalise(self.by, logprobs, lengths, unigrams)
 
     @cached_property
     def means(self) -> Sums:
@@ -227,10 +245,15 @@ class WordScores:
 
     def __init__(self, table: pa.Table) -> None:
         split = pc.split_pattern(table["seen"].combine_chunks(), " ")
-        self.ids = split.flatten().dictionary_encode().indices.to_numpy()
+        self.unfinished = unfinished_words(table)
+        words = split.flatten()
+        if self.unfinished.any():  # what is seen of such a word depends on the words beside it
+            texts = pc.utf8_split_whitespace(table["sentence"].combine_chunks()).flatten()
+            words = pc.if_else(pa.array(self._shares_piece()), texts, words)
+        self.ids = words.dictionary_encode().indices.to_numpy()
         self.logprobs = pc.list_flatten(table["words"]).to_numpy()
         assert len(self.ids) == len(self.logprobs), "log-probabilities do not align with the words seen"
-        self.sentences = table["seen"]
+        self.sentences, self.texts = table["seen"], table["sentence"]
         self.totals = table["logprob"].to_numpy()
         self.lengths = pc.list_value_length(split).to_numpy()
         self.starts = np.cumsum(self.lengths) - self.lengths
@@ -254,16 +277,54 @@ class WordScores:
             differ = self.ids[at_b] != self.ids[at_w]
             scores[0, pairs[differ]] = self.logprobs[at_b[differ]]
             scores[1, pairs[differ]] = self.logprobs[at_w[differ]]
+            shared = self._shares_piece()
+            for pair in pairs[differ & (shared[at_b] | shared[at_w])].tolist():
+                scores[:, pair] = self._from_common_piece(int(better[pair]), int(worse[pair]), position)
             pairs, position = pairs[~differ], position + 1
         return scores[0], scores[1]
 
+    def _shares_piece(self) -> NDArray[np.bool_]:
+        """Tell which words have a piece in common with the word before or behind them, (words,)."""
+        # No last word of a sentence is unfinished.
+        return self.unfinished | np.append(False, self.unfinished[:-1])
+
+    def _from_common_piece(self, better: int, worse: int, position: int) -> tuple[float, float]:
+        """Score the word at a position with the pieces that hold a letter of it, and all that they hold.
+
+        Where such a piece also holds a part of a later word nothing says the probability: not a number.
+        """
+        starts = [int(self.starts[row]) for row in (better, worse)]
+        if any(self.unfinished[start + position] for start in starts):
+            return np.nan, np.nan
+        first = position
+        while first and any(self.unfinished[start + first - 1] for start in starts):
+            first -= 1
+        one, other = (
+            float(self.logprobs[start + first : start + position + 1].astype(np.float64).sum())
+            for start in starts
+        )
+        return one, other
+
     def ending(self, rows: Rows, length: Rows) -> Sums:
-        """Sum the log-probabilities of the last words of sentences, in float64, (sentences,)."""
+        """Sum the log-probabilities of the last words of sentences, in float64, (sentences,).
+
+        Not a number where a piece holds letters of the ending and of what is before it; so for all stretches.
+        """
         wrong = np.flatnonzero((length < 1) | (length > self.lengths[rows]))
         if len(wrong):
             sentence = self.sentences[int(rows[wrong[0]])].as_py()
             raise SuiteError(f"{sentence!r} has no ending of {length[wrong[0]]} words to compare")
         return self._sums(self.starts[rows] + self.lengths[rows] - length, length)
+
+    def lengths_within(self, rows: Rows, before: Rows, lengths: Rows, unit: str) -> Rows:
+        """Count the characters or bytes of a stretch of words, as `sums_within` takes it, (sentences,)."""
+        found = []
+        for row, start, length in zip(rows.tolist(), before.tolist(), lengths.tolist(), strict=True):
+            text = str(self.texts[row].as_py())
+            spans = [one.span() for one in re.finditer(r"\S+", text)]
+            stretch = text[spans[start][0] : spans[start + length - 1][1]] if length else ""
+            found.append(text_length(without_boundaries(stretch), unit))
+        return np.maximum(np.array(found, dtype=np.int64), 1)
 
     def sums_within(self, rows: Rows, before: Rows, lengths: Rows) -> Sums:
         """Sum a stretch of words of sentences, behind so many `before` it, in float64, (sentences,)."""
@@ -272,11 +333,41 @@ class WordScores:
     def within(self, rows: Rows, before: Rows, lengths: Rows) -> list[NDArray[np.float64]]:
         """Give the log-probabilities of a stretch of words, as `sums_within` takes it, (words,) each."""
         spans = zip(self.starts[rows] + before, lengths, strict=True)
-        return [self.logprobs[start : start + length].astype(np.float64) for start, length in spans]
+        found = [self.logprobs[start : start + length].astype(np.float64) for start, length in spans]
+        if not self.unfinished.any():
+            return found
+        starts, shared = (self.starts[rows] + before).tolist(), self._shares_piece()
+        for start, values in zip(starts, found, strict=True):
+            values[shared[start : start + len(values)]] = np.nan
+        return found
 
     def _sums(self, starts: Rows, lengths: Rows) -> Sums:
         """Sum runs of words; an empty run is 0."""
         # Differences of one running sum would be quicker, but equal runs must have equal sums.
         spans = np.stack((starts, starts + lengths), axis=1).ravel()
         sums = np.add.reduceat(np.append(self.logprobs.astype(np.float64), 0.0), spans)[::2]
-        return np.where(lengths == 0, 0.0, sums)
+        sums = np.where(lengths == 0, 0.0, sums)
+        if self.unfinished.any():
+            ends = np.append(False, self.unfinished)
+            sums[(lengths > 0) & (ends[starts] | ends[starts + lengths])] = np.nan
+        return sums
+
+
+def text_length(text: str, unit: str) -> int:
+    """Count the characters of a text, code points of Unicode, or its bytes in UTF-8."""
+    return len(text) if unit == "characters" else len(text.encode())
+
+
+def unfinished_words(table: pa.Table) -> NDArray[np.bool_]:
+    """Tell which words of all sentences, end to end, end inside a piece of a later word, (words,).
+
+    Such a word has no probability of its own, and no more has the next.
+    """
+    seen = pc.split_pattern(table["seen"].combine_chunks(), " ").flatten()
+    if not pc.any(pc.ends_with(seen, UNFINISHED), min_count=0).as_py():
+        return np.zeros(len(seen), dtype=np.bool_)
+    texts = pc.utf8_split_whitespace(table["sentence"].combine_chunks()).flatten()
+    if len(texts) != len(seen):  # an adapter that shows other words than there are
+        return np.zeros(len(seen), dtype=np.bool_)
+    marked = pc.and_not(pc.ends_with(seen, UNFINISHED), pc.ends_with(texts, UNFINISHED))
+    return cast("NDArray[np.bool_]", marked.to_numpy(zero_copy_only=False))

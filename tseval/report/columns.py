@@ -48,6 +48,7 @@ class Column:
     signature: str | None = None
     perplexity: str | None = None
     parameters: str | None = None
+    n_parameters: int | None = None  # exactly, where they were counted
     notes: tuple[str, ...] = ()
     too_long: int = 0
     warnings: tuple[str, ...] = ()
@@ -116,6 +117,7 @@ def description_of(run: Run) -> Column:
     model, suite = run.manifest.model, run.manifest.suite
     perplexity = model.details.get("validation_perplexity")
     core = model.details.get("core_parameters")
+    count = model.details.get("parameters") if core is None else core
     return Column(
         heading=plain(model.name),
         origin=plain(run.name),
@@ -126,7 +128,8 @@ def description_of(run: Run) -> Column:
         complete=suite.complete,
         signature=run.manifest.signature,
         perplexity=_decimal(perplexity),
-        parameters=_millions(model.details.get("parameters") if core is None else core),
+        parameters=_millions(count),
+        n_parameters=count if _millions(count) is not None else None,
         notes=() if core is None else ("Parameters of recurrent models count the recurrent core only.",),
         too_long=run.manifest.counts.too_long,
         warnings=tuple(plain(warning) for warning in run.manifest.warnings),
@@ -242,6 +245,19 @@ def _millions(count: Json) -> str | None:
     if not isinstance(count, int) or isinstance(count, bool) or _is_endless(count):
         return None
     return f"{count / 1e6:.3g}M" if count >= 1000 else str(count)
+
+
+def number_of(parameters: str | None) -> int | str | None:
+    """Read a number of parameters that somebody printed, `0.55M`; a text that is none stays."""
+    found = re.fullmatch(r"([\d.,]+)\s*([KMB]?)", parameters or "", re.IGNORECASE)
+    if found is None:
+        return parameters
+    try:
+        return round(
+            float(found[1].replace(",", "")) * {"": 1, "K": 1e3, "M": 1e6, "B": 1e9}[found[2].upper()]
+        )
+    except ValueError:
+        return parameters
 
 
 def _is_endless(value: float) -> bool:

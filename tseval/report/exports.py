@@ -480,7 +480,7 @@ def _tasks(suite: Suite, group: str) -> Iterator[tuple[str, list[tuple[Case, Con
 
 def _documents(suite: Suite, case: Case, contrast: Contrast) -> Iterator[dict[str, Json]]:
     end = "" if suite.terminator is None else f" {suite.terminator}"
-    for item in case.items():
+    for item in case.as_text().items():
         pair = {"good": item.sentences[contrast.better] + end, "bad": item.sentences[contrast.worse] + end}
         if suite.writing is not None:
             pair = {role: suite.writing.write(sentence)[0] for role, sentence in pair.items()}

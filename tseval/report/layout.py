@@ -11,6 +11,7 @@ import pandas as pd
 
 from tseval.analysis import COUNTS, N_HALF_KNOWN, ROW, SECTIONS, Mean, decidable
 from tseval.analysis.measures import EFFECT
+from tseval.report.columns import number_of
 from tseval.report.document import (
     NONE,
     Document,
@@ -201,7 +202,7 @@ def _about(column: Column) -> dict[str, object]:
         "coverage": column.coverage,
         "signature": column.signature,
         "validation_perplexity": column.perplexity,
-        "parameters": column.parameters,
+        "parameters": number_of(column.parameters) if column.n_parameters is None else column.n_parameters,
     }
 
 

@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from tseval.errors import ModelError, shortened
 from tseval.questions.pairs import Asked
-from tseval.scoring.protocol import refuse_above_zero
+from tseval.questions.scored import LENGTHS, text_length
+from tseval.scoring.protocol import model_errors, refuse_above_zero
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tseval.questions.scored import Normalised
     from tseval.scoring.scorers import Scorer
@@ -100,16 +101,26 @@ def score_all(
 
 
 def _score(scorer: Scorer, shard: pa.StringArray, asked: Asked | None, start: int) -> Part:
+    from tseval.scoring.precision import stated_precision  # noqa: PLC0415 - runs are read without torch
+
     before = scorer.n_contexts
-    if asked is None:
-        table = scorer.score(shard)
-    else:
-        table = scorer.answer(shard, Asked(asked.asks, asked.before[start : start + len(shard)]))
+    with stated_precision(), model_errors(scorer.card.name, shard):
+        if asked is None:
+            table = scorer.score(shard)
+        else:
+            table = scorer.answer(shard, Asked(asked.asks, asked.before[start : start + len(shard)]))
     refuse_above_zero(table, scorer.card.name)
     return Part(table, scorer.n_contexts - before)
 
 
 _SHOWN = 5
+
+
+def lengths_of_texts(texts: Sequence[str], unit: str) -> pa.Table:
+    """Count the characters or bytes of texts, in one column that is called as `LENGTHS` says."""
+    return pa.table(
+        {LENGTHS[unit]: pa.array([max(1, text_length(text, unit)) for text in texts], pa.int32())}
+    )
 
 
 def lengths_of(scorer: Scorer, sentences: pa.StringArray, normalised: Normalised) -> pa.Table:

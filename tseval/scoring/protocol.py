@@ -6,7 +6,9 @@ model and the sentence, before anything is saved.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable, Mapping, Set, Sized
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
@@ -14,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 import numpy as np
 import pyarrow.compute as pc
 
-from tseval.errors import ModelError, counted, one_line, quoted_text
+from tseval.errors import ModelError, TsevalError, counted, first_line, one_line, quoted_text
 from tseval.formats import Json  # noqa: TC001 - manifests are read into a ModelCard
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
     from torch import Tensor
@@ -198,6 +200,14 @@ class WritingModel(Protocol):
 
 
 @runtime_checkable
+class ChangingModel(Protocol):
+    """A model in memory whose weights may change between two evaluations, as in a training loop."""
+
+    def with_current_weights(self) -> Model:
+        """Give the same model, with the fingerprint and the derived tables of the weights that it has now."""
+
+
+@runtime_checkable
 class TokenModel(Protocol):
     """A model that scores the tokens of many sentences itself, words split into pieces or not.
 
@@ -225,6 +235,25 @@ class TokenModel(Protocol):
         Returns:
             Natural-log probabilities, (tokens,) float32, and the number of contexts computed for them.
         """
+
+
+@runtime_checkable
+class DistributionModel(Protocol):
+    """A model that says how probable every token is next, not only the one that is there."""
+
+    def next_logprobs(self, tokens: np.ndarray) -> Iterator[Tensor]:
+        """Give the natural-log probabilities of all tokens before each token of a sentence, in order.
+
+        Args:
+            tokens: As `encode` gives them, (tokens,) int64.
+
+        Returns:
+            Stretches of the sentence, (some tokens, vocabulary) float32. If the first token follows nothing,
+            they begin with the second.
+        """
+
+    def token_texts(self, tokens: np.ndarray) -> list[str]:
+        """Spell tokens for people to read, each by itself."""
 
 
 @runtime_checkable
@@ -267,6 +296,17 @@ PROTOCOL_PARTS = {
     TokenModel: ("card", "warnings", "batch_tokens", "encode", "token_texts", "token_logprobs"),
     RecurrentModel: ("card", "row_bytes", "encode", "start", "advance", "logprobs"),
 }
+
+
+def current(model: Model) -> Model:
+    """Give a model as its weights are now: each evaluation and each call of `surprisals` begins with this."""
+    return model.with_current_weights() if isinstance(model, ChangingModel) else model
+
+
+def recarded(card: ModelCard, now: ModelCard) -> ModelCard:
+    """Give the card of a model after its weights changed: what its owner wrote on the card stays."""
+    protocol = {**card.protocol, **now.protocol}
+    return replace(card, fingerprint=now.fingerprint, protocol=protocol, details=now.details)
 
 
 def refuse_no_model(candidate: object, what: str) -> None:
@@ -371,6 +411,23 @@ def refuse_no_logprobs(logprobs: np.ndarray, counts: np.ndarray, sentences: pa.S
     row = int(np.searchsorted(np.cumsum(counts), wrong[0], side="right"))
     value, sentence = float(logprobs[wrong[0]]), sentences[row].as_py()
     raise _above_zero(value, sentence, who) if np.isfinite(value) else not_finite(value, sentence, who)
+
+
+@contextmanager
+def model_errors(who: str, sentences: pa.StringArray) -> Iterator[None]:
+    """Turn an error out of a model's own code into one message: what it raised, where, on which sentences."""
+    try:
+        yield
+    except (TsevalError, MemoryError):
+        raise
+    except Exception as error:  # a model may raise anything
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        some = f"{counted(len(sentences), 'sentence')}, the first {quoted_text(str(sentences[0]), 40)}"
+        raise ModelError(
+            f"{who} broke off while it scored {some}:\n"
+            f"  {type(error).__name__}: {first_line(error)} ({frame.filename}:{frame.lineno}).\n"
+            "  Hold the model to what its numbers rest on: tseval check-model."
+        ) from error
 
 
 def not_finite(value: float, sentence: str, who: str) -> ModelError:

@@ -42,6 +42,7 @@ from tseval.scoring.trie import (
     with_unscored,
     words_and_lengths,
 )
+from tseval.writing import BOUNDARY, without_boundaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,6 +67,7 @@ class Scorer(ABC):
     Attributes:
         gives_words: Whether the log-probabilities of single words are known.
         unreadable: What the sentences are that the model does not read.
+        reads_any_length: Whether the model reads texts in windows.
         n_contexts: Prefixes computed so far; for an opaque model, words, or sentences if it has no words.
     """
 
@@ -79,6 +81,7 @@ class Scorer(ABC):
         self._noted: list[str] = noted if isinstance(noted, list) else []
         self._particular = model if isinstance(model, ParticularModel) else None
         self._bounded = model if isinstance(model, BoundedModel) else None
+        self.reads_any_length = getattr(model, "windows", None) is not None
         self._aside: bool = getattr(model, "encodes_aside", False)
         self._ahead: dict[int, Future[Encoded]] = {}  # by the identity of the sentences
         self.unreadable: str = getattr(model, "unreadable", f"longer than {self.card.name} reads")
@@ -87,6 +90,10 @@ class Scorer(ABC):
     def warnings(self) -> list[str]:
         """What a reader of the results should know: what the model has to say, then the shortages."""
         return [*self._noted, *self._memory.shortages]
+
+    def add_warning(self, warning: str) -> None:
+        """Tell a reader of the results one thing more."""
+        self._noted.append(warning)
 
     def check_sentences(self, sentences: pa.StringArray) -> None:
         """Refuse sentences that are too long, or that the model does not read, before anything is scored."""
@@ -326,7 +333,7 @@ class SentenceScorer(Scorer):
     def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
         """Give the model sentences sorted by length; the tokens are words."""
         refuse_empty(sentences)
-        encoded, texts = self._encode(sentences), [str(text) for text in sentences.to_pylist()]
+        encoded, texts = self._encode(sentences), _texts_of(sentences)
         lengths = encoded.lengths
         order = np.argsort(lengths, kind="stable")
 
@@ -339,7 +346,7 @@ class SentenceScorer(Scorer):
         return encoded, np.concatenate([rows[i] for i in np.argsort(order)])
 
     def _encode(self, sentences: pa.StringArray) -> Encoded:
-        texts = [str(text) for text in sentences.to_pylist()]
+        texts = _texts_of(sentences)
         seen, n_unknown = self._seen(sentences, texts)
         lengths = np.array([len(text.split()) for text in texts], dtype=np.int64)
         return Encoded(seen, np.empty(0), lengths, n_unknown)
@@ -439,6 +446,11 @@ class TokenScorer(Scorer):
         return self._model.token_texts(encoded.tokens)
 
 
+def _texts_of(sentences: pa.StringArray) -> list[str]:
+    """Give sentences to a model that counts their words: a space parts also what is written without one."""
+    return [str(text).replace(BOUNDARY, " ") for text in sentences.to_pylist()]
+
+
 def _named(sentences: pa.StringArray) -> str:
     return f"the sentence {quoted_text(sentences[0].as_py())} and {len(sentences) - 1} others"
 
@@ -456,7 +468,7 @@ class TotalScorer(Scorer):
     def score(self, sentences: pa.StringArray) -> pa.Table:
         """Give the model the whole shard; `words` are null."""
         refuse_empty(sentences)
-        texts = [str(text) for text in sentences.to_pylist()]
+        texts = [without_boundaries(str(text)) for text in sentences.to_pylist()]
         what = f"log-probabilities of {len(texts)} sentences, the first {quoted_text(texts[0])}"
         totals = as_numbers(self._model.sentence_logprobs(texts), self.card.name, what)
         if len(totals) != len(sentences):

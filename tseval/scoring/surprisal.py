@@ -13,15 +13,26 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pyarrow as pa
 
-from tseval.errors import plain
+from tseval.errors import ModelError, plain
+from tseval.questions.scored import unfinished_words
 from tseval.questions.unknown import Unknown
 from tseval.scoring.engine import shards
-from tseval.scoring.protocol import UNKNOWN, refuse_no_logprobs
+from tseval.scoring.precision import stated_precision
+from tseval.scoring.protocol import (
+    UNKNOWN,
+    DistributionModel,
+    current,
+    model_errors,
+    refuse_no_logprobs,
+)
 from tseval.scoring.scorers import check_lengths, scorer_for
 from tseval.scoring.trie import pieces_of
+from tseval.writing import UNFINISHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from torch import Tensor
 
     from tseval.scoring.protocol import Encoded, Model
     from tseval.scoring.scorers import Scorer
@@ -64,7 +75,7 @@ def surprisals(
         LimitError: If a sentence has more characters than are scored.
         ModelError: If a sentence has no words, or cannot be scored.
     """
-    return _found(scorer_for(model), _tokens, sentences, progress)
+    return _found(scorer_for(current(model)), _tokens, sentences, progress)
 
 
 def word_surprisals(
@@ -78,7 +89,53 @@ def word_surprisals(
     Returns:
         The words of each sentence; a word with an unknown part has an unknown surprisal.
     """
-    return _found(scorer_for(model, words=True), _words, sentences, progress)
+    return _found(scorer_for(current(model), words=True), _words, sentences, progress)
+
+
+@dataclass(frozen=True, slots=True)
+class NextToken:
+    """What a model expects in the place of a token.
+
+    Attributes:
+        entropy: Of the distribution over all tokens, in nats.
+        best: The most probable tokens, each with its probability.
+    """
+
+    entropy: float
+    best: tuple[tuple[str, float], ...]
+
+
+def next_tokens(model: Model, sentences: Sequence[str], top: int = 0) -> list[list[NextToken | None]]:
+    """Say what a model expects before each token of some sentences: entropy, and the `top` best tokens.
+
+    The tokens are those of `surprisals`; None stands for a first token that follows nothing.
+
+    Raises:
+        ModelError: The model gives no probabilities but those of the tokens that are there.
+    """
+    model = current(model)
+    scorer = scorer_for(model)
+    if not isinstance(model, DistributionModel) or "task" in model.card.protocol:
+        raise ModelError(
+            f"{scorer.card.name} does not say how probable other words are in the place of one.\n"
+            "  --entropy and --top are for causal models of transformers and models of words."
+        )
+    found: list[list[NextToken | None]] = []
+    for sentence in sentences:
+        one = pa.array([sentence], pa.string())
+        with stated_precision(), model_errors(scorer.card.name, one):
+            encoded = scorer.encoded(one)
+            own = [_expected(model, row, top) for rows in model.next_logprobs(encoded.tokens) for row in rows]
+        found.append([*[None] * (len(encoded.tokens) - len(own)), *own])
+    return found
+
+
+def _expected(model: DistributionModel, row: Tensor, top: int) -> NextToken:
+    row = row.double()
+    entropy = float(-(row.exp() * row).nan_to_num(0.0).sum())
+    values, tokens = row.topk(min(top, len(row)))
+    texts = model.token_texts(tokens.cpu().numpy())
+    return NextToken(entropy, tuple(zip(texts, values.exp().tolist(), strict=True)))
 
 
 def _found(
@@ -89,10 +146,12 @@ def _found(
 ) -> list[list[Token]]:
     """Score distinct sentences shard by shard, and give each the tokens of its like."""
     distinct = pa.array(sorted(set(sentences)), pa.string())
-    check_lengths(distinct)
+    if not scorer.reads_any_length:
+        check_lengths(distinct)
     found: dict[str, list[Token]] = {}
     for shard in shards(distinct):
-        found.update(zip(map(str, shard.to_pylist()), score(scorer, shard), strict=True))
+        with stated_precision(), model_errors(scorer.card.name, shard):
+            found.update(zip(map(str, shard.to_pylist()), score(scorer, shard), strict=True))
         if progress:
             progress(len(found), len(distinct))
     return [found[sentence] for sentence in sentences]
@@ -109,11 +168,33 @@ def _words(scorer: Scorer, sentences: pa.StringArray) -> Iterator[list[Token]]:
     starts = np.cumsum(encoded.lengths) - encoded.lengths
     unknown = Unknown.of(scorer.card.protocol)
     tokens = _gathered(scorer, sentences, encoded, logprobs)
-    for start, own in zip(starts.tolist(), tokens, strict=True):
+    shares = _share_pieces(scorer, encoded, sentences)
+    for row, (start, own) in enumerate(zip(starts.tolist(), tokens, strict=True)):
         words: dict[int, list[Token]] = {}
         for token in own:
             words.setdefault(token.word, []).append(token)
+        for place in np.flatnonzero(shares[start : start + encoded.lengths[row]]).tolist():
+            spelt = " ".join(token.token for token in words.get(place, ())) or UNFINISHED
+            words[place] = [Token(place, str(sentences[row]).split()[place], spelt, None)]
+        words = dict(sorted(words.items()))
         yield [_joined(parts, float(corrections[start + word]), unknown) for word, parts in words.items()]
+
+
+def _share_pieces(scorer: Scorer, encoded: Encoded, sentences: pa.StringArray) -> np.ndarray:
+    """Tell which words have a piece in common with another, so that their surprisal is unknown, (words,).
+
+    Where there are such, the model's warnings say so.
+    """
+    unfinished = unfinished_words(pa.table({"sentence": sentences, "seen": encoded.seen}))
+    if unfinished.any() and SHARED_PIECES not in scorer.warnings:
+        scorer.add_warning(SHARED_PIECES)
+    return unfinished | np.append(False, unfinished[:-1])
+
+
+SHARED_PIECES = (
+    "some pieces reach over several words: their words have no surprisal of their own. Leave out --words to "
+    "see the pieces"
+)
 
 
 def _gathered(
@@ -160,14 +241,45 @@ def bits(nats: float) -> float:
     return nats / log(2)
 
 
-def as_rows(names: Sequence[str | int], sentences: Sequence[Sequence[Token]], form: str) -> str:
-    """Write one row per token, as `tsv` with a header or as `jsonl`; unknown surprisal is empty, or null."""
-    rows = (
-        (name, token.word, token.text, token.token, *_nats_and_bits(token.surprisal))
-        for name, tokens in zip(names, sentences, strict=True)
-        for token in tokens
-    )
-    return _written(SURPRISAL_COLUMNS, rows, form)
+def as_rows(
+    names: Sequence[str | int],
+    sentences: Sequence[Sequence[Token]],
+    form: str,
+    expected: Sequence[Sequence[NextToken | None]] | None = None,
+    shown: Sequence[str] = (),
+) -> str:
+    """Write one row per token, as `tsv` with a header or as `jsonl`; unknown surprisal is empty, or null.
+
+    Args:
+        names: Of the sentences.
+        sentences: Their tokens.
+        form: `tsv` or `jsonl`.
+        expected: What stands before each token, of which `entropy` or `top` is `shown` in columns of its own.
+    """
+    columns = list(SURPRISAL_COLUMNS)
+    columns += [
+        *(("entropy_nats", "entropy_bits") if "entropy" in shown else ()),
+        *(["top"] * ("top" in shown)),
+    ]
+    rows = []
+    for at, (name, tokens) in enumerate(zip(names, sentences, strict=True)):
+        for place, token in enumerate(tokens):
+            row: list[object] = [name, token.word, token.text, token.token, *_nats_and_bits(token.surprisal)]
+            own = expected[at][place] if expected else None
+            if "entropy" in shown:
+                row += _nats_and_bits(None if own is None else own.entropy)
+            if "top" in shown:
+                row.append(_best(own, form))
+            rows.append(row)
+    return _written(columns, rows, form)
+
+
+def _best(expected: NextToken | None, form: str) -> object:
+    """Write the best tokens: for programs as a list of texts with their probabilities."""
+    best = () if expected is None else expected.best
+    if form == "jsonl":
+        return [{"token": text, "probability": probability} for text, probability in best]
+    return " ".join(f"{text}:{probability:.4f}" for text, probability in best)
 
 
 def _nats_and_bits(nats: float | None) -> tuple[float | None, float | None]:
@@ -211,16 +323,31 @@ def as_table(
     return _written(TABLE_COLUMNS, written, form)
 
 
-def as_picture(sentences: Sequence[Sequence[Token]]) -> str:
-    """Draw a bar for each token, all to one scale, with sums below each sentence."""
+def as_picture(
+    sentences: Sequence[Sequence[Token]],
+    expected: Sequence[Sequence[NextToken | None]] | None = None,
+    shown: Sequence[str] = (),
+) -> str:
+    """Draw a bar for each token, all to one scale, with sums below each sentence.
+
+    Behind the bars stands what is `shown` of what was `expected`, as `as_rows` takes it.
+    """
     every = [token for tokens in sentences for token in tokens]
     largest = max((token.surprisal or 0.0 for token in every), default=0.0)
     names = [_names(tokens) for tokens in sentences]
     width = max((len(name) for some in names for name in some), default=0)
-    return "\n".join(
-        _drawn([f"{name:{width}}" for name in some], tokens, largest)
-        for some, tokens in zip(names, sentences, strict=True)
-    )
+    pictures = []
+    for at, (some, tokens) in enumerate(zip(names, sentences, strict=True)):
+        notes = [_note(one, shown) for one in expected[at]] if expected else [""] * len(tokens)
+        pictures.append(_drawn([f"{name:{width}}" for name in some], tokens, largest, notes))
+    return "\n".join(pictures)
+
+
+def _note(expected: NextToken | None, shown: Sequence[str]) -> str:
+    if expected is None:
+        return ""
+    entropy = f"entropy {bits(expected.entropy):.2f} bits" if "entropy" in shown else ""
+    return "  ".join(filter(None, ("", entropy, str(_best(expected, "tsv")))))
 
 
 def _names(tokens: Sequence[Token]) -> list[str]:
@@ -234,16 +361,19 @@ def _names(tokens: Sequence[Token]) -> list[str]:
     return names
 
 
-def _drawn(names: Sequence[str], tokens: Sequence[Token], largest: float) -> str:
+def _drawn(names: Sequence[str], tokens: Sequence[Token], largest: float, notes: Sequence[str]) -> str:
     lines = []
-    for name, token in zip(names, tokens, strict=True):
+    for name, token, note in zip(names, tokens, notes, strict=True):
         if token.surprisal is None:
-            lines.append(f"{name}       –")
+            lines.append(f"{name}       –{note and '  '}{note}")
         else:
             share = token.surprisal / largest if largest else 0.0
-            lines.append(f"{name}  {_both(token.surprisal)}  {bar(share)}".rstrip())
+            drawn = f"{bar(share):{BAR}}" if note else bar(share)
+            lines.append(f"{name}  {_both(token.surprisal)}  {drawn}{note and '  '}{note}".rstrip())
     total = fsum(token.surprisal for token in tokens if token.surprisal is not None)
-    return "\n".join([*lines, f"{'':{len(names[0])}}  {_both(total)}  in all", ""])
+    known = all(token.surprisal is not None for token in tokens[1:])  # a first one may follow nothing
+    in_all = f"  {_both(total)}  in all" if known else "       –  in all"
+    return "\n".join([*lines, f"{'':{len(names[0])}}{in_all}", ""])
 
 
 def _both(nats: float) -> str:

@@ -352,7 +352,8 @@ def _load(
     # Anyone can write into a cache (decision 9): its content must be what its digest says.
     if cached and suite_digest(cached.terminator, cached.cases) == cached.digest:
         # Rules of writing are read from the file: no digest covers what a cache says of them.
-        return cached if cached.writing else replace(cached, writing=read_folder(path).writing)
+        own = cached if cached.writing else read_folder(path)
+        return replace(cached, writing=own.writing, notes=own.notes)
 
     from tseval.suites.grammar.expand import check_size, expand  # noqa: PLC0415 - likewise
 
@@ -373,6 +374,7 @@ def _load(
         digest=suite_digest(folder.terminator, expanded),
         complete=complete,
         writing=folder.writing,
+        notes=folder.notes,
         score="sentence" if all(case.contrasts for case in expanded) else "regions",
     )
     # Only pairs are kept: they are what takes long.
@@ -381,18 +383,18 @@ def _load(
     return suite
 
 
-def writing_of(spec: str | Path) -> Writing:
-    """Read the rules by which the tokens of a suite of grammars are written as natural text."""
+def writing_of(spec: str | Path) -> tuple[Writing, str | None]:
+    """Read the rules by which the tokens of a suite of grammars are written, and what ends its sentences."""
     path, _ = locate_suite(spec)
     from tseval.suites.grammar import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
 
-    rules = None if is_data(path) else read_folder(path).writing
-    if rules is None:
+    folder = None if is_data(path) else read_folder(path)
+    if folder is None or folder.writing is None:
         raise without_rules(path.name)
-    return rules
+    return folder.writing, folder.terminator
 
 
-def stream_cases(
+def stream_cases(  # noqa: PLR0913 - what a user may say, and what is told
     spec: str | Path,
     *,
     cases: str | Sequence[str] = (),
@@ -400,12 +402,14 @@ def stream_cases(
     sample: int | None = None,
     seed: int = 0,
     columns: Mapping[str, str] | None = None,
+    notes: list[str] | None = None,
 ) -> tuple[int, Iterator[Case]]:
     """Go through the items of a suite in blocks, for writing them out.
 
     What is given is that of `load_suite`, but limit and sample are of the items of all the cases together.
     Gives how many items there will be, and the blocks; a large case comes in several. A grammar that cannot
-    be expanded is refused at the latest while its block is made.
+    be expanded is refused at the latest while its block is made. What a reader should know of how data were
+    read is added to `notes`.
     """
     _check_counts(limit, sample)
     from tseval.suites.grammar import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
@@ -417,6 +421,8 @@ def stream_cases(
     path, method = locate_suite(spec)
     if (limit is None and sample is None) or method is not None or is_data(path):
         suite = load_suite(spec, cases=cases, seed=seed, columns=columns)
+        if notes is not None:
+            notes += suite.notes
         rows = choose_rows(suite.n_items, limit, sample, seed)
         ends = np.cumsum([case.n_items for case in suite.cases]).tolist()
         cut = zip(suite.cases, ends, strict=True)

@@ -50,9 +50,19 @@ class Tree:
         return "".join(parts).strip()
 
     def tokens(self, changed: int | None = None, form: str = "") -> str:
-        """Write the syntactic words with spaces between."""
-        words = (form if changed == at else word.form for at, word in enumerate(self.words))
-        return " ".join("_".join(word.split()) for word in words)
+        """Write the tokens with spaces between, one of the words changed, which is written by itself."""
+        written, places = as_written(self.words, self.contracted())
+        if changed is not None:
+            written[places[changed]] = "_".join(form.split())
+        return " ".join(written)
+
+    def contracted(self) -> list[tuple[int, int, str]]:
+        """Give the words that are written as others: from, up to, and the text; *don't* is *do n't*."""
+        return [
+            (first, end, text)
+            for text, _, first, end in self.pieces
+            if end - first > 1 and "".join(word.form for word in self.words[first:end]) != text
+        ]
 
     def stands_alone(self, position: int) -> bool:
         """Whether a word is written by itself: no part of *zum*, nor the *l'* of *l'eau*."""
@@ -62,6 +72,22 @@ class Tree:
         before = not self.pieces[at - 1][1] and self.pieces[at - 1][0][-1:].isalnum() if at else False
         after = self.pieces[at + 1][0] if at + 1 < len(self.pieces) and not self.pieces[at][1] else ""
         return not before and not after[:1].isalnum()
+
+
+def as_written(
+    words: Sequence[Word], contracted: Sequence[tuple[int, int, str]]
+) -> tuple[list[str], list[int]]:
+    """Give the tokens of a sentence as people write them, and the place of each syntactic word among them."""
+    texts = {first: (end, text) for first, end, text in contracted}
+    written: list[str] = []
+    places: list[int] = []
+    end = 0
+    for at, word in enumerate(words):
+        if at >= end:
+            end, text = texts.get(at, (at + 1, word.form))
+            written.append("_".join(text.split()))
+        places.append(len(written) - 1)
+    return written, places
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +107,8 @@ class Sentence:
     name: str
     document: str
     penn: bool  # its words have Penn tags
+    # Words that are written as others, as *de le* as *du*: the first, the one behind the last, and the text.
+    contracted: Sequence[tuple[int, int, str]] = ()
 
 
 def read_treebank(path: Path) -> Iterator[Sentence]:
@@ -92,7 +120,8 @@ def read_treebank(path: Path) -> Iterator[Sentence]:
             "and no Number in column 6.\n  Agreement needs a treebank with one of them."
         )
     for tree in read_trees(path):
-        yield Sentence([_tagged(word, penn) for word in tree.words], tree.name, tree.document, penn)
+        words = [_tagged(word, penn) for word in tree.words]
+        yield Sentence(words, tree.name, tree.document, penn, tree.contracted())
 
 
 def read_trees(path: Path) -> Iterator[Tree]:
@@ -185,6 +214,16 @@ def _check_columns(place: str, line: str) -> None:
         raise SuiteError(
             f"{place}: {len(cells)} columns, but a word in CoNLL-U has {_COLUMNS}, with tabs between"
         )
+    features = [one.partition("=")[0] for one in cells[5].split("|")] if cells[5] != "_" else []
+    if twice := next((name for name in features if features.count(name) > 1), None):
+        raise SuiteError(
+            f"{place}: the feature {twice!r} stands twice in column 6.\n  Keep one: A=x,y has two values."
+        )
+    if cells[1] == "_" and cells[0].isdecimal() and cells[3] not in {"PUNCT", "SYM", "X", "_"}:
+        raise SuiteError(
+            f"{place}: the form of a word is _: the words of the treebank are withheld, or one is missing.\n"
+            "  Fetch the treebank with its words, or write the form in column 2."
+        )
     if empty := [n for n, cell in enumerate(cells, 1) if not cell.strip()]:
         raise SuiteError(f"{place}: column {empty[0]} is empty; what is not known is _ in CoNLL-U")
 
@@ -201,6 +240,13 @@ def _check_tree(path: Path, lines: Sequence[int], tokens: TokenList) -> None:
                 f"{path}:{line}: the head of {token['form']!r} is {'_' if head is None else head}, "
                 f"but the words are 1 to {len(words)}"
             )
+    roots = [(line, token) for line, token in words if token["head"] == 0]
+    if len(roots) > 1:
+        line, token = roots[1]
+        raise SuiteError(
+            f"{path}:{line}: {token['form']!r} is a second root: {roots[0][1]['form']!r} has head 0, too.\n"
+            "  Give it its head, or part the sentence in two."
+        )
     rooted, heads = {0}, [0, *(token["head"] for _, token in words)]
     for line, token in words:
         above, at = set[int](), token["id"]
@@ -293,6 +339,7 @@ DIFFERENT = "subject and verb differ in number"
 TYPO = "subject or verb marked as a typo"
 INVERTED = "another present auxiliary before the subject"
 NUMBERLESS = "past or modal auxiliary before the verb"
+CONTRACTED = "subject or verb written as one with another word"
 NO_OPPOSITE = "no sure form in the other number"
 
 
@@ -331,6 +378,10 @@ def find_examples(
             opposite = opposite_form(found.form, str(found.verb), found.values.get(LEMMA))
         elif reason is None:
             opposite = _attested(found, forms)
+        if reason is None and any(
+            first <= at < end for first, end, _ in sentence.contracted for at in (position, verb)
+        ):
+            reason, opposite = CONTRACTED, None
         if opposite is None:
             left_out[reason or NO_OPPOSITE] += 1
             continue
@@ -362,10 +413,11 @@ def _example(
     between = [word.noun for word in words[subject + 1 : verb] if word.noun]
     attractors = sum(noun != number for noun in between)
     role = words[verb].role
+    written, places = as_written(sentence.words, sentence.contracted)
     return Example(
-        sentence=" ".join(word.form for word in words),
-        subj_index=subject,
-        verb_index=verb,
+        sentence=" ".join(written),
+        subj_index=places[subject],
+        verb_index=places[verb],
         subj_form=words[subject].form,
         verb_form=words[verb].form,
         number=number,
@@ -373,7 +425,7 @@ def _example(
         n_intervening=len(between),
         n_attractors=attractors,
         n_non_attractors=len(between) - attractors,
-        distance=verb - subject,
+        distance=places[verb] - places[subject],
         last_intervening=between[-1] if between else NO_NOUN,
         source=about[0],
         sent_id=sentence.name,

@@ -14,7 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.errors import SuiteError, counted
+import pyarrow.compute as pc
+
+from tseval.errors import SuiteError, counted, quoted_text
 from tseval.files import beyond
 from tseval.formats import bare_name, read_lines, stem_of
 from tseval.items import first_too_long
@@ -49,6 +51,7 @@ from tseval.suites.data.records import columns_of, encoding_of, header_of, json_
 from tseval.suites.data.regions import CONTEXT_COLUMNS, SYNTAXGYM_SOURCE, read_contexts, read_syntaxgym
 from tseval.suites.data.roles import check_columns, refuse_columns
 from tseval.tables import is_table
+from tseval.writing import BOUNDARY, single_spaced, without_boundaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -101,6 +104,9 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
         said |= {_name(file, path): f"{kind}, {counted(reading.items[str(file)], 'item')}" for file in own}
         parts.append(replace(part, notes=tuple(reading.notes)))
     data = replace(_as_one(parts, path, name), files=dict(sorted(said.items())))
+    if (joined := _joined_without_space(data.cases)) is not None:
+        note = f"parts are joined without a space, as in {joined} (--columns join=space puts one)"
+        data = replace(data, notes=(*data.notes, note))
     if not data.cases:
         raise SuiteError(f"{path}: holds no pair of sentences")
     for case in data.cases:
@@ -109,6 +115,17 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
                 where = f"{path}: case {case.name!r}, item {item}"
                 raise beyond("sentence_chars", where, f"the {label} sentence has more characters than")
     return data
+
+
+def _joined_without_space(cases: Sequence[Case]) -> str | None:
+    """Quote a text whose parts were joined without a space; None where there is none."""
+    for case in cases:
+        for label in case.labels:
+            column = case.sentences[label]
+            found = column.filter(pc.match_substring(column, BOUNDARY))
+            if len(found):
+                return quoted_text(without_boundaries(str(found[0])), 60)
+    return None
 
 
 def _as_one(parts: Sequence[DataSet], path: Path, name: str) -> DataSet:
@@ -285,7 +302,7 @@ def _asked(place: str, what: str, text: str, regions: Sequence[tuple[str, int]],
     """Say which words of a text are asked about: a region, by default the last, or all."""
     row, lengths = int(place.rpartition(":")[2]), [length for _, length in regions] or [len(text.split())]
     at %= len(lengths)
-    return TableText(row, what, " ".join(text.split()), sum(lengths[:at]), lengths[at])
+    return TableText(row, what, single_spaced(text), sum(lengths[:at]), lengths[at])
 
 
 def _refuse_unknown(file: Path, how: Mapping[str, str]) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import sha256
 from itertools import combinations
+from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -27,9 +28,10 @@ from tseval.questions import Contrast
 from tseval.questions.pairs import Pairs
 from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.roles import ROW_NAMES, text_in, value_of
+from tseval.writing import single_spaced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -91,13 +93,36 @@ class Reading:
         Without a question, every sentence of an entry is compared with those after it.
         """
         groups: dict[str, list[DataItem]] = {}
-        for entry in entries:
+        for entry in self._with_features(entries):
             self.items[entry.place.rpartition(":")[0]] += 1
             groups.setdefault(entry.row[0], []).append(entry)
         asked = ask or (
             lambda own: Pairs(tuple(Contrast(*both) for both in combinations(own[0].sentences, 2)))
         )
         return tuple(_case(group, asked) for group in groups.values())
+
+    def _with_features(self, entries: Iterable[DataItem]) -> Iterator[DataItem]:
+        """Leave out columns that hold what is no feature, as times and lists, and say so."""
+        gathered = list(entries)
+        unfit = {
+            name: value
+            for one in gathered
+            for name, value in one.features.items()
+            if isinstance(value, Unfit)
+        }
+        if unfit:
+            named = ", ".join(f"{name} ({value.kind})" for name, value in unfit.items())
+            self.notes.append(f"columns left out, which are neither text nor numbers: {named}")
+        for one in gathered:
+            own = {name: value for name, value in one.features.items() if name not in unfit}
+            yield replace(one, features=own) if len(own) < len(one.features) else one
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """What a table holds in place of a feature."""
+
+    kind: str  # of Python's types
 
 
 # A judgement before a sentence, as linguists write it.
@@ -170,13 +195,12 @@ def features_of(place: str, record: DataRecord, columns: Mapping[str, str]) -> d
     """Give the features of a record, whose place is for messages; columns are by feature."""
     features: dict[str, Feature | None] = {}
     for feature, name in columns.items():
-        value = record.get(name)
-        if not isinstance(value, str | int | float | None):
-            raise SuiteError(
-                f"{place}: {name} is {value!r}.\n"
-                "  A feature is a text, a number, true or false; leave others out."
-            )
-        features[feature] = value  # some sets say null
+        value: Any = record.get(name)
+        if isinstance(value, float) and isnan(value):
+            value = None
+        # Some sets say null; what is no feature is left out for all items (`Reading.build`).
+        fits_in = isinstance(value, str | int | float | None)
+        features[feature] = value if fits_in else cast("Feature", Unfit(type(value).__name__))
     return features
 
 
@@ -221,10 +245,9 @@ def _refuse_unlike(entry: DataItem, first: DataItem) -> None:
 
 def _clean(entry: DataItem, label: str) -> str:
     text = entry.sentences[label]
-    words = text.split()
-    if not words:
+    if not text.strip():
         raise SuiteError(f"{entry.place}: the {label} sentence has no words")
-    clean = " ".join(words)
+    clean = single_spaced(text)
     return text if clean == text else clean  # of a million sentences none is held twice
 
 
@@ -234,24 +257,22 @@ def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
     kinds = {type(value) for value in values}
     if kinds <= {str, type(None)}:  # no text is the empty one, as in a table
         return pa.array([value or "" for value in values], pa.string())
+    known = [value for value in values if value is not None]  # a number may be missing
+    kinds.discard(type(None))
     for entry, value in zip(entries, values, strict=True):
-        if value is None:
-            raise SuiteError(
-                f"{entry.place}: {feature} is None.\n"
-                "  Give a feature of numbers, true or false a value in every item of the case."
-            )
         if isinstance(value, int) and not fits(value):
             raise SuiteError(
                 f"{entry.place}: {feature} is {value}, but a whole number has at most 64 bits.\n"
                 "  Put it in quotes: then it is a text."
             )
     if kinds == {int, float}:
-        return pa.array([float(value) for value in values if value is not None], pa.float64())
+        return pa.array([None if value is None else float(value) for value in values], pa.float64())
     if len(kinds) > 1:
-        other = next(entry for entry in entries if type(entry.features[feature]) is not type(values[0]))
+        own = [entry for entry in entries if entry.features[feature] is not None]
+        other = next(entry for entry in own if type(entry.features[feature]) is not type(known[0]))
         raise SuiteError(
-            f"{other.place}: {feature} is {other.features[feature]!r}, but {values[0]!r} in "
-            f"{entries[0].place}.\n  Give a feature values of one type."
+            f"{other.place}: {feature} is {other.features[feature]!r}, but {known[0]!r} in "
+            f"{own[0].place}.\n  Give a feature values of one type."
         )
     return pa.array(values, {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}[kinds.pop()])
 

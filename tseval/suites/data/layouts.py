@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from tseval.errors import SuiteError, quoted_text, suggest
 from tseval.formats import whole_number
 from tseval.suites.data.entries import DataItem, are_marked, features_of, split_rows, table_row, without_mark
+from tseval.suites.data.joining import BY_SCRIPT, join_of, join_parts
 from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.regions import (
     PREFERS_GOOD,
@@ -99,11 +100,12 @@ class Sentence:
     condition: str  # or nothing
     label: str  # what is said of its grammaticality, or nothing
     features: Mapping[str, Feature | None]  # of its row
+    join: str = "auto"  # what stands between its regions (`joining.py`)
 
     @property
     def text(self) -> str:
         """The whole sentence."""
-        return " ".join(filter(None, (text for _, text in self.pieces)))
+        return join_parts([text for _, text in self.pieces], self.join)
 
     @property
     def judged(self) -> str:
@@ -197,6 +199,8 @@ def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: s
             pieces = (("prefix", prefix_in(record, before)), ("continuation", text))
         elif critical is not None:
             pieces = _cut(place, text, text_in(record.get(critical)), critical)
+            yield replace(make(place, record, pieces), join="space")  # as it was before it was cut
+            continue
         yield make(place, record, pieces)
 
 
@@ -206,7 +210,7 @@ def _roles_of(columns: Header) -> tuple[str | None, str | None, str | None]:
 
 def _maker(columns: Header, stem: str, *used: str | None) -> Callable[..., Sentence]:
     """Give what makes a sentence of a record and its pieces; columns in use are none of its features."""
-    roles, rows = _roles_of(columns), columns.rows(spelt=True)
+    roles, rows, join = _roles_of(columns), columns.rows(spelt=True), join_of(columns.how)
     features = columns.features(filter(None, [*used, *roles]), spelt=True)
 
     def make(place: str, record: DataRecord, pieces: Pieces, differ: Collection[str] = ()) -> Sentence:
@@ -217,13 +221,15 @@ def _maker(columns: Header, stem: str, *used: str | None) -> Callable[..., Sente
             )
         own = {feature: name for feature, name in features.items() if name not in differ}
         about = features_of(place, record, own)
-        return Sentence(place, table_row(record, stem, rows), pieces, item, condition, label, about)
+        row = table_row(record, stem, rows)
+        return Sentence(place, row, pieces, item, condition, label, about, join)
 
     return make
 
 
 def _cut(place: str, text: str, critical: str, column: str) -> Pieces:
     """Cut a sentence before and after its critical words: a number counts from 1, a name is looked for."""
+    spans = [found.span() for found in re.finditer(r"\S+", text)]
     words = text.split()
     if critical.isdecimal():
         start, length = int(critical) - (0 if "0idx" in column.lower() else 1), 1
@@ -236,9 +242,10 @@ def _cut(place: str, text: str, critical: str, column: str) -> Pieces:
             f"{place}: {column} is {quoted_text(critical, 40)}, no word of {quoted_text(text, 60)}.\n"
             f"  Give its number, from 1, or its words; or add --columns ignore={column}."
         )
-    end = start + length
-    parts = ("before", words[:start]), ("critical", words[start:end]), ("after", words[end:])
-    return tuple((name, " ".join(part)) for name, part in parts)
+    begin, end = spans[start][0], spans[start + length - 1][1]
+    # An ordinary space is put back later; another one stays with what it stands behind or before.
+    parts = ("before", text[:begin]), ("critical", text[begin:end]), ("after", text[end:])
+    return tuple((name, part.strip(" ")) for name, part in parts)
 
 
 def _of_words(
@@ -254,6 +261,7 @@ def _of_words(
         key = (*(text_in(value_of(record, name)) for name in keys), *table_row(record, stem, rows)[:3])
         sentences.setdefault(key, []).append((place, record))
     running: dict[str, int] = {}
+    join = join_of(columns.how) if "join" in columns.how else BY_SCRIPT
     for words in sentences.values():
         if order is not None:
             words.sort(key=lambda one: whole_number(one[0], order, text_in(one[1].get(order))))
@@ -261,11 +269,12 @@ def _of_words(
         for at, record in words:
             name = at if apart else text_in(value_of(record, region))
             if pieces and pieces[-1][0] == name:
-                pieces[-1] = (name, f"{pieces[-1][1]} {text_in(value_of(record, word))}".strip())
+                both = [pieces[-1][1], text_in(value_of(record, word))]
+                pieces[-1] = (name, join_parts(both, join))
             else:
                 pieces.append((name, text_in(value_of(record, word))))
         differ = {name for name in columns.names if len({str(one.get(name)) for _, one in words}) > 1}
-        one = make(*words[0], tuple(pieces), differ)
+        one = replace(make(*words[0], tuple(pieces), differ), join=join)
         if roles[0] is None:  # the first sentence of each condition is about the first item, and so on
             under = f"{one.condition} {one.label}"
             running[under] = running.get(under, 0) + 1
@@ -402,7 +411,7 @@ def _item(chosen: Mapping[str, Sentence], item: str, whole: bool = False) -> Dat
     names = {name for one in chosen.values() for name, _ in one.pieces}
     pieces = {label: one.pieces for label, one in chosen.items()}
     if names <= {*_PREFIX}:
-        return continued(entry, {label: (own[0][1], own[1][1]) for label, own in pieces.items()})
+        return continued(entry, {label: (own[0][1], own[1][1]) for label, own in pieces.items()}, first.join)
     regions = {label: [(name, len(text.split())) for name, text in own] for label, own in pieces.items()}
     sentences = {label: one.text for label, one in chosen.items()}
     return replace(entry, sentences=sentences, regions=regions if whole or any(names) else {})
@@ -493,7 +502,8 @@ def _candidates(file: Path, stem: str, columns: Header, reading: Reading) -> Ite
                 filled = {label: sentence[:start] + text + sentence[end:] for label, text in both.items()}
                 yield replace(entry, sentences=filled)
             else:
-                yield continued(entry, {label: (sentence, text) for label, text in both.items()})
+                parts = {label: (sentence, text) for label, text in both.items()}
+                yield continued(entry, parts, join_of(reading.how))
 
 
 def _options(place: str, given: Json) -> list[str]:

@@ -37,6 +37,7 @@ from tseval.suites.data.entries import (
     table_row,
     without_mark,
 )
+from tseval.suites.data.joining import join_of
 from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.regions import continued
 from tseval.suites.data.roles import PAIR_LABELS, find_columns, prefix_in, text_in, value_of
@@ -144,7 +145,7 @@ def pair_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
             for label, (before, _) in roles.parts.items()
             if before
         }
-        yield continued(item, continuations) if continuations else item
+        yield continued(item, continuations, join_of(reading.how)) if continuations else item
 
 
 def _text(place: str, record: DataRecord, roles: Roles, label: str) -> str:

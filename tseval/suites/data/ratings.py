@@ -15,11 +15,13 @@ from tseval.errors import SuiteError
 from tseval.formats import bare_name, fits, read_jsonl
 from tseval.items import N_RATINGS, RATING, RATING_SE
 from tseval.questions.pairs import RATED, Ratings
-from tseval.questions.scored import Normalised, Unigrams
+from tseval.questions.regions import Regions
+from tseval.questions.scored import LENGTHS, Normalised, Unigrams
 from tseval.suites.data.entries import DataItem, features_of, table_row
 from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.roles import PAIR_LABELS, ROW_NAMES, parts_of, value_of
 from tseval.tables import read_table
+from tseval.writing import single_spaced
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -151,7 +153,7 @@ def _rated(place: str, record: Mapping[str, Json], stem: str) -> Rated:
     item = DataItem(
         place,
         table_row(record, stem, {name: name for name in ROW_NAMES if name in record}),
-        {label: " ".join(str(sentence).split()) for label, sentence in sentences.items()},
+        {label: single_spaced(str(sentence)) for label, sentence in sentences.items()},
         features_of(place, record, features),
         {name: str(record[name]) for name in SHARED if name in record},
     )
@@ -314,11 +316,23 @@ def chosen_score(
         if unigrams is not None:
             raise SuiteError("--unigrams is for --normalise slor.\n  Add that, or leave it out.")
         return score
+    compared_by = {score or suite.score for suite in suites}
+    if compared_by == {"regions"} and by in LENGTHS:
+        for suite in suites:
+            if any(
+                isinstance(c.question, Regions) and not c.question.compares_continuations()
+                for c in suite.cases
+            ):
+                raise SuiteError(
+                    f"--normalise {by} is for whole sentences and continuations of one text, and\n"
+                    f"  {suite.name} compares other regions.\n  Leave out --normalise."
+                )
+        return Normalised(by, of="regions")
     for suite in suites:
         if (compared := score or suite.score) != "sentence":
             raise SuiteError(
-                f"--normalise is for whole sentences, and {suite.name} is compared by {compared!r}.\n"
-                "  Add --score sentence, or leave out --normalise."
+                f"--normalise {by} is for whole sentences, and {suite.name} is compared by {compared!r}.\n"
+                "  Add --score sentence, or leave out --normalise. Continuations take characters or bytes."
             )
     if by == "words" and unigrams is None:
         return "mean"

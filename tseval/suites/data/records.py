@@ -185,7 +185,7 @@ def _listed(path: Path, encoding: str) -> list[Json] | None:
 
 def _parquet_records(path: Path, _: str) -> Iterator[tuple[str, DataRecord]]:
     try:
-        table = read_parquet(path, {}, lists=True)
+        table = read_parquet(path, {}, any_type=True)
     except (OSError, ContentError) as error:
         raise SuiteError(f"{path}: cannot be read: {first_line(error)}.") from None
     records = (record for batch in table.to_batches() for record in batch.to_pylist())

@@ -30,8 +30,10 @@ from tseval.errors import SuiteError, quoted_text, suggest
 from tseval.formats import ContentError, checked, fits, parse_data, read_text, stem_of
 from tseval.questions.regions import REGION_METRICS, Prediction, Regions, regions_in, with_all
 from tseval.suites.data.entries import DataItem
+from tseval.suites.data.joining import BY_SCRIPT, join_of, join_parts
 from tseval.suites.data.records import read_records
 from tseval.suites.data.roles import PAIR_LABELS
+from tseval.writing import single_spaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -97,17 +99,18 @@ def _crossed(reading: Reading) -> Iterator[DataItem]:
             features = {n: text_of(place, record, n) for n in CONTEXT_FEATURES if record.get(n) is not None}
             number = numbers.setdefault(frozenset(texts.values()), str(len(numbers) + 1))
             row = (name, name, "Contexts and targets", None)
-            yield continued(DataItem(place, row, {}, features, {"item": number}), parts)
+            item = DataItem(place, row, {}, features, {"item": number})
+            yield continued(item, parts, join_of(reading.how))
 
 
-def continued(item: DataItem, parts: Mapping[str, tuple[str, str]]) -> DataItem:
-    """Fill in the sentences of an entry from their prefixes and continuations."""
+def continued(item: DataItem, parts: Mapping[str, tuple[str, str]], join: str = "auto") -> DataItem:
+    """Fill in the sentences of an entry from prefixes and continuations, joined as `join_parts` does."""
     for _, continuation in parts.values():
         if not continuation.split():
             raise SuiteError(f"{item.place}: there is a continuation without words")
     return replace(
         item,
-        sentences={label: " ".join(part) for label, part in parts.items()},
+        sentences={label: join_parts(part, join) for label, part in parts.items()},
         regions={
             label: [("prefix", len(prefix.split())), ("continuation", len(continuation.split()))]
             for label, (prefix, continuation) in parts.items()
@@ -190,13 +193,14 @@ def _item(path: Path, suite: str, item: _Item) -> DataItem:
         label, regions = condition["condition_name"], condition["regions"]
         if [region["region_number"] for region in regions] != list(range(1, len(regions) + 1)):
             raise SuiteError(f"{place}: regions are not numbered 1, 2, 3, ... in order")
-        texts[label] = [" ".join(region["content"].split()) for region in regions]
+        texts[label] = [single_spaced(region["content"]) for region in regions]
         if not any(texts[label]):
             raise SuiteError(f"{place}: the condition {label!r} is empty")
     return DataItem(
         place,
         (suite, suite, SYNTAXGYM_PHENOMENON, None),
-        {label: " ".join(filter(None, own)) for label, own in texts.items()},
+        # SyntaxGym's own program puts a space before marks, too.
+        {label: join_parts(own, BY_SCRIPT) for label, own in texts.items()},
         {"number": number},
         # An item is asked about by every prediction; numbers begin anew in every suite.
         {"item": f"{suite} {number}"},

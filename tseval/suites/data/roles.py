@@ -5,6 +5,7 @@ What a user says of a table is a mapping: of roles to columns (`good=Satz`), and
     layout    how rows become items, where columns do not tell (`tseval.suites.data.layouts`)
     predict   what should hold of the conditions of an item, a formula over surprisals of regions
     better    which label or condition is the better one
+    join      what stands between the parts of a text: `auto`, `space` or `none`
     encoding  of the text, where it is not UTF-8
     sheet     of a file of Excel's
 
@@ -20,6 +21,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, suggest
+from tseval.suites.data.joining import join_parts
+from tseval.writing import BOUNDARY, single_spaced
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -37,7 +40,7 @@ ROLES = (
     "rating", "region", "word", "order", "critical", *ROW_NAMES, "cluster", "lang", "ignore",
 )  # fmt: skip
 ALIASES = {"grammatical": "good", "ungrammatical": "bad", "group": "phenomenon"}
-SETTINGS = ("layout", "predict", "better", "encoding", "sheet")
+SETTINGS = ("layout", "predict", "better", "join", "encoding", "sheet")
 USAGE = "--columns good=NAME,bad=NAME."
 _SENTENCES = (
     "A sentence a row: --columns sentence=NAME,item=NAME,label=NAME. Without a header, columns are 1, 2."
@@ -321,12 +324,12 @@ def text_in(value: Json) -> str:
     """Write a value as the name of an item, a condition or the like."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return "" if value is None else " ".join(str(value).split())
+    return "" if value is None else single_spaced(str(value).replace(BOUNDARY, " "))
 
 
 def prefix_in(record: DataRecord, column: str) -> str:
     """Give a prefix; a context and a prefix follow one another."""
-    return " ".join(filter(None, (text_in(record.get(part)) for part in parts_of(column, record))))
+    return join_parts([text_in(record.get(part)) for part in parts_of(column, record)])
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from dataclasses import dataclass
 from itertools import combinations
@@ -20,7 +21,7 @@ from tseval.items import refuse_unknown_cases
 from tseval.questions import Contrast
 from tseval.suites.grammar.grammar import ENGLISH, Grammar, load_grammar, read_contrasts
 from tseval.suites.grammar.source import YamlDocument, describe, load_lexicon, parse_yaml, read_grammar_text
-from tseval.writing import LANGUAGES, Writing, read_writing
+from tseval.writing import LANGUAGES, Writing, read_writing, rules_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,6 +50,7 @@ class SuiteFolder:
     path: Path  # of the folder or file
     writing: Writing | None = LANGUAGES["english"]
     language: str = ENGLISH  # whose words it has; English ones are inflected by rule
+    notes: tuple[str, ...] = ()  # what a reader of the numbers should know of how it is written
 
     def load(self, cases: Sequence[str] = ()) -> list[Grammar]:
         """Read the grammars of the given cases, or all, in the suite's order."""
@@ -93,7 +95,7 @@ class SuiteFolder:
 def read_folder(path: Path) -> SuiteFolder:
     """Find the grammars of a suite folder, or take one grammar file as a suite."""
     if path.is_file() and path.suffix == GRAMMAR_SUFFIX:
-        return SuiteFolder(path.stem, path.stem, None, ".", None, {path.stem: path}, (), path)
+        return _without_file(path.stem, {path.stem: path}, path)
     if not path.is_dir():
         raise SuiteError(
             f"{path}: not a suite.\n"
@@ -104,10 +106,17 @@ def read_folder(path: Path) -> SuiteFolder:
         raise SuiteError(f"{path}: no grammars.\n  Put at least one {GRAMMAR_SUFFIX} file into the folder.")
     name = path.resolve().name
     if not os.path.lexists(path / SUITE_FILE):
-        return SuiteFolder(name, name, None, ".", None, found, (), path)
+        return _without_file(name, found, path)
     document = parse_yaml(read_grammar_text(path / SUITE_FILE), path / SUITE_FILE)
     document.check_keys(SUITE_KEYS)
     files, writing = _listed(document, found), document.data.get("writing")
+    named = writing.get("language") if isinstance(writing, dict) else writing
+    language = document.text("language") or (
+        named if isinstance(named, str) else _language_stated(files.values())
+    )
+    rules, notes = rules_for(language)
+    if "writing" in document.data:
+        rules, notes = read_writing(writing, str(path / SUITE_FILE)), ()
     return SuiteFolder(
         name=name,
         title=document.text("title") or name,
@@ -117,9 +126,27 @@ def read_folder(path: Path) -> SuiteFolder:
         files=files,
         unlisted=tuple(file for case, file in found.items() if case not in files),
         path=path,
-        writing=read_writing(document.data.get("writing", ENGLISH), str(path / SUITE_FILE)),
-        language=document.text("language") or (writing if isinstance(writing, str) else ENGLISH),
+        writing=rules,
+        language=language,
+        notes=notes,
     )
+
+
+_LANGUAGE = re.compile(r"^language:[ \t]*[\"']?([\w -]+?)[\"']?[ \t]*(?:#.*)?$", re.MULTILINE)
+
+
+def _language_stated(files: Iterable[Path]) -> str:
+    """Give the language that all grammars of a suite state; English where they state none, or several."""
+    stated = [_LANGUAGE.search(read_grammar_text(file)) for file in files]
+    names = {found[1].casefold() if found else ENGLISH for found in stated}
+    return names.pop() if len(names) == 1 else ENGLISH
+
+
+def _without_file(name: str, found: dict[str, Path], path: Path) -> SuiteFolder:
+    """Make the suite of grammars that have no `suite.yaml` beside them."""
+    language = _language_stated(found.values())
+    rules, notes = rules_for(language)
+    return SuiteFolder(name, name, None, ".", None, found, (), path, rules, language, notes)
 
 
 def _listed(document: YamlDocument, found: Mapping[str, Path]) -> dict[str, Path]:
@@ -148,7 +175,8 @@ def write_items(blocks: Iterable[Case], format_: str, out: IO[bytes]) -> None:
     `tsv` holds the case, then the sentences in label order, and the features of strings of formal languages,
     without a header; `jsonl` one object per item; `parquet` a column for every label and feature.
     """
-    {"tsv": _write_tsv, "jsonl": _write_jsonl, "parquet": _write_parquet}[format_](blocks, out)
+    as_text = (case.as_text() for case in blocks)
+    {"tsv": _write_tsv, "jsonl": _write_jsonl, "parquet": _write_parquet}[format_](as_text, out)
 
 
 def _write_tsv(blocks: Iterable[Case], out: IO[bytes]) -> None:
