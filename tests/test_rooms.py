@@ -27,6 +27,8 @@ ANYTHING = {"*"}
 ROOMS: dict[str, set[str]] = {
     "tseval.errors": set(),
     "tseval.files": {"filelock", "platformdirs"},
+    "tseval.processes": set(),
+    "tseval.git": set(),
     "tseval.formats": {"msgspec", "yaml"},
     "tseval.tables": {"pyarrow"},
     "tseval.writing": set(),

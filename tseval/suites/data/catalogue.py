@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, shortened
 from tseval.files import data_folder
+from tseval.processes import find_program
 from tseval.suites.data.pairs import LANGUAGES
 
 if TYPE_CHECKING:
@@ -391,14 +392,13 @@ def _named(published: Published, places: Iterable[str]) -> dict[str, str]:
 
 def _git(source: Commit, *arguments: str) -> bytes:
     limits = ["-c", "http.lowSpeedLimit=1", "-c", f"http.lowSpeedTime={TIMEOUT}"]
+    if (program := find_program("git")) is None:
+        raise _NoAnswerError(f"it is in a repository, {source.repository}, and git is not installed")
     try:
         result = subprocess.run(  # noqa: S603 - addresses are ours
-            ["git", *limits, *arguments],  # noqa: S607 - the git of the user's path
+            [program, *limits, *arguments],
             capture_output=True, check=True, env=os.environ | {"GIT_TERMINAL_PROMPT": "0"},
         )  # fmt: skip
-    except FileNotFoundError:
-        said = f"it stands in a repository, {source.repository}, and git is not installed"
-        raise _NoAnswerError(said) from None
     except subprocess.CalledProcessError as error:
         said = shortened(" ".join(error.stderr.decode(errors="replace").split()), 120)
         raise _NoAnswerError(f"{source.repository} does not give commit {source.id[:12]} ({said})") from None
