@@ -1,8 +1,8 @@
 """Ask git about a folder that a stranger may have sent, and obey nothing that lies in the folder.
 
-A repository names programs that git runs: in its configuration (`core.fsmonitor`, `gpg.program`, filters, other
-configurations) and among its hooks. So git never sees it. What is asked is answered by a repository of our own,
-made for one question and empty but for a copy of the references and the index; it borrows the objects.
+A repository names programs that git runs: in its configuration (`core.fsmonitor`, `gpg.program`, filters,
+other configurations) and among its hooks. So git never sees it. A repository of our own answers: it is made
+for the occasion, holds a copy of the references and of the index, and borrows the objects.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ _FORMS = re.compile(rb"^\s*(objectformat)\s*=\s*(sha1|sha256)\s*$", re.IGNORECAS
 _OTHER_REFERENCES = re.compile(rb"^\s*refstorage\s*=\s*(?!files)", re.IGNORECASE | re.MULTILINE)
 _OURS = {
     "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_SYSTEM": os.devnull, "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_ATTR_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_NO_REPLACE_OBJECTS": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_PROTOCOL_FROM_USER": "0", "GIT_PAGER": "cat",
-    "LC_ALL": "C",
+    "GIT_ATTR_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_REPLACE_OBJECTS": "1", "GIT_ALLOW_PROTOCOL": "",
+    "GIT_PROTOCOL_FROM_USER": "0",
+    "GIT_PAGER": "cat", "LC_ALL": "C",
 }  # fmt: skip
 # Said once more where git would believe it before anything else.
 _SETTINGS = ("core.fsmonitor=false", "core.hooksPath=" + os.devnull, "core.untrackedCache=false",
@@ -151,8 +152,8 @@ def _copied(own: Path, common: Path, ours: Path) -> None:
     ):
         with suppress(FileNotFoundError, NotADirectoryError):
             _copy(place / name, ours / name, limits().document_bytes)
-    for shared in own.glob("sharedindex.*"):
-        _copy(shared, ours / shared.name, limits().document_bytes)
+    for part in own.glob("sharedindex.*"):
+        _copy(part, ours / part.name, limits().document_bytes)
     for place in dict.fromkeys((common, own)):
         _copy_references(place / "refs", ours / "refs")
 

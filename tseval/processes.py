@@ -21,7 +21,7 @@ _SAFE_PATH = "PYTHONSAFEPATH"
 
 
 def python_command(module: str, *words: str) -> list[str]:
-    """Give the command that runs a module of ours in a new process, without the current folder on its path."""
+    """Give the command that runs a module of ours in a new process, the current folder not on its path."""
     return [sys.executable, "-P", "-m", module, *words]
 
 

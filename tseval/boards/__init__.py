@@ -22,7 +22,7 @@ from tseval.boards.definition import (
 )
 from tseval.errors import BoardError, LimitError, reason
 from tseval.evidence import EvidenceAddress  # noqa: TC001 - the type of a field that is read
-from tseval.files import PARTIAL, write_text
+from tseval.files import PARTIAL
 from tseval.formats import ContentError
 from tseval.report.boards import Board, BoardModel, BoardRow, PrintedRow, TableRow, check_printed_rows
 from tseval.runs import DEFINITION, ENTRY_FILE, EVIDENCE, SplitSuite, entry_run
@@ -227,10 +227,9 @@ def read_checks(board: Path) -> BoardChecks:
         raise BoardError(f"{file}: {reason(error)}.") from None
 
 
-def write_checks(board: Path, checks: BoardChecks) -> None:
-    """Write the maintainer's file."""
-    said = {name: value for name, value in asdict(checks).items() if value}
-    write_text(board / CHECKS, write_yaml(said))
+def checks_text(checks: BoardChecks) -> str:
+    """Give the text of the maintainer's file."""
+    return write_yaml({name: value for name, value in asdict(checks).items() if value})
 
 
 def entry_on_board(folder: Path, definition: Definition, known: BoardChecks) -> Entry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import asdict, replace
 from fractions import Fraction
@@ -228,7 +229,7 @@ def not_yet_run(board: Path, definition: Definition) -> list[str]:
     """Name the entries of the board that this one renews of which this one has no run."""
     if definition.renews is None:
         return []
-    old = board / definition.renews
+    old = Path(os.path.normpath(board.absolute() / definition.renews))  # the board may be yet to be written
     here = {entry.model_identity for entry in readable_entries(ranked_folders(board, definition))}
     before = readable_entries(ranked_folders(old, read_definition(old)))
     return [entry.name for entry in before if entry.model_identity not in here]
