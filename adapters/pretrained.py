@@ -381,7 +381,8 @@ def _open_saved(
     target = _place(keywords, device, bool(quantised))
     inside = str(options.get("subfolder", ""))
     spelling = rest if holds_tokenizer(Path(rest, inside)) else source
-    refuse_hostile(f"{scheme}:{source}", Path(source))
+    chosen = options.get("variant"), options.get("use_safetensors", True) is not False
+    refuse_hostile(f"{scheme}:{source}", Path(source, inside), *chosen)
     check_saved(f"{scheme}:{source}", Path(source, inside), Path(spelling, inside))
     with plain_errors(scheme, source, away):
         folder = Path(transformers.utils.cached_file(source, "config.json", **where)).parent
@@ -398,7 +399,7 @@ def _open_saved(
     _refuse_lacking(f"{scheme}:{source}", model, info["missing_keys"])
     if options.keys() <= {*TAKEN}:  # who changes the configuration means another model
         _refuse_left_over(f"{scheme}:{source}", model, info["unexpected_keys"])
-    fingerprint = fingerprint_of(folder)
+    fingerprint = fingerprint_of(folder, *chosen)
     with plain_errors(scheme, rest):
         if lora:
             model, fingerprint = lora.apply(model), lora.fingerprint(fingerprint, fingerprint_of(Path(rest)))

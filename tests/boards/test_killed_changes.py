@@ -34,10 +34,9 @@ def test_any_other_command_completes_an_interrupted_change_too(made, tmp_path):
         transaction.write_pages = lambda *_: os.kill(os.getpid(), 9)
         call(*sys.argv[1:])
     """
+    begin = f"import os\nos.chdir({str(tmp_path / 'here')!r})"
     with pytest.raises(AssertionError):
-        in_a_process(
-            f"import os\nos.chdir({str(tmp_path / 'here')!r})" + _dedented(program), *COMMANDS["rename"]
-        )
+        in_a_process(begin + _dedented(program), *COMMANDS["rename"])
     here = tmp_path / "here"
     said = call("board", "check", "board", cwd=here).stdout
     assert "interrupted. Complete it: tseval board write board" in said
