@@ -78,7 +78,7 @@ def _inside(where: str, folder: Path) -> list[Path]:
     if not folder.is_dir() or (folder / "config.json").exists():
         return []
     files = [path for path in folder.iterdir() if ENDING in path.name and path.is_file()]
-    files.sort(key=lambda path: [int(n) if n.isdigit() else n for n in re.split(r"(\d+)", path.name)])
+    files.sort(key=lambda path: [int(n) if n.isdecimal() else n for n in re.split(r"(\d+)", path.name)])
     if sum(map(_begins, files)) > 1:
         names = ", ".join(path.name for path in files[:4])
         raise ModelError(f"{where} holds several models ({names}).\n  Name one: {where}/{files[0].name}")

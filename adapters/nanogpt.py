@@ -108,7 +108,7 @@ def _read(path: Path, which: str | None) -> tuple[GPT2LMHeadModel, dict[str, Ten
         for part in (GPT, "transformer.wpe.weight")
         if part in state.tensors
     }
-    if type(heads) is not int or len(shapes) < 2 or shapes[GPT][1] % heads:
+    if type(heads) is not int or heads < 1 or len(shapes) < 2 or shapes[GPT][1] % heads:
         raise ModelError(
             "it has the tensors of GPT-2, but no model_args of nanoGPT, which tell the number of heads.\n"
             "  A model of transformers is a folder: --model hf:FOLDER."
