@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, cast
 
+from tseval.adapters.lora_options import refuse_lora_options
 from tseval.errors import LimitError, ModelError, reason
 from tseval.files import file_sha256
 from tseval.formats import ContentError, checked, read_json
@@ -246,6 +247,7 @@ def find_lora(scheme: str, rest: str) -> Lora | None:
         base = checked(content, Base)
     except ContentError as error:
         raise ModelError(f"{where}: {CONFIG}: {error}") from None
+    refuse_lora_options(where, cast("dict[str, Json]", content), file.parent / OF_A_CHANGE[0])
     try:
         import peft  # noqa: F401, PLC0415  optional, and heavy
     except ImportError:
