@@ -29,6 +29,7 @@ ROOMS: dict[str, set[str]] = {
     "tseval.files": {"filelock", "platformdirs"},
     "tseval.processes": set(),
     "tseval.git": set(),
+    "tseval.downloads": set(),
     "tseval.formats": {"msgspec", "yaml"},
     "tseval.tables": {"pyarrow"},
     "tseval.writing": set(),

@@ -56,7 +56,7 @@ class Limits:
     columns: int = 2_000  # of a table, and names in one record of data
     trial_seconds: int = 20  # for a tokenizer or a template of chats to be tried
     trial_bytes: int = 3 * 10**9  # of memory for that
-    download_seconds: int = 600  # for a download, from the connection to its last byte
+    download_seconds: int = 50  # for a download, from the connection to its last byte
 
 
 def limits() -> Limits:
