@@ -77,11 +77,8 @@ class _Download(threading.Thread):
         self._given_up = False
 
     def run(self) -> None:
-        handlers = (
-            _Http(self._sockets, self._is_guarded),
-            _Https(self._sockets, self._is_guarded),
-            _Redirects(self._check),
-        )
+        guard = self._sockets, self._is_guarded
+        handlers = _Http(*guard), _Https(*guard), _Redirects(self._check)
         try:
             opener = urllib.request.build_opener(*handlers)
             with opener.open(self._url, timeout=ANSWER_SECONDS) as answer:
