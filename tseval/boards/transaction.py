@@ -108,7 +108,11 @@ class Transaction:
         if self._steps:
             self._staging().mkdir(exist_ok=True)
             sync_directory(self._staging())
-        _write_plan(self._held, plan)
+        try:
+            _write_plan(self._held, plan)
+        except OSError:  # half a plan is none: nothing was changed
+            os.ftruncate(self._held, 0)
+            raise
         _take_steps(self.board, plan)
         try:
             _write_pages(self.board, plan)

@@ -201,7 +201,7 @@ def _for_programs(folder: Path, about: PageTopic) -> dict[str, str]:
     items = []
     for entry in entries[:100]:
         link = f"{address}/{ENTRY_FOLDERS}/{entry.id}.html" if address else f"{ENTRY_FOLDERS}/{entry.id}.html"
-        said = f"retracted: {entry.retracted['reason']}" if entry.retracted else entry.signature
+        said = f"retracted: {entry.retracted.reason}" if entry.retracted else entry.signature
         date = "" if entry.date is None else f"<pubDate>{_as_in_mail(entry.date)}</pubDate>"
         items.append(
             f"<item><title>{escape(entry.name)}</title><link>{escape(link)}</link>"
