@@ -6,10 +6,11 @@ import hashlib
 import json
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, cast
 
-from tseval.errors import LimitError, ModelError
+from tseval.adapters.lora_options import refuse_lora_options
+from tseval.errors import LimitError, ModelError, reason
 from tseval.files import file_sha256
 from tseval.formats import ContentError, checked, read_json
 from tseval.models.torch_files import STATE_LIMITS, read_object
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
 # Files that decide what a model computes. Weights may be there in several formats: the first is what is read.
 WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
 OTHER_FILES = ("config.json", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json",
-               "added_tokens.json", "*.model", "*.tiktoken", "*.py")  # fmt: skip
+               "added_tokens.json", "*.model", "*.tiktoken", "*.spm", "*.codes", "dict.txt",
+               "*.py")  # fmt: skip
+# Names of weights, the first of which is read: of a model, and of a change of one (LoRA).
+OF_A_MODEL = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+              "pytorch_model.bin.index.json")  # fmt: skip
+OF_A_CHANGE = ("adapter_model.safetensors", "adapter_model.bin")
 
 
 POINTER, POINTER_BYTES = b"version https://git-lfs.github.com/spec/", 1_024
@@ -29,11 +35,80 @@ PICKLED_WEIGHTS = "*_model*.bin"  # of a model, or of an adapter to one
 TOKENIZER = ("tokenizer*", "vocab*", "*.model", "*.tiktoken", "*.vocab", "merges.txt")
 
 
-def refuse_hostile(where: str, folder: Path) -> None:
+def loaded_weights(where: str, folder: Path, variant: str | None = None, safe: bool = True) -> list[Path]:
+    """List the files of weights that transformers or peft reads in a folder; none where it finds none.
+
+    Args:
+        where: The model, for messages.
+        folder: That holds the configuration.
+        variant: What stands in the names before their ending, as `from_pretrained` takes it.
+        safe: Whether files of safetensors are read; if not, pickles alone.
+
+    Raises:
+        ModelError: An index or the configuration names a file outside the folder, or something else.
+    """
+    named = None
+    if (folder / CONFIG).is_file():
+        names = OF_A_CHANGE
+    else:
+        names = tuple(
+            _with_variant(name, variant) for name in OF_A_MODEL if safe or ".safetensors" not in name
+        )
+        named = _read(where, folder / "config.json", {}).get("transformers_weights")
+    if named is not None:
+        names = (_inside(where, folder, "config.json", named),)
+    first = next((folder / name for name in names if (folder / name).is_file()), None)
+    if first is None:
+        return []
+    if first.suffix != ".json":
+        return [first]
+    parts = _read(where, first, {}).get("weight_map")
+    if not isinstance(parts, dict):
+        raise ModelError(f"{where}: {first.name} has no weight_map.\n  Fetch the file again.")
+    files = {_inside(where, folder, first.name, part) for part in parts.values()}
+    if lacking := sorted(name for name in files if not (folder / name).is_file()):
+        raise ModelError(f"{where}: {first.name} names {lacking[0]!r:.80}, which is not there.")
+    return [folder / name for name in sorted(files)]
+
+
+def _with_variant(name: str, variant: str | None) -> str:
+    """Put a variant where transformers looks for it: before the last ending."""
+    stem, _, ending = name.rpartition(".")
+    return f"{stem}.{variant}.{ending}" if variant else name
+
+
+def _read(where: str, file: Path, default: dict[str, Json]) -> dict[str, Json]:
+    """Read a file of a folder that holds an object."""
+    try:
+        content = read_json(file)
+    except FileNotFoundError:
+        return default
+    except (OSError, ContentError) as error:
+        raise ModelError(f"{where}: {file.name}: {reason(error)}") from None
+    if not isinstance(content, dict):
+        raise ModelError(f"{where}: {file.name}: should be an object")
+    return content
+
+
+def _inside(where: str, folder: Path, file: str, name: object) -> str:
+    """Hold a name in a file of a folder to the folder: what lies elsewhere is no part of the model."""
+    path = PurePosixPath(name) if isinstance(name, str) else PurePosixPath("..")
+    if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in str(path) or ":" in str(path):
+        raise ModelError(
+            f"{where}: {file} names {str(name)!r:.80}, which is no file inside the folder.\n"
+            "  Put all weights of the model into its folder."
+        )
+    return path.as_posix()
+
+
+def refuse_hostile(where: str, folder: Path, variant: str | None = None, safe: bool = True) -> None:
     """Refuse a folder of pipes or devices before transformers waits for them, pointers, or hostile pickles.
 
-    Torch's own reader executes nothing in a pickle of weights, but takes any memory that it asks for.
+    Torch's own reader executes nothing in a pickle of weights, but takes any memory that it asks for. Pickles
+    are those that are loaded, and those in the folder that are called like some.
     """
+    if not folder.is_dir():
+        return
     with suppress(OSError):  # what cannot be looked at is told by transformers
         for path in folder.iterdir():
             if not path.is_file():
@@ -46,14 +121,26 @@ def refuse_hostile(where: str, folder: Path) -> None:
                     "  Fetch it there: git lfs pull."
                 )
             if path.match(PICKLED_WEIGHTS):
-                try:
-                    read_object(path, frozenset(), STATE_LIMITS)
-                except ModelError as error:
-                    raise ModelError(f"{where}: {path.name}: {error}") from None
+                _refuse_hostile_pickle(where, path)
+    for path in loaded_weights(where, folder, variant, safe):
+        if ".safetensors" not in path.name and not path.match(PICKLED_WEIGHTS):
+            _refuse_hostile_pickle(where, path)
+
+
+def _refuse_hostile_pickle(where: str, path: Path) -> None:
+    try:
+        read_object(path, frozenset(), STATE_LIMITS)
+    except ModelError as error:
+        raise ModelError(f"{where}: {path.name}: {error}") from None
 
 
 def check_saved(where: str, folder: Path, tokenizer: Path) -> None:
     """Refuse folders that lack a model or its tokenizer; of what is no folder, the hub knows more."""
+    if (folder / CONFIG).is_file():  # transformers would read the weights of that other model
+        raise ModelError(
+            f"{where} is itself a change (LoRA) of another model.\n"
+            "  Save both as one: merge_and_unload(), then save_pretrained()."
+        )
     if folder.is_dir() and not (folder / "config.json").exists():
         raise ModelError(
             f"{where} holds no config.json: it is no saved model.\n"
@@ -96,13 +183,18 @@ def stored_type(folder: Path) -> str | None:
     return found.removeprefix("torch.") if isinstance(found, str) else None
 
 
-def fingerprint_of(folder: Path) -> str:
-    """Give the SHA-256 over the names and bytes of the files that decide what a model computes."""
-    weights = next((found for pattern in WEIGHTS if (found := [*folder.glob(pattern)])), [])
+def fingerprint_of(folder: Path, variant: str | None = None, safe: bool = True) -> str:
+    """Give the SHA-256 over the names and bytes of the files that decide what a model computes.
+
+    Of weights, these are the files that are loaded, wherever in the folder they are.
+    """
+    weights = loaded_weights(str(folder), folder, variant, safe)
+    if not weights:
+        weights = next((found for pattern in WEIGHTS if (found := [*folder.glob(pattern)])), [])
     others = [path for pattern in OTHER_FILES for path in folder.glob(pattern)]
     total = hashlib.sha256()
     for path in sorted(path for path in {*weights, *others} if path.is_file()):
-        total.update(f"{path.name} {file_sha256(path)}\n".encode())
+        total.update(f"{path.relative_to(folder).as_posix()} {file_sha256(path)}\n".encode())
     return total.hexdigest()
 
 
@@ -142,6 +234,7 @@ def find_lora(scheme: str, rest: str) -> Lora | None:
         base = checked(content, Base)
     except ContentError as error:
         raise ModelError(f"{where}: {CONFIG}: {error}") from None
+    refuse_lora_options(where, cast("dict[str, Json]", content), file.parent / OF_A_CHANGE[0])
     try:
         import peft  # noqa: F401, PLC0415  optional, and heavy
     except ImportError:

@@ -31,6 +31,9 @@ ENDING = ".gguf"
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 _STRING, _LIST, _DEEPEST = 8, 9, 4
 MOST_ENTRIES, LONGEST_NAME, LONGEST_TEXT = 100_000, 1_024, 16_000_000
+MOST_VALUES = 6_000_000  # in all lists: a tokenizer of 260,000 pieces has less than two million
+# Numbers of parts that a model is built of one by one, and how many there may be whatever the file holds.
+COUNTS, FEW = re.compile(r"\.(block|layer|expert|leading_dense_block|head|head_count_kv)_?count"), 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ def _inside(where: str, folder: Path) -> list[Path]:
     if not folder.is_dir() or (folder / "config.json").exists():
         return []
     files = [path for path in folder.iterdir() if ENDING in path.name and path.is_file()]
-    files.sort(key=lambda path: [int(n) if n.isdigit() else n for n in re.split(r"(\d+)", path.name)])
+    files.sort(key=lambda path: [int(n) if n.isdecimal() else n for n in re.split(r"(\d+)", path.name)])
     if sum(map(_begins, files)) > 1:
         names = ", ".join(path.name for path in files[:4])
         raise ModelError(f"{where} holds several models ({names}).\n  Name one: {where}/{files[0].name}")
@@ -113,7 +116,7 @@ def _look_through(where: str, path: Path) -> str:
                 raise _DamagedError(f"version {version} is none of 2 and 3")
             if max(n_tensors, n_entries) > MOST_ENTRIES:
                 raise _DamagedError(f"it claims {max(n_tensors, n_entries):,} entries")
-            stored = _weights(head, n_tensors, _alignment(head, n_entries))
+            stored = _weights(head, n_tensors, _alignment(head, n_entries, max(FEW, n_tensors)))
         except _DamagedError as error:
             raise ModelError(f"{where} cannot be read as GGUF: {error}.\n  Fetch the file anew.") from None
     if not stored:
@@ -121,14 +124,19 @@ def _look_through(where: str, path: Path) -> str:
     return stored.most_common(1)[0][0]
 
 
-def _alignment(head: _Head, n_entries: int) -> int:
-    """Read over what a file says of its model; give to how many bytes its weights are aligned."""
+def _alignment(head: _Head, n_entries: int, most: int) -> int:
+    """Read over what a file says of its model; give to how many bytes its weights are aligned.
+
+    It may have so many layers, experts or heads at `most`.
+    """
     alignment = 32
     for _ in range(n_entries):
         name, kind = head.name(), head.take("<I")[0]
         value = head.value(kind)
         if name == "general.alignment" and value:
             alignment = value
+        if value and value > most and COUNTS.search(name):
+            raise _DamagedError(f"{name} is {value:,}, more than its weights can fill ({most:,})")
         if name == "split.count" and value and value > 1:
             raise _DamagedError(f"it is one of {value} files; join them: llama-gguf-split --merge")
     return alignment
@@ -138,7 +146,7 @@ def _weights(head: _Head, n_tensors: int, alignment: int) -> Counter[str]:
     """Count weights by how they are stored; the file has to be long enough for all."""
     from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType  # noqa: PLC0415  optional
 
-    stored, end = Counter[str](), 0
+    stored, end, total = Counter[str](), 0, 0
     for _ in range(n_tensors):
         name, n_dimensions = head.name(), head.take("<I")[0]
         if n_dimensions > _DEEPEST:
@@ -151,9 +159,12 @@ def _weights(head: _Head, n_tensors: int, alignment: int) -> Counter[str]:
         block, n_bytes = GGML_QUANT_SIZES[kind]
         stored[kind.name] += size
         end = max(end, offset + size // block * n_bytes)
+        total += size // block * n_bytes
     end += -(-head.file.tell() // alignment) * alignment
     if end > head.size:
         raise _DamagedError(f"its weights end at byte {end:,}, the file at {head.size:,}")
+    if total > head.size:  # several would share bytes, each be a matrix of its own in memory
+        raise _DamagedError(f"its weights have {total:,} bytes, the file {head.size:,}")
     return stored
 
 
@@ -162,6 +173,7 @@ class _Head:
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         self.file, self.size = file, size
+        self._values = 0  # in lists so far
 
     def take(self, layout: str) -> tuple[int, ...]:
         """Read numbers."""
@@ -196,7 +208,8 @@ class _Head:
             raise _DamagedError(f"a value of unknown kind {kind}")
         of, length = self.take("<IQ")
         left = self.size - self.file.tell()
-        if length * _SIZES.get(of, 8) > left:
+        self._values += length
+        if length * _SIZES.get(of, 8) > left or self._values > MOST_VALUES:
             raise _DamagedError(f"a list of {length:,} values")
         if of in _SIZES:
             self.file.seek(length * _SIZES[of], 1)

@@ -23,6 +23,7 @@ import torch
 
 from tseval.adapters.hf import CausalModel
 from tseval.adapters.pretrained import Pretrained, plain_errors, take_option
+from tseval.adapters.trials import hold_trial
 from tseval.errors import ModelError, quoted_text, suggest
 from tseval.models.checkpoint import hash_weights
 from tseval.models.network import no_init
@@ -108,7 +109,7 @@ def _read(path: Path, which: str | None) -> tuple[GPT2LMHeadModel, dict[str, Ten
         for part in (GPT, "transformer.wpe.weight")
         if part in state.tensors
     }
-    if type(heads) is not int or len(shapes) < 2 or shapes[GPT][1] % heads:
+    if type(heads) is not int or heads < 1 or len(shapes) < 2 or shapes[GPT][1] % heads:
         raise ModelError(
             "it has the tensors of GPT-2, but no model_args of nanoGPT, which tell the number of heads.\n"
             "  A model of transformers is a folder: --model hf:FOLDER."
@@ -160,6 +161,7 @@ def _tokenizer(
             "vocab=FOLDER of a tokenizer, that of GPT-2 for a model of its pieces."
         )
     if source.suffix == ".json" and source.is_file():
+        hold_trial(str(source), source)
         tokenizer: PreTrainedTokenizerBase = PreTrainedTokenizerFast(tokenizer_file=str(source))
     elif source.is_file():
         letters = read_words(source, rows)
@@ -171,6 +173,7 @@ def _tokenizer(
         split.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
         return frozenset(letters), PreTrainedTokenizerFast(tokenizer_object=split), json.dumps(letters)
     else:
+        hold_trial(str(source), source / "tokenizer.json")
         with plain_errors("vocab", str(source)):
             tokenizer = AutoTokenizer.from_pretrained(str(source))
     if len(tokenizer) > rows:

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from tseval.adapters.claims import refuse_claims, refuse_empty_sizes
 from tseval.adapters.folders import (
     check_saved,
     find_lora,
@@ -30,7 +31,8 @@ from tseval.adapters.folders import (
 from tseval.adapters.gguf_files import opened_gguf
 from tseval.adapters.merging import merge
 from tseval.adapters.tokenizer import open_tokenizer
-from tseval.errors import ModelError, one_line, suggest
+from tseval.adapters.trials import begin_trial
+from tseval.errors import LimitError, ModelError, one_line, suggest
 from tseval.scoring.numerics import NOTHING_GAINED, has_fast_products, pick_device
 from tseval.scoring.protocol import ModelCard
 
@@ -320,6 +322,7 @@ def open_pretrained(
     """
     _refuse_precision(scheme, arguments)
     arguments = _with_types(arguments)
+    begin_trial(Path(rest, arguments.get("subfolder", ""), "tokenizer.json"))
     try:
         import transformers  # noqa: F401, PLC0415  optional, and heavy
     except ImportError:
@@ -387,14 +390,15 @@ def _open_saved(
     target = _place(keywords, device, bool(quantised))
     inside = str(options.get("subfolder", ""))
     spelling = rest if holds_tokenizer(Path(rest, inside)) else source
-    refuse_hostile(f"{scheme}:{source}", Path(source))
-    check_saved(f"{scheme}:{source}", Path(source, inside), Path(spelling, inside))
+    chosen = _look_through(f"{scheme}:{source}", Path(source, inside), Path(spelling, inside), options)
     with plain_errors(scheme, source, away):
         folder = Path(transformers.utils.cached_file(source, "config.json", **where)).parent
         allowed = {**where, "trust_remote_code": keywords["trust_remote_code"]}
         _refuse_foreign(scheme, options, own, source, allowed)
         tokenizer, notes = open_tokenizer(f"{scheme}:{rest}", spelling, allowed)
         stored = stored_type(folder)
+        if not allowed["trust_remote_code"]:
+            refuse_empty_sizes(f"{scheme}:{source}", head, source, where, (folder, *chosen))
         keywords.setdefault("dtype", _default_type(stored, target))
         if quantised:
             keywords["quantization_config"] = transformers.BitsAndBytesConfig(**quantised)
@@ -402,7 +406,7 @@ def _open_saved(
     _refuse_lacking(f"{scheme}:{source}", model, info["missing_keys"], info["unexpected_keys"])
     if options.keys() <= {*TAKEN}:  # who changes the configuration means another model
         _refuse_left_over(f"{scheme}:{source}", model, info["unexpected_keys"])
-    fingerprint = fingerprint_of(folder)
+    fingerprint = fingerprint_of(folder, *chosen)
     with plain_errors(scheme, rest):
         if lora:
             model = merge(f"{scheme}:{rest}", lora.folder, model)
@@ -438,6 +442,18 @@ def _with_types(arguments: Mapping[str, str]) -> dict[str, str]:
                 raise ModelError(f"--model-args {name}={found[name]}: {suggest(value, known, 'Types')}")
             found[name] = value
     return found
+
+
+def _look_through(
+    where: str, folder: Path, tokenizer: Path, options: Mapping[str, OptionValue]
+) -> tuple[str | None, bool]:
+    """Refuse a hostile folder before anything opens it; say which files of weights are read."""
+    variant = options.get("variant")
+    chosen = None if variant is None else str(variant), options.get("use_safetensors", True) is not False
+    refuse_hostile(where, folder, *chosen)
+    check_saved(where, folder, tokenizer)
+    refuse_claims(where, folder, *chosen)
+    return chosen
 
 
 def _refuse_precision(scheme: str, arguments: Mapping[str, str]) -> None:
@@ -594,7 +610,7 @@ def _silenced(scheme: str, rest: str, away: bool) -> Iterator[None]:
     logging.disable_progress_bar()
     try:
         yield
-    except ModelError:
+    except (LimitError, ModelError):
         raise
     except Exception as error:  # transformers and what it calls raise errors of every type
         said = " ".join(str(error).split())[:300] or type(error).__name__

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from tseval.adapters.trials import hold_trial, rendered_chat
 from tseval.errors import ModelError
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ def open_tokenizer(
     import transformers  # noqa: PLC0415  optional, and heavy
 
     places = {name: value for name, value in keywords.items() if name != "trust_remote_code"}
+    path = _find(source, "tokenizer.json", places)
+    if path is not None:
+        hold_trial(where, path)
     if not keywords.get("trust_remote_code"):
         _refuse_own_code(where, source, places)
     tokenizer = transformers.AutoTokenizer.from_pretrained(source, **keywords)
@@ -53,7 +57,6 @@ def open_tokenizer(
     if tokenizer.is_fast and _drops_merges(tokenizer.backend_tokenizer):
         notes.append("the tokenizer's dropout, which is for training, is left out")
     texts = [*TEXTS, *draw_texts(tokenizer, DRAWN, LENGTH)]
-    path = _find(source, "tokenizer.json", places)
     if path is not None and splits_by_backend(tokenizer):
         notes += _follow_file(where, tokenizer, path, texts)
     if pieces_of(tokenizer, texts) != pieces_of(tokenizer, texts):
@@ -228,9 +231,12 @@ def is_chat_mark(tokenizer: PreTrainedTokenizerBase, token: str | None) -> bool:
     if not token or str(token) not in str(tokenizer.chat_template or ""):
         return False
     try:
-        return str(tokenizer.apply_chat_template(CHAT, tokenize=False)).rfind(str(token)) != 0
-    except Exception:  # templates may raise anything
+        template = str(tokenizer.get_chat_template())
+        known = json.dumps(tokenizer.special_tokens_map, default=str)
+    except Exception:  # several, of which none is the usual one
         return True
+    chat = rendered_chat(tokenizer.name_or_path, template, json.dumps(CHAT), known)
+    return chat is None or chat.rfind(str(token)) != 0
 
 
 def spell_starts(tokenizer: PreTrainedTokenizerBase, starts: Sequence[int]) -> str | None:

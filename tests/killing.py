@@ -23,7 +23,8 @@ from contextlib import chdir
 from pathlib import Path
 
 TESTS = Path(__file__).parent
-CALLS = ("chmod", "fsync", "mkdir", "remove", "rename", "replace", "rmdir", "sendfile", "unlink")
+CALLS = ("chmod", "fsync", "ftruncate", "mkdir", "remove", "rename", "replace", "rmdir", "sendfile", "unlink",
+         "write")  # fmt: skip
 FOR_REAL = 5  # every fifth point
 
 

@@ -27,6 +27,9 @@ ANYTHING = {"*"}
 ROOMS: dict[str, set[str]] = {
     "tseval.errors": set(),
     "tseval.files": {"filelock", "platformdirs"},
+    "tseval.processes": set(),
+    "tseval.git": set(),
+    "tseval.downloads": set(),
     "tseval.formats": {"msgspec", "yaml"},
     "tseval.tables": {"pyarrow"},
     "tseval.writing": set(),

@@ -8,16 +8,14 @@ sentence leaves out what it shares with the last.
 
 from __future__ import annotations
 
+import io
 import json
 import re
-import time
-import urllib.request
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from http.client import HTTPException, HTTPMessage
-from typing import IO, TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -25,8 +23,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tseval.downloads import DownloadError, download
 from tseval.errors import AwayError, EvidenceError, counted, one_line
-from tseval.files import cache_folder, read_bytes, write_whole
+from tseval.files import cache_folder, limits, read_bytes, write_whole
 from tseval.formats import ContentError, checked, parse_json
 from tseval.tables import read_parquet
 
@@ -440,8 +439,6 @@ def _check_columns(table: pa.Table, wanted: pa.DataType) -> None:
 
 LARGEST_EVIDENCE = 64 << 20  # bytes
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_TIMEOUT = 30  # seconds without an answer
-_LONGEST = 600  # seconds in all: who sends a byte now and then holds up everyone who checks the board
 _THIS_MACHINE = {"localhost", "127.0.0.1"}
 
 
@@ -520,37 +517,20 @@ def fetch_evidence(address: EvidenceAddress) -> bytes:
 
 def _download(address: EvidenceAddress, place: Path) -> bytes:
     """Read no more than one byte beyond what is announced."""
-    opener = urllib.request.build_opener(_SafeRedirects)
-    content, deadline = bytearray(), time.monotonic() + _LONGEST
+    content = io.BytesIO()
     try:
-        with opener.open(address.url, timeout=_TIMEOUT) as answer:
-            while len(content) <= address.bytes and (part := answer.read1(address.bytes + 1 - len(content))):
-                content += part
-                if time.monotonic() > deadline:
-                    raise TimeoutError(f"it does not end in {_LONGEST} seconds")
-    except (OSError, ValueError, HTTPException) as error:
-        why = getattr(error, "reason", None) or error
+        download(address.url, content, address.bytes + 1, limits().download_seconds, _may_lead_on)
+    except DownloadError as error:
         raise AwayError(
-            f"evidence cannot be had from {address.url} ({why}).\n"
+            f"evidence cannot be had from {address.url} ({error}).\n"
             f"  Where there is no network, bring the file by other means, as {place}"
         ) from None
-    return bytes(content)
+    return content.getvalue()
 
 
-class _SafeRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows to no address that would not be asked in the first place."""
-
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: HTTPMessage,
-        newurl: str,
-    ) -> urllib.request.Request | None:
-        try:
-            check_address(newurl)
-        except EvidenceError as error:
-            raise ValueError(f"it leads on, but {error}") from None
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
+def _may_lead_on(url: str) -> None:
+    """Refuse a redirection to an address that would not be asked in the first place."""
+    try:
+        check_address(url)
+    except EvidenceError as error:
+        raise ValueError(f"it leads on, but {error}") from None

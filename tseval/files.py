@@ -53,6 +53,12 @@ class Limits:
     depth: int = 100  # lists and mappings inside one another, in data in JSON
     sentence_chars: int = 50_000  # of a sentence to be scored or read from a data set, or a line to be parsed
     sentence_words: int = 10_000  # words, and lines about them, of a sentence in a treebank
+    columns: int = 2_000  # of a table, and names in one record of data
+    sheet_bytes: int = 200 * 10**6  # of a sheet of Excel's, unpacked
+    aliases: int = 100  # earlier names of one entry of a board
+    trial_seconds: int = 20  # for a tokenizer or a template of chats to be tried
+    trial_bytes: int = 3 * 10**9  # of memory for that
+    download_seconds: int = 50  # for a download, from the connection to its last byte
 
 
 def limits() -> Limits:

@@ -338,10 +338,13 @@ def _reading(path: Path) -> Iterator[None]:
 
 def read_jsonl(path: Path, encoding: str = UTF_8) -> Iterator[tuple[str, Record]]:
     """Give every record of a file of JSON lines with its place."""
+    most = limits().columns
     for place, line in read_lines(path, encoding):
         record = parse_data(line, place)
         if not isinstance(record, dict):
             raise SuiteError(f"{place}: no JSON object, but {line[:40]}")
+        if len(record) > most:
+            raise beyond("columns", place, "the record has more names than")
         yield place, record
 
 

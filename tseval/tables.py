@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tseval.errors import SuiteError, first_line, shortened
-from tseval.files import limits, refuse_irregular
+from tseval.files import beyond, how_to_raise, limits, refuse_irregular
 from tseval.formats import UTF_8, ContentError, bare_name, numbered_lines
 
 if TYPE_CHECKING:
@@ -79,6 +79,10 @@ def read_parquet(
 
 def _check_size(file: pq.ParquetFile, size: int) -> None:
     facts = file.metadata
+    if facts.num_columns > (most := limits().columns):
+        raise ContentError(
+            f"has {facts.num_columns:,} columns, more than {most:,}; {how_to_raise('columns')}"
+        )
     groups = [facts.row_group(i) for i in range(facts.num_row_groups)]
     # A row may hold a list: the numbers in it count.
     values = sum(group.column(i).num_values for group in groups for i in range(facts.num_columns))
@@ -201,6 +205,8 @@ def read_table(path: Path, quotes: bool | None = None) -> Iterator[tuple[str, di
 
 def _opened(path: Path, rows: Iterator[Row], headed: bool = True) -> tuple[str, list[str], Iterator[Row]]:
     place, header = next(rows, (f"{path}:1", []))
+    if len(header) > limits().columns:
+        raise beyond("columns", place, "has more columns than")
     if not headed:
         numbers = [str(number) for number in range(1, len(header) + 1)]
         return place, numbers, _of_length(chain([(place, header)], rows), header, 0)

@@ -38,6 +38,9 @@ SUITES = ("--suite", "pairs.tsv", "--suite", "./grammar")
 SWEEP = ("sweep", "--model", "model.pt", *SUITES, "--workers", "2", "--quiet")
 PAIR = ("pair", "the dog laughs .", "the dog laugh .", "--format", "tsv", "--model")
 
+# A board over the pairs, with an entry.
+BOARD = "submitted"
+
 UNDISTURBED = (
     (*TRAIN, "--out", "model.pt"),
     (*TRAIN, "--out", "model.safetensors"),
@@ -45,6 +48,10 @@ UNDISTURBED = (
     (*RUN, "--out", "whole"),
     (*EXPANDED, "--out", "expanded"),
     PUBLISH,
+    (*RUN, "--precision", "bfloat16", "--out", "expanded-pairs"),
+    ("board", "new", BOARD, "--suite", "../pairs.tsv"),
+    ("board", "add", BOARD, "whole", "--name", "one"),
+    ("board", "write", BOARD),
 )
 
 

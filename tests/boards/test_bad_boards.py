@@ -204,7 +204,7 @@ def test_hostile_texts_are_inert_on_the_page(root):
         content["about"] |= dict.fromkeys(("licence", "training_data", "contact", "revision"), HOSTILE)
 
     edit_yaml(board / ENTRY, entry)
-    checks = {"lstm": [{"level": "plausible", "by": HOSTILE, "on": HOSTILE}]}
+    checks = {"lstm": [{"level": "plausible", "by": HOSTILE, "on": "2026-01-02"}]}
     (board / "checks.yaml").write_text(yaml.safe_dump({"format": 1, "checks": checks}), "utf-8")
     assert call("board", "write", board).returncode == 0
     page = (board / "README.md").read_text()

@@ -16,6 +16,7 @@ from tseval.adapters import open_model
 from tseval.boards.check import wrong_with_board
 from tseval.boards.definition import LONGEST_TEXT
 from tseval.boards.folder import new_board
+from tseval.downloads import PRIVATE
 from tseval.evaluation import evaluate
 from tseval.evidence import LARGEST_EVIDENCE, stored_evidence
 from tseval.runs import read_run
@@ -34,6 +35,7 @@ def made(tmp_path_factory):
     new_board(root / "board", "../pairs.jsonl")
     server = Server(root / "served")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(PRIVATE, "127.0.0.1")
         patch.setenv("XDG_CACHE_HOME", str(root / "cache"))
         done = call("board", "add", root / "board", root / "run", "--evidence", server.at("/lstm.parquet"))
     assert done.returncode == 0, done.stderr
@@ -86,6 +88,7 @@ def server(made):
 @pytest.fixture
 def board(made, server, tmp_path, monkeypatch):
     """A copy of the board, and an empty cache."""
+    monkeypatch.setenv(PRIVATE, "127.0.0.1")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for name in ("board", "run"):
         shutil.copytree(made[0] / name, tmp_path / name)

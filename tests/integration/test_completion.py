@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import sys
+import time
 
 import click
 import pytest
@@ -240,3 +241,57 @@ def test_the_old_spelling_works_with_a_line_of_advice(tmp_path):
 def test_json_is_short_for_its_format():
     short = succeed("table", "bhatt2020", "--json").stdout
     assert json.loads(short) == json.loads(succeed("table", "bhatt2020", "--format", "json").stdout)
+
+
+def hostile_fifo(folder):
+    os.mkfifo(folder / "x.jinja")
+
+
+def hostile_device(folder):
+    (folder / "x.jinja").symlink_to("/dev/zero")
+
+
+def hostile_text(folder):
+    (folder / "x.jinja").write_bytes(b"---\nfeatures:\n  \xff\xfe: 1\n---\n" + b"\xff" * 10_000_000)
+
+
+def hostile_manifest(folder):
+    (folder / "manifest.json").write_text("[" * 60_000)
+
+
+def hostile_numbers(folder):
+    (folder / "manifest.json").write_text('{"suite": {"name": ' + "9" * 50_000 + "}}")
+
+
+def hostile_manifest_device(folder):
+    (folder / "manifest.json").symlink_to("/dev/zero")
+
+
+def hostile_crowd(folder):
+    for number in range(20_000):
+        (folder / f"{number}.jinja").touch()
+
+
+HOSTILE = [hostile_fifo, hostile_device, hostile_text, hostile_manifest, hostile_numbers,
+           hostile_manifest_device, hostile_crowd]  # fmt: skip
+
+
+@needs_posix
+@pytest.mark.parametrize("plant", HOSTILE)
+def test_completion_in_a_hostile_folder_says_nothing_and_ends(plant, tmp_path, monkeypatch):
+    (tmp_path / "suite").mkdir()
+    plant(tmp_path / "suite")
+    monkeypatch.chdir(tmp_path)
+    for line in (
+        "tseval run --suite suite --by ",
+        "tseval run --suite suite --case ",
+        "tseval table suite --by ",
+    ):
+        monkeypatch.setenv("_TSEVAL_COMPLETE", "zsh_complete")
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+        began = time.monotonic()
+        done = call()
+        assert time.monotonic() - began < 2
+        assert done.stderr == ""
+        assert done.returncode in (0, 1)

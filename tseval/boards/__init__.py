@@ -14,6 +14,7 @@ from tseval.boards.definition import (
     BOARD_FILES_FORMAT,
     Definition,
     check_texts,
+    check_web_address,
     check_written,
     read_definition,
     read_written,
@@ -22,7 +23,7 @@ from tseval.boards.definition import (
 )
 from tseval.errors import BoardError, LimitError, reason
 from tseval.evidence import EvidenceAddress  # noqa: TC001 - the type of a field that is read
-from tseval.files import PARTIAL, write_text
+from tseval.files import PARTIAL, limits
 from tseval.formats import ContentError
 from tseval.report.boards import Board, BoardModel, BoardRow, PrintedRow, TableRow, check_printed_rows
 from tseval.runs import DEFINITION, ENTRY_FILE, EVIDENCE, SplitSuite, entry_run
@@ -69,7 +70,9 @@ ENTRY_FOLDERS = "entries"
 # What tells neither weights nor protocol: the name of the model, the version of tseval.
 _NAMED = re.compile(r"model:[^|]*@|\|tseval:[^|]*")
 _OF_SUITE = re.compile(r"suite:[^|]*\|")
-ENTRY_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,59}}(?<!{re.escape(PARTIAL)})")
+# Windows knows some names as devices, and none that ends in a dot.
+_DEVICE = r"(?!(?i:con|prn|aux|nul|com[0-9]|lpt[0-9])(?![A-Za-z0-9_-]))"
+ENTRY_NAME = re.compile(rf"{_DEVICE}[A-Za-z0-9][A-Za-z0-9._-]{{0,59}}(?<![.])(?<!{re.escape(PARTIAL)})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,15 +225,29 @@ def read_checks(board: Path) -> BoardChecks:
     if not file.exists():
         return BoardChecks()
     try:
-        return check_written(read_written(file), BoardChecks)
+        found = check_written(read_written(file), BoardChecks)
+        for name, checks in found.checks.items():
+            check_dates(checks, f"checks.{name}")
+        for name, retraction in found.retracted.items():
+            check_dates([retraction], f"retracted.{name}")
+            check_web_address(retraction.link, f"retracted.{name}.link")
+        for name, hidden in found.hidden.items():
+            check_dates([hidden], f"hidden.{name}")
+        return found
     except (OSError, ContentError) as error:
         raise BoardError(f"{file}: {reason(error)}.") from None
 
 
-def write_checks(board: Path, checks: BoardChecks) -> None:
-    """Write the maintainer's file."""
-    said = {name: value for name, value in asdict(checks).items() if value}
-    write_text(board / CHECKS, write_yaml(said))
+def check_dates(found: Iterable[Checked | Retraction | Hidden], where: str) -> None:
+    """Refuse what is on no day, YYYY-MM-DD."""
+    for one in found:
+        if not is_date(one.on):
+            raise ContentError(f"should be a date, YYYY-MM-DD, not {one.on!r:.80}", f"{where}.on")
+
+
+def checks_text(checks: BoardChecks) -> str:
+    """Give the text of the maintainer's file."""
+    return write_yaml({name: value for name, value in asdict(checks).items() if value})
 
 
 def entry_on_board(folder: Path, definition: Definition, known: BoardChecks) -> Entry:
@@ -274,7 +291,10 @@ def _read(folder: Path, kind: type[_Kind]) -> _Kind:
         if not ENTRY_NAME.fullmatch(entry.name) or entry.name != folder.name:
             raise ContentError(f"should be the name of its folder, {folder.name!r}", "name")
         check_about(entry.about, "about.")
-        for i, alias in enumerate(getattr(entry, "aliases", ())):
+        if len(aliases := getattr(entry, "aliases", ())) > (most := limits().aliases):
+            raise ContentError(f"has {len(aliases):,} names, more than {most:,}", "aliases")
+        check_dates(getattr(entry, "checks", ()), "checks")
+        for i, alias in enumerate(aliases):
             if not ENTRY_NAME.fullmatch(alias):  # a page is written under it
                 raise ContentError(f"cannot be the name of an entry: {alias!r:.80}", f"aliases[{i}]")
     except (OSError, ContentError) as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from tseval.boards.check import board_suite, repeated, warnings_of, wrong_with_e
 from tseval.boards.definition import read_definition
 from tseval.boards.readme import ACCURACIES
 from tseval.errors import BoardError, shortened
+from tseval.git import has_git, opened_repository
 from tseval.report.boards import read_board
 from tseval.report.document import markdown
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from tseval.git import Repository
     from tseval.report.boards import RowKey
 
 
@@ -44,24 +45,43 @@ def check_changes(boards: Sequence[Path], base: str) -> Changes:
     Raises:
         BoardError: There is no such commit, or it is no ancestor of what is checked out.
     """
-    root = boards[0].resolve()
-    root = root / _git(root, "rev-parse", "--show-cdup").strip()
-    commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}").strip()
+    if not has_git():
+        raise BoardError("--changed asks git what was changed, and git is not installed.")
+    with opened_repository(boards[0]) as repository:
+        if repository is None:
+            raise BoardError(
+                f"{boards[0]} is in no git repository.\n  Without --changed the whole board is checked."
+            )
+        found = _changes(repository, boards, base)
+    for board, names in found.entries.items():
+        _check_entries(board, names, found)
+    found.wrong = [shortened(one) for one in found.wrong]
+    return found
+
+
+def _changes(repository: Repository, boards: Sequence[Path], base: str) -> Changes:
+    """Name what was changed since a commit."""
+    ask, root = repository.ask, repository.root
+    named = "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}"
+    commit = ask(*named, may_fail=True).strip()
     if not commit:
         raise BoardError(
             f"there is no commit {base!r} here.\n  Fetch it: git fetch origin, with its history."
         )
-    if _git(root, "merge-base", commit, "HEAD").strip() != commit:
+    if ask("merge-base", commit, "HEAD", may_fail=True).strip() != commit:
         raise BoardError(
             f"{base} is no ancestor of what is checked out.\n"
             "  Merge it first, or name the commit that the changes begin at: git merge-base HEAD " + base
         )
-    changed = _git(root, "diff", "--name-only", "--no-renames", "-z", commit, "--").split("\0")
-    changed += _git(root, "ls-files", "--others", "--exclude-standard", "-z").split("\0")
+    plain = "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "-z"
+    changed = ask("diff", *plain, "--ignore-submodules=all", commit, "--").split("\0")
+    # Repositories within it are compared by the index alone: to look into one, git would obey it.
+    changed += ask("diff", *plain, "--ignore-submodules=none", "--cached", commit, "--").split("\0")
+    changed += ask("ls-files", "--others", "--exclude-standard", "-z").split("\0")
     found = Changes()
     places = {board.resolve().relative_to(root.resolve()) / ENTRY_FOLDERS: board for board in boards}
-    before = {place: set(_entries_at(root, commit, place.as_posix())) for place in places}
-    for path in sorted(filter(None, changed)):
+    before = {place: set(_entries_at(repository, commit, place.as_posix())) for place in places}
+    for path in sorted({*filter(None, changed)}):
         place = next((one for one in places if path.startswith(f"{one.as_posix()}/")), None)
         name = "" if place is None else path.removeprefix(f"{place.as_posix()}/").partition("/")[0]
         if place is None:
@@ -70,9 +90,6 @@ def check_changes(boards: Sequence[Path], base: str) -> Changes:
             found.wrong.append(f"changes {path}, of an entry that is on the board")
         elif name not in (own := found.entries.setdefault(places[place], [])):
             own.append(name)
-    for board, names in found.entries.items():
-        _check_entries(board, names, found)
-    found.wrong = [shortened(one) for one in found.wrong]
     return found
 
 
@@ -91,20 +108,9 @@ def _check_entries(board: Path, names: Sequence[str], found: Changes) -> None:
         found.warnings += warnings_of(board, names)
 
 
-def _entries_at(root: Path, commit: str, place: str) -> list[str]:
-    listed = _git(root, "ls-tree", "-z", "--name-only", commit, f"{place}/").split("\0")
+def _entries_at(repository: Repository, commit: str, place: str) -> list[str]:
+    listed = repository.ask("ls-tree", "-z", "--name-only", commit, f"{place}/").split("\0")
     return [path.rpartition("/")[2] for path in listed if path]
-
-
-def _git(root: Path, *words: str) -> str:
-    """Ask git; nothing where it says no."""
-    try:
-        asked = subprocess.run(["git", *words], cwd=root, capture_output=True, check=False)  # noqa: S603, S607 - git itself
-    except FileNotFoundError:
-        raise BoardError("--changed asks git what was changed, and git is not installed.") from None
-    if asked.returncode == 128 and b"not a git repository" in asked.stderr:
-        raise BoardError(f"{root} is in no git repository.\n  Without --changed the whole board is checked.")
-    return asked.stdout.decode(errors="surrogateescape")
 
 
 def summary(changes: Changes) -> str:

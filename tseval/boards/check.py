@@ -16,6 +16,7 @@ from tseval.boards import (
     ENTRY_FOLDERS,
     Checked,
     Entry,
+    checks_text,
     entry_folders,
     published_entry,
     ranked_folders,
@@ -24,12 +25,17 @@ from tseval.boards import (
     readable_entries,
     rows_of,
     today,
-    write_checks,
 )
 from tseval.boards.definition import Definition, own_suite, read_definition, suite_of
 from tseval.boards.entries import ADDED_BY, unfit
-from tseval.boards.folder import BOARD_LOCK, changing, links_in
-from tseval.boards.readme import ACCURACIES, BOARD_PAGE, pages, write_pages
+from tseval.boards.readme import ACCURACIES, BOARD_PAGE, pages
+from tseval.boards.transaction import (
+    BOARD_LOCK,
+    board_transaction,
+    how_to_complete,
+    is_interrupted,
+    links_in,
+)
 from tseval.errors import (
     AwayError,
     BoardError,
@@ -114,11 +120,13 @@ def record_check(folder: Path, found: Verification, by: str) -> None:
     board = folder.resolve().parents[1]
     assert found.level is not None
     one = Checked(found.level, by, today())
-    with changing(board):
+    with board_transaction(board, "verify", folder.name, found.level, by) as change:
+        if change.completed is not None:
+            return
         known = read_checks(board)
         checks = {**known.checks, folder.name: (*known.checks.get(folder.name, ()), one)}
-        write_checks(board, replace(known, checks=checks))
-        write_pages(board, read_definition(board))
+        change.put(CHECKS, checks_text(replace(known, checks=checks)))
+        change.commit()
 
 
 def _verify_published(folder: Path, definition: Definition) -> Verification:
@@ -225,6 +233,8 @@ _OWN = {DEFINITION, CHECKS, ACCURACIES, BOARD_PAGE, ENTRY_FOLDERS, SUITE_FOLDER,
 def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
     """Name everything that is wrong with a board; or with some of its entries, if any are named."""
     definition = read_definition(board)
+    if is_interrupted(board):
+        return [how_to_complete(board)]
     suite = None if definition.published else board_suite(board)
     folders = entry_folders(board, definition.order)
     known = [folder.name for folder in folders]
@@ -389,7 +399,11 @@ def _wrong_with_files(
     if strangers := sorted(one.name for one in board.iterdir() if one.name not in own):
         yield f"the folder holds {strangers[0]!r}, which no board has"
     for left in sorted((board / ENTRY_FOLDERS).glob(f"*{PARTIAL}")):
-        yield f"{left.name} is what a kill left of an entry: remove it"
+        name = left.name.removesuffix(PARTIAL).removesuffix(".old")
+        fix = "remove it"
+        if left.name.endswith(f".old{PARTIAL}") and not left.with_name(name).exists():
+            fix = f"it is the entry {name}: give it that name again"
+        yield f"{left.name} is what a kill left of an entry: {fix}"
     try:
         # Entries may have come since the pages were written: these are held to the entries that they are of.
         listed = _listed(board)

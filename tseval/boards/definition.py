@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from shlex import quote
@@ -105,6 +106,9 @@ def read_definition(board: Path) -> Definition:
 
 def _check(definition: Definition) -> None:
     check_decimals(definition.decimals)
+    check_web_address(definition.address, "address")
+    check_place(definition.renews, "renews")
+    check_place(definition.renewed_by, "renewed_by")
     rows: set[RowKey] = set()
     for i, row in enumerate(definition.rows):
         if row.key in rows:
@@ -120,6 +124,21 @@ def _check(definition: Definition) -> None:
     for where, names in (("order", definition.order), ("seeds", seeds)):
         if len(set(names)) < len(names):
             raise ContentError("names an entry twice", where)
+
+
+def check_web_address(text: str | None, where: str) -> None:
+    """Refuse a link that is no address of the web: a browser runs what `javascript:` is followed by."""
+    if text is None:
+        return
+    is_sound = text.isascii() and not any(letter <= " " or letter in "<>\"'`\\" for letter in text)
+    if not is_sound or not text.startswith(("https://", "http://")):
+        raise ContentError(f"should be an address, https://…, not {text!r:.80}", where)
+
+
+def check_place(text: str | None, where: str) -> None:
+    """Refuse the place of another board that is no path seen from this one: pages lead there."""
+    if text is not None and not re.fullmatch(r"[\w./\\ -]+", text):
+        raise ContentError(f"should be a path seen from the board, not {text!r:.80}", where)
 
 
 def read_written(file: Path) -> Mapping[str, Json]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import os
 import re
-import shutil
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 
 from tseval.analysis import estimate_means, tally
 from tseval.boards import (
+    CHECKS,
     ENTRY_FOLDERS,
     ENTRY_NAME,
     About,
@@ -25,6 +25,7 @@ from tseval.boards import (
     Hidden,
     Retraction,
     check_about,
+    checks_text,
     entry_folders,
     ranked_folders,
     read_checks,
@@ -32,7 +33,6 @@ from tseval.boards import (
     readable_entries,
     rows_of,
     today,
-    write_checks,
     write_entry,
 )
 from tseval.boards.definition import (
@@ -44,8 +44,13 @@ from tseval.boards.definition import (
     suite_of,
     write_definition,
 )
-from tseval.boards.folder import changing, new_board
-from tseval.boards.readme import write_pages
+from tseval.boards.folder import is_there, refuse_full, release, write_new_board
+from tseval.boards.transaction import (
+    Transaction,
+    board_transaction,
+    complete_interrupted,
+    write_folder,
+)
 from tseval.errors import BoardError, counted
 from tseval.evidence import (
     LARGEST_EVIDENCE,
@@ -56,7 +61,7 @@ from tseval.evidence import (
     keep_evidence,
     whole_column,
 )
-from tseval.files import PARTIAL, sync_directory, to_utf8, write_text, write_whole
+from tseval.files import PARTIAL, to_utf8
 from tseval.formats import ContentError
 from tseval.runs import DEFINITION, ENTRY_FILE, EVIDENCE, SplitSuite, entry_run, read_run, suite_spec
 from tseval.runs.directory import digest
@@ -100,6 +105,9 @@ def add_entries(
             meanwhile.
         instead_of: An entry that the single run takes the place of; its name goes on to lead here.
     """
+    command = "add", *map(str, paths), str((asdict(about), name, url, instead_of))
+    if (plan := complete_interrupted(board, *command)) is not None:
+        return [board / step.path for step in plan.steps if step.action == "put" and "/" in step.path]
     definition = _open_to_runs(board)
     if len(paths) > 1 and (name is not None or url is not None or instead_of is not None):
         raise BoardError("several runs cannot share one name, address or predecessor: add such a run alone.")
@@ -122,7 +130,7 @@ def add_entries(
         if _is_taken(folder, added):
             raise BoardError(f"two of the runs are of {entry.name!r}: add one of them alone, with --name.")
         added[folder], entries[folder] = files, entry
-    with changing(board):
+    with board_transaction(board, *command) as change:
         there = entry_folders(board)
         if instead_of is not None:
             old = board / ENTRY_FOLDERS / instead_of
@@ -132,16 +140,18 @@ def add_entries(
             entries = {folder: _successor(entry, old) for folder, entry in entries.items()}
         _refuse_taken(entries, there, set(read_checks(board).retracted), " with --name")
         for folder, files in added.items():
-            partial = write_beside(folder, {**files, ENTRY_FILE: to_utf8(write_entry(entries[folder]))})
-            if instead_of == folder.name:  # a kill here leaves both, under names that `check` knows
-                old = old.rename(old.with_name(f"{old.name}.old{PARTIAL}"))
-            partial.rename(folder)
-            sync_directory(folder.parent)
+            change.put(_place(folder), {**files, ENTRY_FILE: to_utf8(write_entry(entries[folder]))})
             if instead_of is not None:
-                shutil.rmtree(old)
-                _call_otherwise(board, instead_of, folder.name, moved=False)
-                write_pages(board, read_definition(board))
+                if folder.name != instead_of:
+                    change.remove(_place(old))
+                _call_otherwise(change, instead_of, folder.name, moved=False)
+        change.commit(pages=instead_of is not None)
     return list(added)
+
+
+def _place(entry: Path) -> str:
+    """Say where the folder of an entry is, seen from its board."""
+    return f"{ENTRY_FOLDERS}/{entry.name}"
 
 
 def _open_to_runs(board: Path) -> Definition:
@@ -272,11 +282,7 @@ def _is_taken(folder: Path, others: Iterable[Path]) -> bool:
 def write_beside(folder: Path, files: Mapping[str, bytes]) -> Path:
     """Write the files of an entry into a folder beside its place, from which it is then moved there."""
     partial = folder.with_name(f"{folder.name}{PARTIAL}")
-    if partial.exists():  # a kill left it
-        shutil.rmtree(partial)
-    partial.mkdir(parents=True)
-    for name, content in files.items():
-        write_whole(partial / name, content)
+    write_folder(partial, files)
     return partial
 
 
@@ -287,14 +293,15 @@ def _successor(entry: Entry, old: Path) -> Entry:
     return replace(entry, aliases=tuple(alias for alias in aliases if alias != entry.name))
 
 
-def _call_otherwise(board: Path, old: str, new: str, *, moved: bool) -> None:
-    """Write an entry's new name where the board has the old one; checks move along, or go."""
+def _call_otherwise(change: Transaction, old: str, new: str, *, moved: bool) -> None:
+    """Plan an entry's new name where the board has the old one; checks move along, or go."""
+    board = change.board
     definition, checks = read_definition(board), read_checks(board)
     order = tuple(new if name == old else name for name in definition.order)
     seeds = {arch: tuple(new if one == old else one for one in own) for arch, own in definition.seeds.items()}
     named = replace(definition, order=order, seeds=seeds)
     if named != definition:
-        write_text(board / DEFINITION, write_definition(named))
+        change.put(DEFINITION, write_definition(named))
 
     def renamed(of_entries: Mapping[str, T]) -> dict[str, T]:
         names = {name: new if name == old else name for name in of_entries if moved or name != old}
@@ -307,7 +314,7 @@ def _call_otherwise(board: Path, old: str, new: str, *, moved: bool) -> None:
         hidden=renamed(checks.hidden),
     )
     if of_new != checks:
-        write_checks(board, of_new)
+        change.put(CHECKS, checks_text(of_new))
 
 
 def _entry_of_board(folder: Path) -> tuple[Path, Entry]:
@@ -316,44 +323,57 @@ def _entry_of_board(folder: Path) -> tuple[Path, Entry]:
     return folder.resolve().parents[1], read_entry(folder)
 
 
+def _board_of(folder: Path) -> Path:
+    """Name the board that the folder of an entry is in, or was before a change of it was interrupted."""
+    return folder.resolve().parents[1] if folder.exists() else folder.absolute().parents[1]
+
+
 def rename_entry(folder: Path, name: str) -> None:
     """Give an entry another name; the old one goes on to lead to it."""
+    command = "rename", folder.name, name
+    if complete_interrupted(_board_of(folder), *command) is not None:
+        return
     board, entry = _entry_of_board(folder)
     if not ENTRY_NAME.fullmatch(name):
         raise BoardError(f"{name!r} cannot be the name of an entry.\n  {_NAME_FIX}")
-    with changing(board):
+    with board_transaction(board, *command) as change:
         others = [one for one in entry_folders(board) if one.name != entry.name]
-        new = board / ENTRY_FOLDERS / name
         renamed = replace(_successor(replace(entry, name=name), folder.resolve()), checks=entry.checks)
         _refuse_taken({folder.parent / name: renamed}, others, set(read_checks(board).retracted))
-        write_text(folder / ENTRY_FILE, write_entry(renamed))
-        folder.rename(new)
-        _call_otherwise(board, entry.name, name, moved=True)
-        write_pages(board, read_definition(board))
+        change.move(f"{ENTRY_FOLDERS}/{entry.name}", f"{ENTRY_FOLDERS}/{name}")
+        change.put(f"{ENTRY_FOLDERS}/{name}/{ENTRY_FILE}", write_entry(renamed))
+        _call_otherwise(change, entry.name, name, moved=True)
+        change.commit()
 
 
 def retract_entry(folder: Path, why: str, link: str | None = None) -> None:
     """Take an entry out of tables and ranks; it stays listed, with reason, date and link."""
+    command = "retract", folder.name, why, link or ""
+    if complete_interrupted(_board_of(folder), *command) is not None:
+        return
     board, entry = _entry_of_board(folder)
     with _as_board_error("the reason"):
         check_texts([why, link or ""])
     if link is not None:
         check_address(link)
-    with changing(board):
+    with board_transaction(board, *command) as change:
         checks = read_checks(board)
         if entry.name in checks.retracted:
             raise BoardError(f"{entry.name} was retracted on {checks.retracted[entry.name].on}.")
         retracted = {**checks.retracted, entry.name: Retraction(why, today(), link)}
-        write_checks(board, replace(checks, retracted=retracted))
-        write_pages(board, read_definition(board))
+        change.put(CHECKS, checks_text(replace(checks, retracted=retracted)))
+        change.commit()
 
 
 @afresh()
 def renew_board(board: Path, out: Path | None = None) -> Path:
     """Begin a board over the present version of the suite beside that over the last, which is archived."""
+    is_completed = complete_interrupted(board, "renew", str(out)) is not None
     definition = read_definition(board)
     if definition.published:
         raise BoardError(f"{board} is of published accuracies, which follow from no suite.")
+    if is_completed and definition.renewed_by is not None:
+        return out or Path(os.path.normpath(board.absolute() / definition.renewed_by))
     if definition.renewed_by is not None:
         raise BoardError(f"{board} was renewed: see {os.path.normpath(board / definition.renewed_by)}")
     present = suite_here(definition, board)
@@ -362,23 +382,24 @@ def renew_board(board: Path, out: Path | None = None) -> Path:
     new = out or board.absolute().with_name(f"{board.resolve().name}-{present.digest[:8]}")
     spec = suite_spec(definition.suite, board)
     suite = os.path.relpath(spec, new) if isinstance(spec, Path) else spec
-    with changing(board):
-        new_board(new, suite, definition.title, definition.score, definition.columns)
-        frozen = read_definition(new)
-        own = replace(
-            definition,
-            suite=frozen.suite,
-            digest=frozen.digest,
-            source=frozen.source,
-            order=(),
-            seeds={},
-            renews=os.path.relpath(board.absolute(), new.absolute()),
-        )
-        write_text(new / DEFINITION, write_definition(own))
+    own = replace(
+        definition,
+        suite=suite,
+        digest=present.digest,
+        source=present.source,
+        order=(),
+        seeds={},
+        renews=os.path.relpath(board.absolute(), new.absolute()),
+    )
+    with board_transaction(board, "renew", str(out)) as change:
+        if is_there(new, own):  # a kill left the new board, and the old one as it was
+            release(new)
+        else:
+            refuse_full(new)
+            write_new_board(new, spec, own)
         archived = replace(definition, renewed_by=os.path.relpath(new.absolute(), board.absolute()))
-        write_text(board / DEFINITION, write_definition(archived))
-        write_pages(board, archived)
-        write_pages(new, own)
+        change.put(DEFINITION, write_definition(archived))
+        change.commit()
     return new
 
 
@@ -415,10 +436,10 @@ def record_hidden(board: Path, paths: Sequence[Path], suite: str) -> dict[str, H
         if public[0] != hidden[0]:
             raise BoardError(f"{path} has other rows than the board: it is over no twin of its suite.")
         found[folder.name] = _beside(run, public[1], hidden[1])
-    with changing(board):
+    with board_transaction(board, "hidden", *map(str, paths), suite) as change:
         checks = read_checks(board)
-        write_checks(board, replace(checks, hidden={**checks.hidden, **found}))
-        write_pages(board, definition)
+        change.put(CHECKS, checks_text(replace(checks, hidden={**checks.hidden, **found})))
+        change.commit()
     return found
 
 

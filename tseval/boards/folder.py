@@ -5,30 +5,29 @@ from __future__ import annotations
 import json
 import os
 import re
-from contextlib import contextmanager
 from importlib.metadata import metadata, version
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from tseval.boards import ENTRY_FOLDERS
+from tseval.boards import ENTRY_FOLDERS, entry_folders
 from tseval.boards.definition import BOARD_FILES_FORMAT, Definition, read_definition, write_definition
-from tseval.boards.readme import write_pages
+from tseval.boards.readme import pages
+from tseval.boards.transaction import BOARD_LOCK, board_transaction, built_aside, is_begun
 from tseval.errors import BoardError, plain
 from tseval.evidence import check_address
-from tseval.files import locked, read_bytes, write_text, write_whole
+from tseval.files import read_bytes, write_text, write_whole
 from tseval.runs import DEFINITION, SUITE_FOLDER, suite_spec
 from tseval.suites import available_suites, load_suite, locate_suite
 from tseval.suites.data.catalogue import CATALOGUE
 from tseval.suites.formal.languages import names_language
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tseval.questions import Score
 
 
-BOARD_LOCK = ".lock"
 LARGEST_COPY = 64 << 20  # bytes
 
 
@@ -54,8 +53,8 @@ def new_board(
                 f"{evidence} is one address, and every entry has its own evidence.\n"
                 "  Name it with {sha256} where its digest stands: https://example.org/{sha256}.parquet"
             )
-    if board.exists() and (not board.is_dir() or any(board.iterdir())):
-        raise BoardError(f"{board} is not empty.\n  Name a new folder for the board.")
+    if not (board / BOARD_LOCK).exists():
+        refuse_full(board)
     spec = suite_spec(suite, board)
     if spec == suite and suite not in available_suites() and Path(suite).exists():
         raise BoardError(
@@ -78,10 +77,40 @@ def new_board(
         columns=dict(columns or {}),
         evidence=evidence,
     )
-    (board / ENTRY_FOLDERS).mkdir(parents=True)
-    copy_suite(spec, board / SUITE_FOLDER)
-    write_text(board / DEFINITION, write_definition(definition))
-    write_pages(board, definition)
+    if (board / BOARD_LOCK).exists() and is_there(board, definition):  # a kill came at the very end
+        release(board)
+        return
+    refuse_full(board)
+    write_new_board(board, spec, definition)
+
+
+def is_there(board: Path, definition: Definition) -> bool:
+    """Tell whether a board without entries is there, over what it should be over."""
+    if not (board / DEFINITION).is_file() or entry_folders(board):
+        return False
+    return read_definition(board) == definition
+
+
+def release(board: Path) -> None:
+    """Remove the lock that a kill left in a board."""
+    with board_transaction(board):
+        pass
+
+
+def refuse_full(board: Path) -> None:
+    """Refuse to begin a board in a folder with something in it."""
+    if board.exists() and (not board.is_dir() or (any(board.iterdir()) and not is_begun(board))):
+        raise BoardError(f"{board} is not empty.\n  Name a new folder for the board.")
+
+
+def write_new_board(board: Path, spec: str | Path, definition: Definition) -> None:
+    """Write a board without entries, whole or not at all."""
+    with built_aside(board) as folder:
+        (folder / ENTRY_FOLDERS).mkdir()
+        copy_suite(spec, folder / SUITE_FOLDER)
+        for name, text in pages(board, definition, []).items():  # they tell where the board will be
+            write_text(folder / name, text)
+        write_text(folder / DEFINITION, write_definition(definition))
 
 
 def copy_suite(spec: str | Path, folder: Path) -> None:
@@ -108,24 +137,6 @@ def copy_suite(spec: str | Path, folder: Path) -> None:
         place = folder / one.relative_to(root)
         place.parent.mkdir(parents=True, exist_ok=True)
         write_whole(place, read_bytes(one))
-
-
-def links_in(folder: Path) -> list[str]:
-    """Name what is a link: it would be read from elsewhere, where it may change, and written to."""
-    return sorted(one.name for one in folder.iterdir() if one.is_symlink())
-
-
-@contextmanager
-def changing(board: Path) -> Iterator[None]:
-    """Hold a board: no two entries are added at once."""
-    if links := links_in(board):
-        raise BoardError(
-            f"{board / links[0]} is a link, and what is written there would land elsewhere.\n"
-            "  Put a file or a folder in its place."
-        )
-    taken = BoardError(f"{board} is being changed by another tseval.\n  Try again when it has ended.")
-    with locked(board / BOARD_LOCK, taken):
-        yield
 
 
 BOARD_FOLDER, WORKFLOW = "board", ".github/workflows/board.yml"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import asdict, replace
 from fractions import Fraction
@@ -10,6 +11,7 @@ from pathlib import Path
 from shlex import quote
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
+from urllib.parse import quote as urlquote
 
 from tabulate import tabulate
 
@@ -40,6 +42,7 @@ from tseval.report.boards import (
     BoardEntry,
     BoardModel,
     BoardRow,
+    RetractedEntry,
     board_text,
     bundled_boards,
     read_board,
@@ -54,6 +57,7 @@ from tseval.report.document import (
     format_rank_set,
     format_share,
     markdown,
+    markdown_link,
     spread_beside,
 )
 from tseval.report.opened import for_analysis
@@ -129,7 +133,7 @@ def _board_entry(entry: Entry, column: Column | None, retraction: Retraction | N
         about={name: value for name, value in said.items() if value and name not in ("display_name", "date")},
         checks=tuple(asdict(one) for one in entry.checks),
         aliases=entry.aliases,
-        retracted=None if retraction is None else asdict(retraction),
+        retracted=None if retraction is None else RetractedEntry(**asdict(retraction)),
     )
     if column is None:
         return listed
@@ -193,7 +197,7 @@ def _page(
 
 
 def _beside(other: str) -> str:
-    return f"[{markdown(Path(other).name)}]({other}/{BOARD_PAGE})"
+    return f"[{markdown(Path(other).name)}]({urlquote(other)}/{BOARD_PAGE})"
 
 
 def _of_the_maintainer(board: Path, definition: Definition) -> Iterator[str]:
@@ -207,7 +211,7 @@ def _of_the_maintainer(board: Path, definition: Definition) -> Iterator[str]:
         )
         rows = [
             (markdown(name), format_share(one.mean), format_interval(one.interval), f"{one.difference:+.3f}",
-             format_interval(one.difference_interval), "worse" if one.worse else "", one.on)
+             format_interval(one.difference_interval), "worse" if one.worse else "", markdown(one.on))
             for name, one in sorted(known.hidden.items()) if name not in known.retracted
         ]  # fmt: skip
         headings = ("model", "hidden", "95% interval", "difference", "95% interval", "", "on")
@@ -215,7 +219,7 @@ def _of_the_maintainer(board: Path, definition: Definition) -> Iterator[str]:
     if known.retracted:
         yield "## Retracted"
         gone = [
-            (markdown(name), markdown(one.reason), one.on, "" if one.link is None else f"<{one.link}>")
+            (markdown(name), markdown(one.reason), markdown(one.on), markdown_link(one.link))
             for name, one in sorted(known.retracted.items())
         ]
         yield tabulate(gone, headers=("model", "why", "on", "see"), tablefmt="pipe", disable_numparse=True)
@@ -228,7 +232,7 @@ def not_yet_run(board: Path, definition: Definition) -> list[str]:
     """Name the entries of the board that this one renews of which this one has no run."""
     if definition.renews is None:
         return []
-    old = board / definition.renews
+    old = Path(os.path.normpath(board.absolute() / definition.renews))  # the board may be yet to be written
     here = {entry.model_identity for entry in readable_entries(ranked_folders(board, definition))}
     before = readable_entries(ranked_folders(old, read_definition(old)))
     return [entry.name for entry in before if entry.model_identity not in here]

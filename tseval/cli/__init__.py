@@ -152,7 +152,7 @@ def main() -> None:
     gc.set_threshold(200_000, 50, 100)
     _open_streams()
     if asked := os.environ.get(ASKED):
-        sys.exit(shell_complete(tseval, {}, "tseval", ASKED, asked))
+        sys.exit(_complete(asked))
     try:
         # Not `tseval.main`: click would turn a reader that has gone into exit code 1.
         with tseval.make_context("tseval", sys.argv[1:]) as context:
@@ -182,6 +182,14 @@ def main() -> None:
         _fail("interrupted", 130)
     finally:
         gc.freeze()  # Python would look through all that is loaded for garbage once more, while it quits
+
+
+def _complete(asked: str) -> int:
+    """Answer a shell, which has no place for messages."""
+    try:
+        return shell_complete(tseval, {}, "tseval", ASKED, asked)
+    except Exception:  # whatever is wrong with a line or a folder
+        return 1
 
 
 def _open_streams() -> None:

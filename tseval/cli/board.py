@@ -221,14 +221,13 @@ def renew(board: Path, out: Path | None) -> None:
 def write(board: Path) -> None:
     """Write README.md and board.json of a BOARD again; a folder stands for all boards in it."""
     from tseval.boards.definition import read_definition
-    from tseval.boards.folder import changing
-    from tseval.boards.readme import write_pages
     from tseval.boards.sources import boards_below
-    from tseval.suites import afresh
+    from tseval.boards.transaction import board_transaction
 
     for one in boards_below(board) or [board]:
-        with changing(one), afresh():
-            write_pages(one, read_definition(one))
+        read_definition(one)
+        with board_transaction(one, "write") as change:
+            change.commit()
 
 
 @board_command.command("build")

@@ -13,6 +13,7 @@ from functools import reduce
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
@@ -20,7 +21,7 @@ from click.shell_completion import CompletionItem, split_arg_string
 
 from tseval.cli.console import WHOLE, busy, typed_text
 from tseval.errors import ModelError, SuiteError, reason, suggest
-from tseval.files import bounded_lines, open_limited
+from tseval.files import bounded_lines, open_limited, open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -139,7 +140,7 @@ class Name(click.ParamType[str]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Offer what is here; where nothing is, the shell offers files."""
-        found = sorted({name for name in self.known(ctx) if name.startswith(incomplete)})
+        found = sorted(name for name in found_in_time(self.known(ctx)) if name.startswith(incomplete))
         return [
             CompletionItem(incomplete, type="file"),
             *map(CompletionItem, found),
@@ -150,6 +151,34 @@ class Name(click.ParamType[str]):
 # libraries.
 PACKAGE = Path(__file__).parents[1]
 SCHEMES = ("hf:", "lm-eval:", "mlm:", "ngram:", "oracle:", "seq2seq:")
+
+
+COMPLETION_SECONDS = 0.2
+_MOST_READ = 1 << 16  # bytes of one file
+
+
+def found_in_time(names: Iterable[str]) -> set[str]:
+    """Give the names that are found while a user waits; nothing is said of what goes wrong meanwhile.
+
+    The folder may be a stranger's: with a pipe for a grammar, or a million files.
+    """
+    found: list[str] = []
+
+    def look() -> None:
+        with suppress(Exception):
+            for name in names:
+                found.append(name)
+
+    thread = Thread(target=look, daemon=True)
+    thread.start()
+    thread.join(COMPLETION_SECONDS)
+    return set(found)
+
+
+def _beginning(path: Path) -> str:
+    """Give the beginning of a file, if it is a regular one."""
+    with open_regular(path) as file:
+        return file.read(_MOST_READ).decode(errors="replace")
 
 
 def _models_here(_: click.Context) -> Iterator[str]:
@@ -175,8 +204,8 @@ def _files_of_suites(ctx: click.Context) -> Iterator[Path]:
     """Find the grammars and data of suites: those that the line names, or whose runs, or the default."""
     for word in (*split_arg_string(os.environ.get("COMP_WORDS", "")), *(ctx.params.get("suites") or ())):
         named = [word]
-        with suppress(OSError, ValueError, LookupError, TypeError):
-            named.append(json.loads((Path(word) / "manifest.json").read_bytes())["suite"]["name"])
+        with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
+            named.append(json.loads(_beginning(Path(word) / "manifest.json"))["suite"]["name"])
         for folder in (above / str(name) for name in named for above in (*_suite_folders(), Path())):
             yield from chain(folder.glob("*.jinja"), folder.glob("*.jsonl"))
 
@@ -191,7 +220,10 @@ _FEATURES = re.compile(r"^features:\n((?:(?: .*)?\n)+)", re.MULTILINE)
 def _features_here(ctx: click.Context) -> Iterator[str]:
     """Name the features that grammars state in their front matter."""
     for path in _files_of_suites(ctx):
-        if path.suffix == ".jinja" and (found := _FEATURES.search(path.read_text("utf-8"))):
+        text = ""
+        with suppress(OSError):
+            text = _beginning(path) if path.suffix == ".jinja" else ""
+        if found := _FEATURES.search(text):
             yield from re.findall(r"^  (\w+):", found[1], re.MULTILINE)
 
 

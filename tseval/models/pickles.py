@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
+MOST_UNFOLDED = 50_000_000  # containers, each counted as often as it is referred to
 MAX_INSTRUCTIONS = 100_000  # a pickled language model takes about a thousand
 
 # Instructions that push their own argument, or something fresh, or do nothing to the stack.
@@ -37,6 +38,8 @@ _FRESH: dict[str, Callable[[], object]] = {
 }
 _IDLE = {"PROTO", "FRAME"}
 _KEYS = str | int | float | bytes | None  # of dictionaries; hashing a nested tuple can take for ever
+_LARGEST_KEY = 2**61 - 1  # numbers that differ by this have one hash, and a dictionary of them takes for ever
+_LARGEST_NUMBER = 2**4096  # Python prints none with more than some thousand digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,47 @@ def read_pickle(
             value = machine.run(stream)
     except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
         raise ModelError(f"truncated or damaged pickle ({first_line(error)[:100]})") from None
+    refuse_unfolding(value)
     return Inert(value, frozenset(machine.names - callable_names))
+
+
+def refuse_unfolding(value: object) -> None:
+    """Refuse what is small only because parts are shared: a walk would meet them again and again.
+
+    A part that holds itself counts for nothing inside itself.
+    """
+    sizes: dict[int, int] = {}  # of containers, with all that is in them; 0 while they are counted
+    waiting: list[tuple[object, bool]] = [(value, False)]
+    while waiting:
+        container, counted = waiting.pop()
+        entries = _entries_of(container)
+        if counted:
+            size = 1 + len(entries) + sum(sizes.get(id(entry), 0) for entry in entries)
+            if size > MOST_UNFOLDED:
+                raise ModelError(
+                    f"refused: its pickle shares parts so often that it has more than {MOST_UNFOLDED:,}"
+                )
+            sizes[id(container)] = size
+        elif id(container) not in sizes:
+            sizes[id(container)] = 0
+            waiting.append((container, True))
+            waiting += [(entry, False) for entry in entries if id(entry) not in sizes]
+
+
+def _entries_of(container: object) -> list[object]:
+    """List the containers in a container."""
+    if isinstance(container, dict):
+        entries: Iterable[object] = container.values()
+    elif isinstance(container, list | tuple):
+        entries = container
+    elif isinstance(container, Pickled):
+        entries = (container.arguments, container.state)
+    else:
+        return []
+    return [entry for entry in entries if type(entry) in _CONTAINERS]
+
+
+_CONTAINERS = {dict, list, tuple, Pickled}
 
 
 def quoted(value: object) -> str:
@@ -102,6 +145,7 @@ class _Machine:
     ) -> None:
         self.names: set[str] = set()  # that the pickle mentions
         self._callable, self._persistent, self._most = callable_names, persistent, max_instructions
+        self._copied = 0  # entries of containers that were copied: each copy may be of the same one
         self._stack: list[object] = []
         self._below: list[list[object]] = []  # the stack under each mark
         self._memo: dict[object, object] = {}
@@ -115,6 +159,8 @@ class _Machine:
             if name == "STOP":
                 break
             if name in _ARGUMENTS:
+                if isinstance(argument, int) and abs(argument) > _LARGEST_NUMBER:
+                    raise ModelError("refused: its pickle has a whole number of more than 4,096 bits")
                 self._stack.append(argument)
             elif name in _FRESH:
                 self._stack.append(_FRESH[name]())
@@ -156,6 +202,12 @@ class _Machine:
     def get(self, place: object) -> None:
         self.push(self._memo[place])
 
+    def copy(self, container: object) -> None:
+        """Count the entries of a container that is copied, up to a bound."""
+        self._copied += len(container) if isinstance(container, list | dict) else 0
+        if self._copied > self._most:
+            raise ModelError(f"refused: a pickle that copies more than {self._most:,} entries")
+
     def extend(self, values: list[object]) -> None:
         target = self._stack[-1]
         if not isinstance(target, list):
@@ -190,6 +242,8 @@ class _Machine:
             raise TypeError("a call of what is no function")
         if called.path not in self._callable:
             raise ModelError(f"refused, and not run: its pickle would call {quoted(called.path)}")
+        for one in arguments[:1]:
+            self.copy(one)
         self.push(_made(called.path, arguments))
 
     def new(self) -> None:
@@ -213,6 +267,7 @@ class _Machine:
         if not isinstance(target, Pickled):
             raise ModelError(f"refused: its pickle gives a state to a {type(target).__name__}")
         if isinstance(target.state, dict) and isinstance(state, dict):
+            self.copy(state)
             target.state.update(state)  # beside the entries of a dictionary
         else:
             target.state = state
@@ -253,6 +308,8 @@ def _fill(target: dict[object, object], pairs: Iterable[Iterable[object]]) -> No
     for key, value in pairs:
         if not isinstance(key, _KEYS):
             raise ModelError(f"refused: its pickle has a dictionary with keys of type {type(key).__name__}")
+        if isinstance(key, int) and abs(key) >= _LARGEST_KEY:
+            raise ModelError("refused: its pickle has a dictionary with a whole number of 61 bits for a key")
         target[key] = value
 
 

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import torch
 from safetensors import SafetensorError, safe_open
 
-from tseval.errors import ModelError, reason, shortened, suggest
+from tseval.errors import ModelError, first_line, reason, shortened, suggest
 from tseval.files import open_limited, read_bytes
+from tseval.formats import is_count
 from tseval.models import EOS, UNK, Vocabulary
 from tseval.models.pickles import Pickled, quoted, read_pickle
 from tseval.models.torch_files import (
@@ -35,6 +36,7 @@ from tseval.models.torch_files import (
     read_safetensors,
     start_of_pickle,
 )
+from tseval.models.walks import MOST_PARTS, Walk, place_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,6 +124,10 @@ def is_foreign(path: Path) -> bool:
     return kind_of(path) != "tseval"
 
 
+# What Python raises where a value is none that a checkpoint holds.
+_OF_DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
 @contextmanager
 def naming(path: Path, arguments: Mapping[str, str]) -> Iterator[None]:
     """Put the file's name before what is wrong with it."""
@@ -132,6 +138,9 @@ def naming(path: Path, arguments: Mapping[str, str]) -> Iterator[None]:
         raise ModelError(str(error) if names_file else f"{path}: {error}") from None
     except RecursionError:
         raise ModelError(f"{path}: damaged checkpoint: nested without end") from None
+    except _OF_DAMAGE as error:  # whatever else a file may hold, it is the file that is wrong
+        said = shortened(f"{type(error).__name__}: {first_line(error)}", 150)
+        raise ModelError(f"{path}: damaged checkpoint ({said})") from None
 
 
 def read_state_file(path: Path) -> TorchFile:
@@ -186,12 +195,15 @@ def choose_state(value: object, place: str | None) -> State:
     )
 
 
-def find_states(value: object, place: str = "", depth: int = 4) -> Iterator[State]:
+def find_states(value: object, place: str = "", depth: int = 4, walk: Walk | None = None) -> Iterator[State]:
     """Give every model in what was saved: modules, and dictionaries of tensors that hold a matrix."""
+    walk = walk or Walk()
+    if not depth or isinstance(value, str):
+        return
+    if isinstance(value, Pickled | Mapping | list | tuple) and not walk.enters(value, depth):
+        return
     if isinstance(value, Pickled) and _parts_of(value) is not None:
         yield _flat(value, place)
-        return
-    if not depth or isinstance(value, str):
         return
     if isinstance(value, Mapping):
         tensors: dict[str, Any] = {
@@ -204,10 +216,10 @@ def find_states(value: object, place: str = "", depth: int = 4) -> Iterator[Stat
             yield State(place, without_wrappers(matrices))
         elif not value.keys() >= OPTIMISER:
             for name, entry in value.items():
-                yield from find_states(entry, f"{place}.{name}" if place else str(name), depth - 1)
+                yield from find_states(entry, place_within(place, name), depth - 1, walk)
     elif isinstance(value, list | tuple):
         for i, entry in enumerate(value[:100]):
-            yield from find_states(entry, f"{place}.{i}" if place else str(i), depth - 1)
+            yield from find_states(entry, place_within(place, i), depth - 1, walk)
 
 
 def is_float(tensor: StoredTensor) -> bool:
@@ -233,16 +245,19 @@ def _parts_of(module: object) -> Mapping[str, object] | None:
     return None
 
 
-def _modules(value: object, depth: int = 4) -> Iterator[Pickled]:
+def _modules(value: object, depth: int = 4, walk: Walk | None = None) -> Iterator[Pickled]:
     """Give the outermost modules in what was saved, in DataParallel the one inside it too."""
+    walk = walk or Walk()
+    if isinstance(value, Pickled | Mapping | list | tuple) and not walk.enters(value, depth):
+        return
     if isinstance(value, Pickled) and (parts := _parts_of(value)) is not None:
         yield value
         inside = parts["_modules"]
         if value.called.startswith("torch.nn.parallel.") and isinstance(inside, dict):
-            yield from _modules(inside.get("module"), depth)
+            yield from _modules(inside.get("module"), depth, walk)
     elif depth and isinstance(value, Mapping | list | tuple):
         for entry in list(value.values() if isinstance(value, Mapping) else value)[:100]:
-            yield from _modules(entry, depth - 1)
+            yield from _modules(entry, depth - 1, walk)
 
 
 def _flat(module: Pickled, place: str) -> State:
@@ -250,9 +265,11 @@ def _flat(module: Pickled, place: str) -> State:
     tensors: dict[str, StoredTensor] = {}
     modes: set[str] = set()
     dropout, class_name = 0.0, module.called
+    walk = Walk(MOST_PARTS)
 
     def visit(part: Pickled, before: str) -> None:
         nonlocal dropout
+        walk.count()
         parts = _parts_of(part)
         if parts is None:
             raise ModelError("what it holds is no module of torch, or a damaged one")
@@ -269,6 +286,7 @@ def _flat(module: Pickled, place: str) -> State:
         for kind in ("_parameters", "_buffers"):
             entries = parts.get(kind)
             for name, value in entries.items() if isinstance(entries, dict) else ():
+                walk.count()
                 if value is not None and (tensor := find_tensor(value)) is None:
                     raise ModelError(f"{quoted(f'{before}{name}')} is no tensor: the file is damaged")
                 if value is not None:
@@ -403,15 +421,20 @@ def describe_words(words: list[str], source: str, options: VocabularyOptions) ->
     return Words(vocabulary, source, reading)
 
 
-def find_words(value: object, place: str = "", depth: int = 5) -> Iterator[tuple[str, list[str]]]:
+def find_words(
+    value: object, place: str = "", depth: int = 5, walk: Walk | None = None
+) -> Iterator[tuple[str, list[str]]]:
     """Give everything in what was saved that may be a vocabulary, with its place (`corpus.dictionary`)."""
+    walk = walk or Walk()
     value = value.state if isinstance(value, Pickled) else value
+    if isinstance(value, Mapping | list) and not walk.enters(value, depth):
+        return
     if (words := as_words(value)) is not None:
         yield place, words
     elif depth and isinstance(value, Mapping):
         for name, entry in value.items():
             if not str(name).startswith("_"):  # what a module of torch is made of
-                yield from find_words(entry, f"{place}.{name}" if place else str(name), depth - 1)
+                yield from find_words(entry, place_within(place, name), depth - 1, walk)
 
 
 def as_words(value: object) -> list[str] | None:
@@ -423,7 +446,7 @@ def as_words(value: object) -> list[str] | None:
     pairs = list(value.items())
     if all(isinstance(word, str) and type(i) is int for word, i in pairs):
         pairs = [(i, word) for word, i in pairs]
-    elif all(isinstance(i, str) and i.isdigit() and isinstance(word, str) for i, word in pairs):
+    elif all(isinstance(i, str) and is_count(i) and isinstance(word, str) for i, word in pairs):
         pairs = [(int(i), word) for i, word in pairs]  # JSON has no numbers for keys
     elif not all(type(i) is int and isinstance(word, str) for i, word in pairs):
         return None

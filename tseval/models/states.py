@@ -29,6 +29,7 @@ from tseval.models.state_files import (
     naming,
     read_state_file,
 )
+from tseval.models.walks import Walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -366,15 +367,17 @@ def _modes(state: State, value: object) -> frozenset[str]:
     """Find what the module, or the settings beside the weights, say of the recurrent layers."""
     found = set(state.modes)
 
+    walk = Walk()
+
     def visit(entry: object, name: str, depth: int) -> None:
         if isinstance(entry, str) and (
             entry in ("RNN_TANH", "RNN_RELU") or (name == "nonlinearity" and entry in NONLINEARITIES)
         ):
             found.add(entry)
         entry = entry.state if isinstance(entry, Pickled) else entry
-        if depth and isinstance(entry, Mapping) and len(entry) < 1000:
+        if depth and isinstance(entry, Mapping) and len(entry) < 1000 and walk.enters(entry, depth):
             for key, inner in entry.items():
-                visit(inner, str(key), depth - 1)
+                visit(inner, key if isinstance(key, str) else "", depth - 1)
 
     if not found:
         visit(value, "", 4)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
-import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -25,6 +23,7 @@ from tseval.boards.readme import ACCURACIES, chosen_among, means_over_seeds, not
 from tseval.boards.sources import boards_below, lacks_evidence, not_shipped, open_sources
 from tseval.errors import BoardError, RunError, SuiteError, counted, first_line
 from tseval.files import read_bytes, write_text, write_whole
+from tseval.git import opened_repository
 from tseval.pages.content import (
     ModelFacts,
     PageTopic,
@@ -202,7 +201,7 @@ def _for_programs(folder: Path, about: PageTopic) -> dict[str, str]:
     items = []
     for entry in entries[:100]:
         link = f"{address}/{ENTRY_FOLDERS}/{entry.id}.html" if address else f"{ENTRY_FOLDERS}/{entry.id}.html"
-        said = f"retracted: {entry.retracted['reason']}" if entry.retracted else entry.signature
+        said = f"retracted: {entry.retracted.reason}" if entry.retracted else entry.signature
         date = "" if entry.date is None else f"<pubDate>{_as_in_mail(entry.date)}</pubDate>"
         items.append(
             f"<item><title>{escape(entry.name)}</title><link>{escape(link)}</link>"
@@ -261,10 +260,19 @@ def _about(folder: Path, definition: Definition | None, published: Board | None)
 
 def _cited(board: Path, definition: Definition) -> dict[str, str | None]:
     """Give the fields of a board's BibTeX: who keeps it, since when, where, and which state this is."""
-    asked = ["git", "log", "-1", "--format=%H %cs", "--", "."]
-    known = ""
-    if shutil.which("git") is not None:
-        known = subprocess.run(asked, cwd=board, capture_output=True, check=False, text=True).stdout  # noqa: S603 - git itself
+    with opened_repository(board) as repository:
+        known = ""
+        if repository is not None:
+            here = board.resolve().relative_to(repository.root).as_posix()
+            known = repository.ask(
+                "log",
+                "-1",
+                "--no-show-signature",
+                "--format=%H %cs",
+                "--",
+                f":(literal,top){here}",
+                may_fail=True,
+            )
     commit, _, day = known.strip().partition(" ")
     return {
         "author": " and ".join(definition.authors) or None,

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping  # noqa: TC003 - the type of a field that is checked
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,6 +118,15 @@ class BoardRow(TableRow):
 
 
 @dataclass(frozen=True, slots=True)
+class RetractedEntry:
+    """Why and when (YYYY-MM-DD) an entry was taken out of the ranks, and where that was discussed."""
+
+    reason: str
+    on: str
+    link: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BoardEntry:
     """What programs read of an entry: who it is, who checked it, and counts row by row.
 
@@ -133,7 +143,7 @@ class BoardEntry:
     about: Mapping[str, str | int] = field(default_factory=dict)
     checks: tuple[Mapping[str, str], ...] = ()
     aliases: tuple[str, ...] = ()
-    retracted: Mapping[str, str | None] | None = None
+    retracted: RetractedEntry | None = None
     n_correct: tuple[int, ...] = ()
     n_tied: tuple[int, ...] = ()
     n_undecidable: tuple[int, ...] = ()
@@ -207,6 +217,20 @@ def board_text(board: Board) -> str:
     return text + "\n"
 
 
+def _check_dates(board: Board) -> None:
+    for i, entry in enumerate(board.entries):
+        for what, day in (("date", entry.date), ("retracted.on", entry.retracted and entry.retracted.on)):
+            if day and not _is_day(day):
+                raise ContentError(f"should be a date, YYYY-MM-DD, not {day!r:.80}", f"entries[{i}].{what}")
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return f"{date.fromisoformat(text):%Y-%m-%d}" == text
+    except ValueError:
+        return False
+
+
 def _check(board: Board) -> None:
     """Hold the parts of a board to each other, and refuse half a character, which no table can hold."""
     try:
@@ -214,6 +238,7 @@ def _check(board: Board) -> None:
     except UnicodeEncodeError:
         raise ContentError("has half a character in a text", "the file") from None
     check_decimals(board.decimals)
+    _check_dates(board)
     for i, model in enumerate(board.models):
         for over, printed in model.spread.items():
             check_printed(printed, board.decimals, f"models[{i}].spread.{over}")

@@ -372,6 +372,14 @@ def markdown(text: str) -> str:
     return RANKS.sub(r"[\1]", MARKUP.sub(lambda match: "\\" + match[0], plain(text)))
 
 
+def markdown_link(address: str | None) -> str:
+    """Set an address as a link of Markdown; of what is none that a browser may be led to, the text alone."""
+    if address is None:
+        return ""
+    leads = address.startswith(("https://", "http://")) and not set(address) & set(" <>|`\\")
+    return f"<{plain(address)}>" if leads else markdown(address)
+
+
 def code(text: str) -> str:
     """Set a text as Markdown code, in which nothing is acted on."""
     return "`" + plain(text).replace("`", "'") + "`"

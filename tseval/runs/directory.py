@@ -82,7 +82,9 @@ def read_part(content: bytes) -> Part:
     lists = [one for one in table.schema if pa.types.is_list(one.type)]
     types = {one.name: one.type for one in table.schema}
     types |= {one.name: pa.list_(one.type.value_type) for one in lists}
-    return Part(table.cast(pa.schema(types.items())), int(noted) if noted.isdigit() else 0)
+    return Part(
+        table.cast(pa.schema(types.items())), int(noted) if noted.isdigit() and len(noted) <= 18 else 0
+    )
 
 
 def digest(content: bytes) -> str:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -16,6 +15,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from tseval.errors import RunError, shortened
+from tseval.processes import python_command, python_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,8 +43,9 @@ def supervise(
     we end: it reads from a pipe that we hold. It computes with so many `threads`, unless OMP_NUM_THREADS says
     how many. Gives why it could not go on; None where it found nothing more to do.
     """
-    environment = {**({"OMP_NUM_THREADS": str(threads)} if threads else {}), **os.environ}
-    command = [sys.executable, "-m", "tseval.sweeps.worker", task, str(number), str(of)]
+    own = threads and "OMP_NUM_THREADS" not in os.environ
+    environment = python_environment({"OMP_NUM_THREADS": str(threads)} if own else {})
+    command = python_command("tseval.sweeps.worker", task, str(number), str(of))
     for _ in range(RESTARTS):
         # In a session of its own: Ctrl-C reaches us alone, and we end it in order.
         with subprocess.Popen(  # noqa: S603 - our own command, no shell
@@ -149,12 +150,14 @@ def run_ray(job: Job, watch: Callable[[], None]) -> list[str]:
     """Start the driver and wait for its end."""
     job.folder.mkdir(parents=True, exist_ok=True)
     log = job.folder / "ray.log"
-    given = json.dumps([job.task, job.workers, job.n_units, job.settings])
-    command = [sys.executable, "-m", "tseval.sweeps.ray_driver", given]
-    with tempfile.TemporaryFile() as said, log.open("ab") as errors:
+    given = json.dumps([os.path.abspath(job.task), job.workers, job.n_units, job.settings])
+    command = python_command("tseval.sweeps.ray_driver", given)
+    # In an empty folder: Ray puts the current one on the path of modules of all its workers.
+    with tempfile.TemporaryFile() as said, log.open("ab") as errors, tempfile.TemporaryDirectory() as empty:
         with subprocess.Popen(  # noqa: S603 - our own command, no shell
-            command, stdin=subprocess.PIPE, stdout=said, stderr=errors, start_new_session=True
-        ) as process:
+            command, stdin=subprocess.PIPE, stdout=said, stderr=errors, start_new_session=True, cwd=empty,
+            env=python_environment(),
+        ) as process:  # fmt: skip
             try:
                 while not wait_for(process, POLL_SECONDS):
                     watch()

@@ -9,6 +9,7 @@ import submitit
 from submitit.helpers import Checkpointable
 
 from tseval.errors import RunError, first_line
+from tseval.processes import careful_children
 from tseval.sweeps.engines import n_cores, supervise
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def run_slurm(job: Job, watch: Callable[[], None]) -> list[str]:
         executor.update_parameters(name="tseval", **settings)
         here = cluster == "local"
         worker = QueuedWorker(max(1, n_cores() // workers) if here else None)
-        jobs = executor.map_array(worker, [job.task] * workers, range(workers), [workers] * workers)
+        with careful_children():
+            jobs = executor.map_array(worker, [job.task] * workers, range(workers), [workers] * workers)
     except Exception as error:  # it raises whatever comes
         raise RunError(f"submitit cannot queue the sweep: {first_line(error)}") from None
     while not all(one.done() for one in jobs):

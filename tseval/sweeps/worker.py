@@ -25,6 +25,7 @@ from tseval.adapters import open_model
 from tseval.errors import TsevalError, first_line, reason, shortened
 from tseval.evaluation import evaluate, refuse_other_clusters, refuse_too_long
 from tseval.formats import ContentError, checked, read_json
+from tseval.processes import python_command, python_environment
 from tseval.scoring.numerics import accelerator, empty_caches, out_of_memory
 from tseval.suites import load_suite
 from tseval.suites.data.critical import cluster_data
@@ -114,10 +115,10 @@ def _train(unit: SweepUnit, held: int) -> None:
 
     The command inherits the unit's lock: should we be killed, nobody begins the unit while it goes on.
     """
-    command = [sys.executable, "-m", "tseval", *unit.train]
+    command = python_command("tseval", *unit.train)
     with subprocess.Popen(  # noqa: S603 - our own command, no shell
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        pass_fds=[held] if os.name == "posix" else [],
+        pass_fds=[held] if os.name == "posix" else [], env=python_environment(),
     ) as process:  # fmt: skip
         try:
             code = process.wait()

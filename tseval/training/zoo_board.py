@@ -15,8 +15,8 @@ from tseval.boards import ENTRY_FOLDERS, About, entry_folders, entry_runs, read_
 from tseval.boards.check import CURVES_FIGURE, CURVES_FOLDER, wrong_with_board
 from tseval.boards.definition import Definition, read_definition, write_definition
 from tseval.boards.entries import entry_files, write_beside
-from tseval.boards.folder import BOARD_LOCK
 from tseval.boards.readme import ACCURACIES, BOARD_PAGE, pages
+from tseval.boards.transaction import BOARD_LOCK
 from tseval.errors import BoardError, LimitError, TrainingError, first_line
 from tseval.files import PARTIAL, locked, read_bytes, sync_directory, to_utf8, write_text, write_whole
 from tseval.models.cells import CELLS

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
+from tseval.suites.agreement.expressions import PatternError, whole_matcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 FORM, LEMMA, UPOS, XPOS = "form", "lemma", "upos", "xpos"
 OWN = (FORM, LEMMA, UPOS, XPOS)
 NodeFeature = tuple[str, str]
-MOST_STEPS = 1_000_000  # of the search in one sentence
+MOST_STEPS = 1_000_000  # of the search in one sentence, of patterns and of what refutes them together
+STEPS_TO_BEGIN, STEPS_A_SENTENCE = 2_000_000, 2_000  # on average over a treebank
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,26 +69,54 @@ class Block:
         self.conditions.append((nodes, condition))
 
 
+@dataclass(slots=True)
+class Effort:
+    """Counts the steps of a search, in one sentence and in all so far."""
+
+    allowed: int = STEPS_TO_BEGIN
+    steps: int = 0  # in this sentence
+
+    def begin(self) -> None:
+        """Begin a sentence."""
+        self.allowed += STEPS_A_SENTENCE - self.steps
+        self.steps = 0
+
+    def step(self, size: int = 1) -> None:
+        """Count a step of some size.
+
+        Raises:
+            SuiteError: There are too many.
+        """
+        self.steps += size
+        if self.steps > min(MOST_STEPS, self.allowed):
+            raise SuiteError(
+                "the request fits one sentence in more than a million ways, or takes as long.\n"
+                "  Connect its nodes by edges, or say more of each."
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """A pattern, and what refutes a match of it."""
 
     pattern: Block
     without: tuple[Block, ...]
+    effort: Effort = field(default_factory=Effort, compare=False)
 
     def matches(self, words: Sequence[Word]) -> Iterator[Mapping[str, int]]:
         """Give the matches in a sentence, each a position for every node of the pattern."""
-        for match in _search(self.pattern, words, {}):
-            if not any(next(_search(block, words, match), None) for block in self.without):
+        self.effort.begin()
+        for match in _search(self.pattern, words, {}, self.effort):
+            if not any(next(_search(block, words, match, self.effort), None) for block in self.without):
                 yield match
 
 
-def _search(block: Block, words: Sequence[Word], bound: Mapping[str, int]) -> Iterator[dict[str, int]]:
+def _search(
+    block: Block, words: Sequence[Word], bound: Mapping[str, int], effort: Effort
+) -> Iterator[dict[str, int]]:
     """Give the ways in which a block fits, some of its nodes having their places; no two have the same."""
-    steps = 0
 
     def extend(match: dict[str, int], rest: Sequence[str]) -> Iterator[dict[str, int]]:
-        nonlocal steps
         if not rest:
             yield dict(match)
             return
@@ -94,15 +124,12 @@ def _search(block: Block, words: Sequence[Word], bound: Mapping[str, int]) -> It
         joined = {one for edge in block.edges if {*edge} & match.keys() for one in edge}
         node = next((one for one in rest if one in joined), rest[0])
         for position in _candidates(block, words, match, node):
-            steps += 1
-            if steps > MOST_STEPS:
-                raise SuiteError(
-                    "the request fits one sentence in more than a million ways.\n"
-                    "  Connect its nodes by edges, or say more of each."
-                )
+            effort.step(size)
             if position not in match.values() and _holds(block, words, {**match, node: position}, node):
                 yield from extend({**match, node: position}, [one for one in rest if one != node])
 
+    size = 1 + len(block.conditions) // 8
+    effort.step(size)
     if all(_holds(block, words, bound, node) for node in bound):
         yield from extend(dict(bound), [node for node in block.nodes if node not in bound])
 
@@ -246,7 +273,8 @@ def _read_block(reader: _Reader) -> Block:
 
 
 def _read_clause(reader: _Reader, block: Block) -> None:
-    if any(re.match(refused, reader.text[reader.at :].lstrip()) for refused in _REFUSED):
+    reader.skip()
+    if any(re.compile(refused).match(reader.text, reader.at) for refused in _REFUSED):
         raise reader.wrong("a clause")
     node = reader.need(_NAME, "a node, such as V")[0]
     if reader.take("["):
@@ -311,11 +339,10 @@ def _read_values(reader: _Reader, read: Callable[[_Reader], str]) -> Callable[[s
     if reader.take(re.compile(r're(?=")')):
         text = reader.need(_STRING, 'an expression in quotation marks, re"..."')[1]
         try:
-            pattern = re.compile(text.replace('\\"', '"'))
-        except re.error as error:
+            return whole_matcher(text.replace('\\"', '"'))
+        except PatternError as error:
             reader.at = place
             raise SuiteError(f"{reader.wrong('a regular expression')}: {error}") from None
-        return lambda text: pattern.fullmatch(text) is not None
     values = {read(reader)}
     while reader.take("|"):
         values.add(read(reader))

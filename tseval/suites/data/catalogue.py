@@ -8,21 +8,23 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-import urllib.request
 import zipfile
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tseval.downloads import DownloadError, download
 from tseval.errors import SuiteError, shortened
-from tseval.files import data_folder
+from tseval.files import data_folder, limits
+from tseval.processes import find_program
 from tseval.suites.data.pairs import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 
+_TIMES = 12  # as long as other downloads: these addresses are ours, and files are large
 _GITHUB = "https://raw.githubusercontent.com"
 _BLIMP = f"{_GITHUB}/alexwarstadt/blimp/3e56b06fcabca9b30822fc66435fca6b1aa40bb1/data"
 _GREEN = f"{_GITHUB}/facebookresearch/colorlessgreenRNNs/dbffbf0f2ef86c50bac204d7a2292862e1c6036f/data"
@@ -328,11 +330,10 @@ class _NoAnswerError(Exception):
 
 def _download(address: str, path: Path) -> None:
     try:
-        with urllib.request.urlopen(address, timeout=TIMEOUT) as answer, path.open("wb") as file:  # noqa: S310 - addresses are ours
-            shutil.copyfileobj(answer, file)
-    except OSError as error:  # no address, no answer in time, no room
-        reason = getattr(error, "reason", None) or error
-        raise _NoAnswerError(f"{address} does not answer ({reason})") from None
+        with path.open("wb") as file:
+            download(address, file, limits().file_bytes, _TIMES * limits().download_seconds, is_ours=True)
+    except (DownloadError, OSError) as error:  # no address, no answer in time, no room
+        raise _NoAnswerError(f"{address} does not answer ({error})") from None
 
 
 def _sources(published: Published, clone: Path) -> tuple[Mapping[str, str], Callable[[str, Path], object]]:
@@ -391,14 +392,13 @@ def _named(published: Published, places: Iterable[str]) -> dict[str, str]:
 
 def _git(source: Commit, *arguments: str) -> bytes:
     limits = ["-c", "http.lowSpeedLimit=1", "-c", f"http.lowSpeedTime={TIMEOUT}"]
+    if (program := find_program("git")) is None:
+        raise _NoAnswerError(f"it is in a repository, {source.repository}, and git is not installed")
     try:
         result = subprocess.run(  # noqa: S603 - addresses are ours
-            ["git", *limits, *arguments],  # noqa: S607 - the git of the user's path
+            [program, *limits, *arguments],
             capture_output=True, check=True, env=os.environ | {"GIT_TERMINAL_PROMPT": "0"},
         )  # fmt: skip
-    except FileNotFoundError:
-        said = f"it stands in a repository, {source.repository}, and git is not installed"
-        raise _NoAnswerError(said) from None
     except subprocess.CalledProcessError as error:
         said = shortened(" ".join(error.stderr.decode(errors="replace").split()), 120)
         raise _NoAnswerError(f"{source.repository} does not give commit {source.id[:12]} ({said})") from None

@@ -167,6 +167,8 @@ def _json_records(path: Path, encoding: str) -> Iterator[tuple[str, DataRecord]]
     for number, record in enumerate(records, 1):
         if not isinstance(record, dict):
             raise SuiteError(f"{path}:{number}: no JSON object, but {quoted_text(str(record), 40)}")
+        if len(record) > limits().columns:
+            raise beyond("columns", f"{path}:{number}", "the record has more names than")
         yield f"{path}:{number}", record
 
 
@@ -210,13 +212,11 @@ def _sheet(path: Path, name: str, headed: bool = True) -> Opened:
     try:
         refuse_irregular(path)
         with zipfile.ZipFile(path) as packed:
-            if sum(one.file_size for one in packed.infolist()) > limits().file_bytes:
-                raise beyond("file_bytes", path, "unpacks to more bytes than")
+            if sum(one.file_size for one in packed.infolist()) > limits().sheet_bytes:
+                raise beyond("sheet_bytes", path, "unpacks to more bytes than")
         book = load_workbook(path, read_only=True, data_only=True)
         sheets = {
-            sheet.title: [
-                (n, list(map(_cell, row))) for n, row in enumerate(sheet.iter_rows(values_only=True), 1)
-            ]
+            sheet.title: list(_rows_of(path, sheet.iter_rows(values_only=True)))
             for sheet in book.worksheets
             if not name or sheet.title == name
         }
@@ -236,13 +236,33 @@ def _sheet(path: Path, name: str, headed: bool = True) -> Opened:
     width = max((place for _, row in rows for place, cell in enumerate(row, 1) if cell), default=0)
     if not rows:
         return f"{path}:1", [], iter(())
-    header = rows[0][1][:width] if headed else [str(number) for number in range(1, width + 1)]
+    rows = [(number, (row + [""] * width)[:width]) for number, row in rows]
+    header = rows[0][1] if headed else [str(number) for number in range(1, width + 1)]
     if headed and ("" in header or len({*header}) < len(header)):
         raise SuiteError(
             f"{path}:{rows[0][0]}: every column needs a name of its own, but the header is {header}"
         )
-    cut = ((f"{path}:{number}", row[:width]) for number, row in rows[1 if headed else 0 :])
+    cut = ((f"{path}:{number}", row) for number, row in rows[1 if headed else 0 :])
     return f"{path}:{rows[0][0]}", header, cut
+
+
+MOST_CELLS = 10**7  # of a sheet, up to the last in each row that holds anything
+MOST_PLACES = 2 * 10**8  # with those that hold nothing: a sheet may claim to go on for ever
+
+
+def _rows_of(path: Path, rows: Iterable[tuple[object, ...]]) -> Iterator[tuple[int, list[str]]]:
+    """Give the rows of a sheet with their numbers, within the limits on tables."""
+    within, cells, places = limits(), 0, 0
+    for number, row in enumerate(rows, 1):
+        width = next((place for place in range(len(row), 0, -1) if row[place - 1] is not None), 0)
+        cells, places = cells + width, places + len(row)
+        if number > within.rows:
+            raise beyond("rows", path, "has more rows than")
+        if width > within.columns:
+            raise beyond("columns", f"{path}:{number}", "the row has more columns than")
+        if cells > MOST_CELLS or places > MOST_PLACES:
+            raise SuiteError(f"{path}: has more cells than {MOST_CELLS:,}.\n  Save the sheet as .csv.")
+        yield number, [_cell(value) for value in row[:width]]
 
 
 def _cell(value: object) -> str:

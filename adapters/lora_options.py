@@ -1,0 +1,151 @@
+"""Settings of a change of a model (LoRA), held to what is meant by them before peft obeys them.
+
+Some name Python modules to import, some ask for work without end, and some are regular expressions that
+Python's engine could match for ever.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from safetensors import SafetensorError, safe_open
+
+from tseval.errors import ModelError, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from tseval.formats import Json
+
+
+# Kinds of changes that peft can merge into a model; others load further models, or read texts.
+KINDS = ("ADALORA", "BOFT", "BONE", "DORA", "FOURIERFT", "HRA", "IA3", "LOHA", "LOKR", "LORA", "MISS", "OFT",
+         "RANDLORA", "SHIRA", "VBLORA", "VERA")  # fmt: skip
+BEGINNINGS = re.compile(r"gaussian|eva|olora|orthogonal|loftq|corda|pissa(_niter_[1-9][0-9]?)?|mica|lora_ga")
+IMPORTED = ("megatron_config",)  # `auto_mapping` is read by another way to open models
+# Numbers of these names are sizes, or how often something is done; a file holds tensors of the sizes.
+SIZES = re.compile(r"(^|_)(r|rank|iter|niter|size|bits|steps|num|block_size|n_frequency)($|_)")
+LARGEST, MOST_COPIES = 65_536, 1_000
+LONGEST_PATTERN, MOST_REPEATS = 2_000, 4
+
+
+def refuse_lora_options(where: str, settings: Mapping[str, Json], file: Path) -> None:
+    """Refuse settings of a change that name code, or that peft would work on without end.
+
+    Args:
+        where: The model, for messages.
+        settings: What its configuration holds.
+        file: Its tensors, if they are in a file of safetensors.
+
+    Raises:
+        ModelError: Names the setting.
+    """
+    kind = settings.get("peft_type", "LORA")
+    if not isinstance(kind, str) or kind.upper() not in KINDS:
+        raise _wrong(where, "peft_type", kind, suggest(str(kind), KINDS, "Kinds that are read"))
+    for name in IMPORTED:
+        if settings.get(name):
+            raise _wrong(where, name, settings[name], "Leave it out: it names code to be imported.")
+    begins = settings.get("init_lora_weights", True)
+    if not isinstance(begins, bool | None) and not (isinstance(begins, str) and BEGINNINGS.fullmatch(begins)):
+        raise _wrong(where, "init_lora_weights", begins, "Write true, false, or gaussian.")
+    for name, number in _numbers(settings):
+        if SIZES.search(name) and abs(number) > LARGEST:
+            raise _wrong(where, name, number, f"It is at most {LARGEST:,}.")
+    largest = max(_widths(file), default=LARGEST)
+    if isinstance(rank := settings.get("r"), int) and rank > largest:
+        raise _wrong(where, "r", rank, f"No tensor of the change is wider than {largest:,}.")
+    _refuse_copies(where, settings.get("layer_replication"))
+    for name, pattern in _patterns(settings):
+        if refusal := slow(pattern):
+            raise _wrong(where, name, pattern, refusal)
+
+
+def _wrong(where: str, name: str, value: object, fix: str) -> ModelError:
+    return ModelError(f"{where}: adapter_config.json: {name} is {value!r:.80}.\n  {fix}")
+
+
+def _refuse_copies(where: str, ranges: Json) -> None:
+    """Refuse a model whose layers are repeated more often than any is."""
+    if not isinstance(ranges, list):
+        return
+    total = 0
+    for one in ranges:
+        ends = one if isinstance(one, list) and len(one) == 2 else [0, MOST_COPIES + 1]
+        if not all(isinstance(end, int) and 0 <= end <= MOST_COPIES for end in ends):
+            raise _wrong(where, "layer_replication", one, f"Name layers up to {MOST_COPIES:,}.")
+        total += max(0, int(ends[1]) - int(ends[0]))  # type: ignore[arg-type, call-overload] # both are numbers
+    if total > MOST_COPIES:
+        raise _wrong(where, "layer_replication", ranges, f"It makes {total:,} layers.")
+
+
+def _numbers(settings: Mapping[str, Json]) -> Iterator[tuple[str, float]]:
+    waiting: list[tuple[str, Json]] = [*settings.items()]
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, dict):
+            within = "rank" if name == "rank_pattern" else None  # its names are those of modules
+            waiting += [(within or key, entry) for key, entry in value.items()]
+        elif isinstance(value, list):
+            waiting += [(name, entry) for entry in value]
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield name, value
+
+
+def _widths(file: Path) -> Iterator[int]:
+    """Give the sizes of the tensors of a change."""
+    if not file.name.endswith(".safetensors"):
+        return
+    try:
+        with safe_open(file, framework="pt") as tensors:
+            for name in tensors.keys():  # noqa: SIM118 - it is no dictionary
+                yield from tensors.get_slice(name).get_shape()
+    except (SafetensorError, OSError):
+        return
+
+
+def _patterns(settings: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+    """Give every setting that peft reads as a regular expression, names of modules among them."""
+    for name in (
+        "target_modules",
+        "exclude_modules",
+        "layers_pattern",
+        "modules_to_save",
+        "target_parameters",
+    ):
+        value = settings.get(name)
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, str):
+                yield name, one
+    for name in ("rank_pattern", "alpha_pattern"):
+        if isinstance(value := settings.get(name), dict):
+            yield from ((name, key) for key in value)
+
+
+def slow(pattern: str) -> str | None:
+    """Say what could make a match of an expression take for ever, if anything; names have few letters.
+
+    A repetition within a repetition doubles the work with each letter.
+    """
+    if len(pattern) > LONGEST_PATTERN:
+        return f"Its expressions have at most {LONGEST_PATTERN:,} characters."
+    try:
+        parsed = re._parser.parse(pattern)  # type: ignore[attr-defined] # Python's own, under an inner name
+    except (re.error, RecursionError, OverflowError) as error:
+        return f"It is no regular expression: {error}."
+    waiting: list[tuple[object, bool]] = [(parsed, False)]
+    repeats = 0
+    while waiting:
+        part, inside = waiting.pop()
+        if isinstance(part, re._parser.SubPattern):  # type: ignore[attr-defined] # likewise
+            waiting += [(one, inside) for one in part]
+        elif isinstance(part, list | tuple):
+            code = str(part[0]) if part and not isinstance(part[0], list | tuple) else ""
+            is_repeat = code.endswith("REPEAT") and part[1][1] > 1  # type: ignore[index] # least, most, what
+            repeats += is_repeat
+            if (inside and (is_repeat or code == "BRANCH")) or repeats > MOST_REPEATS:
+                return "Write an expression without repetitions or | inside a repetition, with four at most."
+            waiting += [(one, inside or is_repeat) for one in part]
+    return None

@@ -1,0 +1,95 @@
+"""A program that tries a tokenizer, or a template of chats, which a stranger may have written.
+
+It runs with limits on memory and time (`tseval.adapters.trials`), so it imports little. On standard input it
+reads one object of JSON, on standard output it writes the rendered chat, or nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2.parser import Parser
+
+TEXTS = (
+    "The Authors near the Guard laugh .",
+    " two  spaces, a\ttab: 12,345.67",
+    "Élan ½ 私は学生です 👩‍👧",
+    "a" * 200,
+)
+DRAWN, LENGTH = 12, 8
+
+
+def try_tokenizer(path: str) -> None:
+    """Split a few texts, put tokens from all over the vocabulary together, and split what comes."""
+    from tokenizers import Tokenizer  # noqa: PLC0415 - not needed for templates
+
+    tokenizer = Tokenizer.from_file(path)
+    draw, size = random.Random(0), tokenizer.get_vocab_size()  # noqa: S311 - nothing is kept secret
+    for text in TEXTS:
+        tokenizer.encode(text)
+    for _ in range(DRAWN if size else 0):
+        tokenizer.encode(tokenizer.decode([draw.randrange(size) for _ in range(LENGTH)]))
+
+
+def render_chat(template: str, messages: list[dict[str, str]], tokens: dict[str, str]) -> str:
+    """Render a template of chats as transformers does."""
+    from datetime import datetime  # noqa: PLC0415 - for templates alone
+
+    from jinja2 import nodes  # noqa: PLC0415 - not needed for tokenizers
+    from jinja2.ext import Extension, loopcontrols  # noqa: PLC0415 - likewise
+    from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415 - likewise
+
+    class Generation(Extension):
+        """`{% generation %}`, which marks what a model wrote."""
+
+        tags = {"generation"}  # noqa: RUF012 - as Jinja has it
+
+        def parse(self, parser: Parser) -> nodes.Node:
+            line = next(parser.stream).lineno
+            body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+            return nodes.Scope(body, lineno=line)
+
+    def raise_exception(message: str) -> None:
+        raise ValueError(message)
+
+    def to_json(value: object, ensure_ascii: bool = False, **options: object) -> str:
+        return json.dumps(value, ensure_ascii=ensure_ascii, **options)  # type: ignore[arg-type] # theirs
+
+    extensions = [Generation, loopcontrols]
+    room = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=extensions)
+    room.filters["tojson"] = to_json
+    room.globals["raise_exception"] = raise_exception
+    room.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
+    compiled = room.from_string(template)
+    return compiled.render(
+        messages=messages, tools=None, documents=None, add_generation_prompt=False, **tokens
+    )
+
+
+def _main() -> None:
+    given = json.loads(sys.stdin.read())
+    try:
+        import resource  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        pass
+    else:
+        resource.setrlimit(resource.RLIMIT_AS, (given["bytes"], given["bytes"]))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if given.get("tokenizer"):
+        try_tokenizer(given["tokenizer"])
+        return
+    text = render_chat(given["template"], given["messages"], given["tokens"])
+    sys.stdout.write(text[: given["characters"]])
+
+
+if __name__ == "__main__":
+    try:
+        _main()
+    except MemoryError:
+        sys.exit(3)
+    except Exception:
+        sys.exit(4)

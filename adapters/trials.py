@@ -1,0 +1,80 @@
+"""Tokenizers and templates of chats are tried in a process of their own, with limits.
+
+Their files are small programs: one can ask for all memory, or never end. What the process cannot do within
+its limits is refused; what it finds wrong otherwise is told by transformers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+from tseval.errors import LimitError
+from tseval.files import how_to_raise, limits
+from tseval.processes import python_environment
+
+PROGRAM = Path(__file__).with_name("tokenizer_trial.py")
+WRONG, LONGEST_CHAT = 4, 1_000_000  # exit code of a program that met an error; characters
+_begun: dict[Path, subprocess.Popen[bytes]] = {}
+
+
+def begin_trial(path: Path) -> None:
+    """Begin to try a tokenizer, while other things are imported."""
+    if path.is_file() and path not in _begun:
+        _begun[path] = _start({"tokenizer": str(path)})
+
+
+def hold_trial(where: str, path: Path) -> None:
+    """Wait for the end of a trial, begun or not.
+
+    Raises:
+        LimitError: The tokenizer takes more memory or time than it may.
+    """
+    begin_trial(path)
+    if (process := _begun.pop(path, None)) is not None:
+        _ended(process, f"{where}: its tokenizer")
+
+
+@lru_cache(maxsize=16)
+def rendered_chat(where: str, template: str, messages: str, tokens: str) -> str | None:
+    """Render a template of chats; messages and special tokens are given as JSON. None if it raises anything.
+
+    Raises:
+        LimitError: It takes more memory or time than it may.
+    """
+    given = {"template": template, "messages": json.loads(messages), "tokens": json.loads(tokens)}
+    return _ended(_start({**given, "characters": LONGEST_CHAT}), f"{where}: its template of chats")
+
+
+def _start(given: dict[str, object]) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(  # noqa: S603 - our own program, no shell
+        [sys.executable, "-P", str(PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, env=python_environment({"TOKENIZERS_PARALLELISM": "false"}),
+    )  # fmt: skip
+    assert process.stdin is not None
+    process.stdin.write(json.dumps({**given, "bytes": limits().trial_bytes}).encode())
+    process.stdin.close()
+    process.stdin = None
+    return process
+
+
+def _ended(process: subprocess.Popen[bytes], what: str) -> str | None:
+    try:
+        said, _ = process.communicate(timeout=limits().trial_seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise LimitError(
+            f"{what} takes longer than {limits().trial_seconds} seconds.\n  {how_to_raise('trial_seconds')}"
+        ) from None
+    if process.returncode == 0:
+        return said.decode(errors="replace")
+    if process.returncode == WRONG or os.name != "posix":
+        return None
+    raise LimitError(
+        f"{what} takes more memory than {limits().trial_bytes:,} bytes.\n  {how_to_raise('trial_bytes')}"
+    )

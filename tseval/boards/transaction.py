@@ -1,0 +1,348 @@
+"""Changes of a board that a kill cannot leave half done.
+
+What is new is written into a folder of its own within the board. Then a plan of renames is written into the
+board's lock, which a process holds while it changes the board. From there on the change is certain: whoever
+finds a lock with a plan, and nobody who holds it, carries the plan out. A lock without a plan means that
+nothing was changed yet, and what lies in the folder is removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from shlex import quote
+from typing import TYPE_CHECKING, Literal
+
+from tseval.boards import CHECKS, ENTRY_FOLDERS, ENTRY_NAME
+from tseval.boards.definition import read_definition
+from tseval.boards.readme import BOARD_PAGE, write_pages
+from tseval.errors import BoardError, TsevalError
+from tseval.files import PARTIAL, remove_lock, sync_directory, take_lock, to_utf8, write_whole
+from tseval.formats import ContentError, checked, parse_json
+from tseval.runs import DEFINITION, ENTRY_FILE, SUITE_FOLDER
+from tseval.suites import afresh
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+
+BOARD_LOCK = ".lock"
+STAGING = ".change"  # folder of what is new, within the board
+_LONGEST_PLAN = 1 << 20
+_OF_A_NEW_BOARD = {BOARD_LOCK, ENTRY_FOLDERS, SUITE_FOLDER, BOARD_PAGE}
+# All that a plan may touch: it may lie in a board that a stranger sent.
+_OF_A_PLAN = re.compile(
+    rf"{re.escape(DEFINITION)}|{re.escape(CHECKS)}"
+    rf"|{ENTRY_FOLDERS}/{ENTRY_NAME.pattern}(/{re.escape(ENTRY_FILE)})?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One rename.
+
+    Attributes:
+        action: `put` moves what is new to its place, `move` an entry to another, `remove` takes one away.
+        path: Where, seen from the board.
+        source: Name in the folder of what is new, or the present place of an entry.
+    """
+
+    action: Literal["put", "move", "remove"]
+    path: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a command does to a board, and whether the pages follow; `command` is what a user asked for."""
+
+    command: tuple[str, ...]
+    steps: tuple[Step, ...]
+    pages: bool
+
+
+@dataclass
+class Transaction:
+    """A change of a board that is being planned.
+
+    Attributes:
+        board: The board.
+        command: What a user asked for.
+        completed: The plan of the same command, if a kill interrupted it and it was carried out just now.
+    """
+
+    board: Path
+    command: tuple[str, ...]
+    completed: Plan | None
+    _held: int
+    _steps: list[Step] = field(default_factory=list)
+
+    def put(self, path: str, content: str | Mapping[str, bytes]) -> None:
+        """Plan a file, or a folder of files, in the place of what is there."""
+        source = str(len(self._steps))
+        self._staging().mkdir(exist_ok=True)
+        if isinstance(content, str):
+            write_whole(self._staging() / source, to_utf8(content))
+        else:
+            write_folder(self._staging() / source, content)
+        self._steps.append(Step("put", path, source))
+
+    def move(self, path: str, to: str) -> None:
+        """Plan that an entry gets another name."""
+        self._steps.append(Step("move", to, path))
+
+    def remove(self, path: str) -> None:
+        """Plan that an entry goes."""
+        self._steps.append(Step("remove", path))
+
+    def commit(self, *, pages: bool = True) -> None:
+        """Carry out what is planned, and write the pages that follow."""
+        plan = Plan(self.command, tuple(self._steps), pages)
+        if self._steps:
+            self._staging().mkdir(exist_ok=True)
+            sync_directory(self._staging())
+        try:
+            _write_plan(self._held, plan)
+        except OSError:  # half a plan is none: nothing was changed
+            os.ftruncate(self._held, 0)
+            raise
+        _take_steps(self.board, plan)
+        try:
+            _write_pages(self.board, plan)
+        except TsevalError:  # what is wrong with the board stays wrong, however often this is tried
+            os.ftruncate(self._held, 0)
+            raise
+
+    def _staging(self) -> Path:
+        return self.board / STAGING
+
+
+@contextmanager
+def board_transaction(board: Path, *command: str) -> Iterator[Transaction]:
+    """Hold a board while it is changed; what a kill interrupted is completed first.
+
+    Raises:
+        BoardError: Another tseval holds it, or a part of it is a link.
+    """
+    if links := links_in(board):
+        raise BoardError(
+            f"{board / links[0]} is a link, and what is written there would land elsewhere.\n"
+            "  Put a file or a folder in its place."
+        )
+    lock = board / BOARD_LOCK
+    if lock.exists() and not lock.is_file():
+        raise BoardError(f"{lock} is no regular file.\n  Remove it.")
+    if (held := take_lock(lock)) is None:
+        raise BoardError(f"{board} is being changed by another tseval.\n  Try again when it has ended.")
+    try:
+        completed = _completed(board, lock, held, command)
+        yield Transaction(board, command, completed, held)
+    except BaseException:
+        _release_unless_planned(board, lock, held)
+        raise
+    _remove_staging(board)
+    remove_lock(lock, held)
+
+
+def _completed(board: Path, lock: Path, held: int, command: tuple[str, ...]) -> Plan | None:
+    """Complete what a kill interrupted, or remove what it left; give the plan of the same command."""
+    plan = _read_plan(held, lock)
+    own = plan if plan is not None and plan.command == command else None
+    wrong = None
+    if plan is not None:
+        _take_steps(board, plan)
+        try:
+            _write_pages(board, plan)
+        except TsevalError as error:
+            wrong = error
+    _remove_staging(board)
+    os.ftruncate(held, 0)
+    if wrong is not None and own is not None:  # whoever asks for something else need not know
+        raise wrong
+    return own
+
+
+def complete_interrupted(board: Path, *command: str) -> Plan | None:
+    """Complete what a kill interrupted; give its plan if it was the same command."""
+    if not is_interrupted(board):
+        return None
+    with board_transaction(board, *command) as transaction:
+        return transaction.completed
+
+
+def is_interrupted(board: Path) -> bool:
+    """Tell whether a change of a board was begun and not ended, by a process that may still be at it."""
+    try:
+        return (board / STAGING).exists() or (board / BOARD_LOCK).stat().st_size > 0
+    except OSError:
+        return False
+
+
+def how_to_complete(board: Path) -> str:
+    """Say how an interrupted change is completed."""
+    return f"a change of the board was interrupted. Complete it: tseval board write {quote(str(board))}"
+
+
+def links_in(folder: Path) -> list[str]:
+    """Name what is a link: it would be read from elsewhere, where it may change, and written to."""
+    return sorted(one.name for one in folder.iterdir() if one.is_symlink())
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a new folder; what a kill left of it goes."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        write_whole(folder / name, content)
+
+
+def _write_plan(held: int, plan: Plan) -> None:
+    """Write a plan into the lock; with its digest, so that half of it counts for nothing."""
+    text = json.dumps(asdict(plan)).encode()
+    content = text + b"\n" + hashlib.sha256(text).hexdigest().encode()
+    os.ftruncate(held, 0)
+    os.lseek(held, 0, os.SEEK_SET)
+    while content:
+        content = content[os.write(held, content) :]
+    os.fsync(held)
+
+
+def _read_plan(held: int, lock: Path) -> Plan | None:
+    """Read the plan in a lock; None where there is none, or the half of one."""
+    os.lseek(held, 0, os.SEEK_SET)
+    content = b""
+    while len(content) <= _LONGEST_PLAN and (more := os.read(held, _LONGEST_PLAN)):
+        content += more
+    text, _, stated = content.rpartition(b"\n")
+    if hashlib.sha256(text).hexdigest().encode() != stated:
+        return None
+    try:
+        plan = checked(parse_json(text.decode()), Plan)
+    except (ValueError, RecursionError, ContentError):
+        raise BoardError(f"{lock} holds no plan of tseval.\n  Remove it.") from None
+    for step in plan.steps:
+        places = [step.path, *([step.source] if step.action == "move" else [])]
+        is_known = all(_OF_A_PLAN.fullmatch(place) for place in places)
+        if not is_known or (step.action == "put" and not re.fullmatch("[0-9]{1,9}", step.source)):
+            raise BoardError(f"{lock} holds a plan that no tseval makes.\n  Remove it.")
+    return plan
+
+
+def _take_steps(board: Path, plan: Plan) -> None:
+    """Take every step that is not taken yet."""
+    staging = board / STAGING
+    for number, step in enumerate(plan.steps):
+        place, source = board / step.path, staging / step.source
+        if step.action == "remove":
+            _take_away(place, staging / f"old-{number}")
+        elif step.action == "move":
+            if os.path.lexists(board / step.source):
+                os.rename(board / step.source, place)
+        elif os.path.lexists(source):
+            if not _is_own(source) or place.parent.is_symlink():
+                raise BoardError(f"{source} is a link, and no tseval writes one.\n  Remove it.")
+            if place.is_dir():
+                _take_away(place, staging / f"old-{number}")
+            place.parent.mkdir(exist_ok=True)  # git keeps no empty folder
+            source.replace(place)
+        sync_directory(place.parent)
+
+
+def _write_pages(board: Path, plan: Plan) -> None:
+    if plan.pages:
+        with afresh():
+            write_pages(board, read_definition(board))
+
+
+def _is_own(path: Path) -> bool:
+    mode = path.lstat().st_mode
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def _take_away(place: Path, to: Path) -> None:
+    """Move what is no longer wanted out of sight; it is removed at the end."""
+    if not os.path.lexists(place):
+        return
+    if os.path.lexists(to):
+        shutil.rmtree(to)
+    to.parent.mkdir(exist_ok=True)
+    os.rename(place, to)
+
+
+def _remove_staging(board: Path) -> None:
+    if (board / STAGING).is_dir():
+        shutil.rmtree(board / STAGING)
+
+
+def _release_unless_planned(board: Path, lock: Path, held: int) -> None:
+    """Let go of a board: a change that is not certain yet is undone, of another the plan stays."""
+    if os.fstat(held).st_size == 0:
+        with suppress(OSError):
+            _remove_staging(board)
+        remove_lock(lock, held)
+    else:
+        os.close(held)
+
+
+@contextmanager
+def built_aside(folder: Path) -> Iterator[Path]:
+    """Build a folder beside its place, and move it there once: nobody finds half of it.
+
+    A folder that is there already, and empty, stays: it may be the one that a user stands in. The files of a
+    board move into it, the definition last.
+
+    Raises:
+        BoardError: What lies beside it was not left by a kill.
+    """
+    folder = folder.absolute()
+    aside = folder.with_name(f"{folder.name}{PARTIAL}")
+    if aside.exists():
+        if not (aside / BOARD_LOCK).is_file() and any(aside.iterdir()):
+            raise BoardError(f"{aside} is in the way of the new board.\n  Move it away.")
+        _remove_aside(aside)
+    aside.mkdir(parents=True)
+    try:
+        (aside / BOARD_LOCK).touch()
+        yield aside
+        sync_directory(aside)
+        if folder.exists():
+            (folder / BOARD_LOCK).touch()
+            for name in sorted((one.name for one in aside.iterdir()), key=lambda name: name == DEFINITION):
+                if (folder / name).is_dir():
+                    shutil.rmtree(folder / name)
+                (aside / name).replace(folder / name)
+            aside.rmdir()
+        else:
+            aside.rename(folder)
+        sync_directory(folder.parent)
+    except BaseException:
+        with suppress(OSError):
+            _remove_aside(aside)
+        raise
+    (folder / BOARD_LOCK).unlink(missing_ok=True)
+
+
+def is_begun(folder: Path) -> bool:
+    """Tell whether a kill left a board without entries that was being moved into a folder."""
+    names = {one.name for one in folder.iterdir()}
+    has_entries = (folder / ENTRY_FOLDERS).is_dir() and any((folder / ENTRY_FOLDERS).iterdir())
+    return BOARD_LOCK in names and names <= _OF_A_NEW_BOARD and not has_entries
+
+
+def _remove_aside(aside: Path) -> None:
+    """Remove what was built, the mark that tells it from others last."""
+    for path in aside.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != BOARD_LOCK:
+            path.unlink()
+    (aside / BOARD_LOCK).unlink(missing_ok=True)
+    aside.rmdir()

@@ -1,0 +1,175 @@
+"""Downloads within one deadline, from addresses that everybody sees.
+
+A server that a stranger named may send a byte now and then, or headers without end. And an address of the
+user's own network may be asked for what only those within it may ask.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import threading
+import urllib.request
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import IO, TYPE_CHECKING, Any
+
+from tseval.files import how_to_raise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from email.message import Message
+    from http.client import HTTPMessage, HTTPResponse
+
+
+PRIVATE = "TSEVAL_PRIVATE_HOSTS"  # variable that names hosts of one's own network, with commas between
+ANSWER_SECONDS = 30  # without a byte
+_BLOCK = 1 << 16
+
+
+class DownloadError(Exception):
+    """Says why something did not come."""
+
+
+def download(
+    url: str,
+    into: IO[bytes],
+    most: int,
+    seconds: float,
+    check: Callable[[str], object] | None = None,
+    is_ours: bool = False,
+) -> None:
+    """Write what is at an address into a file, no more than so many bytes.
+
+    Args:
+        url: The address.
+        into: The file.
+        most: Bytes that are read; there may be more.
+        seconds: In which all has to come, from the connection on.
+        check: Raises a ValueError where a redirection may not be followed.
+        is_ours: Whether the address is written in our own code, and may be anywhere.
+
+    Raises:
+        DownloadError: It does not come, not in time, or the address is one of a private network.
+    """
+    work = _Download(url, into, most, check, is_ours)
+    work.start()
+    work.join(seconds)
+    if work.is_alive():
+        work.give_up()
+        raise DownloadError(f"it does not end in {seconds:.0f} seconds. {how_to_raise('download_seconds')}")
+    if work.failure is not None:
+        raise work.failure
+
+
+class _Download(threading.Thread):
+    """Reads in a thread that can be left behind: a look-up of a name knows no limit."""
+
+    def __init__(
+        self, url: str, into: IO[bytes], most: int, check: Callable[[str], object] | None, is_ours: bool
+    ) -> None:
+        super().__init__(daemon=True)
+        self.failure: DownloadError | None = None
+        self._url, self._into, self._most, self._check = url, into, most, check
+        self._sockets: list[socket.socket] = []
+        self._is_guarded = not is_ours
+        self._given_up = False
+
+    def run(self) -> None:
+        guard = self._sockets, self._is_guarded
+        handlers = _Http(*guard), _Https(*guard), _Redirects(self._check)
+        try:
+            opener = urllib.request.build_opener(*handlers)
+            with opener.open(self._url, timeout=ANSWER_SECONDS) as answer:
+                left = self._most
+                while left > 0 and (part := answer.read1(min(left, _BLOCK))) and not self._given_up:
+                    self._into.write(part)
+                    left -= len(part)
+        except (OSError, ValueError, HTTPException) as error:
+            self.failure = DownloadError(str(getattr(error, "reason", None) or error))
+
+    def give_up(self) -> None:
+        """End the connection, so that the thread ends."""
+        self._given_up = True
+        for one in self._sockets:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+
+def _connect(held: list[socket.socket], guarded: bool) -> Callable[..., socket.socket]:
+    """Give what connects, to the very address that was looked at: a name may stand for another next time."""
+
+    def connect(address: tuple[str, int], timeout: Any = None, source: Any = None) -> socket.socket:
+        host, port = address
+        if guarded:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            _refuse_private(host, [str(place[4][0]) for place in found])
+            host = str(found[0][4][0])
+        held.append(socket.create_connection((host, port), timeout, source))
+        return held[-1]
+
+    return connect
+
+
+def _refuse_private(host: str, addresses: list[str]) -> None:
+    """Refuse a host of a private network, or of this machine, that the user does not name.
+
+    Raises:
+        ValueError: It is one.
+    """
+    if host in {one.strip() for one in os.environ.get(PRIVATE, "").split(",")}:
+        return
+    for address in addresses:
+        if not ipaddress.ip_address(address.partition("%")[0]).is_global:
+            raise ValueError(
+                f"{host} is an address of this machine or of a private network. If that is meant, set "
+                f"{PRIVATE}={host} in the environment"
+            )
+
+
+def _opened(kind: type[HTTPConnection], held: list[socket.socket], guarded: bool) -> Callable[..., Any]:
+    def make(*arguments: Any, **keywords: Any) -> HTTPConnection:
+        connection: Any = kind(*arguments, **keywords)
+        connection._create_connection = _connect(held, guarded)
+        return connection  # type: ignore[no-any-return]
+
+    return make
+
+
+def _is_direct(request: urllib.request.Request) -> bool:
+    """Whether no proxy of the user's stands between, which alone would be connected to."""
+    return not request.has_proxy() and not getattr(request, "_tunnel_host", None)
+
+
+class _Http(urllib.request.HTTPHandler):
+    def __init__(self, held: list[socket.socket], guarded: bool) -> None:
+        super().__init__()
+        self._held, self._guarded = held, guarded
+
+    def http_open(self, req: urllib.request.Request) -> HTTPResponse:
+        return self.do_open(_opened(HTTPConnection, self._held, self._guarded and _is_direct(req)), req)  # type: ignore[arg-type]
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def __init__(self, held: list[socket.socket], guarded: bool) -> None:
+        super().__init__()
+        self._held, self._guarded = held, guarded
+
+    def https_open(self, req: urllib.request.Request) -> HTTPResponse:
+        return self.do_open(_opened(HTTPSConnection, self._held, self._guarded and _is_direct(req)), req)  # type: ignore[arg-type]
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows to no address that would not be asked in the first place."""
+
+    def __init__(self, check: Callable[[str], object] | None) -> None:
+        self._check = check
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage | Message,
+        newurl: str,
+    ) -> urllib.request.Request | None:  # fmt: skip
+        if self._check is not None:
+            self._check(newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]

@@ -1,0 +1,188 @@
+"""Ask git about a folder that a stranger may have sent, and obey nothing that lies in the folder.
+
+A repository names programs that git runs: in its configuration (`core.fsmonitor`, `gpg.program`, filters,
+other configurations) and among its hooks. So git never sees it. A repository of our own answers: it is made
+for the occasion, holds a copy of the references and of the index, and borrows the objects.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tseval.errors import BoardError, plain, shortened
+from tseval.files import limits, open_regular, read_bytes
+from tseval.processes import find_program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+SECONDS = 40  # for one answer: a repository may hold a pipe, which git would wait for
+_MOST_REFERENCES = 100_000
+_REFERENCE_BYTES = 4_096
+# What a repository may ask for that is a form of storage and no program.
+_FORMS = re.compile(rb"^\s*(objectformat)\s*=\s*(sha1|sha256)\s*$", re.IGNORECASE | re.MULTILINE)
+_OTHER_REFERENCES = re.compile(rb"^\s*refstorage\s*=\s*(?!files)", re.IGNORECASE | re.MULTILINE)
+_OURS = {
+    "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_SYSTEM": os.devnull, "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_REPLACE_OBJECTS": "1", "GIT_ALLOW_PROTOCOL": "",
+    "GIT_PROTOCOL_FROM_USER": "0",
+    "GIT_PAGER": "cat", "LC_ALL": "C",
+}  # fmt: skip
+# Said once more where git would believe it before anything else.
+_SETTINGS = ("core.fsmonitor=false", "core.hooksPath=" + os.devnull, "core.untrackedCache=false",
+             "log.showSignature=false", "diff.ignoreSubmodules=all", "safe.bareRepository=explicit",
+             "submodule.recurse=false", "protocol.allow=never",
+             f"core.fileMode={'true' if os.name == 'posix' else 'false'}")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository that can be asked; `root` is the folder that holds its files."""
+
+    root: Path
+    _folder: Path
+    _objects: Path
+    _program: str
+
+    def ask(self, *words: str, may_fail: bool = False) -> str:
+        """Give what git prints; nothing where it says no and may.
+
+        Raises:
+            BoardError: There is no answer in time, or git says no.
+        """
+        settings = [part for setting in _SETTINGS for part in ("-c", setting)]
+        command = [self._program, f"--git-dir={self._folder}", f"--work-tree={self.root}", *settings, *words]
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        environment |= _OURS | {"GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(self._objects)}
+        try:
+            found = subprocess.run(  # noqa: S603 - git itself, found on the path; words are ours or behind --
+                command, cwd=self.root, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+                check=False, timeout=SECONDS,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise BoardError(
+                f"{self.root}: git gave no answer within {SECONDS} seconds.\n"
+                "  Look for pipes and very large files in the folder and in its .git."
+            ) from None
+        if found.returncode and not may_fail:
+            said = shortened(plain(" ".join(found.stderr.decode(errors="replace").split())), 200)
+            raise BoardError(f"{self.root}: git {words[0]} fails ({said}).\n  Make a fresh clone.")
+        return found.stdout.decode(errors="surrogateescape") if found.returncode == 0 else ""
+
+
+@contextmanager
+def opened_repository(folder: Path) -> Iterator[Repository | None]:
+    """Open the repository that a folder lies in, for questions; None if there is none, or no git.
+
+    Raises:
+        BoardError: Its references cannot be read, or are kept in a form that is not read here.
+    """
+    program, found = find_program("git"), _found(folder.resolve())
+    if program is None or found is None:
+        yield None
+        return
+    root, own, common = found
+    with tempfile.TemporaryDirectory(prefix="tseval-git-") as name:
+        ours = Path(name) / "git"
+        try:
+            _copied(own, common, ours)
+        except OSError as error:
+            raise BoardError(f"{own}: cannot be read ({error.strerror or error}).") from None
+        yield Repository(root, ours, common / "objects", program)
+
+
+def has_git() -> bool:
+    """Tell whether git is installed."""
+    return find_program("git") is not None
+
+
+def _found(folder: Path) -> tuple[Path, Path, Path] | None:
+    """Find the folder that holds a `.git`, that, and what it shares with other copies of the work.
+
+    Only a `.git` counts: a folder that is itself laid out like a repository is data.
+    """
+    for root in (folder, *folder.parents):
+        own = root / ".git"
+        if own.is_file():  # of a further copy of the work, or of a part with a history of its own
+            with suppress(OSError, ValueError):
+                said = read_bytes(own, "grammar_bytes")[:_REFERENCE_BYTES].decode()
+                own = root / said.removeprefix("gitdir:").strip() if said.startswith("gitdir:") else own
+        if not (own / "HEAD").is_file():
+            continue
+        common = own
+        with suppress(OSError, ValueError):
+            common = own / read_bytes(own / "commondir", "grammar_bytes")[:_REFERENCE_BYTES].decode().strip()
+        return root, own, common
+    return None
+
+
+def _copied(own: Path, common: Path, ours: Path) -> None:
+    """Make a repository of our own with the references and the index of another."""
+    said = b""
+    with suppress(OSError):
+        said = read_bytes(common / "config", "grammar_bytes")
+    if _OTHER_REFERENCES.search(said):
+        raise BoardError(
+            f"{common}: its references are kept in a form that is not read here.\n"
+            "  Make a plain clone: git clone --ref-format=files"
+        )
+    form = _FORMS.search(said)
+    extension = b"\trepositoryformatversion = 1\n[extensions]\n\t%b = %b\n" % form.groups() if form else b""
+    for name in ("objects", "refs", "info"):
+        (ours / name).mkdir(parents=True)
+    (ours / "config").write_bytes(
+        b"[core]\n\tbare = false\n" + (extension or b"\trepositoryformatversion = 0\n")
+    )
+    _copy(own / "HEAD", ours / "HEAD", _REFERENCE_BYTES)
+    for place, name in (
+        (own, "index"),
+        (common, "packed-refs"),
+        (common, "shallow"),
+        (common, "info/exclude"),
+    ):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            _copy(place / name, ours / name, limits().document_bytes)
+    for part in own.glob("sharedindex.*"):
+        _copy(part, ours / part.name, limits().document_bytes)
+    for place in dict.fromkeys((common, own)):
+        _copy_references(place / "refs", ours / "refs")
+
+
+def _copy_references(theirs: Path, ours: Path) -> None:
+    """Copy loose references; what is a link or no short file is none."""
+    count = 0
+    for folder, folders, names in os.walk(theirs):
+        place = ours / os.path.relpath(folder, theirs)
+        place.mkdir(exist_ok=True)
+        count += len(folders) + len(names)
+        if count > _MOST_REFERENCES:
+            raise BoardError(f"{theirs}: has more references than {_MOST_REFERENCES:,}.")
+        for name in names:
+            with suppress(OSError):
+                _copy(Path(folder, name), place / name, _REFERENCE_BYTES)
+
+
+def _copy(theirs: Path, ours: Path, longest: int) -> None:
+    """Copy a regular file of bounded length, with its time: git tells by that which files it must look at."""
+    with open_regular(theirs) as file:
+        content = file.read(longest + 1)
+    if len(content) > longest:
+        raise BoardError(f"{theirs}: has more bytes than {longest:,}, too many for what it is.")
+    ours.write_bytes(content)
+    shutil.copystat(theirs, ours)
+
+
+def _quoted(path: Path) -> str:
+    """Name one folder of objects, whatever letters its path has."""
+    text = str(path).replace("\\", "\\\\").replace('"', '\\"') if os.name == "posix" else str(path)
+    return f'"{text}"' if os.name == "posix" else text

@@ -1,0 +1,49 @@
+"""Walks over what was saved: every container once, and no more entries than a bound.
+
+A few bytes can hold a structure in which each level refers to the next one twice. Whoever followed every
+reference would never come to an end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+
+from tseval.errors import ModelError
+
+MOST_VISITS = 20_000_000  # a vocabulary of a million words takes some millions
+MOST_PARTS = 200_000  # modules and tensors of one model
+LONGEST_STEP = 100  # characters of a name in a place
+
+
+class Walk:
+    """One walk."""
+
+    def __init__(self, most: int = MOST_VISITS) -> None:
+        self._entered: set[tuple[int, int]] = set()
+        self._most, self._visits = most, 0
+
+    def enters(self, value: object, depth: int = 0) -> bool:
+        """Tell whether a container is met for the first time with so many levels left; count its entries."""
+        place = id(value), depth
+        if place in self._entered:
+            return False
+        self._entered.add(place)
+        self.count(1 + (len(value) if isinstance(value, Sized) else 0))
+        return True
+
+    def count(self, visits: int = 1) -> None:
+        """Count visits, up to the bound.
+
+        Raises:
+            ModelError: There are more.
+        """
+        self._visits += visits
+        if self._visits > self._most:
+            raise ModelError(f"refused: what it holds has more than {self._most:,} parts")
+
+
+def place_within(place: str, name: object) -> str:
+    """Name the place of an entry: `corpus.dictionary`; a name that is too long is cut."""
+    step = name if isinstance(name, str) else str(name)
+    step = step if len(step) <= LONGEST_STEP else f"{step[:LONGEST_STEP]}…"
+    return f"{place}.{step}" if place else step

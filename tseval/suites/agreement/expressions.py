@@ -1,0 +1,92 @@
+"""Regular expressions that a stranger may have written, matched in time that grows with the text alone.
+
+The engine is RE2, which pyarrow brings along. It never goes back, as Python's own does: there an expression
+can be made so that a match takes for ever. What RE2 cannot do is refused by name. Letters, digits and white
+space are those of Unicode, as in Python.
+
+Source: github.com/google/re2/wiki/Syntax.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import first_line, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+LONGEST_EXPRESSION = 1_000  # characters
+_REMEMBERED = 1 << 16  # words whose answer is remembered: few words are met more than once by chance
+# Classes of characters as RE2 knows them, inside brackets and outside.
+_INSIDE = {"w": r"\p{L}\p{M}\p{N}_", "d": r"\p{Nd}", "s": r"\s\p{Z}"}
+_OUTSIDE = {name: f"[{members}]" for name, members in _INSIDE.items()} | {
+    name.upper(): f"[^{members}]" for name, members in _INSIDE.items()
+}
+_REFUSED = (
+    (re.compile(r"\(\?<?[=!]"), "what stands before or behind, (?= and the like,"),
+    (re.compile(r"\(\?P=|\\[1-9]"), "a reference to an earlier group"),
+    (re.compile(r"\(\?>|[*+?}]\+"), "a group or a repetition that is not gone back into"),
+    (re.compile(r"\(\?\("), "a condition on a group"),
+    (re.compile(r"\\[bBAzZ]"), "a place between characters (\\b and the like)"),
+)
+
+
+class PatternError(Exception):
+    """What is wrong with an expression."""
+
+
+def whole_matcher(expression: str) -> Callable[[str], bool]:
+    """Give what tells whether a whole text fits an expression.
+
+    Raises:
+        PatternError: It is none, or asks for what only an engine can do that goes back.
+    """
+    if len(expression) > LONGEST_EXPRESSION:
+        raise PatternError(f"it has more than {LONGEST_EXPRESSION:,} characters")
+    unescaped = re.sub(r"\\\\", "", expression)
+    for pattern, name in _REFUSED:
+        if pattern.search(unescaped):
+            raise PatternError(f"{name} is not read here")
+    translated = _translated(expression)
+    whole = rf"\A(?:{translated})\z"
+
+    @lru_cache(maxsize=_REMEMBERED)
+    def matches(text: str) -> bool:
+        return bool(pc.match_substring_regex(pa.scalar(text, pa.string()), whole).as_py())
+
+    try:
+        pc.match_substring_regex(pa.scalar("", pa.string()), translated)
+        matches("")
+    except pa.ArrowInvalid as error:
+        said = first_line(error).partition("regular expression: ")[2] or first_line(error)
+        raise PatternError(shortened(said, 100)) from None
+    return matches
+
+
+def _translated(expression: str) -> str:
+    """Write classes of characters out: RE2 takes letters for those of English."""
+    found, begun = [], -1  # where the brackets begin that are open
+    for part in re.findall(r"\\.|.", expression, re.DOTALL):
+        inside = begun >= 0
+        if part == "[" and not inside:
+            begun = len(found)
+            found.append(part)
+        elif part == "]" and inside and found[begun + 1 :] not in ([], ["^"]):  # first, it is a member
+            begun = -1
+            found.append(part)
+        elif part[0] == "\\" and inside and part[1:] in _INSIDE:
+            found.append(_INSIDE[part[1]])
+        elif part[0] == "\\" and inside and part[1:] in ("W", "D", "S"):
+            raise PatternError(f"{part} between brackets is not read here")
+        elif part[0] == "\\" and part[1:] in _OUTSIDE:
+            found.append(_OUTSIDE[part[1]])
+        else:
+            found.append(part)
+    return "".join(found)
