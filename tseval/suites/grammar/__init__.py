@@ -20,7 +20,14 @@ from tseval.files import write_text
 from tseval.items import refuse_unknown_cases
 from tseval.questions import Contrast
 from tseval.suites.grammar.grammar import ENGLISH, Grammar, load_grammar, read_contrasts
-from tseval.suites.grammar.source import YamlDocument, describe, load_lexicon, parse_yaml, read_grammar_text
+from tseval.suites.grammar.source import (
+    YamlDocument,
+    composed,
+    describe,
+    load_lexicon,
+    parse_yaml,
+    read_grammar_text,
+)
 from tseval.writing import LANGUAGES, Writing, read_writing, rules_for
 
 if TYPE_CHECKING:
@@ -54,6 +61,7 @@ class SuiteFolder:
 
     def load(self, cases: Sequence[str] = ()) -> list[Grammar]:
         """Read the grammars of the given cases, or all, in the suite's order."""
+        cases = [composed(name) for name in cases]
         refuse_unknown_cases(self.name, self.files, cases)
         lexicons: dict[Path, Lexicon] = {}
         grammars = [
@@ -95,16 +103,17 @@ class SuiteFolder:
 def read_folder(path: Path) -> SuiteFolder:
     """Find the grammars of a suite folder, or take one grammar file as a suite."""
     if path.is_file() and path.suffix == GRAMMAR_SUFFIX:
-        return _without_file(path.stem, {path.stem: path}, path)
+        name = composed(path.stem)
+        return _without_file(name, {name: path}, path)
     if not path.is_dir():
         raise SuiteError(
             f"{path}: not a suite.\n"
             f"  A suite is a folder of {GRAMMAR_SUFFIX} grammars, or one {GRAMMAR_SUFFIX} file."
         )
-    found = {file.stem: file for file in sorted(path.glob(f"*{GRAMMAR_SUFFIX}"))}
+    found = {composed(file.stem): file for file in sorted(path.glob(f"*{GRAMMAR_SUFFIX}"))}
     if not found:
         raise SuiteError(f"{path}: no grammars.\n  Put at least one {GRAMMAR_SUFFIX} file into the folder.")
-    name = path.resolve().name
+    name = composed(path.resolve().name)
     if not os.path.lexists(path / SUITE_FILE):
         return _without_file(name, found, path)
     document = parse_yaml(read_grammar_text(path / SUITE_FILE), path / SUITE_FILE)

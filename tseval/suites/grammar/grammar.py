@@ -1,9 +1,4 @@
-"""Grammar files: front matter, factors, draws, labelled sentences, read and checked but not yet expanded.
-
-Draws: a balanced part of all combinations, where a grammar has far more of them than anyone needs.
-
-In every cell (a combination of the slots under `for_each`) each filler of each other slot is used equally
-often; which go together is left to chance, always the same. So no word or number is favoured in any cell.
+"""Grammar files: front matter, factors, labelled sentences, read and checked but not yet expanded.
 
 Lexical factors: which places of a sentence hold a word that varies, so that items share it.
 
@@ -15,30 +10,26 @@ from __future__ import annotations
 
 import math
 import os
-import random
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import product
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from tseval.errors import GrammarError, suggest
 from tseval.items import NOT_FEATURES, Feature
 from tseval.questions import Contrast
+from tseval.suites.grammar.draw import Draw, codes_of_draw, read_draw, read_where
 from tseval.suites.grammar.slots import (
     EXPERIMENT_KEYS,
     Experiment,
     Slot,
     read_experiment,
     read_slots,
-    skip_taken,
     slot_codes,
 )
 from tseval.suites.grammar.source import (
     Lexicon,
     YamlDocument,
-    YamlValue,
+    composed,
     describe,
     gathered,
     load_lexicon,
@@ -52,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from tseval.suites.grammar.template import Code
@@ -81,193 +73,6 @@ def read_factors(
             raise document.error(message, "factors", name, fix="Leave it out: it is a condition.")
         factors[name] = slot or sentences.expression(source, document.line("factors", name))
     return factors
-
-
-LARGEST_DRAW = 2_000_000
-LARGEST_CODE = (1 << 63) - 1
-_OPTIONS = ("items", "for_each", "where")
-_MAX_CELLS = 10_000
-_ROUNDS = 200  # of exchanging fillers until no two items of a cell are the same
-
-
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """How many items are drawn in each cell."""
-
-    items: int  # in each cell
-    for_each: tuple[str, ...]  # slots whose combinations are the cells
-    cells: tuple[tuple[int, ...], ...]  # these, as codes of those slots
-
-    @property
-    def n_items(self) -> int:
-        """Number of items over all cells."""
-        return self.items * len(self.cells)
-
-
-def read_draw(document: YamlDocument, slots: Sequence[Slot], sentences: Sentences) -> Draw | None:
-    """Read `draw` of a grammar's front matter; None where there is none."""
-    if "draw" not in document.data:
-        for slot in slots:
-            _check_repeats(document, slot, ())
-        return None
-    options = document.mapping("draw")
-    for option in options:
-        if option not in _OPTIONS:
-            fix = suggest(option, _OPTIONS, "It may hold")
-            raise document.error(f"'draw' names {option!r}.", "draw", option, fix=fix)
-    items = options.get("items")
-    if not isinstance(items, int) or isinstance(items, bool) or items < 1:
-        fix = "Say how many items are drawn: draw: {items: 100}."
-        raise document.error("'draw' needs a whole number of 'items'.", "draw", fix=fix)
-    chosen = _for_each(document, options.get("for_each", []), slots)
-    for slot in slots:
-        _check_repeats(document, slot, [slot.name for slot in chosen])
-        if slot.n_bindings > LARGEST_CODE:
-            message = f"the slot {slot.name!r} has more values than can be numbered (9 quintillion)."
-            raise document.error(message, "slots", slot.name, fix="Repeat it less often.")
-    draw = Draw(items, tuple(slot.name for slot in chosen), _cells(document, chosen, sentences))
-    if draw.n_items > LARGEST_DRAW:
-        message = f"'draw' asks for {draw.n_items:,} items; {LARGEST_DRAW:,} are allowed."
-        raise document.error(message, "draw", fix="Draw fewer.")
-    return draw
-
-
-def read_where(
-    document: YamlDocument, slots: Sequence[Slot], sentences: Sentences
-) -> NDArray[np.int64] | None:
-    """Read `where` of a grammar's front matter: which of all combinations are items; None for all."""
-    if (source := document.data.get("where")) is None:
-        return None
-    if "draw" in document.data:
-        fix = "Put 'where' into 'draw', or leave one of them out."
-        raise document.error("'where' and 'draw' stand beside each other.", "where", fix=fix)
-    n_all = math.prod(slot.size for slot in slots)
-    if n_all > LARGEST_DRAW:
-        fix = "Put it into 'draw', with the slots that it names under 'for_each'."
-        message = f"'where' would be asked about {n_all:,} combinations; {LARGEST_DRAW:,} are allowed."
-        raise document.error(message, "where", fix=fix)
-    condition = sentences.expression(str(source), document.line("where"))
-    codes = slot_codes(slots, np.arange(n_all))
-    asked = [slot for slot in slots if slot.name in condition.slots]
-    columns = np.stack([codes[slot.name] for slot in asked] or [np.zeros(n_all, np.int64)], axis=1)
-    distinct, places = np.unique(columns, axis=0, return_inverse=True)
-    bindings = (
-        {slot.name: slot.binding(int(n)) for slot, n in zip(asked, row, strict=False)} for row in distinct
-    )
-    holds = np.array([bool(condition.value(binding)) for binding in bindings])
-    items = np.flatnonzero(holds[places.reshape(-1)])
-    if not len(items):
-        raise document.error("'where' holds for no combination.", "where", fix="Change it.")
-    return items
-
-
-def _for_each(document: YamlDocument, names: YamlValue, slots: Sequence[Slot]) -> list[Slot]:
-    """Find the slots that make the cells, in the order of the front matter."""
-    free = {slot.name: slot for slot in slots if slot.differs_from is None and slot.repeated_by is None}
-    for name in names if isinstance(names, list) else [None]:
-        if name not in free:
-            fix = f"List slots, none that depends on another. {suggest(str(name), free, 'Slots')}"
-            raise document.error(f"'for_each' names {name!r}.", "draw", "for_each", fix=fix)
-    wanted = names if isinstance(names, list) else []
-    return [slot for name, slot in free.items() if name in wanted]
-
-
-def _check_repeats(document: YamlDocument, slot: Slot, for_each: Sequence[str]) -> None:
-    if slot.repeated_by is not None and slot.repeated_by not in for_each:
-        fix = f"Add 'draw: {{items: 100, for_each: [{slot.repeated_by}]}}'."
-        message = f"{slot.name!r} is repeated as {slot.repeated_by!r} says, so that must be fixed in a draw."
-        raise document.error(message, "slots", slot.name, "repeat", fix=fix)
-
-
-def _cells(
-    document: YamlDocument, slots: Sequence[Slot], sentences: Sentences
-) -> tuple[tuple[int, ...], ...]:
-    """List the combinations of the slots under `for_each` for which `where` holds."""
-    if math.prod(slot.n_bindings for slot in slots) > _MAX_CELLS:
-        message = f"'for_each' makes more than {_MAX_CELLS:,} combinations."
-        raise document.error(message, "draw", "for_each", fix="Name fewer slots.")
-    cells = product(*(range(slot.n_bindings) for slot in slots))
-    where = document.mapping("draw").get("where")
-    if where is None:
-        return tuple(cells)
-    condition = sentences.expression(str(where), document.line("draw", "where"))
-    names = [slot.name for slot in slots]
-    if other := [name for name in condition.slots if name not in names]:
-        fix = "Add it to 'for_each'."
-        raise document.error(f"'where' depends on {other[0]!r}.", "draw", "where", fix=fix)
-    kept = []
-    for cell in cells:
-        fillers = {slot.name: slot.binding(code) for slot, code in zip(slots, cell, strict=True)}
-        if condition.value({name: fillers[name] for name in condition.slots}):
-            kept.append(cell)
-    if not kept:
-        raise document.error("'where' holds for no combination.", "draw", "where", fix="Change it.")
-    return tuple(kept)
-
-
-def codes_of_draw(slots: Sequence[Slot], draw: Draw, document: YamlDocument) -> dict[str, NDArray[np.int64]]:
-    """Tell which value every slot has in every item, as `slot_codes` does for all combinations.
-
-    Codes for `Slot.binding`, (items,) each, cell after cell. The seed is the name of the document's file.
-    """
-    codes: dict[str, list[int]] = {slot.name: [] for slot in slots}
-    free = [slot for slot in slots if slot.name not in draw.for_each]
-    for cell in draw.cells:
-        fixed = dict(zip(draw.for_each, cell, strict=True))
-        chance = random.Random(f"{document.path.stem} {cell}")  # noqa: S311 - not cryptography
-        places = {
-            slot.name: [
-                _evenly(slot.n_choices, draw.items, chance) for _ in range(_n_places(slot, slots, fixed))
-            ]
-            for slot in free
-        }
-        words = [column for slot in free if not slot.is_numeric for column in places[slot.name]]
-        if not _made_distinct(words, draw.items, chance):
-            message = f"no {draw.items:,} items with different words were found in a cell of the draw."
-            raise document.error(message, "draw", fix="Draw fewer items, or add words to the lexicon.")
-        for name, code in fixed.items():
-            codes[name] += [code] * draw.items
-        for slot in free:
-            codes[slot.name] += [slot.code(digits) for digits in zip(*places[slot.name], strict=True)]
-    return skip_taken(slots, {name: np.array(values, np.int64) for name, values in codes.items()})
-
-
-def _n_places(slot: Slot, slots: Sequence[Slot], fixed: Mapping[str, int]) -> int:
-    """Tell how many fillers a slot holds at once in a cell."""
-    if slot.repeated_by is None:
-        return slot.repeat or 1
-    (counting,) = (other for other in slots if other.name == slot.repeated_by)
-    length = counting.fillers[fixed[counting.name]]
-    assert isinstance(length, int)
-    return length
-
-
-def _evenly(n_choices: int, n_items: int, chance: random.Random) -> list[int]:
-    """Give every choice to as many items as any other, or to one more, in any order."""
-    choices = list(range(n_choices)) * (n_items // n_choices)
-    choices += chance.sample(range(n_choices), n_items % n_choices)
-    chance.shuffle(choices)
-    return choices
-
-
-def _made_distinct(columns: list[list[int]], n_items: int, chance: random.Random) -> bool:
-    """Exchange fillers between items until no two are the same; counts of fillers do not change."""
-    for _ in range(_ROUNDS):
-        seen: set[tuple[int, ...]] = set()
-        repeated = []
-        for row in range(n_items):
-            words = tuple(column[row] for column in columns)
-            if words in seen:
-                repeated.append(row)
-            seen.add(words)
-        if not repeated:
-            return True
-        if not columns:
-            return False
-        for row in repeated:
-            column, other = chance.choice(columns), chance.randrange(n_items)
-            column[row], column[other] = column[other], column[row]
-    return False
 
 
 GRAMMAR_KEYS = (
@@ -354,7 +159,9 @@ def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None, langua
         "expect": partial(_expect, document, labels),
     }
     read = dict(zip(parts, gathered(parts.values()), strict=True))
-    return Grammar(path=path, name=path.stem, lexicon=lexicon, slots=slots, document=document, **read)
+    return Grammar(
+        path=path, name=composed(path.stem), lexicon=lexicon, slots=slots, document=document, **read
+    )
 
 
 def read_contrasts(document: YamlDocument, labels: tuple[str, ...] | None) -> tuple[Contrast, ...] | None:

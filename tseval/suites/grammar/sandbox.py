@@ -6,6 +6,7 @@ and nothing else, and steps of loops, calls of macros and characters of text are
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -25,9 +26,14 @@ Number = TypeVar("Number", int, float)
 
 WORK_PER_TEXT = 50_000
 SECONDS = 60.0
+DEEPEST_TABLE = 2  # how often tables and lists may nest within one another
 _LOOP_ATTRIBUTES = frozenset(
     {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
 )
+
+
+# Line breaks and indents at the ends of a macro lay out its code: they are no part of a sentence.
+_LINE_ENDS = re.compile(r"^\s*\n\s*|\s*\n\s*$")
 
 
 class Budget:
@@ -178,7 +184,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if isinstance(__obj, Macro):
             __self.budget.spend(__self.macro_costs.get(__obj.name, 1))
         if isinstance(__obj, Macro) or __obj in (__self._range, __self._count_words):
-            return __context.call(__obj, *args, **kwargs)
+            value = __context.call(__obj, *args, **kwargs)
+            return _LINE_ENDS.sub("", value) if isinstance(value, str) else value
         raise GrammarError(f"{_kind(__obj)} cannot be called.", fix="Only macros, range and words can.")
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
@@ -223,6 +230,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def _compared(self, value: object) -> object:
         """Prepare one side of a comparison: a word is compared as the text that it prints."""
         if isinstance(value, (list, tuple)):
+            self.budget.spend(len(value))
             return [self._compared(element) for element in value]
         compared = value.text if isinstance(value, Word) else value
         if isinstance(compared, (str, range, dict)):
@@ -239,12 +247,18 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return values
 
     def _flat(self, values: object) -> object:
-        """Keep lists flat: lists of lists could hold far more than the text that wrote them."""
+        """Keep lists and tables shallow: deep ones could hold far more than the text that wrote them."""
+        self._measure(values, DEEPEST_TABLE)
+        return values
+
+    def _measure(self, values: object, depth: int) -> None:
+        if depth < 0:
+            fix = "Write separate tables, and choose between them with 'if'."
+            raise GrammarError("a table holds tables of tables of tables.", fix=fix)
         for value in values.values() if isinstance(values, dict) else as_list(values):
             if isinstance(value, (list, tuple, dict, range)):
-                raise GrammarError("a list cannot hold lists.", fix="Write separate lists.")
+                self._measure(value, depth - 1)
             self.budget.spend(1)
-        return values
 
 
 def _small(number: Number) -> Number:

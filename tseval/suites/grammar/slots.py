@@ -6,8 +6,9 @@ Predictions are about regions, which labelled brackets mark: `the lion ate [crit
 
 from __future__ import annotations
 
+import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -34,6 +35,7 @@ from tseval.suites.grammar.source import (
     Word,
     YamlDocument,
     YamlValue,
+    composed,
     describe,
     find_class,
     gathered,
@@ -54,8 +56,7 @@ TAKEN_NAMES = frozenset(
     {"and", "or", "not", "in", "is", "if", "else", "elif", "for", "set", "macro", "range", "words", "loop"}
     | {"true", "false", "none", "True", "False", "None", "recursive", "caller", "varargs", "kwargs", "self"}
 )
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_OPTIONS = ("class", "number", "repeat", "differs_from")
+_OPTIONS = ("class", "number", "repeat", "differs_from", "distinct")
 _MAX_RANGE = 1_000_000
 _MAX_REPEAT = 100
 
@@ -69,18 +70,28 @@ class Slot:
     class_name: str | None = None  # of the lexicon, or several joined by `+`; None for a literal list
     numbers: int = 1  # fillers per lexicon entry: 2 for a noun of either number, 3 beside a dual
     repeat: int | None = None  # how many fillers it holds at once, as a list, or at most; None for one alone
-    differs_from: str | None = None  # an earlier slot whose lexicon entry this one never takes
     repeated_by: str | None = None  # an earlier slot whose filler says how many fillers this one holds
+    differs_from: tuple[str, ...] = ()  # earlier slots whose lexicon entries this one never takes
+    distinct: bool = False  # whether the places of a repeated slot hold different entries
+    # How many entries those slots have taken; None where that is another number from item to item, because
+    # two of them may hold the same one.
+    n_taken: int | None = 0
 
     @property
     def size(self) -> int:
         """How many values the slot takes in the product of all slots."""
-        return self.n_choices if self.repeat is None else self.n_bindings
+        if not self.differs_from and not self.distinct:
+            return len(self.fillers) if self.repeat is None else self.n_bindings
+        return math.prod(self.n_choices(place) for place in range(self.repeat or 1))
 
     @property
-    def n_choices(self) -> int:
-        """How many fillers one place has to choose from."""
-        return len(self.fillers) - (0 if self.differs_from is None else self.numbers)
+    def n_entries(self) -> int:
+        """How many lexicon entries the slot has."""
+        return len(self.fillers) // self.numbers
+
+    def n_choices(self, place: int = 0) -> int:
+        """How many fillers a place has to choose from, when those before it have chosen."""
+        return (self.n_entries - (self.n_taken or 0) - (place if self.distinct else 0)) * self.numbers
 
     @property
     def n_bindings(self) -> int:
@@ -126,23 +137,75 @@ class Slot:
 
 def slot_codes(slots: Sequence[Slot], rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
     """Tell which value every slot has in items by their positions in the full expansion, (items,) each."""
-    codes: dict[str, NDArray[np.int64]] = {}
+    chosen: dict[str, list[NDArray[np.int64]]] = {}
+    plain: dict[str, NDArray[np.int64]] = {}
     for slot in reversed(slots):
-        rows, codes[slot.name] = np.divmod(rows, slot.size)
-    return skip_taken(slots, codes)
-
-
-def skip_taken(slots: Sequence[Slot], codes: dict[str, NDArray[np.int64]]) -> dict[str, NDArray[np.int64]]:
-    """Move the slots that differ from another past the entry which that one has taken."""
-    by_name = {slot.name: slot for slot in slots}
+        if not slot.differs_from and not slot.distinct:
+            rows, plain[slot.name] = np.divmod(rows, slot.size)
+            continue
+        places: list[NDArray[np.int64]] = []
+        for place in reversed(range(slot.repeat or 1)):
+            rows, choice = np.divmod(rows, slot.n_choices(place))
+            places.insert(0, choice)
+        chosen[slot.name] = places
+    codes: dict[str, NDArray[np.int64]] = {}
+    fillers: dict[str, list[NDArray[np.int64]]] = {}
     for slot in slots:
-        if slot.differs_from is not None:
-            other = by_name[slot.differs_from]
-            entry, number = np.divmod(codes[slot.name], slot.numbers)
-            # Skipping one entry: those from the skipped one onwards move up by one.
-            entry += entry >= codes[other.name] // other.numbers
-            codes[slot.name] = entry * slot.numbers + number
+        if slot.name in plain:
+            codes[slot.name] = plain[slot.name]
+            fillers[slot.name] = fillers_of(slot, codes[slot.name])
+        else:
+            fillers[slot.name] = skip_taken(slot, chosen[slot.name], slots, fillers)
+            codes[slot.name] = codes_of(slot, fillers[slot.name])
     return codes
+
+
+def fillers_of(slot: Slot, codes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Split the codes of a slot into the filler of each place, (items,) each."""
+    if slot.repeat is None or slot.repeated_by is not None:
+        return [codes]
+    places: list[NDArray[np.int64]] = []
+    for _ in range(slot.repeat):
+        codes, filler = np.divmod(codes, len(slot.fillers))
+        places.insert(0, filler)
+    return places
+
+
+def codes_of(slot: Slot, fillers: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Join the fillers of all places to the code of a slot, the inverse of `fillers_of`, (items,)."""
+    if slot.repeat is None:
+        return fillers[0]
+    rows = zip(*(column.tolist() for column in fillers), strict=True)
+    return np.array([slot.code(digits) for digits in rows], np.int64)
+
+
+def skip_taken(
+    slot: Slot,
+    choices: Sequence[NDArray[np.int64]],
+    slots: Sequence[Slot],
+    fillers: Mapping[str, Sequence[NDArray[np.int64]]],
+) -> list[NDArray[np.int64]]:
+    """Move what each place of a slot has chosen past the entries that others have taken.
+
+    Args:
+        slot: The slot.
+        choices: What each place has chosen among those that are left to it, (items,) each.
+        slots: All slots.
+        fillers: The fillers of each place of earlier slots.
+    """
+    numbers = {other.name: other.numbers for other in slots}
+    counted = () if slot.n_taken is None else slot.differs_from
+    taken = [filler // numbers[name] for name in counted for filler in fillers[name]]
+    found: list[NDArray[np.int64]] = []
+    for choice in choices:
+        entry, number = np.divmod(choice, slot.numbers)
+        # Skipping entries, the first one first: those from a skipped one onwards move up by one.
+        for skipped in np.sort(np.stack(taken), axis=0) if taken else ():
+            entry = entry + (entry >= skipped)
+        found.append(entry * slot.numbers + number)
+        if slot.distinct:
+            taken.append(entry)
+    return found
 
 
 def read_slots(document: YamlDocument, lexicon: Lexicon | None) -> tuple[Slot, ...]:
@@ -150,8 +213,8 @@ def read_slots(document: YamlDocument, lexicon: Lexicon | None) -> tuple[Slot, .
     slots: dict[str, Slot] = {}
 
     def read(name: str, value: YamlValue) -> None:
-        if not _NAME.fullmatch(name) or name in TAKEN_NAMES:
-            fix = "Use letters, digits and underscores, and no word of the template language."
+        if not name.isidentifier() or name.startswith("_") or name in TAKEN_NAMES:
+            fix = "Use letters of any script, digits and underscores, and no word of the template language."
             raise document.error(f"a slot cannot be called {name!r}.", "slots", name, fix=fix)
         slots[name] = _read_slot(document, name, value, lexicon, slots)
 
@@ -197,10 +260,8 @@ def _read_slot(
         raise document.error(message, "slots", name, "repeat", fix=fix)
     repeat = _repeat(document, name, options.get("repeat") if counting is None else _most(counting))
     repeated_by = None if counting is None else counting.name
-    slot = Slot(name, fillers, class_name, numbers, repeat, repeated_by=repeated_by)
-    if "differs_from" in options:
-        return _differing(document, slot, options["differs_from"], earlier)
-    return slot
+    slot = Slot(name, fillers, class_name, numbers, repeat, repeated_by)
+    return _differing(document, slot, options, earlier)
 
 
 def _literals(document: YamlDocument, name: str, values: list[YamlValue]) -> tuple[Filler, ...]:
@@ -266,22 +327,55 @@ def _repeat(document: YamlDocument, name: str, repeat: YamlValue) -> int | None:
     return repeat
 
 
-def _differing(document: YamlDocument, slot: Slot, other_name: YamlValue, earlier: dict[str, Slot]) -> Slot:
-    other = earlier.get(str(other_name))
+def _differing(
+    document: YamlDocument, slot: Slot, options: Mapping[str, YamlValue], earlier: dict[str, Slot]
+) -> Slot:
+    """Read which entries a slot never takes: those of other slots, or of its own other places."""
+    named = options.get("differs_from", [])
+    names = tuple(map(str, named if isinstance(named, list) else [named]))
     keys = ("slots", slot.name, "differs_from")
-    if other is None:
-        fix = suggest(str(other_name), earlier, "Earlier slots")
-        message = f"'differs_from' names {other_name!r}, which is not an earlier slot."
-        raise document.error(message, *keys, fix=fix)
-    if other.class_name != slot.class_name or other.repeat is not None or slot.repeat is not None:
-        fix = f"Give both the class {slot.class_name!r}."
-        message = f"{slot.name!r} can differ only from a slot of its own class, neither of them repeated."
-        raise document.error(message, *keys, fix=fix)
-    if len(slot.fillers) == slot.numbers:
-        fix = "List a second word."
-        message = f"the class {slot.class_name!r} has one word, so none is left for {slot.name!r}."
-        raise document.error(message, *keys, fix=fix)
-    return Slot(slot.name, slot.fillers, slot.class_name, slot.numbers, None, other.name)
+    for name in names:
+        other = earlier.get(name)
+        if other is None:
+            message = f"'differs_from' names {name!r}, which is not an earlier slot."
+            raise document.error(message, *keys, fix=suggest(name, earlier, "Earlier slots"))
+        if other.class_name != slot.class_name:
+            message = f"{slot.name!r} can differ only from slots of its own class; {name!r} has another."
+            raise document.error(message, *keys, fix=f"Give both the class {slot.class_name!r}.")
+        if other.repeated_by is not None:
+            message = f"{name!r} holds another number of words from item to item."
+            raise document.error(
+                message, *keys, fix=f"Let {name!r} differ from {slot.name!r}, and stand behind."
+            )
+    # Who says that the words of a list differ from another means that they differ from each other too.
+    distinct = options.get("distinct", bool(names) and slot.repeat is not None)
+    if not isinstance(distinct, bool) or (distinct and slot.repeat is None):
+        message = (
+            f"'distinct' is {describe(distinct)}, and the slot is {'' if slot.repeat else 'not '}repeated."
+        )
+        fix = "Write 'distinct: true' for a repeated slot whose words differ from each other."
+        raise document.error(message, "slots", slot.name, "distinct", fix=fix)
+    n_taken = _count_taken([earlier[name] for name in names])
+    slot = replace(slot, differs_from=names, distinct=distinct, n_taken=n_taken)
+    needed = (1 if n_taken is None else n_taken) + (slot.repeat if distinct and slot.repeat else 1)
+    if (names or distinct) and slot.n_entries < needed:
+        message = (
+            f"{needed} different words are needed up to {slot.name!r}, "
+            f"and the class {slot.class_name!r} has {slot.n_entries}."
+        )
+        raise document.error(message, *keys, fix="List more words, or repeat the slot less often.")
+    return slot
+
+
+def _count_taken(others: Sequence[Slot]) -> int | None:
+    """Count the entries that other slots take together; None where two of their places may hold the same."""
+    for place, other in enumerate(others):
+        if other.repeat is not None and not other.distinct:
+            return None
+        for before in others[:place]:
+            if not {before.name, other.name} & {*before.differs_from, *other.differs_from}:
+                return None
+    return sum(other.repeat or 1 for other in others)
 
 
 EXPERIMENT_KEYS = ("conditions", "regions", "predictions", "metric")
@@ -447,7 +541,7 @@ def read_marks(text: str, regions: Collection[str]) -> MarkedSentence:
     names: list[str] = []
     lengths = [0]
     for token in text.split(" "):
-        inside, opening = len(lengths) % 2 == 0, _OPENING.fullmatch(token)
+        inside, opening = len(lengths) % 2 == 0, _OPENING.fullmatch(composed(token))
         word, closing = token.removesuffix("]"), token.endswith("]")
         if opening:
             if inside:

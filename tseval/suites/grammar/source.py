@@ -11,6 +11,7 @@ first word drops its final `s`. Everything else is spelled out, in `irregular` o
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -91,6 +92,15 @@ class YamlDocument:
         return YamlDocument(self.path, self.mapping(key), lines)
 
 
+def composed(name: str) -> str:
+    """Return a name in Unicode's normal form NFC, in which names are compared.
+
+    >>> composed("e\u0301te\u0301") == "\u00e9t\u00e9"
+    True
+    """
+    return unicodedata.normalize("NFC", name)
+
+
 def describe(value: object) -> str:
     """Name a kind of value the way an author knows it."""
     if value is None:
@@ -168,7 +178,9 @@ def _value(node: yaml.Node, keys: Keys, lines: dict[Keys, int], words: bool, pat
     if isinstance(node, yaml.ScalarNode):
         if _HALF_CHARACTER.search(node.value):
             raise GrammarError("this text holds half a character.", path, line, "Correct its \\u escape.")
-        scalar = node.value if words or node.style is not None else _scalar(node.value)
+        # The words of a lexicon stay as they are written; everything else is, or holds, names.
+        text = node.value if words else composed(node.value)
+        scalar = text if words or node.style is not None else _scalar(text)
         if isinstance(scalar, (int, float)) and abs(scalar) > LARGEST_NUMBER:
             raise GrammarError("a number is too large.", path, line, "Numbers are for counting.")
         return scalar
@@ -183,6 +195,7 @@ def _value(node: yaml.Node, keys: Keys, lines: dict[Keys, int], words: bool, pat
         key, line = key_node.value, key_node.start_mark.line + 1
         if not isinstance(key, str):
             raise GrammarError("a key must be text.", path, line, _YAML_FIX)
+        key = composed(key)
         if key in mapping:
             raise GrammarError(f"the key {key!r} stands twice.", path, line, "Keep one of them.")
         lines[*keys, key] = line
@@ -196,6 +209,7 @@ def _scalar(text: str) -> YamlValue:
     return int(text) if _INT.fullmatch(text) else float(text) if _FLOAT.fullmatch(text) else text
 
 
+NO_FORM = "∅"  # the name of an entry whose forms are all empty
 NUMBERS = ("sing", "plur")
 ALL_NUMBERS = ("sing", "dual", "plur")  # of which a grammar's `numbers` may name more than the two
 
@@ -204,7 +218,9 @@ ALL_NUMBERS = ("sing", "dual", "plur")  # of which a grammar's `numbers` may nam
 class Word:
     """An entry of the lexicon, with a number once it stands in a sentence."""
 
-    lemma: str  # how features name it: the entry as listed, or the first of its forms
+    lemma: (
+        str  # how features name it: its `lemma`, else the entry as listed, else `sing`, else its first form
+    )
     forms: Mapping[str, str]  # by name; empty for a word that never changes
     path: Path  # of the lexicon
     line: int  # of the entry
@@ -213,6 +229,7 @@ class Word:
 
     def form(self, name: str) -> str:
         """Look up one form."""
+        name = composed(name)
         if name in self.forms:
             return self.forms[name]
         message = f"{self.lemma!r} has no form {name!r}."
@@ -291,7 +308,23 @@ def read_lexicon(document: YamlDocument, english: bool) -> Lexicon:
             read = partial(_word, document, irregular=irregular, used=used, english=english)
             words = [partial(read, (part, name, position), entry) for position, entry in enumerate(entries)]
             classes[f"{part}.{name}"] = tuple(gathered(words))
+            _refuse_namesakes(document, f"{part}.{name}", classes[f"{part}.{name}"])
     return Lexicon(document, classes, tuple(word for word in irregular if word not in used))
+
+
+def _refuse_namesakes(document: YamlDocument, class_name: str, words: Iterable[Word]) -> None:
+    """Refuse two entries of one name: items that share a word are told by it, and so are intervals."""
+    lines: dict[str, int] = {}
+    for word in words:
+        name = composed(word.lemma)
+        if name in lines:
+            message = (
+                f"two entries of the class {class_name!r} are called {word.lemma!r}, "
+                f"on lines {lines[name]} and {word.line}."
+            )
+            fix = "Delete one, or name each: {lemma: ..., sing: ..., plur: ...}."
+            raise GrammarError(message, document.path, word.line, fix)
+        lines[name] = word.line
 
 
 def _irregular(document: YamlDocument) -> dict[str, str]:
@@ -321,9 +354,9 @@ def _word(
         if part is None:
             return Word(lemma, {}, document.path, line)
         first, space, rest = (lemma, "", "") if part == "noun" else lemma.partition(" ")
-        if first in irregular:
-            used.add(first)
-            return Word(lemma, {"sing": lemma, "plur": irregular[first] + space + rest}, document.path, line)
+        if (listed := composed(first)) in irregular:
+            used.add(listed)
+            return Word(lemma, {"sing": lemma, "plur": irregular[listed] + space + rest}, document.path, line)
         plural = plural_by_rule(part, lemma) if english else None
         forms = {"sing": lemma} if plural is None else {"sing": lemma, "plur": plural}
         return Word(lemma, forms, document.path, line, part=part if english else None)
@@ -333,13 +366,19 @@ def _word(
         raise document.error(message, *keys, fix=fix)
     forms = {}
     for name, text in entry.items():
-        if not isinstance(text, str) or not text.split():
-            raise document.error(f"the form {name!r} must be text.", *keys, name, fix="Write the word.")
-        if name in {"lemma", "number"} or not name.isidentifier() or name.startswith("_"):
-            fix = "Use letters, digits and underscores; 'lemma' and 'number' are taken."
+        if not isinstance(text, str):
+            fix = "Write the word, or '' for a form that leaves no trace."
+            raise document.error(f"the form {name!r} must be text.", *keys, name, fix=fix)
+        if name == "number" or not name.isidentifier() or name.startswith("_"):
+            fix = "Use letters of any script, digits and underscores; 'number' is taken."
             raise document.error(f"{name!r} cannot name a form.", *keys, name, fix=fix)
         forms[name] = " ".join(text.split())
-    return Word(next(iter(forms.values())), forms, document.path, line)
+    named = forms.pop("lemma", None)
+    if named == "" or not forms:
+        message = "'lemma' is empty." if named == "" else "the entry has a 'lemma' and no form."
+        raise document.error(message, *keys, fix="Write {lemma: ..., sing: ..., plur: ...}.")
+    lemma = named or forms.get("sing") or next(filter(None, forms.values()), NO_FORM)
+    return Word(lemma, forms, document.path, line)
 
 
 def class_names(name: str) -> list[str]:

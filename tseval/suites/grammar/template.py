@@ -19,7 +19,7 @@ from jinja2.parser import Parser
 
 from tseval.errors import GrammarError, suggest
 from tseval.suites.grammar.sandbox import Sandbox, as_entry, as_text
-from tseval.suites.grammar.source import LARGEST_NUMBER, gathered
+from tseval.suites.grammar.source import LARGEST_NUMBER, composed, gathered
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -239,6 +239,7 @@ def _filter(value: nodes.Node, name: str, arguments: list[nodes.Expr]) -> nodes.
 
 
 _LABEL = re.compile(r"([^\W\d]\w*)[ \t]*:(?=\s|$)")
+_CODE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +256,7 @@ class Sentences:
         self._path, self._slots = path, slots
         self._sandbox = Sandbox()
         self._definitions: dict[str, nodes.Node] = {}
+        text = _CODE.sub(lambda code: composed(code[0]), text)
         preamble, labelled = _split(text.split("\n"), first_line)
         self._define(self._parse(preamble, first_line))
         self._lines = gathered(
@@ -421,6 +423,8 @@ def _split(lines: list[str], first_line: int) -> tuple[str, list[tuple[str, str,
     labelled: list[tuple[str, str, int]] = []
     preamble: list[str] = []
     for number, line in enumerate(lines, first_line):
+        name, colon, sentence = line.partition(":")
+        line = composed(name) + colon + sentence  # noqa: PLW2901 - the label as names are compared
         label = _LABEL.match(line)
         if label:
             labelled.append((label[1], line[label.end() :].lstrip(" "), number))

@@ -1,0 +1,365 @@
+"""Which of all combinations are items: a condition, or a balanced draw where there are far more than needed.
+
+In every cell (a combination of the slots under `for_each`) each filler of each other slot is used equally
+often; which go together is left to chance, always the same for the same seed. So no word or number is
+favoured in any cell. Where a condition (`where`) binds fillers together, they are used as equally often as
+it allows.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tseval.errors import suggest
+from tseval.suites.grammar.slots import Slot, codes_of, fillers_of, skip_taken, slot_codes
+from tseval.suites.grammar.source import composed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tseval.suites.grammar.source import YamlDocument, YamlValue
+    from tseval.suites.grammar.template import Code, Sentences
+
+    Column = NDArray[np.int64]
+
+LARGEST_DRAW = 2_000_000
+LARGEST_CODE = (1 << 63) - 1
+_OPTIONS = ("items", "for_each", "where", "seed")
+_MAX_CELLS = 10_000
+_ROUNDS = 200  # of exchanging fillers until no two items of a cell are the same
+_LOOKED_AT = 4_000  # combinations that are compared before one is taken
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """How many items are drawn in each cell."""
+
+    items: int  # in each cell
+    for_each: tuple[str, ...]  # slots whose combinations are the cells
+    cells: tuple[tuple[int, ...], ...]  # these, as codes of those slots
+    seed: int | None = None  # another one draws another sample
+    # For each cell the combinations of the slots that a condition binds together: codes by slot.
+    pools: tuple[dict[str, Column], ...] | None = field(default=None, compare=False)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items over all cells."""
+        return self.items * len(self.cells)
+
+
+def read_draw(document: YamlDocument, slots: Sequence[Slot], sentences: Sentences) -> Draw | None:
+    """Read `draw` of a grammar's front matter; None where there is none."""
+    if "draw" not in document.data:
+        for slot in slots:
+            _check_repeats(document, slot, ())
+        return None
+    options = document.mapping("draw")
+    for option in options:
+        if option not in _OPTIONS:
+            fix = suggest(option, _OPTIONS, "It may hold")
+            raise document.error(f"'draw' names {option!r}.", "draw", option, fix=fix)
+    items, seed = options.get("items"), options.get("seed")
+    if not isinstance(items, int) or isinstance(items, bool) or items < 1:
+        fix = "Say how many items are drawn: draw: {items: 100}."
+        raise document.error("'draw' needs a whole number of 'items'.", "draw", fix=fix)
+    if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool)):
+        raise document.error(
+            "'seed' must be a whole number.", "draw", "seed", fix="Write for example 'seed: 2'."
+        )
+    chosen = _for_each(document, options.get("for_each", []), slots)
+    for slot in slots:
+        _check_repeats(document, slot, [slot.name for slot in chosen])
+        if slot.n_bindings > LARGEST_CODE:
+            message = f"the slot {slot.name!r} has more values than can be numbered (9 quintillion)."
+            raise document.error(message, "slots", slot.name, fix="Repeat it less often.")
+    draw = _with_cells(document, Draw(items, tuple(slot.name for slot in chosen), (), seed), slots, sentences)
+    if draw.n_items > LARGEST_DRAW:
+        message = f"'draw' asks for {draw.n_items:,} items; {LARGEST_DRAW:,} are allowed."
+        raise document.error(message, "draw", fix="Draw fewer.")
+    for place, cell in enumerate(draw.cells):
+        fixed = dict(zip(draw.for_each, cell, strict=True))
+        pool = None if draw.pools is None else draw.pools[place]
+        n_distinct = _count_items(slots, fixed, pool)
+        if n_distinct < items:
+            why = "words make" if pool is None else "words and 'where' make"
+            message = f"'draw' asks for {items:,} items{_of_cell(slots, fixed)}; the {why} {n_distinct:,}."
+            raise document.error(message, "draw", fix="Draw fewer items, or add words to the lexicon.")
+    return draw
+
+
+def read_where(document: YamlDocument, slots: Sequence[Slot], sentences: Sentences) -> Column | None:
+    """Read `where` of a grammar's front matter: which of all combinations are items; None for all."""
+    source, loose = document.data.get("where"), [slot for slot in slots if slot.n_taken is None]
+    if source is not None and "draw" in document.data:
+        fix = "Put 'where' into 'draw', or leave one of them out."
+        raise document.error("'where' and 'draw' stand beside each other.", "where", fix=fix)
+    if "draw" in document.data or (source is None and not loose):
+        return None
+    condition = None if source is None else sentences.expression(str(source), document.line("where"))
+    key = "slots" if condition is None else "where"
+    n_all = math.prod(slot.size for slot in slots)
+    if n_all > LARGEST_DRAW:
+        fix = f"Draw some of them: 'draw: {{items: 200{', where: ...' if condition else ''}}}'."
+        raise document.error(_too_many(n_all), key, fix=fix)
+    codes = slot_codes(slots, np.arange(n_all))
+    items = np.flatnonzero(_holds(condition, slots, codes))
+    if not len(items):
+        raise document.error("'where' holds for no combination.", key, fix="Change it.")
+    return items
+
+
+def _too_many(n_all: int) -> str:
+    return f"a condition would be asked about {n_all:,} combinations; {LARGEST_DRAW:,} are allowed."
+
+
+def _holds(condition: Code | None, slots: Sequence[Slot], codes: Mapping[str, Column]) -> NDArray[np.bool_]:
+    """Tell for which combinations a condition holds, and slots that must differ do, (combinations,)."""
+    n_all = len(next(iter(codes.values())))
+    holds = np.ones(n_all, np.bool_)
+    by_name = {slot.name: slot for slot in slots}
+    for slot in slots:
+        if slot.n_taken is None and slot.name in codes:
+            own = [filler // slot.numbers for filler in fillers_of(slot, codes[slot.name])]
+            for other in (by_name[name] for name in slot.differs_from):
+                for entry, filler in product(own, fillers_of(other, codes[other.name])):
+                    holds &= entry != filler // other.numbers
+    if condition is None:
+        return holds
+    asked = [slot for slot in slots if slot.name in condition.slots]
+    columns = np.stack([codes[slot.name] for slot in asked] or [np.zeros(n_all, np.int64)], axis=1)
+    distinct, places = np.unique(columns, axis=0, return_inverse=True)
+    bindings = (
+        {slot.name: slot.binding(int(n)) for slot, n in zip(asked, row, strict=False)} for row in distinct
+    )
+    values = np.array([bool(condition.value(binding)) for binding in bindings], np.bool_)
+    holds &= values[places.reshape(-1)]
+    return holds
+
+
+def _for_each(document: YamlDocument, names: YamlValue, slots: Sequence[Slot]) -> list[Slot]:
+    """Find the slots that make the cells, in the order of the front matter."""
+    free = {slot.name: slot for slot in slots if not slot.differs_from and slot.repeated_by is None}
+    for name in names if isinstance(names, list) else [None]:
+        if name not in free:
+            fix = f"List slots, none that depends on another. {suggest(str(name), free, 'Slots')}"
+            raise document.error(f"'for_each' names {name!r}.", "draw", "for_each", fix=fix)
+    wanted = names if isinstance(names, list) else []
+    return [slot for name, slot in free.items() if name in wanted]
+
+
+def _check_repeats(document: YamlDocument, slot: Slot, for_each: Sequence[str]) -> None:
+    if slot.repeated_by is not None and slot.repeated_by not in for_each:
+        fix = f"Add 'draw: {{items: 100, for_each: [{slot.repeated_by}]}}'."
+        message = f"{slot.name!r} is repeated as {slot.repeated_by!r} says, so that must be fixed in a draw."
+        raise document.error(message, "slots", slot.name, "repeat", fix=fix)
+
+
+def _with_cells(document: YamlDocument, draw: Draw, slots: Sequence[Slot], sentences: Sentences) -> Draw:
+    """List the combinations of the slots under `for_each` for which `where` holds, or may hold."""
+    fixed = [slot for slot in slots if slot.name in draw.for_each]
+    if math.prod(slot.n_bindings for slot in fixed) > _MAX_CELLS:
+        message = f"'for_each' makes more than {_MAX_CELLS:,} combinations."
+        fix = "Name fewer slots: 'where' may name slots that are not under 'for_each'."
+        raise document.error(message, "draw", "for_each", fix=fix)
+    cells = list(product(*(range(slot.n_bindings) for slot in fixed)))
+    where = document.mapping("draw").get("where")
+    condition = None if where is None else sentences.expression(str(where), document.line("draw", "where"))
+    bound = _bound_together(slots, draw, () if condition is None else condition.slots)
+    if not bound:
+        if condition is not None:
+            columns = zip(*cells, strict=True) if draw.for_each else ()
+            codes = {slot.name: np.array(own, np.int64) for slot, own in zip(fixed, columns, strict=True)}
+            kept = _holds(condition, slots, codes or {"": np.zeros(1, np.int64)})
+            cells = [cell for cell, holds in zip(cells, kept, strict=True) if holds]
+        return _not_empty(document, Draw(draw.items, draw.for_each, tuple(cells), draw.seed))
+    pools, kept_cells = [], []
+    for cell in cells:
+        pool = _pool(document, slots, bound, condition, dict(zip(draw.for_each, cell, strict=True)))
+        if pool is not None:
+            pools.append(pool)
+            kept_cells.append(cell)
+    return _not_empty(document, Draw(draw.items, draw.for_each, tuple(kept_cells), draw.seed, tuple(pools)))
+
+
+def _not_empty(document: YamlDocument, draw: Draw) -> Draw:
+    if not draw.cells:
+        raise document.error("'where' holds for no combination.", "draw", "where", fix="Change it.")
+    return draw
+
+
+def _bound_together(slots: Sequence[Slot], draw: Draw, asked: Sequence[str]) -> list[Slot]:
+    """Find the slots of which only some combinations are items, but for those under `for_each`.
+
+    A slot that differs from others comes with these: what it may choose depends on them.
+    """
+    names = {name for name in asked if name not in draw.for_each}
+    names |= {slot.name for slot in slots if slot.n_taken is None}
+    for slot in reversed(slots):
+        if slot.name in names:
+            names |= {*slot.differs_from} - {*draw.for_each}
+    return [slot for slot in slots if slot.name in names]
+
+
+def _pool(
+    document: YamlDocument,
+    slots: Sequence[Slot],
+    bound: Sequence[Slot],
+    condition: Code | None,
+    fixed: Mapping[str, int],
+) -> dict[str, Column] | None:
+    """List the combinations of bound slots that a condition allows in a cell; None where it allows none."""
+    lengths = {slot.name: _n_places(slot, slots, fixed) for slot in bound}
+    sizes = [slot.n_choices(place) for slot in bound for place in range(lengths[slot.name])]
+    n_all = math.prod(sizes)
+    if n_all > LARGEST_DRAW:
+        raise document.error(_too_many(n_all), "draw", "where", fix="Name fewer slots in 'where'.")
+    choices = iter(np.unravel_index(np.arange(n_all), sizes)) if sizes else iter(())
+    codes = {name: np.full(n_all, code, np.int64) for name, code in fixed.items()}
+    fillers = {slot.name: fillers_of(slot, codes[slot.name]) for slot in slots if slot.name in fixed}
+    for slot in bound:
+        own = [np.asarray(next(choices), np.int64) for _ in range(lengths[slot.name])]
+        fillers[slot.name] = skip_taken(slot, own, slots, fillers)
+        codes[slot.name] = codes_of(slot, fillers[slot.name])
+    rows = np.flatnonzero(_holds(condition, slots, codes))
+    return {slot.name: codes[slot.name][rows] for slot in bound} if len(rows) else None
+
+
+def _count_items(slots: Sequence[Slot], fixed: Mapping[str, int], pool: dict[str, Column] | None) -> int:
+    """Count the items of different words that a cell could have."""
+    bound = {} if pool is None else pool
+    free = [slot for slot in slots if slot.name not in fixed and slot.name not in bound]
+    words = [slot for slot in free if not slot.is_numeric]
+    choices = [slot.n_choices(place) for slot in words for place in range(_n_places(slot, slots, fixed))]
+    if any(choice < 1 for choice in choices):
+        return 0
+    return math.prod(choices) * (1 if pool is None else len(next(iter(pool.values()))))
+
+
+def _of_cell(slots: Sequence[Slot], fixed: Mapping[str, int]) -> str:
+    """Say which cell is meant."""
+    by_name = {slot.name: slot for slot in slots}
+    values = [f"{name} {_shown(by_name[name].binding(code))}" for name, code in fixed.items()]
+    return f" where {', '.join(values)}" if values else ""
+
+
+def _shown(binding: object) -> str:
+    return getattr(binding, "lemma", None) or str(binding)
+
+
+def codes_of_draw(slots: Sequence[Slot], draw: Draw, document: YamlDocument) -> dict[str, Column]:
+    """Tell which value every slot has in every item, as `slot_codes` does for all combinations.
+
+    Codes for `Slot.binding`, (items,) each, cell after cell. The seed is the name of the document's file,
+    and that of the draw.
+    """
+    codes: dict[str, list[Column]] = {slot.name: [] for slot in slots}
+    bound = {} if draw.pools is None else draw.pools[0]
+    free = [slot for slot in slots if slot.name not in draw.for_each and slot.name not in bound]
+    seed = "" if draw.seed is None else f" seed {draw.seed}"
+    for number, cell in enumerate(draw.cells):
+        fixed = dict(zip(draw.for_each, cell, strict=True))
+        chance = random.Random(f"{composed(document.path.stem)} {cell}{seed}")  # noqa: S311 - not cryptography
+        places = {
+            slot.name: [
+                _evenly(slot.n_choices(place), draw.items, chance)
+                for place in range(_n_places(slot, slots, fixed))
+            ]
+            for slot in free
+        }
+        words = [column for slot in free if not slot.is_numeric for column in places[slot.name]]
+        rows = [] if draw.pools is None else _balanced(draw.pools[number], slots, draw.items, chance)
+        columns = [rows, *words] if draw.pools is not None else words
+        if not _made_distinct(columns, draw.items, chance):
+            message = f"no {draw.items:,} items with different words were found in a cell of the draw."
+            raise document.error(message, "draw", fix="Draw fewer items, or add words to the lexicon.")
+        own = {name: np.full(draw.items, code, np.int64) for name, code in fixed.items()}
+        if draw.pools is not None:
+            own |= {name: column[rows] for name, column in draw.pools[number].items()}
+        fillers = {slot.name: fillers_of(slot, own[slot.name]) for slot in slots if slot.name in own}
+        for slot in free:
+            chosen = [np.array(column, np.int64) for column in places[slot.name]]
+            fillers[slot.name] = skip_taken(slot, chosen, slots, fillers)
+            own[slot.name] = codes_of(slot, fillers[slot.name])
+        for name, column in own.items():
+            codes[name].append(column)
+    return {name: np.concatenate(columns) for name, columns in codes.items()}
+
+
+def _n_places(slot: Slot, slots: Sequence[Slot], fixed: Mapping[str, int]) -> int:
+    """Tell how many fillers a slot holds at once in a cell."""
+    if slot.repeated_by is None:
+        return slot.repeat or 1
+    (counting,) = (other for other in slots if other.name == slot.repeated_by)
+    length = counting.fillers[fixed[counting.name]]
+    assert isinstance(length, int)
+    return length
+
+
+def _evenly(n_choices: int, n_items: int, chance: random.Random) -> list[int]:
+    """Give every choice to as many items as any other, or to one more, in any order."""
+    choices = list(range(n_choices)) * (n_items // n_choices)
+    choices += chance.sample(range(n_choices), n_items % n_choices)
+    chance.shuffle(choices)
+    return choices
+
+
+def _balanced(
+    pool: Mapping[str, Column], slots: Sequence[Slot], n_items: int, chance: random.Random
+) -> list[int]:
+    """Choose combinations so that the fillers of every slot come as equally often as the pool allows.
+
+    One after the other is taken whose fillers came least often until then, each as a share of what would be
+    even; of equals one by chance. None is taken twice before all were taken.
+    """
+    columns = [
+        np.unique(filler, return_inverse=True)[1]
+        for slot in slots
+        if slot.name in pool
+        for filler in fillers_of(slot, pool[slot.name])
+    ]
+    size = len(columns[0])
+    rows = list(range(size)) * (n_items // size)
+    sizes = [int(column.max()) + 1 for column in columns]
+    counts = [np.zeros(n) for n in sizes]
+    left = np.arange(size)
+    numbers = np.random.default_rng(chance.getrandbits(64))
+    for _ in range(n_items % size):
+        looked_at = numbers.choice(left, min(len(left), _LOOKED_AT), replace=False)
+        cost = np.zeros(len(looked_at))
+        for n, own, column in zip(sizes, counts, columns, strict=True):
+            cost += n * own[column[looked_at]]
+        row = int(looked_at[numbers.choice(np.flatnonzero(cost == cost.min()))])
+        rows.append(row)
+        left = left[left != row]
+        for own, column in zip(counts, columns, strict=True):
+            own[column[row]] += 1
+    chance.shuffle(rows)
+    return rows
+
+
+def _made_distinct(columns: list[list[int]], n_items: int, chance: random.Random) -> bool:
+    """Exchange fillers between items until no two are the same; counts of fillers do not change."""
+    for _ in range(_ROUNDS):
+        seen: set[tuple[int, ...]] = set()
+        repeated = []
+        for row in range(n_items):
+            words = tuple(column[row] for column in columns)
+            if words in seen:
+                repeated.append(row)
+            seen.add(words)
+        if not repeated:
+            return True
+        if not columns:
+            return False
+        for row in repeated:
+            column, other = chance.choice(columns), chance.randrange(n_items)
+            column[row], column[other] = column[other], column[row]
+    return False
