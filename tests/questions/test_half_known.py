@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections import Counter
+from typing import Any
 
 import pytest
 import torch
@@ -235,8 +236,9 @@ def test_a_live_module_with_unk_among_its_words_is_treated_alike():
 
 
 def test_a_rule_that_does_not_exist_is_refused():
+    rule: Any = "skip"
     with pytest.raises(SuiteError, match="unknown='skip'"):
-        tseval.evaluate("bundled:lstm", run_suite(), unknown="skip")
+        tseval.evaluate("bundled:lstm", run_suite(), unknown=rule)
 
 
 DESIGN = """---
