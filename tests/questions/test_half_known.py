@@ -334,3 +334,47 @@ def test_a_run_that_knows_all_words_says_nothing_of_them(tmp_path):
     assert HALF_KNOWN not in run.verdicts
     texts = [(tmp_path / "run" / name).read_text() for name in ("manifest.json", "table.md", "table.csv")]
     assert not any("half" in text.lower() for text in texts)
+
+
+GAPS = """---
+construction: Gaps
+phenomenon: Gaps
+lexicon:
+  noun: {{who: [author, pilot]}}
+  event: {{past: [{{verb: saw, thing: the zorb}}, {{verb: found, thing: the house}}]}}
+slots: {{who: {{class: noun.who, number: sing}}, event: event.past}}
+regions: [verb, object, critical]
+predictions:
+  p: '{prediction}'
+---
+that_object: I say that the {{{{ who }}}} [verb {{{{ event.verb }}}}] [object {{{{ event.thing }}}}] [critical now]
+what_object: I say what the {{{{ who }}}} [verb {{{{ event.verb }}}}] [object {{{{ event.thing }}}}] [critical now]
+that_gap: I say that the {{{{ who }}}} [verb {{{{ event.verb }}}}] [object] [critical now]
+what_gap: I say what the {{{{ who }}}} [verb {{{{ event.verb }}}}] [object] [critical now]
+"""
+
+
+@pytest.mark.parametrize(
+    ("prediction", "half_known"),
+    [
+        # The object is unknown in both sentences of each difference, and does no harm there.
+        ("(what_gap.critical - that_gap.critical) < (what_object.critical - that_object.critical)", False),
+        ("what_gap.critical + that_object.critical < what_object.critical + that_gap.critical", False),
+        ("what_object.critical > that_object.critical", False),
+        # Set against a sentence without it, it does.
+        ("what_object.critical > what_gap.critical", True),
+        ("(what_gap.critical - what_object.critical) < (that_gap.critical - that_object.critical)", True),
+        ("what_object.verb > what_gap.verb", False),  # what comes later has no say
+        ("what_object.object > what_object.verb", True),
+        ("what_object.object > 3", False),
+    ],
+)
+def test_in_an_interaction_the_conditions_of_each_difference_are_set_against_each_other(
+    tmp_path, prediction, half_known
+):
+    (tmp_path / "gaps.jinja").write_text(GAPS.format(prediction=prediction))
+    run = tseval.evaluate("bundled:lstm", tseval.load_suite(tmp_path / "gaps.jinja"))
+    found = run.verdicts.get(HALF_KNOWN, run.verdicts["undecidable"] & False)
+    assert (
+        found.tolist() == [half_known, half_known, False, False] or found.tolist() == [half_known, False] * 2
+    )
