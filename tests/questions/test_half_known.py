@@ -19,6 +19,7 @@ from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.questions.unknown import Unknown
 from tseval.report import build_table, render
 from tseval.runs import start_run
+from tseval.suites import TEMPLATES
 from tseval.verdicts import judge, missing_words
 
 CUT = ("laughs", "swims", "himself")
@@ -341,16 +342,16 @@ construction: Gaps
 phenomenon: Gaps
 lexicon:
   noun: {{who: [author, pilot]}}
-  event: {{past: [{{verb: saw, thing: the zorb}}, {{verb: found, thing: the house}}]}}
+  event: {{past: [{{verb: saw, it: the zorb}}, {{verb: found, it: the house}}]}}
 slots: {{who: {{class: noun.who, number: sing}}, event: event.past}}
 regions: [verb, object, critical]
 predictions:
   p: '{prediction}'
 ---
-that_object: I say that the {{{{ who }}}} [verb {{{{ event.verb }}}}] [object {{{{ event.thing }}}}] [critical now]
-what_object: I say what the {{{{ who }}}} [verb {{{{ event.verb }}}}] [object {{{{ event.thing }}}}] [critical now]
-that_gap: I say that the {{{{ who }}}} [verb {{{{ event.verb }}}}] [object] [critical now]
-what_gap: I say what the {{{{ who }}}} [verb {{{{ event.verb }}}}] [object] [critical now]
+that_object: see that the {{{{ who }}}} [verb {{{{ event.verb }}}}] [object {{{{ event.it }}}}] [critical now]
+what_object: see what the {{{{ who }}}} [verb {{{{ event.verb }}}}] [object {{{{ event.it }}}}] [critical now]
+that_gap: see that the {{{{ who }}}} [verb {{{{ event.verb }}}}] [object] [critical now]
+what_gap: see what the {{{{ who }}}} [verb {{{{ event.verb }}}}] [object] [critical now]
 """
 
 
@@ -378,3 +379,44 @@ def test_in_an_interaction_the_conditions_of_each_difference_are_set_against_eac
     assert (
         found.tolist() == [half_known, half_known, False, False] or found.tolist() == [half_known, False] * 2
     )
+
+
+def test_lint_counts_the_pairs_of_a_case_as_a_run_does_and_names_all_words(folder):
+    (case,) = tseval.load_suite("marvin_linzen", cases="simple_agrmt").cases
+    lint = ["lint", TEMPLATES / "marvin_linzen/simple_agrmt.jinja", "--vocab"]
+    known = set(load_checkpoint(folder / "cut.pt").vocabulary.words)
+    found = call(*lint, "cut.pt", cwd=folder)
+    assert found.returncode == 1
+    n = sum(halves(pair.values(), known) for pair in case.sentences.to_pylist())
+    assert f"{n} of 140 pairs of 'grammatical > ungrammatical' are half known" in found.stdout
+    assert "Missing: laughs (20), swims (20)." in found.stdout
+    # A model of another kind, by the function that opens it.
+    (folder / "mine.py").write_text(
+        "import tseval\n\n\ndef load():\n    return tseval.load_model('cut.pt')\n"
+    )
+    assert call(*lint, "mine.py:load", cwd=folder).stdout == found.stdout
+    # Every word of a list of many.
+    (folder / "few.txt").write_text("the\nauthor\nlaughs\n.\n")
+    first, every = (
+        call(*lint, "few.txt", *more, cwd=folder).stdout.splitlines()[-1] for more in ([], ["--all"])
+    )
+    words = {word for pair in case.sentences.to_pylist() for text in pair.values() for word in text.split()}
+    missing = words - {"the", "author", "laughs"}
+    assert f"words missing from the vocabulary ({len(missing)}): " in every
+    assert set(every.rpartition(": ")[2].removesuffix(".").split(", ")) == missing
+    assert first.endswith(f"and {len(missing) - 8} more.")
+
+
+def test_lint_says_that_a_model_does_not_tell_which_words_it_knows(folder):
+    (folder / "opaque.py").write_text(
+        "from tseval.scoring.protocol import ModelCard\n\n\nclass Opaque:\n"
+        "    card = ModelCard('opaque', 'own', '0' * 64, {}, {'architecture': 'none', 'device': 'cpu'})\n\n"
+        "    def word_logprobs(self, sentences):\n"
+        "        return [[-1.0] * len(s.split()) for s in sentences]\n\n\n"
+        "def load():\n    return Opaque()\n"
+    )
+    said = refused(call("lint", "marvin_linzen", "--vocab", "opaque.py:load", cwd=folder)).stderr
+    assert said.startswith(
+        "tseval: opaque does not say which words it knows.\n  Give its vocabulary as a text file"
+    )
+    assert "--all needs a vocabulary: add --vocab" in refused(call("lint", "marvin_linzen", "--all")).stderr
