@@ -74,7 +74,7 @@ def test_what_is_half_known_and_what_is_right_is_what_plain_torch_says(folder):
     for case in suite.cases:
         own = by_default[by_default["case"] == case.name].set_index("item")
         all_of_them = scored[scored["case"] == case.name].set_index("item")
-        for item in case.items():
+        for item in list(case.items())[::3]:
             pair = [f"{text} ." for text in item.sentences.values()]
             right = plain_logprob(checkpoint, pair[0]) > plain_logprob(checkpoint, pair[1])
             half = halves(pair, known)
@@ -85,7 +85,7 @@ def test_what_is_half_known_and_what_is_right_is_what_plain_torch_says(folder):
             assert bool(own.at[item.index, "correct"]) == (right and not half)
             assert bool(all_of_them.at[item.index, "correct"]) == right
             counts[half] += 1
-    assert counts[True] > 100 < counts[False]
+    assert counts[True] > 30 < counts[False]
 
 
 def test_manifest_table_csv_json_and_warning_count_them(folder):
@@ -125,6 +125,7 @@ def test_unknown_score_stands_in_the_signature_and_says_what_it_compares(folder)
     assert "half_known" in said
 
 
+@pytest.mark.slow
 def test_both_runs_are_verified_down_to_the_model(folder):
     found = succeeded(
         call("verify", "runs/cut", "runs/scored", "--model", "cut.pt", "--rescore", "all", cwd=folder)
@@ -323,6 +324,7 @@ def test_a_page_shows_them_as_half_known(folder):
     assert "60 half known" in page or "40 half known" in page
 
 
+@pytest.mark.slow
 def test_a_sweep_passes_the_rule_on(folder):
     options = ["--case", "simple_agrmt", "--unknown", "score", "--workers", "1", "--quiet", "-o", "swept"]
     succeeded(call("sweep", "--model", "cut.pt", *options, cwd=folder))
