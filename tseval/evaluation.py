@@ -395,7 +395,7 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
     if len(plan.too_long):
         yield f"{_said_too_long(plan.scorer, plan.too_long)}: {counted(n_left_out, 'contrast')} undecidable"
     yield from _half_known(plan, scored, verdicts)
-    if not plan.suite.clusters and (plan.suite.inferred or not _names_factors(plan.suite)):
+    if not plan.suite.clusters and plan.suite.has_accuracy and not _names_factors(plan.suite):
         columns = [f"{name}: {n:,} values in {plan.suite.n_items:,} items: --cluster {name}"
                    for name, n in shared_columns(plan.suite)]  # fmt: skip
         if columns:
@@ -428,26 +428,26 @@ PROPOSED = 4  # columns to cluster by
 
 
 def _names_factors(suite: Suite) -> bool:
-    return any(case.entries.num_columns for case in suite.cases)
+    return any(set(case.entries.column_names) - {suite.inferred} for case in suite.cases)
 
 
 def _half_known(plan: Plan, scored: pa.Table, verdicts: pa.Table) -> Iterator[str]:
-    """Say how many contrasts are half known, what became of them, and which words are missing most."""
-    if HALF_KNOWN not in verdicts.column_names:
+    """Say how many contrasts are half known, what became of them, and which words are missing most.
+
+    Of rated sentences with unknown words a column says how many there are: they keep their scores.
+    """
+    single = all(len(case.labels) == 1 for case in plan.suite.cases)
+    if HALF_KNOWN not in verdicts.column_names or single:
         return
     n_all, n_half_known = verdicts.num_rows, pc.sum(verdicts[HALF_KNOWN]).as_py()
     missing = rank_missing(missing_words(plan.suite, scored, verdicts, plan.unknown, plan.too_long))
-    rated, noun = not plan.suite.has_accuracy, "pair"
     what = f"{n_half_known:,} of {n_all:,} contrasts are half known"
-    if rated and all(len(case.labels) == 1 for case in plan.suite.cases):
-        noun = "sentence"
-        what = f"{n_half_known:,} of {n_all:,} rated sentences hold words that the model does not know"
-    elif plan.unknown.rule == "score":
+    if plan.unknown.rule == "score":
         what += ", and compared all the same: <unk> with a word that the model knows (--unknown score)"
     else:
         what += ", and undecidable: the model knows one form and not the other"
         what += " (--unknown score compares them all the same)"
-    shown = ", ".join(f"{shortened(word, 40)} ({counted(n, noun)})" for word, n in missing[:MISSING_SHOWN])
+    shown = ", ".join(f"{shortened(word, 40)} ({counted(n, 'pair')})" for word, n in missing[:MISSING_SHOWN])
     more = len(missing) - MISSING_SHOWN
     rest = f", and {counted(more, 'word')} more (tseval lint --vocab MODEL --all)" if more > 0 else ""
     yield f"{what}. Words that are missing most: {shown}{rest}"

@@ -16,6 +16,7 @@ from tseval.errors import ModelError, SuiteError
 from tseval.items import ENTRIES, ENTRY, HALF_KNOWN, NOT_FEATURES, RESERVED_NAMES
 from tseval.questions.scored import ScoredSentences, split_measure
 from tseval.questions.unknown import UnknownWords
+from tseval.suites.data.critical import with_critical
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,6 +71,8 @@ def judge(
 ) -> pa.Table:
     """Decide everything that a suite asks.
 
+    Where data do not say what items share, the words that differ do (`tseval.suites.data.critical`).
+
     Args:
         suite: The items and what is asked about them.
         scored: One row per distinct sentence, as `ScoredSentences` takes it.
@@ -87,6 +90,7 @@ def judge(
         null where a case lacks them. A tie is wrong, and what is undecidable neither correct nor a tie. Of a
         rated sentence `better_score` is its score, and `correct` and `tie` are null.
     """
+    suite = with_critical(suite)
     base, by = split_measure(score)
     compared = cast("Score", base)
     region_length = by if compared == "regions" else None

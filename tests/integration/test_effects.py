@@ -183,7 +183,7 @@ def test_what_cannot_be_decided_has_no_effect(folder, tmp_path):
         "---\nconstruction: C\nphenomenon: P\nlexicon: lexicon.yaml\n"
         "slots: {subject: {class: noun.person, number: sing}}\nregions: noun\n"
         "predictions: {p: a.noun < b.noun, none: a.noun = b.noun}\n---\n"
-        "a: the [noun {{ subject }}] laughs\nb: the [noun glorf] laughs\n"
+        "a: the [noun {{ subject }}] laughs\nb: the [noun author] laughs\n"
     )
     succeed("run", "--model", "bundled:lstm", "--suite", tmp_path / "half.jinja", "--out", "half",
             "--quiet", cwd=tmp_path)  # fmt: skip

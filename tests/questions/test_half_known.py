@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections import Counter
+from typing import Any
 
 import pytest
 import torch
@@ -18,6 +19,7 @@ from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.questions.unknown import Unknown
 from tseval.report import build_table, render
 from tseval.runs import start_run
+from tseval.suites import TEMPLATES
 from tseval.verdicts import judge, missing_words
 
 CUT = ("laughs", "swims", "himself")
@@ -72,7 +74,7 @@ def test_what_is_half_known_and_what_is_right_is_what_plain_torch_says(folder):
     for case in suite.cases:
         own = by_default[by_default["case"] == case.name].set_index("item")
         all_of_them = scored[scored["case"] == case.name].set_index("item")
-        for item in case.items():
+        for item in list(case.items())[::3]:
             pair = [f"{text} ." for text in item.sentences.values()]
             right = plain_logprob(checkpoint, pair[0]) > plain_logprob(checkpoint, pair[1])
             half = halves(pair, known)
@@ -83,7 +85,7 @@ def test_what_is_half_known_and_what_is_right_is_what_plain_torch_says(folder):
             assert bool(own.at[item.index, "correct"]) == (right and not half)
             assert bool(all_of_them.at[item.index, "correct"]) == right
             counts[half] += 1
-    assert counts[True] > 100 < counts[False]
+    assert counts[True] > 30 < counts[False]
 
 
 def test_manifest_table_csv_json_and_warning_count_them(folder):
@@ -123,6 +125,7 @@ def test_unknown_score_stands_in_the_signature_and_says_what_it_compares(folder)
     assert "half_known" in said
 
 
+@pytest.mark.slow
 def test_both_runs_are_verified_down_to_the_model(folder):
     found = succeeded(
         call("verify", "runs/cut", "runs/scored", "--model", "cut.pt", "--rescore", "all", cwd=folder)
@@ -235,8 +238,9 @@ def test_a_live_module_with_unk_among_its_words_is_treated_alike():
 
 
 def test_a_rule_that_does_not_exist_is_refused():
+    rule: Any = "skip"
     with pytest.raises(SuiteError, match="unknown='skip'"):
-        tseval.evaluate("bundled:lstm", run_suite(), unknown="skip")
+        tseval.evaluate("bundled:lstm", run_suite(), unknown=rule)
 
 
 DESIGN = """---
@@ -281,8 +285,7 @@ def test_rated_sentences_with_unknown_words_are_counted_and_keep_their_score(fol
     assert run.manifest.counts.undecidable == 0
     assert list(run.table()["n_half_known"]) == [n_unknown]
     assert "With unknown words |" in succeeded(call("table", "run", cwd=tmp_path)).stdout
-    (warning,) = [one for one in run.manifest.warnings if "rated sentences hold words" in one]
-    assert "laughs (3 sentences)" in warning
+    assert not run.manifest.warnings  # nothing is left out: the column says enough
 
 
 def test_pair_says_that_it_is_half_known_and_compares_it_if_it_is_told_to(folder):
@@ -321,6 +324,7 @@ def test_a_page_shows_them_as_half_known(folder):
     assert "60 half known" in page or "40 half known" in page
 
 
+@pytest.mark.slow
 def test_a_sweep_passes_the_rule_on(folder):
     options = ["--case", "simple_agrmt", "--unknown", "score", "--workers", "1", "--quiet", "-o", "swept"]
     succeeded(call("sweep", "--model", "cut.pt", *options, cwd=folder))
@@ -333,3 +337,88 @@ def test_a_run_that_knows_all_words_says_nothing_of_them(tmp_path):
     assert HALF_KNOWN not in run.verdicts
     texts = [(tmp_path / "run" / name).read_text() for name in ("manifest.json", "table.md", "table.csv")]
     assert not any("half" in text.lower() for text in texts)
+
+
+GAPS = """---
+construction: Gaps
+phenomenon: Gaps
+lexicon:
+  noun: {{who: [author, pilot]}}
+  event: {{past: [{{verb: saw, it: the zorb}}, {{verb: found, it: the house}}]}}
+slots: {{who: {{class: noun.who, number: sing}}, event: event.past}}
+regions: [verb, object, critical]
+predictions:
+  p: '{prediction}'
+---
+that_object: see that the {{{{ who }}}} [verb {{{{ event.verb }}}}] [object {{{{ event.it }}}}] [critical now]
+what_object: see what the {{{{ who }}}} [verb {{{{ event.verb }}}}] [object {{{{ event.it }}}}] [critical now]
+that_gap: see that the {{{{ who }}}} [verb {{{{ event.verb }}}}] [object] [critical now]
+what_gap: see what the {{{{ who }}}} [verb {{{{ event.verb }}}}] [object] [critical now]
+"""
+
+
+@pytest.mark.parametrize(
+    ("prediction", "half_known"),
+    [
+        # The object is unknown in both sentences of each difference, and does no harm there.
+        ("(what_gap.critical - that_gap.critical) < (what_object.critical - that_object.critical)", False),
+        ("what_gap.critical + that_object.critical < what_object.critical + that_gap.critical", False),
+        ("what_object.critical > that_object.critical", False),
+        # Set against a sentence without it, it does.
+        ("what_object.critical > what_gap.critical", True),
+        ("(what_gap.critical - what_object.critical) < (that_gap.critical - that_object.critical)", True),
+        ("what_object.verb > what_gap.verb", False),  # what comes later has no say
+        ("what_object.object > what_object.verb", True),
+        ("what_object.object > 3", False),
+    ],
+)
+def test_in_an_interaction_the_conditions_of_each_difference_are_set_against_each_other(
+    tmp_path, prediction, half_known
+):
+    (tmp_path / "gaps.jinja").write_text(GAPS.format(prediction=prediction))
+    run = tseval.evaluate("bundled:lstm", tseval.load_suite(tmp_path / "gaps.jinja"))
+    found = run.verdicts.get(HALF_KNOWN, run.verdicts["undecidable"] & False)
+    assert (
+        found.tolist() == [half_known, half_known, False, False] or found.tolist() == [half_known, False] * 2
+    )
+
+
+def test_lint_counts_the_pairs_of_a_case_as_a_run_does_and_names_all_words(folder):
+    (case,) = tseval.load_suite("marvin_linzen", cases="simple_agrmt").cases
+    lint = ["lint", TEMPLATES / "marvin_linzen/simple_agrmt.jinja", "--vocab"]
+    known = set(load_checkpoint(folder / "cut.pt").vocabulary.words)
+    found = call(*lint, "cut.pt", cwd=folder)
+    assert found.returncode == 1
+    n = sum(halves(pair.values(), known) for pair in case.sentences.to_pylist())
+    assert f"{n} of 140 pairs of 'grammatical > ungrammatical' are half known" in found.stdout
+    assert "Missing: laughs (20), swims (20)." in found.stdout
+    # A model of another kind, by the function that opens it.
+    (folder / "mine.py").write_text(
+        "import tseval\n\n\ndef load():\n    return tseval.load_model('cut.pt')\n"
+    )
+    assert call(*lint, "mine.py:load", cwd=folder).stdout == found.stdout
+    # Every word of a list of many.
+    (folder / "few.txt").write_text("the\nauthor\nlaughs\n.\n")
+    first, every = (
+        call(*lint, "few.txt", *more, cwd=folder).stdout.splitlines()[-1] for more in ([], ["--all"])
+    )
+    words = {word for pair in case.sentences.to_pylist() for text in pair.values() for word in text.split()}
+    missing = words - {"the", "author", "laughs"}
+    assert f"words missing from the vocabulary ({len(missing)}): " in every
+    assert set(every.rpartition(": ")[2].removesuffix(".").split(", ")) == missing
+    assert first.endswith(f"and {len(missing) - 8} more.")
+
+
+def test_lint_says_that_a_model_does_not_tell_which_words_it_knows(folder):
+    (folder / "opaque.py").write_text(
+        "from tseval.scoring.protocol import ModelCard\n\n\nclass Opaque:\n"
+        "    card = ModelCard('opaque', 'own', '0' * 64, {}, {'architecture': 'none', 'device': 'cpu'})\n\n"
+        "    def word_logprobs(self, sentences):\n"
+        "        return [[-1.0] * len(s.split()) for s in sentences]\n\n\n"
+        "def load():\n    return Opaque()\n"
+    )
+    said = refused(call("lint", "marvin_linzen", "--vocab", "opaque.py:load", cwd=folder)).stderr
+    assert said.startswith(
+        "tseval: opaque does not say which words it knows.\n  Give its vocabulary as a text file"
+    )
+    assert "--all needs a vocabulary: add --vocab" in refused(call("lint", "marvin_linzen", "--all")).stderr

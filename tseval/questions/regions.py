@@ -208,15 +208,22 @@ def parts_of(node: Node) -> Iterator[Node]:
             waiting += part.right, part.left
 
 
-def _signed(comparison: Operation) -> Iterator[tuple[int, Region]]:
-    """Give the regions of a comparison, with the sign that each has when all stand on its left side."""
-    waiting: list[tuple[int, Node]] = [(1, comparison)]
+def _signed(node: Node) -> Iterator[tuple[int, Region]]:
+    """Give the regions of a sum, with the sign of each; of a comparison as if all stood on its left side."""
+    waiting: list[tuple[int, Node]] = [(1, node)]
     while waiting:
         sign, node = waiting.pop()
         if isinstance(node, Region):
             yield sign, node
         elif isinstance(node, Operation):
             waiting += (sign if node.operator == "+" else -sign, node.right), (sign, node.left)
+
+
+def _differences(comparison: Operation) -> list[list[tuple[int, Region]]]:
+    """Give what is set against what: each side that is a difference alone, else one side and the other."""
+    sides = [list(_signed(side)) for side in (comparison.left, comparison.right)]
+    apart = [side for side in sides if len({sign for sign, _ in side}) > 1]
+    return apart or [list(_signed(comparison))]
 
 
 def interactions_of(node: Node) -> Iterator[list[str]]:
@@ -413,28 +420,37 @@ class Regions(Question):
     ) -> NDArray[np.bool_]:
         """Tell in which items a comparison is half known, (items,).
 
-        Up to the end of what is compared, some region has an unknown word under one of its conditions and not
-        under another; or the regions that are added have more of them than those that are subtracted. A
-        region that is compared with a number is not half known.
+        Of what is set against each other, up to the end of what is compared, some region has an unknown word
+        under one condition and not under the other. In an interaction both conditions of each difference are
+        set against each other. A region that is compared with a number is not half known.
         """
-        signed = list(_signed(comparison))
-        spans = [(sign, one.condition, *self.span(one)) for sign, one in signed]
         found = np.zeros(len(next(iter(rows.values()))), dtype=np.bool_)
-        if len(signed) < 2:
-            return found
-        named = dict.fromkeys(one.condition for _, one in signed)
-        any_unknown = np.any([unknown.kinds[rows[label]] > 0 for label in named], axis=0)
+        for terms in _differences(comparison):
+            if len(terms) > 1:
+                found |= self._apart(terms, unknown, rows)
+        return found
+
+    def _apart(
+        self, terms: Sequence[tuple[int, Region]], unknown: UnknownWords, rows: RowsByLabel
+    ) -> NDArray[np.bool_]:
+        """Tell in which items added regions have other unknown words than subtracted ones, (items,)."""
+        spans = [(sign, one.condition, *self.span(one)) for sign, one in terms]
+        any_unknown = np.any([unknown.kinds[rows[label]] > 0 for _, label, *_ in spans], axis=0)
+        found = np.zeros(len(any_unknown), dtype=np.bool_)
         for item in np.flatnonzero(any_unknown).tolist():
-            ends = dict.fromkeys(named, 0)
+            ends: dict[str, int] = {}
             balance = 0
             for sign, label, before, lengths in spans:
                 start = int(before[item])
                 stop = start + int(lengths[item])
-                ends[label] = max(stop, ends[label])
+                ends[label] = max(stop, ends.get(label, 0))
                 balance += sign * unknown.within(int(rows[label][item]), start, stop).total()
-            of_regions = [self._unknown_in(label, item, int(rows[label][item]), end, unknown)
-                          for label, end in ends.items()]  # fmt: skip
-            found[item] = balance != 0 or any(own != of_regions[0] for own in of_regions)
+            read = {
+                label: frozenset(self._unknown_in(label, item, int(rows[label][item]), end, unknown).items())
+                for label, end in ends.items()
+            }
+            sides = (Counter(read[label] for sign, label, *_ in spans if sign == own) for own in (1, -1))
+            found[item] = balance != 0 or len({frozenset(side.items()) for side in sides}) > 1
         return found
 
     def _unknown_in(self, label: str, item: int, row: int, end: int, unknown: UnknownWords) -> Counter[int]:

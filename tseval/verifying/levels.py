@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from tseval.errors import EvidenceError, LimitError, ModelError, RunError, SuiteError, first_line, one_line
 from tseval.evidence import Evidence, Words, flat_column, gather, scored_again, split_words, whole_column
-from tseval.items import ENTRY, HALF_KNOWN, Case, Suite, choose_rows, suite_digest
+from tseval.items import ENTRY, HALF_KNOWN, INDEPENDENT, Case, Suite, choose_rows, cluster_by, suite_digest
 from tseval.questions import SCORES, Score
 from tseval.questions.scored import split_measure
 from tseval.report import document_of, render
@@ -289,14 +289,12 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
 def _with_factors(suite: Suite, claim: Claim) -> Suite:
     """Give the suite the lexical factors of the claim: `--cluster`, or its own; old runs have none."""
     if not knows_factors(claim):
-        return replace(suite, cases=tuple(replace(case, entries=pa.table({})) for case in suite.cases))
+        return cluster_by(suite, (INDEPENDENT,))
     stated = claim.manifest.suite
-    if stated.inferred is not None:
-        suite = with_critical(suite)
-        if suite.inferred != stated.inferred:
-            raise CheckFailed(
-                f"{MANIFEST}: suite.inferred is {stated.inferred!r}, but {suite.inferred!r} follows"
-            )
+    if stated.inferred is not None and with_critical(suite).inferred != stated.inferred:
+        raise CheckFailed(f"{MANIFEST}: suite.inferred is {stated.inferred!r}, which the suite does not say")
+    if stated.inferred is None and not stated.clusters:  # from before, or there is nothing to infer
+        return replace(suite, clusters=(INDEPENDENT,))
     try:
         return cluster_data(suite, stated.clusters or ())
     except SuiteError as error:

@@ -63,7 +63,7 @@ def with_critical(suite: Suite) -> Suite:
 
     Only where neither the data nor a user, by `--cluster`, say what items share.
     """
-    if suite.clusters or suite.files is None:
+    if suite.clusters or suite.inferred or suite.files is None:
         return suite
     lacking = [case for case in suite.cases if case.contrasts and not _names_words(case)]
     added = {case.name: _with_critical(case) for case in lacking}
