@@ -302,7 +302,7 @@ def hash_weights(digest: hashlib._Hash, weights: Mapping[str, Tensor]) -> None:
         tensor = weights[name].detach().cpu().contiguous()  # one at a time: a GPU may hold more than we do
         digest.update(f"\n{name} {tensor.dtype} {list(tensor.shape)}\n".encode())
         if tensor.numel():
-            digest.update(tensor.reshape(-1).view(torch.uint8).numpy())
+            digest.update(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()))
 
 
 def save_checkpoint(
