@@ -21,7 +21,7 @@ import math
 import zlib
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
