@@ -110,8 +110,8 @@ def _untie(changed: nn.Module) -> None:
     for module in changed.modules():
         for weight in module.parameters(recurse=False):
             holders.setdefault(id(weight), []).append(module)
-    for module in [one for one in changed.modules() if hasattr(one, "get_base_layer")]:
-        layer = module.get_base_layer()
+    wrappers: list[Any] = [one for one in changed.modules() if hasattr(one, "get_base_layer")]
+    for layer in [one.get_base_layer() for one in wrappers]:
         for name, weight in list(layer.named_parameters(recurse=False)):
             if len(holders[id(weight)]) > 1:
                 setattr(layer, name, nn.Parameter(weight.detach().clone(), requires_grad=False))

@@ -14,7 +14,7 @@ import sys
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 import pyarrow as pa
@@ -66,6 +66,8 @@ class SplitUp:
         """Tell whether another has the same pieces of the same words, joined alike."""
         own, its = self.placed, other.placed
         same = (np.array_equal(getattr(own, name), getattr(its, name)) for name in Placed.__slots__)
+        if self.joined is None or other.joined is None:
+            return all(same) and self.joined is other.joined
         return all(same) and np.array_equal(self.joined, other.joined)
 
 
@@ -440,11 +442,11 @@ class Pieces:
         words = pa.Array.from_buffers(pa.binary(), len(pieces), buffers).dictionary_encode()
         distinct = [self._spell(cast("bytes", word)) for word in words.dictionary.to_pylist()]
         unknown = np.array([is_unknown for _, is_unknown in distinct])[words.indices.to_numpy()]
-        seen = pa.array([text for text, _ in distinct], pa.string()).take(words.indices)
+        seen: Any = pa.array([text for text, _ in distinct], pa.string()).take(words.indices)
         for flags, mark in ((placed.lost, UNKNOWN), (placed.unfinished, UNFINISHED)):
             if flags.any():
                 marked = pc.binary_join_element_wise(seen, mark, "")
-                only = pc.equal(seen, UNFINISHED)  # it has no piece at all
+                only = pc.equal(seen, pa.scalar(UNFINISHED))  # it has no piece at all
                 seen = pc.if_else(pa.array(flags), pc.if_else(only, mark, marked), seen)
         return cast("pa.StringArray", seen), unknown | placed.lost
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -32,12 +31,13 @@ from tseval.adapters.gguf_files import opened_gguf
 from tseval.adapters.merging import merge
 from tseval.adapters.tokenizer import open_tokenizer
 from tseval.adapters.trials import begin_trial
+from tseval.adapters.weights import load_weights, refuse_lacking, refuse_left_over
 from tseval.errors import LimitError, ModelError, one_line, suggest
 from tseval.scoring.numerics import NOTHING_GAINED, has_fast_products, pick_device
 from tseval.scoring.protocol import ModelCard
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -358,7 +358,7 @@ def _open_gguf(scheme: str, head: str, gguf: Gguf, arguments: Mapping[str, str],
         )
         if target is not None:
             model = model.to(target)
-    _refuse_lacking(where, model, info["missing_keys"])
+    refuse_lacking(where, model, info["missing_keys"])
     # The weights are plain ones now; what says otherwise would be saved with them.
     model.config.__dict__.pop("quantization_config", None)
     model.hf_quantizer, model.is_quantized = None, False
@@ -402,10 +402,10 @@ def _open_saved(
         keywords.setdefault("dtype", _default_type(stored, target))
         if quantised:
             keywords["quantization_config"] = transformers.BitsAndBytesConfig(**quantised)
-        model, info = _load(getattr(transformers, head), source, keywords)
-    _refuse_lacking(f"{scheme}:{source}", model, info["missing_keys"], info["unexpected_keys"])
+        model, info = load_weights(getattr(transformers, head), source, keywords)
+    refuse_lacking(f"{scheme}:{source}", model, info["missing_keys"], info["unexpected_keys"])
     if options.keys() <= {*TAKEN}:  # who changes the configuration means another model
-        _refuse_left_over(f"{scheme}:{source}", model, info["unexpected_keys"])
+        refuse_left_over(f"{scheme}:{source}", model, info["unexpected_keys"])
     fingerprint = fingerprint_of(folder, *chosen)
     with plain_errors(scheme, rest):
         if lora:
@@ -474,72 +474,10 @@ def _notes_on_type(stored: str | None, arguments: Mapping[str, str], opened: Pre
         yield NOTHING_GAINED
 
 
-def _load(
-    head: Any, source: str, keywords: Mapping[str, object]
-) -> tuple[PreTrainedModel, dict[str, set[str]]]:
-    """Load weights; where training wrapped the model, its names are read without what the wrappers added."""
-    model, info = head.from_pretrained(source, **keywords, output_loading_info=True)
-    if info["missing_keys"] and any(WRAPPED.search(name) for name in info["unexpected_keys"]):
-        # Each entry takes one wrapper off a name; an empty group more makes it another entry.
-        mapping = {f"{WRAPPED.pattern}{'(?:)' * depth}": "" for depth in range(DEPTH)}
-        model, info = head.from_pretrained(source, **keywords, key_mapping=mapping, output_loading_info=True)
-    return model, info
-
-
-def _refuse_lacking(
-    where: str, model: PreTrainedModel, missing: set[str], unexpected: Collection[str] = ()
-) -> None:
-    if not missing:
-        return
-    advice = "Save the model with its language-model head."
-    body = f"{model.base_model_prefix}."
-    if unexpected and any(name.startswith(body) for name in missing):
-        advice = (
-            f"Its files hold other names ({min(unexpected)}, {len(unexpected)} in all).\n"
-            "  Save the model itself with save_pretrained(), not what wraps it."
-        )
-    raise ModelError(
-        f"{where} lacks weights that {type(model).__name__} needs ({min(missing)}, {len(missing)} in "
-        f"all): it would score with random ones.\n  {advice}"
-    )
-
-
 def _default_type(stored: str | None, target: torch.device | None) -> torch.dtype | str:
     """Compute as stored, but on a CPU in float32, which it multiplies fastest and loses nothing by."""
     on_cpu = target is not None and target.type == "cpu"
     return torch.float32 if on_cpu and stored in {"float16", "bfloat16"} else "auto"
-
-
-# What wrappers put into names: torch.compile, DistributedDataParallel, FSDP, checkpointed activations.
-WRAPPED = re.compile(r"^module\.|_orig_mod\.|_fsdp_wrapped_module\.|_checkpoint_wrapped_module\.")
-DEPTH = 6  # wrappers that one name may have
-# Weights that a model rightly leaves out: heads, buffers that old files hold, parts that read no text.
-ELSEWHERE = re.compile(
-    r"pooler|inv_freq|position_ids$|relative_position_index|(attn|attention)\.(bias|masked_bias)$"
-    r"|vision|visual|image|audio|speech|(^|\.)mtp"
-)
-
-
-def _refuse_left_over(where: str, model: PreTrainedModel, unexpected: set[str]) -> None:
-    """Refuse a model whose files hold weights of its body that are not read: it would be another model."""
-    prefix, parts = f"{model.base_model_prefix}.", dict(model.base_model.named_children())
-    parts |= {"encoder": model, "decoder": model}
-    left = [
-        name
-        for name in sorted(unexpected)
-        if (name.startswith(prefix) or name.partition(".")[0] in parts) and not ELSEWHERE.search(name)
-    ]
-    if left and not getattr(model, "is_quantized", False):
-        both = any(name.removeprefix(prefix).startswith("encoder.") for name in left)
-        why = (
-            "It is an encoder with a decoder, a model for seq2seq: and not for this adapter."
-            if both and hasattr(model.base_model, "decoder")
-            else "Give it the config.json that it was saved with."
-        )
-        raise ModelError(
-            f"{where} holds weights that {type(model).__name__} does not read ({left[0]}, {len(left)} in "
-            f"all): without them it is another model.\n  {why}"
-        )
 
 
 def fuse_activations(model: nn.Module) -> None:

@@ -156,7 +156,8 @@ class PrefixModel(OfPieces):
             hidden = read.last_hidden_state.expand(len(ids), -1, -1)
             given["encoder_outputs"] = type(read)({**read, "last_hidden_state": hidden})
         decoder = torch.from_numpy(ids).to(self.model.device)
-        return self.model(**given, decoder_input_ids=decoder).logits.float()
+        logits: Tensor = self.model(**given, decoder_input_ids=decoder).logits
+        return logits.float()
 
     @torch.inference_mode()
     def _check(self) -> None:

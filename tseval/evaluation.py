@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -328,7 +328,8 @@ def _unfinished(plan: Plan, scored: pa.Table) -> Iterator[str]:
     unfinished = unfinished_words(scored)
     if unfinished.any():
         last = int(np.flatnonzero(unfinished[:-1] & ~unfinished[1:])[0]) + 1
-        piece = pc.list_flatten(pc.split_pattern(scored["seen"], " "))[last].as_py()
+        seen: Any = scored["seen"]
+        piece = pc.split_pattern(seen.combine_chunks(), " ").flatten()[last].as_py()
         yield (
             f"some pieces reach over several words, as {quoted_text(piece, 40)}: where the probability of "
             "one of them is compared, the contrast is undecidable. Compare whole sentences: --score sentence"

@@ -161,7 +161,7 @@ class Case:
 
     def as_text(self) -> Case:
         """Give the same case for readers and other programs: without boundaries at which nothing stands."""
-        columns = {label: self.sentences[label] for label in self.labels}
+        columns: dict[str, Any] = {label: self.sentences[label] for label in self.labels}
         held = [label for label in columns if pc.any(pc.match_substring(columns[label], BOUNDARY)).as_py()]
         if not held:
             return self

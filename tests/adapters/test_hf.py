@@ -211,7 +211,7 @@ def test_what_reaches_from_pretrained_is_typed_and_in_the_protocol(saved):
     ("arguments", "message"),
     [
         ({"sweet": "1"}, r"--model-args sweet: hf: takes no such argument"),
-        ({"dtype": "float33"}, r"cannot be opened: .*float33"),
+        ({"dtype": "float33"}, "dtype=float33: Did you mean 'float32'"),
         ({"attn_implementation": "none_such"}, r"cannot be opened: .*none_such"),
         ({"load_in_8bit": "true"}, r"cannot be opened: .*bitsandbytes"),
         ({"leading_space": "maybe"}, r"leading_space=maybe: Values: false, true"),

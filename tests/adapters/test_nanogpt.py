@@ -134,7 +134,7 @@ def test_pieces_of_a_tokenizer_score_as_nanogpt_computes_them(tmp_path):
     ("arguments", "message"),
     [
         ({}, "Add --model-args vocab=meta.pkl"),
-        ({"vocab": "words.txt"}, "holds 1 words, where at most"),
+        ({"vocab": "words.txt"}, "holds 2 words, where at most"),
         ({"dtype": "half"}, "--model-args dtype: A nanoGPT takes"),
     ],
 )

@@ -1,5 +1,7 @@
 """Pieces over several words, letters without a piece, no-break spaces, parts joined without a space."""
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 import torch
@@ -72,7 +74,7 @@ def test_a_word_without_a_piece_of_its_own_wins_nothing(super_folder, tmp_path):
     header = "sentence\tverb_index\tverb_form\tnumber\topp_verb_form\n"
     table = f"{header}the author laughs .\t2\tlaughs\tsing\tlaugh\n"
     suite = tseval.load_suite(write_file(tmp_path / "agr.tsv", table))
-    model = open_model(f"hf:{super_folder}")
+    model: Any = open_model(f"hf:{super_folder}")
     run = tseval.evaluate(model, suite, score="critical")
     (verdict,) = run.load_verdicts().to_pylist()
     assert verdict["undecidable"]
@@ -84,7 +86,7 @@ def test_a_word_without_a_piece_of_its_own_wins_nothing(super_folder, tmp_path):
 
 
 def test_every_word_has_a_row_and_none_a_surprisal_of_nothing(super_folder):
-    model = open_model(f"hf:{super_folder}")
+    model: Any = open_model(f"hf:{super_folder}")
     good, bad = word_surprisals(model, [GOOD, BAD])
     assert [one.text for one in good] == GOOD.split()
     assert [one.surprisal for one in good] == [None] * 4
@@ -96,7 +98,7 @@ def test_a_word_that_shares_its_piece_with_words_before_it_is_compared_with_all_
     # After the same words; the full stop is a piece of its own in neither: what is compared is whole pieces.
     texts = [("near the guard", "near the authors")]
     suite = make_suite(make_case("a", texts), terminator=None)
-    model = open_model(f"hf:{super_folder}", {"words": "pieces"})
+    model: Any = open_model(f"hf:{super_folder}", {"words": "pieces"})
     (verdict,) = tseval.evaluate(model, suite, score="critical").load_verdicts().to_pylist()
     for name, text in zip(("better_score", "worse_score"), texts[0], strict=True):
         assert verdict[name] == pytest.approx(sum_by_transformers(super_folder, text), abs=1e-3)
@@ -115,7 +117,7 @@ def test_a_piece_belongs_to_the_word_of_its_last_letter(text):
 
 def test_a_letter_that_the_tokenizer_leaves_out_makes_its_word_unknown(tmp_path):
     folder = save_causal(tmp_path / "few", "llama", letters("abcdefghijklmnopqrstuvwxyz."), bos_token_id=0)
-    model = open_model(f"hf:{folder}")
+    model: Any = open_model(f"hf:{folder}")
     encoded = model.encode(pa.array(["the authör laughs .", GOOD, "the ööö laughs ."]))
     assert encoded.n_unknown.tolist() == [1, 0, 1]
     assert encoded.seen.to_pylist() == ["the authr<unk> laughs .", GOOD, "the ▁<unk> laughs ."]
@@ -149,7 +151,7 @@ SPACES = {
 @pytest.mark.parametrize("kind", SPACES)
 def test_a_text_is_read_with_the_spaces_that_it_was_written_with(bytes_folder, kind):
     text = SPACES[kind]
-    model = open_model(f"hf:{bytes_folder}")
+    model: Any = open_model(f"hf:{bytes_folder}")
     total = -sum(one.surprisal for one in surprisals(model, [text])[0])
     assert total == pytest.approx(sum_by_transformers(bytes_folder, text), abs=1e-3)
     plain = " ".join(text.split())

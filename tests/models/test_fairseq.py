@@ -1,6 +1,7 @@
 """fairseq's LSTM: its first word, its dict.txt; and files of words in which a line is not what it seems."""
 
 import argparse
+from typing import Any
 
 import pytest
 import torch
@@ -29,7 +30,7 @@ class Decoder(nn.Module):
             self.fc_out = nn.Linear(16, n)
 
     def forward(self, ids):
-        states = [None] * len(self.layers)
+        states: list[Any] = [None] * len(self.layers)
         for i in ids:
             x = self.embed_tokens(torch.tensor([i]))
             for k, cell in enumerate(self.layers):

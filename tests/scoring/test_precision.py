@@ -1,6 +1,7 @@
 """Numbers are those of the weights' own type, whatever settings of torch surround a call."""
 
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 import torch
@@ -28,7 +29,7 @@ def default_dtype(dtype):
         torch.set_default_dtype(torch.float32)
 
 
-SURROUNDINGS = {
+SURROUNDINGS: dict[str, Any] = {
     "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
     "bfloat16 by default": lambda: default_dtype(torch.bfloat16),
     "float16 by default": lambda: default_dtype(torch.float16),

@@ -1,6 +1,7 @@
 """Texts in windows, what a model expects next, and lengths of texts: held to plain torch and transformers."""
 
 import json
+from typing import Any
 
 import pytest
 import torch
@@ -18,6 +19,10 @@ from tseval.scoring.surprisal import next_tokens, surprisals, word_surprisals
 
 LONG = " ".join(TEXT * 4)  # some 150 pieces; the models read 64
 WORDS = ["<eos>", "<unk>", *sorted({word for text in TEXT for word in text.split()})]
+
+
+def open_any(spec) -> Any:
+    return open_model(spec)
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +57,16 @@ def strided(rows, ids, window, stride):
 
 @pytest.mark.parametrize(("window", "stride"), [(64, 32), (64, 63), (16, 1), (40, 8)])
 def test_each_token_is_scored_once_by_its_widest_context(folder, plain, window, stride):
-    model = open_model(f"hf:{folder}").in_windows(window, stride)
+    model: Any = open_any(f"hf:{folder}").in_windows(window, stride)
     (tokens,) = surprisals(model, [LONG])
-    assert [one.surprisal for one in tokens] == pytest.approx(strided(*plain, window, stride), abs=1e-4)
+    assert [one.surprisal for one in tokens] == pytest.approx(
+        strided(plain[0], plain[1], window, stride), abs=1e-4
+    )
     assert (model.card.protocol["window"], model.card.protocol["stride"]) == (window, stride)
 
 
 def test_a_text_that_fits_has_the_numbers_that_it_has_without_windows(folder):
-    model = open_model(f"hf:{folder}")
+    model: Any = open_model(f"hf:{folder}")
     for ask in (surprisals, word_surprisals):
         whole, cut = ask(model, TEXT[:3]), ask(model.in_windows(64, 16), TEXT[:3])
         for one, other in zip(whole, cut, strict=True):
@@ -67,7 +74,7 @@ def test_a_text_that_fits_has_the_numbers_that_it_has_without_windows(folder):
 
 
 def test_words_in_windows_are_probabilities_too(folder):
-    model = open_model(f"hf:{folder}").in_windows(64, 32)
+    model: Any = open_any(f"hf:{folder}").in_windows(64, 32)
     (words,), (tokens,) = word_surprisals(model, [LONG]), surprisals(model, [LONG])
     assert [one.text for one in words] == LONG.split()
     assert sum(one.surprisal for one in words) == pytest.approx(sum(one.surprisal for one in tokens), abs=6)
@@ -96,7 +103,7 @@ def test_a_recurrent_model_needs_no_windows(tmp_path):
 
 def test_entropy_and_best_tokens_are_those_of_the_forward_pass(folder, plain):
     rows, _ = plain
-    model = open_model(f"hf:{folder}")
+    model: Any = open_model(f"hf:{folder}")
     ids = [0, *model.tokenizer(TEXT[0])["input_ids"]]
     (found,) = next_tokens(model, TEXT[:1], 3)
     for one, row in zip(found, rows(ids)[:-1], strict=True):
@@ -124,7 +131,7 @@ def test_a_module_says_what_it_expects_too(module):
 
 
 def test_a_checkpoint_of_ours_expects_what_it_scores():
-    model = tseval.load_model("bundled:lstm")
+    model: Any = tseval.load_model("bundled:lstm")
     (found,), (tokens,) = next_tokens(model, TEXT[:1], len(model.vocabulary)), surprisals(model, TEXT[:1])
     for one, token in zip(found, tokens, strict=True):
         every = dict(one.best)
@@ -148,7 +155,7 @@ def test_columns_of_the_command(tmp_path):
 
 
 def test_a_masked_model_has_no_next_token(tmp_path):
-    model = open_model(f"mlm:{save_masked(tmp_path / 'bert')}")
+    model: Any = open_model(f"mlm:{save_masked(tmp_path / 'bert')}")
     with pytest.raises(
         ModelError, match="bert does not say how probable other words are in the place of one"
     ):

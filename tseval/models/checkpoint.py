@@ -21,7 +21,7 @@ import math
 import zlib
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -302,7 +302,8 @@ def hash_weights(digest: hashlib._Hash, weights: Mapping[str, Tensor]) -> None:
         tensor = weights[name].detach().cpu().contiguous()  # one at a time: a GPU may hold more than we do
         digest.update(f"\n{name} {tensor.dtype} {list(tensor.shape)}\n".encode())
         if tensor.numel():
-            digest.update(tensor.reshape(-1).view(torch.uint8).numpy())
+            content: Any = tensor.reshape(-1).view(torch.uint8).numpy()  # a buffer: no copy is made of it
+            digest.update(content)
 
 
 def save_checkpoint(

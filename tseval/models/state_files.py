@@ -522,16 +522,16 @@ def words_of_text(text: str, size: int | None = None) -> list[str]:
     readings = [words, lines, text.split()]
     if len({len(line) for line in raw}) == 1 and len(raw[0]) == 1:
         readings.insert(0, raw)  # of letters one may be a space
-    for found in readings:
-        if size in (len(found), None):
-            return found
+    for reading in readings:
+        if size in (len(reading), None):
+            return reading
     if len(words) < len(lines):
         blank = next(number for number, line in enumerate(lines, 1) if not line)
         raise ModelError(
             f"line {blank} is blank, and its {len(words):,} other lines are no {size:,} words.\n"
             "  Give the words as JSON, a list in the order of their ids, or in the pickle of the training."
         )
-    return words
+    return words if all(len(word.split()) == 1 for word in words) else text.split()
 
 
 def _named_words(value: object) -> list[list[str]]:

@@ -286,7 +286,8 @@ class WordScores:
     def _shares_piece(self) -> NDArray[np.bool_]:
         """Tell which words have a piece in common with the word before or behind them, (words,)."""
         # No last word of a sentence is unfinished.
-        return self.unfinished | np.append(False, self.unfinished[:-1])
+        shared: NDArray[np.bool_] = self.unfinished | np.append(False, self.unfinished[:-1])
+        return shared
 
     def _from_common_piece(self, better: int, worse: int, position: int) -> tuple[float, float]:
         """Score the word at a position with the pieces that hold a letter of it, and all that they hold.

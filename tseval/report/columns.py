@@ -129,7 +129,7 @@ def description_of(run: Run) -> Column:
         signature=run.manifest.signature,
         perplexity=_decimal(perplexity),
         parameters=_millions(count),
-        n_parameters=count if _millions(count) is not None else None,
+        n_parameters=count if isinstance(count, int) and _millions(count) is not None else None,
         notes=() if core is None else ("Parameters of recurrent models count the recurrent core only.",),
         too_long=run.manifest.counts.too_long,
         warnings=tuple(plain(warning) for warning in run.manifest.warnings),

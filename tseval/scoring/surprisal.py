@@ -188,7 +188,8 @@ def _share_pieces(scorer: Scorer, encoded: Encoded, sentences: pa.StringArray) -
     unfinished = unfinished_words(pa.table({"sentence": sentences, "seen": encoded.seen}))
     if unfinished.any() and SHARED_PIECES not in scorer.warnings:
         scorer.add_warning(SHARED_PIECES)
-    return unfinished | np.append(False, unfinished[:-1])
+    shared: np.ndarray = unfinished | np.append(False, unfinished[:-1])
+    return shared
 
 
 SHARED_PIECES = (

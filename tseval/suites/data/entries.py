@@ -104,12 +104,8 @@ class Reading:
     def _with_features(self, entries: Iterable[DataItem]) -> Iterator[DataItem]:
         """Leave out columns that hold what is no feature, as times and lists, and say so."""
         gathered = list(entries)
-        unfit = {
-            name: value
-            for one in gathered
-            for name, value in one.features.items()
-            if isinstance(value, Unfit)
-        }
+        values: list[tuple[str, Any]] = [both for one in gathered for both in one.features.items()]
+        unfit = {name: value for name, value in values if isinstance(value, Unfit)}
         if unfit:
             named = ", ".join(f"{name} ({value.kind})" for name, value in unfit.items())
             self.notes.append(f"columns left out, which are neither text nor numbers: {named}")

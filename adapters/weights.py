@@ -1,0 +1,75 @@
+"""Weights in files held to the model that reads them: none is missing, and none is left over."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from tseval.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from transformers import PreTrainedModel
+
+# What wrappers put into names: torch.compile, DistributedDataParallel, FSDP, checkpointed activations.
+WRAPPED = re.compile(r"^module\.|_orig_mod\.|_fsdp_wrapped_module\.|_checkpoint_wrapped_module\.")
+DEPTH = 6  # wrappers that one name may have
+# Weights that a model rightly leaves out: heads, buffers that old files hold, parts that read no text.
+ELSEWHERE = re.compile(
+    r"pooler|inv_freq|position_ids$|relative_position_index|(attn|attention)\.(bias|masked_bias)$"
+    r"|vision|visual|image|audio|speech|(^|\.)mtp"
+)
+
+
+def load_weights(
+    head: Any, source: str, keywords: Mapping[str, object]
+) -> tuple[PreTrainedModel, dict[str, set[str]]]:
+    """Load weights; where training wrapped the model, its names are read without what the wrappers added."""
+    model, info = head.from_pretrained(source, **keywords, output_loading_info=True)
+    if info["missing_keys"] and any(WRAPPED.search(name) for name in info["unexpected_keys"]):
+        # Each entry takes one wrapper off a name; an empty group more makes it another entry.
+        mapping = {f"{WRAPPED.pattern}{'(?:)' * depth}": "" for depth in range(DEPTH)}
+        model, info = head.from_pretrained(source, **keywords, key_mapping=mapping, output_loading_info=True)
+    return model, info
+
+
+def refuse_lacking(
+    where: str, model: PreTrainedModel, missing: set[str], unexpected: Collection[str] = ()
+) -> None:
+    """Refuse a model for which weights are missing; `unexpected` are names that its files hold instead."""
+    if not missing:
+        return
+    advice = "Save the model with its language-model head."
+    body = f"{model.base_model_prefix}."
+    if unexpected and any(name.startswith(body) for name in missing):
+        advice = (
+            f"Its files hold other names ({min(unexpected)}, {len(unexpected)} in all).\n"
+            "  Save the model itself with save_pretrained(), not what wraps it."
+        )
+    raise ModelError(
+        f"{where} lacks weights that {type(model).__name__} needs ({min(missing)}, {len(missing)} in "
+        f"all): it would score with random ones.\n  {advice}"
+    )
+
+
+def refuse_left_over(where: str, model: PreTrainedModel, unexpected: set[str]) -> None:
+    """Refuse a model whose files hold weights of its body that are not read: it would be another model."""
+    prefix, parts = f"{model.base_model_prefix}.", dict(model.base_model.named_children())
+    parts |= {"encoder": model, "decoder": model}
+    left = [
+        name
+        for name in sorted(unexpected)
+        if (name.startswith(prefix) or name.partition(".")[0] in parts) and not ELSEWHERE.search(name)
+    ]
+    if left and not getattr(model, "is_quantized", False):
+        both = any(name.removeprefix(prefix).startswith("encoder.") for name in left)
+        why = (
+            "It is an encoder with a decoder, a model for seq2seq: and not for this adapter."
+            if both and hasattr(model.base_model, "decoder")
+            else "Give it the config.json that it was saved with."
+        )
+        raise ModelError(
+            f"{where} holds weights that {type(model).__name__} does not read ({left[0]}, {len(left)} in "
+            f"all): without them it is another model.\n  {why}"
+        )
