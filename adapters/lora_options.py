@@ -51,9 +51,9 @@ def refuse_lora_options(where: str, settings: Mapping[str, Json], file: Path) ->
     begins = settings.get("init_lora_weights", True)
     if not isinstance(begins, bool | None) and not (isinstance(begins, str) and BEGINNINGS.fullmatch(begins)):
         raise _wrong(where, "init_lora_weights", begins, "Write true, false, or gaussian.")
-    for name, number in _numbers(settings):
+    for setting, name, number in _numbers(settings):
         if SIZES.search(name) and abs(number) > LARGEST:
-            raise _wrong(where, name, number, f"It is at most {LARGEST:,}.")
+            raise _wrong(where, setting, settings[setting], f"A number there is at most {LARGEST:,}.")
     largest = max(_widths(file), default=LARGEST)
     if isinstance(rank := settings.get("r"), int) and rank > largest:
         raise _wrong(where, "r", rank, f"No tensor of the change is wider than {largest:,}.")
@@ -81,17 +81,18 @@ def _refuse_copies(where: str, ranges: Json) -> None:
         raise _wrong(where, "layer_replication", ranges, f"It makes {total:,} layers.")
 
 
-def _numbers(settings: Mapping[str, Json]) -> Iterator[tuple[str, float]]:
-    waiting: list[tuple[str, Json]] = [*settings.items()]
+def _numbers(settings: Mapping[str, Json]) -> Iterator[tuple[str, str, float]]:
+    """Give every number with its setting, and the name that it has in there."""
+    waiting: list[tuple[str, str, Json]] = [(name, name, value) for name, value in settings.items()]
     while waiting:
-        name, value = waiting.pop()
+        setting, name, value = waiting.pop()
         if isinstance(value, dict):
-            within = "rank" if name == "rank_pattern" else None  # its names are those of modules
-            waiting += [(within or key, entry) for key, entry in value.items()]
+            of_modules = setting == "rank_pattern"  # its names are those of modules
+            waiting += [(setting, "rank" if of_modules else key, entry) for key, entry in value.items()]
         elif isinstance(value, list):
-            waiting += [(name, entry) for entry in value]
+            waiting += [(setting, name, entry) for entry in value]
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            yield name, value
+            yield setting, name, value
 
 
 def _widths(file: Path) -> Iterator[int]:

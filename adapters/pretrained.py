@@ -30,7 +30,7 @@ from tseval.adapters.folders import (
 )
 from tseval.adapters.gguf_files import opened_gguf
 from tseval.adapters.tokenizer import open_tokenizer
-from tseval.adapters.trials import begin_trial
+from tseval.adapters.trials import begun_trial
 from tseval.errors import LimitError, ModelError, one_line, suggest
 from tseval.scoring.numerics import NOTHING_GAINED, has_fast_products, pick_device
 from tseval.scoring.protocol import ModelCard
@@ -316,7 +316,13 @@ def open_pretrained(
         own: Names of the adapter's own arguments, for messages.
     """
     _refuse_precision(scheme, arguments)
-    begin_trial(Path(rest, arguments.get("subfolder", ""), "tokenizer.json"))
+    with begun_trial(Path(rest, arguments.get("subfolder", ""), "tokenizer.json")):
+        return _open(scheme, head, rest, arguments, device, own)
+
+
+def _open(
+    scheme: str, head: str, rest: str, arguments: Mapping[str, str], device: str, own: Sequence[str]
+) -> Pretrained:
     try:
         import transformers  # noqa: F401, PLC0415  optional, and heavy
     except ImportError:
