@@ -1,4 +1,4 @@
-"""Five minutes of the campaign's attacks by strangers: repositories, modules, kills of boards, claims, servers."""
+"""Five minutes of the campaign's attacks by strangers: repositories, modules, boards, models, servers."""
 
 import os
 import subprocess
@@ -11,10 +11,19 @@ from systems import needs_linux
 pytestmark = [pytest.mark.slow, needs_linux]
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 KINDS = (
-    "hostile repositories", "hostile modules", "a line completed in a hostile folder", "kill a change of a board",
-    "hostile fields of a board", "shared pickles", "odd numbers", "expressions of requests", "weights elsewhere",
-    "claims of a folder", "wide tables", "slow and private servers",
-)  # fmt: skip
+    "hostile repositories",
+    "hostile modules",
+    "a line completed in a hostile folder",
+    "kill a change of a board",
+    "hostile fields of a board",
+    "shared pickles",
+    "odd numbers",
+    "expressions of requests",
+    "weights elsewhere",
+    "claims of a folder",
+    "wide tables",
+    "slow and private servers",
+)
 MINUTES = os.environ.get("TSEVAL_CAMPAIGN_MINUTES", "5")
 
 
