@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from safetensors import SafetensorError, safe_open
 
 from tseval.errors import ModelError, suggest
+from tseval.suites.agreement.expressions import goes_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,7 +29,7 @@ IMPORTED = ("megatron_config",)  # `auto_mapping` is read by another way to open
 # Numbers of these names are sizes, or how often something is done; a file holds tensors of the sizes.
 SIZES = re.compile(r"(^|_)(r|rank|iter|niter|size|bits|steps|num|block_size|n_frequency)($|_)")
 LARGEST, MOST_COPIES = 65_536, 1_000
-LONGEST_PATTERN, MOST_REPEATS = 2_000, 4
+MOST_REPEATS = 4  # in an expression; names of modules have few letters
 
 
 def refuse_lora_options(where: str, settings: Mapping[str, Json], file: Path) -> None:
@@ -59,7 +60,7 @@ def refuse_lora_options(where: str, settings: Mapping[str, Json], file: Path) ->
         raise _wrong(where, "r", rank, f"No tensor of the change is wider than {largest:,}.")
     _refuse_copies(where, settings.get("layer_replication"))
     for name, pattern in _patterns(settings):
-        if refusal := slow(pattern):
+        if refusal := goes_back(pattern, MOST_REPEATS):
             raise _wrong(where, name, pattern, refusal)
 
 
@@ -123,30 +124,3 @@ def _patterns(settings: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
     for name in ("rank_pattern", "alpha_pattern"):
         if isinstance(value := settings.get(name), dict):
             yield from ((name, key) for key in value)
-
-
-def slow(pattern: str) -> str | None:
-    """Say what could make a match of an expression take for ever, if anything; names have few letters.
-
-    A repetition within a repetition doubles the work with each letter.
-    """
-    if len(pattern) > LONGEST_PATTERN:
-        return f"Its expressions have at most {LONGEST_PATTERN:,} characters."
-    try:
-        parsed = re._parser.parse(pattern)  # type: ignore[attr-defined] # Python's own, under an inner name
-    except (re.error, RecursionError, OverflowError) as error:
-        return f"It is no regular expression: {error}."
-    waiting: list[tuple[object, bool]] = [(parsed, False)]
-    repeats = 0
-    while waiting:
-        part, inside = waiting.pop()
-        if isinstance(part, re._parser.SubPattern):  # type: ignore[attr-defined] # likewise
-            waiting += [(one, inside) for one in part]
-        elif isinstance(part, list | tuple):
-            code = str(part[0]) if part and not isinstance(part[0], list | tuple) else ""
-            is_repeat = code.endswith("REPEAT") and part[1][1] > 1  # type: ignore[index] # least, most, what
-            repeats += is_repeat
-            if (inside and (is_repeat or code == "BRANCH")) or repeats > MOST_REPEATS:
-                return "Write an expression without repetitions or | inside a repetition, with four at most."
-            waiting += [(one, inside or is_repeat) for one in part]
-    return None

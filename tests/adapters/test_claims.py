@@ -10,10 +10,11 @@ import transformers
 from checkpoints import save_causal, save_gguf
 
 from tseval.adapters import open_model
-from tseval.adapters.lora_options import refuse_lora_options, slow
+from tseval.adapters.lora_options import MOST_REPEATS, refuse_lora_options
 from tseval.adapters.tokenizer import CHAT
 from tseval.adapters.trials import rendered_chat
 from tseval.errors import LimitError, ModelError
+from tseval.suites.agreement.expressions import goes_back
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +182,7 @@ def test_settings_that_are_meant_are_read(options, tmp_path):
     "pattern", ["(a+)+", "(a*)*b", "(?:(?:x?)+)+", ".*.*.*.*.*x", "(a|a)*", "((a{2,5})b){3,}", "["]
 )
 def test_an_expression_with_repetitions_in_repetitions_is_slow(pattern):
-    assert slow(pattern)
+    assert goes_back(pattern, MOST_REPEATS)
 
 
 def gguf(path, block_count=1, lists=(), tensors=()):
