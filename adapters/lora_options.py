@@ -77,7 +77,7 @@ def _refuse_copies(where: str, ranges: Json) -> None:
         ends = one if isinstance(one, list) and len(one) == 2 else [0, MOST_COPIES + 1]
         if not all(isinstance(end, int) and 0 <= end <= MOST_COPIES for end in ends):
             raise _wrong(where, "layer_replication", one, f"Name layers up to {MOST_COPIES:,}.")
-        total += max(0, int(ends[1]) - int(ends[0]))  # type: ignore[arg-type, call-overload] # both are numbers
+        total += max(0, int(ends[1]) - int(ends[0]))
     if total > MOST_COPIES:
         raise _wrong(where, "layer_replication", ranges, f"It makes {total:,} layers.")
 

@@ -52,7 +52,7 @@ def test_walks_meet_a_shared_part_once_at_each_depth(kind):
 def test_what_is_shared_a_few_times_or_holds_itself_is_read():
     words = [f"w{i}" for i in range(1_000)]
     refuse_unfolding({"a": words, "b": words, "c": [words] * 1_000})
-    around = {"a": 1}
+    around: dict[str, object] = {"a": 1}
     around["self"] = around
     refuse_unfolding(around)
     assert [place for place, _ in find_words({"vocab": words, "more": {"vocab": words}})] == [

@@ -96,7 +96,7 @@ def goes_back(pattern: str, most_repeats: int) -> str | None:
             waiting += [(one, inside) for one in part]
         elif isinstance(part, list | tuple):
             code = str(part[0]) if part and not isinstance(part[0], list | tuple) else ""
-            is_repeat = code.endswith("REPEAT") and part[1][1] > 1  # type: ignore[index] # least, most, what
+            is_repeat = code.endswith("REPEAT") and part[1][1] > 1
             repeats += is_repeat
             if (inside and (is_repeat or code == "BRANCH")) or repeats > most_repeats:
                 return "Write an expression without repetitions or | inside a repetition, with few in all."
@@ -106,7 +106,8 @@ def goes_back(pattern: str, most_repeats: int) -> str | None:
 
 def _translated(expression: str) -> str:
     """Write classes of characters out: RE2 takes letters for those of English."""
-    found, begun = [], -1  # where the brackets begin that are open
+    found: list[str] = []
+    begun = -1  # where the brackets begin that are open
     for part in re.findall(r"\\.|.", expression, re.DOTALL):
         inside = begun >= 0
         if part == "[" and not inside:
