@@ -56,10 +56,9 @@ def refuse_claims(where: str, folder: Path, variant: str | None = None, safe: bo
             )
     if isinstance(config, dict) and config.get("sinusoidal_pos_embds"):
         for name in _POSITIONS:
-            if isinstance(value := config.get(name), int) and value > MOST_SINES:
-                raise ModelError(
-                    f"{where}: config.json: {name} is {_shown(value)}, more than {MOST_SINES:,}."
-                )
+            if isinstance(claimed := config.get(name), int) and claimed > MOST_SINES:
+                said = f"{name} is {_shown(claimed)}, more than {MOST_SINES:,}"
+                raise ModelError(f"{where}: config.json: {said}.")
 
 
 def refuse_empty_sizes(

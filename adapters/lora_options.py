@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from safetensors import SafetensorError, safe_open
 
 from tseval.errors import ModelError, suggest
-from tseval.suites.agreement.expressions import goes_back
+from tseval.expressions import goes_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -74,10 +74,11 @@ def _refuse_copies(where: str, ranges: Json) -> None:
         return
     total = 0
     for one in ranges:
-        ends = one if isinstance(one, list) and len(one) == 2 else [0, MOST_COPIES + 1]
-        if not all(isinstance(end, int) and 0 <= end <= MOST_COPIES for end in ends):
-            raise _wrong(where, "layer_replication", one, f"Name layers up to {MOST_COPIES:,}.")
-        total += max(0, int(ends[1]) - int(ends[0]))
+        match one:
+            case [int(first), int(last)] if 0 <= first <= MOST_COPIES and 0 <= last <= MOST_COPIES:
+                total += max(0, last - first)
+            case _:
+                raise _wrong(where, "layer_replication", one, f"Name layers up to {MOST_COPIES:,}.")
     if total > MOST_COPIES:
         raise _wrong(where, "layer_replication", ranges, f"It makes {total:,} layers.")
 

@@ -44,7 +44,7 @@ def flat(value: object) -> bytes:
         elif id(one) in places and not entered:
             out.append(b"j" + struct.pack("<I", places[id(one)]))
         elif entered:
-            out.append({dict: b"d", list: b"l", tuple: b"t"}[type(one)])
+            out.append(b"d" if isinstance(one, dict) else b"l" if isinstance(one, list) else b"t")
             places[id(one)] = len(places)
             out.append(b"r" + struct.pack("<I", places[id(one)]))
         else:
@@ -178,15 +178,20 @@ def claims(draw: random.Random, here: Path) -> str | None:
 
 def _change(draw: random.Random, here: Path, big: int) -> str:
     """Write a change (LoRA) of the model with an option that nobody means; give its folder."""
-    option = draw.choice([
+    options: list[dict[str, object]] = [
         {"init_lora_weights": f"pissa_niter_{big}"}, {"target_modules": draw.choice(EXPRESSIONS[:6])},
         {"r": big}, {"layer_replication": [[0, big]]}, {"peft_type": "XLORA"},
         {"peft_type": "PROMPT_TUNING"}, {"rank_pattern": {"(a+)+": 1}},
         {"megatron_config": {"x": 1}, "megatron_core": "own"},
-    ])  # fmt: skip
+    ]  # fmt: skip
     shutil.copytree(here / "gpt2", here / "lora")
-    meant = {"base_model_name_or_path": "gpt2", "peft_type": "LORA", "r": 2, "target_modules": ["c_attn"]}
-    (here / "lora/adapter_config.json").write_text(json.dumps({**meant, **option}))
+    meant: dict[str, object] = {
+        "base_model_name_or_path": "gpt2",
+        "peft_type": "LORA",
+        "r": 2,
+        "target_modules": ["c_attn"],
+    }
+    (here / "lora/adapter_config.json").write_text(json.dumps(meant | draw.choice(options)))
     return "lora"
 
 

@@ -14,7 +14,7 @@ from tseval.adapters.lora_options import MOST_REPEATS, refuse_lora_options
 from tseval.adapters.tokenizer import CHAT
 from tseval.adapters.trials import rendered_chat
 from tseval.errors import LimitError, ModelError
-from tseval.suites.agreement.expressions import goes_back
+from tseval.expressions import goes_back
 
 
 @pytest.fixture(scope="module")

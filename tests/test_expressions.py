@@ -6,7 +6,7 @@ import time
 import pytest
 from in_process import call, refuse
 
-from tseval.suites.agreement.expressions import PatternError, whole_matcher
+from tseval.expressions import PatternError, whole_matcher
 
 WORDS = [
     "the",
