@@ -51,13 +51,14 @@ def refuse_claims(where: str, folder: Path, variant: str | None = None, safe: bo
         most = n_tensors if _COUNTS.search(name) else MOST_LABELS if _LABELS.search(name) else None
         if most is not None and value > most:
             raise ModelError(
-                f"{where}: config.json: {name} is {value:,}, more than its weights can fill ({most:,}).\n"
-                "  Give it the config.json that it was saved with."
+                f"{where}: config.json: {name} is {_shown(value)}, more than its weights can fill "
+                f"({most:,}).\n  Give it the config.json that it was saved with."
             )
     if isinstance(config, dict) and config.get("sinusoidal_pos_embds"):
         for name in _POSITIONS:
-            if isinstance(value := config.get(name), int) and value > MOST_SINES:
-                raise ModelError(f"{where}: config.json: {name} is {value:,}, more than {MOST_SINES:,}.")
+            if isinstance(claimed := config.get(name), int) and claimed > MOST_SINES:
+                said = f"{name} is {_shown(claimed)}, more than {MOST_SINES:,}"
+                raise ModelError(f"{where}: config.json: {said}.")
 
 
 def refuse_empty_sizes(
@@ -92,6 +93,10 @@ def refuse_empty_sizes(
             f"{where}: config.json asks for {n_numbers:,} numbers, and the files of weights have only "
             f"{n_bytes:,} bytes.\n  Give it the config.json that it was saved with."
         )
+
+
+def _shown(number: int) -> str:
+    return f"{number:,}" if number < 10**15 else f"{number:.0e}"
 
 
 def _count_tensors(path: Path) -> int:

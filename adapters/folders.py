@@ -47,7 +47,8 @@ def loaded_weights(where: str, folder: Path, variant: str | None = None, safe: b
     Raises:
         ModelError: An index or the configuration names a file outside the folder, or something else.
     """
-    named = None
+    named: Json = None
+    names: tuple[str, ...]
     if (folder / CONFIG).is_file():
         names = OF_A_CHANGE
     else:

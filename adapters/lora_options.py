@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from safetensors import SafetensorError, safe_open
 
 from tseval.errors import ModelError, suggest
+from tseval.expressions import goes_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,7 +29,7 @@ IMPORTED = ("megatron_config",)  # `auto_mapping` is read by another way to open
 # Numbers of these names are sizes, or how often something is done; a file holds tensors of the sizes.
 SIZES = re.compile(r"(^|_)(r|rank|iter|niter|size|bits|steps|num|block_size|n_frequency)($|_)")
 LARGEST, MOST_COPIES = 65_536, 1_000
-LONGEST_PATTERN, MOST_REPEATS = 2_000, 4
+MOST_REPEATS = 4  # in an expression; names of modules have few letters
 
 
 def refuse_lora_options(where: str, settings: Mapping[str, Json], file: Path) -> None:
@@ -51,15 +52,15 @@ def refuse_lora_options(where: str, settings: Mapping[str, Json], file: Path) ->
     begins = settings.get("init_lora_weights", True)
     if not isinstance(begins, bool | None) and not (isinstance(begins, str) and BEGINNINGS.fullmatch(begins)):
         raise _wrong(where, "init_lora_weights", begins, "Write true, false, or gaussian.")
-    for name, number in _numbers(settings):
+    for setting, name, number in _numbers(settings):
         if SIZES.search(name) and abs(number) > LARGEST:
-            raise _wrong(where, name, number, f"It is at most {LARGEST:,}.")
+            raise _wrong(where, setting, settings[setting], f"A number there is at most {LARGEST:,}.")
     largest = max(_widths(file), default=LARGEST)
     if isinstance(rank := settings.get("r"), int) and rank > largest:
         raise _wrong(where, "r", rank, f"No tensor of the change is wider than {largest:,}.")
     _refuse_copies(where, settings.get("layer_replication"))
     for name, pattern in _patterns(settings):
-        if refusal := slow(pattern):
+        if refusal := goes_back(pattern, MOST_REPEATS):
             raise _wrong(where, name, pattern, refusal)
 
 
@@ -73,25 +74,27 @@ def _refuse_copies(where: str, ranges: Json) -> None:
         return
     total = 0
     for one in ranges:
-        ends = one if isinstance(one, list) and len(one) == 2 else [0, MOST_COPIES + 1]
-        if not all(isinstance(end, int) and 0 <= end <= MOST_COPIES for end in ends):
-            raise _wrong(where, "layer_replication", one, f"Name layers up to {MOST_COPIES:,}.")
-        total += max(0, int(ends[1]) - int(ends[0]))  # type: ignore[arg-type, call-overload] # both are numbers
+        match one:
+            case [int(first), int(last)] if 0 <= first <= MOST_COPIES and 0 <= last <= MOST_COPIES:
+                total += max(0, last - first)
+            case _:
+                raise _wrong(where, "layer_replication", one, f"Name layers up to {MOST_COPIES:,}.")
     if total > MOST_COPIES:
         raise _wrong(where, "layer_replication", ranges, f"It makes {total:,} layers.")
 
 
-def _numbers(settings: Mapping[str, Json]) -> Iterator[tuple[str, float]]:
-    waiting: list[tuple[str, Json]] = [*settings.items()]
+def _numbers(settings: Mapping[str, Json]) -> Iterator[tuple[str, str, float]]:
+    """Give every number with its setting, and the name that it has in there."""
+    waiting: list[tuple[str, str, Json]] = [(name, name, value) for name, value in settings.items()]
     while waiting:
-        name, value = waiting.pop()
+        setting, name, value = waiting.pop()
         if isinstance(value, dict):
-            within = "rank" if name == "rank_pattern" else None  # its names are those of modules
-            waiting += [(within or key, entry) for key, entry in value.items()]
+            of_modules = setting == "rank_pattern"  # its names are those of modules
+            waiting += [(setting, "rank" if of_modules else key, entry) for key, entry in value.items()]
         elif isinstance(value, list):
-            waiting += [(name, entry) for entry in value]
+            waiting += [(setting, name, entry) for entry in value]
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            yield name, value
+            yield setting, name, value
 
 
 def _widths(file: Path) -> Iterator[int]:
@@ -122,30 +125,3 @@ def _patterns(settings: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
     for name in ("rank_pattern", "alpha_pattern"):
         if isinstance(value := settings.get(name), dict):
             yield from ((name, key) for key in value)
-
-
-def slow(pattern: str) -> str | None:
-    """Say what could make a match of an expression take for ever, if anything; names have few letters.
-
-    A repetition within a repetition doubles the work with each letter.
-    """
-    if len(pattern) > LONGEST_PATTERN:
-        return f"Its expressions have at most {LONGEST_PATTERN:,} characters."
-    try:
-        parsed = re._parser.parse(pattern)  # type: ignore[attr-defined] # Python's own, under an inner name
-    except (re.error, RecursionError, OverflowError) as error:
-        return f"It is no regular expression: {error}."
-    waiting: list[tuple[object, bool]] = [(parsed, False)]
-    repeats = 0
-    while waiting:
-        part, inside = waiting.pop()
-        if isinstance(part, re._parser.SubPattern):  # type: ignore[attr-defined] # likewise
-            waiting += [(one, inside) for one in part]
-        elif isinstance(part, list | tuple):
-            code = str(part[0]) if part and not isinstance(part[0], list | tuple) else ""
-            is_repeat = code.endswith("REPEAT") and part[1][1] > 1  # type: ignore[index] # least, most, what
-            repeats += is_repeat
-            if (inside and (is_repeat or code == "BRANCH")) or repeats > MOST_REPEATS:
-                return "Write an expression without repetitions or | inside a repetition, with four at most."
-            waiting += [(one, inside or is_repeat) for one in part]
-    return None

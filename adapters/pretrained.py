@@ -30,7 +30,7 @@ from tseval.adapters.folders import (
 from tseval.adapters.gguf_files import opened_gguf
 from tseval.adapters.merging import merge
 from tseval.adapters.tokenizer import open_tokenizer
-from tseval.adapters.trials import begin_trial
+from tseval.adapters.trials import begun_trial
 from tseval.adapters.weights import load_weights, refuse_lacking, refuse_left_over
 from tseval.errors import LimitError, ModelError, one_line, suggest
 from tseval.scoring.numerics import NOTHING_GAINED, has_fast_products, pick_device
@@ -322,7 +322,13 @@ def open_pretrained(
     """
     _refuse_precision(scheme, arguments)
     arguments = _with_types(arguments)
-    begin_trial(Path(rest, arguments.get("subfolder", ""), "tokenizer.json"))
+    with begun_trial(Path(rest, arguments.get("subfolder", ""), "tokenizer.json")):
+        return _open(scheme, head, rest, arguments, device, own)
+
+
+def _open(
+    scheme: str, head: str, rest: str, arguments: Mapping[str, str], device: str, own: Sequence[str]
+) -> Pretrained:
     try:
         import transformers  # noqa: F401, PLC0415  optional, and heavy
     except ImportError:

@@ -21,18 +21,42 @@ TEXTS = (
     "a" * 200,
 )
 DRAWN, LENGTH = 12, 8
+MOST_GROWTH, MOST_MEMORY = 100, 500 * 10**6  # of one text; a letter becomes at most some dozen
 
 
 def try_tokenizer(path: str) -> None:
-    """Split a few texts, put tokens from all over the vocabulary together, and split what comes."""
+    """Split a few texts, put tokens from all over the vocabulary together, and split what comes.
+
+    Raises:
+        MemoryError: A text grows beyond all measure.
+    """
     from tokenizers import Tokenizer  # noqa: PLC0415 - not needed for templates
 
     tokenizer = Tokenizer.from_file(path)
     draw, size = random.Random(0), tokenizer.get_vocab_size()  # noqa: S311 - nothing is kept secret
-    for text in TEXTS:
-        tokenizer.encode(text)
+    before = _memory()
+    texts = [*TEXTS]
     for _ in range(DRAWN if size else 0):
-        tokenizer.encode(tokenizer.decode([draw.randrange(size) for _ in range(LENGTH)]))
+        ids = [draw.randrange(size) for _ in range(LENGTH)]
+        text, longest = tokenizer.decode(ids), sum(len(tokenizer.id_to_token(one) or "") for one in ids)
+        if len(text) > MOST_GROWTH * (longest + 10):
+            raise MemoryError
+        texts.append(text)
+    for text in texts:
+        most = MOST_GROWTH * (len(text) + 10)
+        if tokenizer.normalizer is not None and len(tokenizer.normalizer.normalize_str(text)) > most:
+            raise MemoryError
+        if len(tokenizer.encode(text).ids) > most or _memory() > before + MOST_MEMORY:
+            raise MemoryError
+
+
+def _memory() -> int:
+    """Give the bytes of memory that this process had at most; 0 where the system does not say."""
+    try:
+        import resource  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def render_chat(template: str, messages: list[dict[str, str]], tokens: dict[str, str]) -> str:
@@ -78,6 +102,7 @@ def _main() -> None:
         pass
     else:
         resource.setrlimit(resource.RLIMIT_AS, (given["bytes"], given["bytes"]))
+        resource.setrlimit(resource.RLIMIT_CPU, (2 * given["seconds"] + 1,) * 2)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if given.get("tokenizer"):
         try_tokenizer(given["tokenizer"])

@@ -10,22 +10,34 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tseval.errors import LimitError
 from tseval.files import how_to_raise, limits
 from tseval.processes import python_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PROGRAM = Path(__file__).with_name("tokenizer_trial.py")
 WRONG, LONGEST_CHAT = 4, 1_000_000  # exit code of a program that met an error; characters
 _begun: dict[Path, subprocess.Popen[bytes]] = {}
 
 
-def begin_trial(path: Path) -> None:
-    """Begin to try a tokenizer, while other things are imported."""
+@contextmanager
+def begun_trial(path: Path) -> Iterator[None]:
+    """Begin to try a tokenizer, while other things are imported; end the trial if nobody waits for it."""
     if path.is_file() and path not in _begun:
         _begun[path] = _start({"tokenizer": str(path)})
+    try:
+        yield
+    finally:
+        if (process := _begun.pop(path, None)) is not None:
+            process.kill()
+            process.communicate()
 
 
 def hold_trial(where: str, path: Path) -> None:
@@ -34,8 +46,10 @@ def hold_trial(where: str, path: Path) -> None:
     Raises:
         LimitError: The tokenizer takes more memory or time than it may.
     """
-    begin_trial(path)
-    if (process := _begun.pop(path, None)) is not None:
+    process = _begun.pop(path, None)
+    if process is None and path.is_file():
+        process = _start({"tokenizer": str(path)})
+    if process is not None:
         _ended(process, f"{where}: its tokenizer")
 
 
@@ -51,12 +65,15 @@ def rendered_chat(where: str, template: str, messages: str, tokens: str) -> str 
 
 
 def _start(given: dict[str, object]) -> subprocess.Popen[bytes]:
+    within = limits()
     process = subprocess.Popen(  # noqa: S603 - our own program, no shell
         [sys.executable, "-P", str(PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, env=python_environment({"TOKENIZERS_PARALLELISM": "false"}),
     )  # fmt: skip
     assert process.stdin is not None
-    process.stdin.write(json.dumps({**given, "bytes": limits().trial_bytes}).encode())
+    process.stdin.write(
+        json.dumps({**given, "bytes": within.trial_bytes, "seconds": within.trial_seconds}).encode()
+    )
     process.stdin.close()
     process.stdin = None
     return process

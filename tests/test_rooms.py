@@ -32,6 +32,7 @@ ROOMS: dict[str, set[str]] = {
     "tseval.downloads": set(),
     "tseval.formats": {"msgspec", "yaml"},
     "tseval.tables": {"pyarrow"},
+    "tseval.expressions": {"pyarrow"},
     "tseval.writing": set(),
     "tseval.questions": NUMBERS,
     "tseval.items": NUMBERS,

@@ -148,7 +148,7 @@ class _Http(urllib.request.HTTPHandler):
         self._held, self._guarded = held, guarded
 
     def http_open(self, req: urllib.request.Request) -> HTTPResponse:
-        return self.do_open(_opened(HTTPConnection, self._held, self._guarded and _is_direct(req)), req)  # type: ignore[arg-type]
+        return self.do_open(_opened(HTTPConnection, self._held, self._guarded and _is_direct(req)), req)
 
 
 class _Https(urllib.request.HTTPSHandler):
@@ -157,7 +157,7 @@ class _Https(urllib.request.HTTPSHandler):
         self._held, self._guarded = held, guarded
 
     def https_open(self, req: urllib.request.Request) -> HTTPResponse:
-        return self.do_open(_opened(HTTPSConnection, self._held, self._guarded and _is_direct(req)), req)  # type: ignore[arg-type]
+        return self.do_open(_opened(HTTPSConnection, self._held, self._guarded and _is_direct(req)), req)
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 import yaml
@@ -61,7 +60,7 @@ TEXTS = ("javascript:alert(1)", "JaVaScRiPt:alert(1)", "data:text/html,<script>a
 def fields(draw: random.Random, here: Path) -> str | None:
     """Put scripts where links, dates, addresses and names of a board are."""
     board, text = here / BOARD, draw.choice(TEXTS)
-    edits: list[Callable[[], None]] = [
+    edits: list[Callable[[], object]] = [
         lambda: _edit(board / "board.yaml", draw.choice(["address", "renews", "renewed_by", "source"]), text),
         lambda: _edit(board / "board.yaml", "authors", [text]),
         lambda: _edit(board / "checks.yaml", "retracted", {"one": {"reason": text, "on": "2026-01-02"}}),
@@ -74,7 +73,7 @@ def fields(draw: random.Random, here: Path) -> str | None:
         lambda: _edit(
             board / "entries/one/entry.yaml", "aliases", [f"a{i}" for i in range(draw.randint(101, 50_000))]
         ),
-        lambda: shutil.move(board / "entries/one", board / "entries" / draw.choice(["CON", "one.", "nul.x"])),
+        lambda: (board / "entries/one").rename(board / "entries" / draw.choice(["CON", "one.", "nul.x"])),
     ]
     draw.choice(edits)()
     for words in (

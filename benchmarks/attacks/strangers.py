@@ -1,4 +1,4 @@
-"""Small files of strangers that ask for much: shared pickles, odd numbers, claims, wide tables, expressions."""
+"""Small files of strangers that ask for much: shared parts, odd numbers, claims, wide tables, expressions."""
 
 from __future__ import annotations
 
@@ -27,10 +27,8 @@ def shared(draw: random.Random) -> object:
     for level in range(depth):
         form = kind if kind != "mixed" else draw.choice(["dict", "list", "tuple"])
         names = [draw.choice([f"w{i}", f"vocab{i}", f"{level}-{i}", str(i)]) for i in range(width)]
-        value = {
-            "dict": lambda one: dict.fromkeys(names, one), "list": lambda one: [one] * width,
-            "tuple": lambda one: (one,) * width,
-        }[form](value)  # fmt: skip
+        value = dict.fromkeys(names, value) if form == "dict" else [value] * width
+        value = tuple(value) if form == "tuple" else value
     return draw.choice([value, {"vocab": value}, {"model": value, "word2idx": {"a": 0, "b": 1}}])
 
 
@@ -46,7 +44,7 @@ def flat(value: object) -> bytes:
         elif id(one) in places and not entered:
             out.append(b"j" + struct.pack("<I", places[id(one)]))
         elif entered:
-            out.append({dict: b"d", list: b"l", tuple: b"t"}[type(one)])
+            out.append(b"d" if isinstance(one, dict) else b"l" if isinstance(one, list) else b"t")
             places[id(one)] = len(places)
             out.append(b"r" + struct.pack("<I", places[id(one)]))
         else:
@@ -89,11 +87,13 @@ def odd_numbers(draw: random.Random, here: Path) -> str | None:
     return tseval(*PAIR, "m.pt", cwd=here).refusal()
 
 
-EXPRESSIONS = ("(a+)+", "(a|a)*", "(a|aa)+", "(.*)*", "(.*a){30}", "((a*)*)*", "(?=a+)+", r"(a)\1", "(" * 9_000,
-               "[" * 3_000, "a{999999999}", "((a{1000}){1000}){1000}", "(?:" * 500 + ")" * 500, "\\",
-               "(?P<x>a)(?P<x>b)", "[^" + "a" * 5_000, r"\p{L}+", "(?i)" * 200)  # fmt: skip
-TREE = ("1\t{}\tdog\tNOUN\t_\tNumber=Sing\t2\tnsubj\t_\t_\n2\tbarks\tbark\tVERB\t_\tNumber=Sing\t0\troot\t_\t_"
-        "\n\n")  # fmt: skip
+EXPRESSIONS = (
+    "(a+)+", "(a|a)*", "(a|aa)+", "(.*)*", "(.*a){30}", "((a*)*)*", "(?=a+)+", r"(a)\1", "(" * 9_000,
+    "[" * 3_000, "a{999999999}", "((a{1000}){1000}){1000}", "(?:" * 500 + ")" * 500, "\\",
+    "(?P<x>a)(?P<x>b)", "[^" + "a" * 5_000, r"\p{L}+", "(?i)" * 200,
+)  # fmt: skip
+SUBJECT = "1\t{}\tdog\tNOUN\t_\tNumber=Sing\t2\tnsubj\t_\t_\n"
+TREE = f"{SUBJECT}2\tbarks\tbark\tVERB\t_\tNumber=Sing\t0\troot\t_\t_\n\n"
 
 
 @attack("expressions of requests", cheap=True)
@@ -141,42 +141,58 @@ def elsewhere(draw: random.Random, here: Path) -> str | None:
     return "other weights have the same fingerprint" if len({*found}) < len(found) else None
 
 
+COUNTS = (
+    "n_layer",
+    "num_hidden_layers",
+    "num_labels",
+    "vocab_size",
+    "n_positions",
+    "max_position_embeddings",
+)
+TEMPLATES = (
+    "{{ 'a' * 9999999999 }}", "{{ 9 ** 9 ** 9 ** 9 }}", "{{ 'x' | center(9999999999) }}",
+    "{{ '%9999999999d' % 1 }}",
+    "{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}",
+    "{% set n = namespace(x='ab') %}{% for i in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}{{ n.x }}",
+)  # fmt: skip
+
+
 @attack("claims of a folder")
 def claims(draw: random.Random, here: Path) -> str | None:
     """Claim layers, pieces, texts and ranks that no file could fill."""
     folder, big = here / "gpt2", draw.choice([10**6, 10**9, 10**15])
-    kinds = ["layers", "labels", "vocabulary", "positions", "template", "normalizer", "lora"]
-    kind = draw.choice(kinds)
-    if kind in ("layers", "labels", "vocabulary", "positions"):
-        names = {"layers": ["n_layer", "num_hidden_layers"], "labels": ["num_labels"],
-                 "vocabulary": ["vocab_size"], "positions": ["n_positions", "max_position_embeddings"]}[kind]  # fmt: skip
-        _add(folder / "config.json", {draw.choice(names): big})
+    kind = draw.choice(["counts", "template", "normalizer", "lora"])
+    if kind == "lora":
+        return tseval(*PAIR, f"hf:{_change(draw, here, big)}", cwd=here).refusal()
+    if kind == "counts":
+        _add(folder / "config.json", {draw.choice(COUNTS): big})
     elif kind == "template":
-        bomb = draw.choice([
-            "{{ 'a' * 9999999999 }}", "{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}",
-            "{% set ns = namespace(x='ab') %}{% for i in range(60) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}{{ ns.x }}",
-            "{{ 9 ** 9 ** 9 ** 9 }}", "{{ 'x' | center(9999999999) }}", "{{ '%9999999999d' % 1 }}",
-        ])  # fmt: skip
-        tokens = json.loads((folder / "tokenizer_config.json").read_text())
-        eos = tokens.get("eos_token") or "<eos>"
-        eos = eos["content"] if isinstance(eos, dict) else eos
-        _add(folder / "tokenizer_config.json", {"chat_template": f"{eos}{bomb}"})
-    elif kind == "normalizer":
-        step = {"type": "Replace", "pattern": {"Regex": "."}, "content": "a" * draw.randint(20, 200)}
-        _add(folder / "tokenizer.json", {"normalizer": {
-            "type": "Sequence", "normalizers": [step] * draw.randint(5, 9)}})  # fmt: skip
+        bomb = draw.choice(TEMPLATES)
+        _add(folder / "tokenizer_config.json", {"chat_template": f"<eos>{bomb}"})
     else:
-        option = draw.choice([
-            {"init_lora_weights": f"pissa_niter_{big}"}, {"target_modules": draw.choice(EXPRESSIONS[:6])},
-            {"r": big}, {"layer_replication": [[0, big]]}, {"peft_type": "XLORA"}, {"peft_type": "PROMPT_TUNING"},
-            {"megatron_config": {"x": 1}, "megatron_core": "own"}, {"rank_pattern": {"(a+)+": 1}},
-        ])  # fmt: skip
-        shutil.copytree(folder, here / "lora")
-        (here / "lora/adapter_config.json").write_text(json.dumps(
-            {"base_model_name_or_path": "gpt2", "peft_type": "LORA", "r": 2, "target_modules": ["c_attn"], **option}
-        ))  # fmt: skip
-        return tseval(*PAIR, "hf:lora", cwd=here).refusal()
+        step = {"type": "Replace", "pattern": {"Regex": "."}, "content": "a" * draw.randint(20, 200)}
+        grown = {"type": "Sequence", "normalizers": [step] * draw.randint(5, 9)}
+        _add(folder / "tokenizer.json", {"normalizer": grown})
     return tseval(*PAIR, "hf:gpt2", cwd=here).fault()
+
+
+def _change(draw: random.Random, here: Path, big: int) -> str:
+    """Write a change (LoRA) of the model with an option that nobody means; give its folder."""
+    options: list[dict[str, object]] = [
+        {"init_lora_weights": f"pissa_niter_{big}"}, {"target_modules": draw.choice(EXPRESSIONS[:6])},
+        {"r": big}, {"layer_replication": [[0, big]]}, {"peft_type": "XLORA"},
+        {"peft_type": "PROMPT_TUNING"}, {"rank_pattern": {"(a+)+": 1}},
+        {"megatron_config": {"x": 1}, "megatron_core": "own"},
+    ]  # fmt: skip
+    shutil.copytree(here / "gpt2", here / "lora")
+    meant: dict[str, object] = {
+        "base_model_name_or_path": "gpt2",
+        "peft_type": "LORA",
+        "r": 2,
+        "target_modules": ["c_attn"],
+    }
+    (here / "lora/adapter_config.json").write_text(json.dumps(meant | draw.choice(options)))
+    return "lora"
 
 
 def _add(file: Path, fields: dict[str, object]) -> None:

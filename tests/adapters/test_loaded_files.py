@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -49,7 +50,7 @@ def other_weights(folder, names):
 
 
 def score(folder):
-    model = open_model(f"hf:{folder}")
+    model: Any = open_model(f"hf:{folder}")
     encoded = model.encode(pa.array(["the author laughs ."]))
     return model.card.fingerprint, float(np.sum(model.token_logprobs(encoded, 64)[0]))
 

@@ -13,7 +13,6 @@ from functools import reduce
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
@@ -162,6 +161,8 @@ def found_in_time(names: Iterable[str]) -> set[str]:
 
     The folder may be a stranger's: with a pipe for a grammar, or a million files.
     """
+    from threading import Thread
+
     found: list[str] = []
 
     def look() -> None:

@@ -23,7 +23,7 @@ MAX_INSTRUCTIONS = 100_000  # a pickled language model takes about a thousand
 
 # Instructions that push their own argument, or something fresh, or do nothing to the stack.
 _ARGUMENTS = {
-    *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
+    *("INT", "BININT", "BININT1", "BININT2", "FLOAT", "BINFLOAT"),
     *("STRING", "BINSTRING", "SHORT_BINSTRING", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"),
     *("UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"),
 }
@@ -96,11 +96,10 @@ def refuse_unfolding(value: object) -> None:
     A part that holds itself counts for nothing inside itself.
     """
     sizes: dict[int, int] = {}  # of containers, with all that is in them; 0 while they are counted
-    waiting: list[tuple[object, bool]] = [(value, False)]
+    waiting: list[tuple[object, list[object] | None]] = [(value, None)]
     while waiting:
-        container, counted = waiting.pop()
-        entries = _entries_of(container)
-        if counted:
+        container, entries = waiting.pop()
+        if entries is not None:
             size = 1 + len(entries) + sum(sizes.get(id(entry), 0) for entry in entries)
             if size > MOST_UNFOLDED:
                 raise ModelError(
@@ -109,8 +108,9 @@ def refuse_unfolding(value: object) -> None:
             sizes[id(container)] = size
         elif id(container) not in sizes:
             sizes[id(container)] = 0
-            waiting.append((container, True))
-            waiting += [(entry, False) for entry in entries if id(entry) not in sizes]
+            entries = _entries_of(container)
+            waiting.append((container, entries))
+            waiting += [(entry, None) for entry in entries if id(entry) not in sizes]
 
 
 def _entries_of(container: object) -> list[object]:
@@ -159,8 +159,6 @@ class _Machine:
             if name == "STOP":
                 break
             if name in _ARGUMENTS:
-                if isinstance(argument, int) and abs(argument) > _LARGEST_NUMBER:
-                    raise ModelError("refused: its pickle has a whole number of more than 4,096 bits")
                 self._stack.append(argument)
             elif name in _FRESH:
                 self._stack.append(_FRESH[name]())
@@ -187,6 +185,12 @@ class _Machine:
 
     def push(self, value: object) -> None:
         self._stack.append(value)
+
+    def number(self, value: object) -> None:
+        """Push a whole number of any length; others are pushed as they are."""
+        if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
+            raise ModelError("refused: its pickle has a whole number of more than 4,096 bits")
+        self.push(value)
 
     def mark(self) -> None:
         self._below.append(self._stack)
@@ -281,6 +285,7 @@ class _Machine:
 
 
 _ACTIONS: dict[str, Callable[[_Machine, object], None]] = {
+    **dict.fromkeys(("LONG", "LONG1", "LONG4"), _Machine.number),
     "MARK": lambda machine, _: machine.mark(),
     "POP": lambda machine, _: machine.pop(),
     "TUPLE": lambda machine, _: machine.push(tuple(machine.since_mark())),
@@ -308,7 +313,7 @@ def _fill(target: dict[object, object], pairs: Iterable[Iterable[object]]) -> No
     for key, value in pairs:
         if not isinstance(key, _KEYS):
             raise ModelError(f"refused: its pickle has a dictionary with keys of type {type(key).__name__}")
-        if isinstance(key, int) and abs(key) >= _LARGEST_KEY:
+        if type(key) is int and not -_LARGEST_KEY < key < _LARGEST_KEY:
             raise ModelError("refused: its pickle has a dictionary with a whole number of 61 bits for a key")
         target[key] = value
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
-from tseval.suites.agreement.expressions import PatternError, whole_matcher
+from tseval.expressions import PatternError, whole_matcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 LONGEST_EXPRESSION = 1_000  # characters
+_SHORT, _FEW_REPEATS = 100, 2  # letters of a word, and repetitions in an expression
 _REMEMBERED = 1 << 16  # words whose answer is remembered: few words are met more than once by chance
 # Classes of characters as RE2 knows them, inside brackets and outside.
 _INSIDE = {"w": r"\p{L}\p{M}\p{N}_", "d": r"\p{Nd}", "s": r"\s\p{Z}"}
@@ -57,22 +58,56 @@ def whole_matcher(expression: str) -> Callable[[str], bool]:
     translated = _translated(expression)
     whole = rf"\A(?:{translated})\z"
 
+    # A call of RE2 by way of pyarrow takes some dozen microseconds. Short words are matched by Python's own
+    # engine where that has nothing to go back to.
+    short = None if goes_back(expression, _FEW_REPEATS) else re.compile(expression)
+
     @lru_cache(maxsize=_REMEMBERED)
     def matches(text: str) -> bool:
+        if short is not None and len(text) <= _SHORT:
+            return short.fullmatch(text) is not None
         return bool(pc.match_substring_regex(pa.scalar(text, pa.string()), whole).as_py())
 
     try:
         pc.match_substring_regex(pa.scalar("", pa.string()), translated)
-        matches("")
+        matches("x" * (_SHORT + 1))
     except pa.ArrowInvalid as error:
         said = first_line(error).partition("regular expression: ")[2] or first_line(error)
         raise PatternError(shortened(said, 100)) from None
     return matches
 
 
+def goes_back(pattern: str, most_repeats: int) -> str | None:
+    """Say what could make Python's own engine go back for ever, if anything, where texts have few letters.
+
+    A repetition within a repetition doubles the work with each letter.
+    """
+    if len(pattern) > LONGEST_EXPRESSION:
+        return f"Write at most {LONGEST_EXPRESSION:,} characters."
+    try:
+        parsed = re._parser.parse(pattern)  # type: ignore[attr-defined] # Python's own, under an inner name
+    except (re.error, RecursionError, OverflowError) as error:
+        return f"It is no regular expression: {error}."
+    waiting: list[tuple[object, bool]] = [(parsed, False)]
+    repeats = 0
+    while waiting:
+        part, inside = waiting.pop()
+        if isinstance(part, re._parser.SubPattern):  # type: ignore[attr-defined] # likewise
+            waiting += [(one, inside) for one in part]
+        elif isinstance(part, list | tuple):
+            code = str(part[0]) if part and not isinstance(part[0], list | tuple) else ""
+            is_repeat = code.endswith("REPEAT") and part[1][1] > 1
+            repeats += is_repeat
+            if (inside and (is_repeat or code == "BRANCH")) or repeats > most_repeats:
+                return "Write an expression without repetitions or | inside a repetition, with few in all."
+            waiting += [(one, inside or is_repeat) for one in part]
+    return None
+
+
 def _translated(expression: str) -> str:
     """Write classes of characters out: RE2 takes letters for those of English."""
-    found, begun = [], -1  # where the brackets begin that are open
+    found: list[str] = []
+    begun = -1  # where the brackets begin that are open
     for part in re.findall(r"\\.|.", expression, re.DOTALL):
         inside = begun >= 0
         if part == "[" and not inside:
