@@ -225,8 +225,9 @@ def lint_command(
     for finding in findings:
         click.echo(str(finding))
     items = counted(sum(one.n_items for one in found), "item")
-    severe = [finding for finding in findings if finding.severity != "note"]
-    how_many = counted(len(severe), "finding") if severe else "Notes only" if findings else "No findings"
+    severe = [finding for finding in findings if finding.severity != "note" and finding.counts]
+    weak = "Notes only" if all(finding.severity == "note" for finding in findings) else "Nothing that fails"
+    how_many = counted(len(severe), "finding") if severe else weak if findings else "No findings"
     click.echo(f"{how_many} in {items}.", err=True)
     if severe:
         sys.exit(1)

@@ -12,12 +12,12 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from tseval.errors import GrammarError, counted, shortened
+from tseval.errors import GrammarError, counted, shortened, suggest
 from tseval.questions.regions import (
     ALL_PREDICTIONS,
     LEVELS,
@@ -36,6 +36,16 @@ from tseval.suites.grammar import SUITE_FILE, SuiteFolder, read_folder
 from tseval.suites.grammar.expand import check_size, expand
 from tseval.suites.grammar.source import class_names, find_class
 from tseval.suites.inflection import doubted
+from tseval.suites.mistakes import (
+    ENDS_SENTENCE,
+    Found,
+    Severity,
+    contradictions,
+    ended_twice,
+    forgotten_regions,
+    idle_labels,
+    unseen_differences,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,8 +61,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 8
 UNKNOWN = UNKNOWN_MARKS[0]
-ENDS_SENTENCE = (".", "?", "!")
-Severity = Literal["error", "warning", "note"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +73,7 @@ class LintFinding:
     path: Path
     line: int | None
     message: str
+    counts: bool = True  # whether the command ends with status 1 for it; notes never do
 
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}" if self.line is not None else f"{self.path}"
@@ -96,10 +105,6 @@ class WordsKnown:
         return Whole(message) if self.name_all else message
 
 
-# What is found before it is known where in a file it stands: the label whose sentences it is about, and what.
-Found = tuple[Severity, str, str]
-
-
 def check_sentences_of(
     case: Case, terminator: str | None, known: WordsKnown | None = None
 ) -> Iterator[Found]:
@@ -115,10 +120,14 @@ def check_sentences_of(
         for contrast in case.contrasts
     }
     yield from _equal(case, items, pairs)
+    yield from unseen_differences(case)
+    yield from contradictions(case)
+    yield from forgotten_regions(case)
+    yield from idle_labels(case)
     yield from _repeated_items(case, items)
     yield from _repeated_pairs(case, items, pairs)
     if terminator is not None:
-        yield from _terminated(columns, terminator)
+        yield from ended_twice(case, terminator)
     yield from _unequal_lengths(case, pairs)
     if known is not None:
         yield from _undecided(case, pairs, known.knows)
@@ -170,20 +179,6 @@ def _repeated_pairs(case: Case, items: list[_Texts], pairs: _Pairs) -> Iterator[
             message = f"{repeated:,} of {len(distinct):,} pairs of {contrast!r} repeat another"
             message += f", for example {quoted_texts(pair)} ({count} times)."
             yield ("warning", case.labels[0], message)
-
-
-def _terminated(columns: dict[str, list[str]], terminator: str) -> Iterator[Found]:
-    """Report sentences that have the final token already; an abbreviation such as `U.S.` may end one."""
-
-    def ends(text: str) -> bool:
-        word = text.rsplit(maxsplit=1)[-1].removesuffix(terminator)
-        return text.endswith(terminator) and terminator not in word
-
-    for label, texts in columns.items():
-        if written := [*filter(ends, dict.fromkeys(texts))]:
-            example = f"for example {written[0]!r}: it would be scored twice"
-            message = f"{len(written):,} sentences end in {terminator!r}, {example}"
-            yield ("error", label, f"{message}, since {terminator!r} is added to every one.")
 
 
 def _unequal_lengths(case: Case, pairs: _Pairs) -> Iterator[Found]:
@@ -412,6 +407,7 @@ def _case_findings(
     yield from _not_minimal(grammar, case)
     for severity, label, message in check_sentences_of(case, terminator, known):
         yield LintFinding(severity, grammar.path, grammar.sentences[label][0].line, message)
+    yield from _never_marked(grammar, case)
     for prediction, message in check_predictions(case):
         line = grammar.document.line("predictions", prediction)
         yield LintFinding("warning", grammar.path, line, f"{prediction!r}: {message}.")
@@ -428,7 +424,13 @@ def _unexpected(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
 
 
 def _not_minimal(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
-    """Report items whose sentences are not linked by minimal steps; equal ones are told elsewhere."""
+    """Report items whose sentences are not linked by minimal steps; equal ones are told elsewhere.
+
+    A separable verb is such an item and right, so this never fails a check. Designs compare regions: what
+    they may confound is told by their predictions.
+    """
+    if isinstance(case.question, Regions):
+        return
     columns = [case.sentences.column(label).to_pylist() for label in case.labels]
     loose = []
     for texts in zip(*columns, strict=True):
@@ -440,7 +442,7 @@ def _not_minimal(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
         line = grammar.sentences[case.labels[1]][0].line
         what = "differ in more than one contiguous stretch of words"
         message = f"{len(loose):,} of {case.n_items:,} items {what}, for example {quoted_texts(loose[0])}."
-        yield LintFinding("error", grammar.path, line, message)
+        yield LintFinding("warning", grammar.path, line, message, counts=False)
 
 
 def _linked(texts: Sequence[str]) -> bool:
@@ -496,7 +498,24 @@ def _unbalanced(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
             yield LintFinding("warning", grammar.path, grammar.document.line(*keys), message)
 
 
+def _never_marked(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
+    """Report regions that the front matter names and no sentence marks."""
+    if isinstance(case.question, Regions) and grammar.experiment is not None:
+        marked = {name for names in case.question.named.values() for name in names}
+        for name in grammar.experiment.regions:
+            if name not in marked:
+                message = f"no sentence marks the region {name!r}. Write [{name} ...], or delete the name."
+                yield LintFinding("warning", grammar.path, grammar.document.line("regions"), message)
+
+
 def _folder_findings(folder: SuiteFolder, grammars: list[Grammar]) -> Iterator[LintFinding]:
+    labels = {label for grammar in grammars for label in grammar.labels}
+    for contrast in folder.contrasts or ():
+        for side in (contrast.better, contrast.worse):
+            if side not in labels:
+                message = f"'{contrast}': no case has a sentence labelled {side!r}."
+                path = folder.path / SUITE_FILE
+                yield LintFinding("warning", path, None, f"{message} {suggest(side, labels, 'Labels')}")
     for file in folder.unlisted:
         message = f"{file.name} is not listed in 'cases', so it is not part of the suite."
         yield LintFinding("warning", folder.path / SUITE_FILE, None, message)

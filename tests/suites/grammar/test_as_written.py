@@ -229,8 +229,8 @@ PLAUSIBLE = """
   adverb: {a: [today, now, often, daily, soon, again, here, there, indoors, abroad]}"""
 PLAUSIBLE_SLOTS = "{subject: noun.p, other: noun.p, verb: verb.v, object: object.o, adverb: adverb.a}"
 PLAUSIBLE_BODY = (
-    "good: the {{ subject }} by the {{ other }} {{ verb | agree(subject) }} {{ object.text }} {{ adverb }}\n"
-    "bad: the {{ subject }} by the {{ other }} {{ verb | disagree(subject) }} {{ object.text }} {{ adverb }}\n"
+    "good: a {{ subject }} by a {{ other }} {{ verb | agree(subject) }} {{ object.text }} {{ adverb }}\n"
+    "bad: a {{ subject }} by a {{ other }} {{ verb | disagree(subject) }} {{ object.text }} {{ adverb }}\n"
 )
 WHERE = 'where: verb[object.kind] == "yes" and subject.lemma != other.lemma'
 

@@ -276,7 +276,7 @@ def test_lint_does_not_ask_for_balance_where_a_number_is_fixed(write):
         ("draw: {items: 5, for_each: [n], where: n > 3}", SLOTS_OF_DRAW, "'where' holds for no combination"),
         ("draw: {items: 5, for_each: [n], where: m > 3}", SLOTS_OF_DRAW, "'m'"),
         ("draw: {items: 700000, for_each: [n]}", SLOTS_OF_DRAW, "'draw' asks for 2,100,000 items"),
-        ("draw: {items: 300, for_each: [n]}", SLOTS_OF_DRAW, "asks for 300 items where n 1; the words make 192."),
+        ("draw: {items: 300, for_each: [n]}", SLOTS_OF_DRAW, "300 items where n 1; the words make 192."),
         ("draw: {items: 9}", "  x: {class: noun.b, repeat: 90}\n", "'x' has more values than can be"),
         ("draw: {items: 9, for_each: [x]}", "  x: {class: noun.b, repeat: 9}\n",
          "'for_each' makes more than 10,000 combinations"),

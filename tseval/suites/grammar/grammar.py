@@ -185,6 +185,9 @@ def read_contrasts(document: YamlDocument, labels: tuple[str, ...] | None) -> tu
                 fix = suggest(side, labels, "Labels")
                 raise document.error(f"no sentence is labelled {side!r}.", "contrasts", position, fix=fix)
         contrast = Contrast(*sides)
+        if Contrast(contrast.worse, contrast.better) in contrasts:
+            message = f"'{contrast}' is the reverse of another contrast, so both cannot be right."
+            raise document.error(message, "contrasts", position, fix="Keep the one that you mean.")
         if contrast in contrasts:
             message = f"the contrast '{contrast}' stands twice."
             raise document.error(message, "contrasts", position, fix="Keep one of them.")

@@ -1,0 +1,136 @@
+"""Lint finds items that say something else than their author meant, in grammars and in data."""
+
+import json
+
+import pytest
+from in_process import call
+
+HEAD = "---\nconstruction: C\nphenomenon: P\n"
+NOUNS = "lexicon: {noun: {p: [farmer, pilot]}, verb: {v: [laughs, works]}}\n"
+NOUNS += "slots: {subject: noun.p, verb: verb.v}\n"
+AGREE = "good: the {{ subject }} {{ verb | agree(subject) }}\n"
+AGREE += "bad: the {{ subject }} {{ verb | disagree(subject) }}\n"
+
+
+def lint(folder, text, **files):
+    for name, content in {"case.jinja": text, **files}.items():
+        (folder / name).write_text(content, "utf-8")
+    done = call("lint", folder if files else folder / "case.jinja")
+    assert done.returncode in (0, 1), done.stderr
+    return done.returncode, done.stdout.replace(f"{folder}/", "")
+
+
+def test_a_sentence_that_is_good_in_one_item_and_bad_in_another_is_an_error_with_the_line_to_add(tmp_path):
+    lexicon = "lexicon: {noun: {p: [{sing: Lehrer, plur: Lehrer}, {sing: Pilot, plur: Piloten}]}, "
+    lexicon += "verb: {v: [{sing: kam, plur: kamen}]}}\nslots: {subject: noun.p, verb: verb.v}\n"
+    body = AGREE.replace("the", "hier")
+    code, said = lint(tmp_path, f"{HEAD}{lexicon}---\n{body}")
+    assert code == 1
+    assert (
+        "case.jinja:8: error: 2 of 4 pairs of 'good > bad' contradict each other: 'hier Lehrer kam' is the"
+        in said
+    )
+    assert "add: where: subject.sing != subject.plur" in said
+    # The line that it names mends it.
+    code, said = lint(tmp_path, f"{HEAD}{lexicon}where: subject.sing != subject.plur\n---\n{body}")
+    assert (code, said) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "named"),
+    [
+        ("left\u200b now", "left now", "U+200B (zero width space) as character 16"),
+        ("left\u00a0now", "left now", "U+00A0 (no-break space) as character 16"),
+        (
+            "\u00e9t\u00e9",
+            "e\u0301te\u0301",
+            "one has a composed and one a decomposed letter at character 12",
+        ),
+        ("left\u2060 now", "left now", "U+2060 (word joiner)"),
+    ],
+)
+def test_a_difference_that_nobody_sees_is_an_error_that_names_the_character(tmp_path, good, bad, named):
+    slots = "lexicon: {noun: {p: [{sing: farmer}]}}\nslots: {noun: {class: noun.p, number: sing}}\n"
+    code, said = lint(
+        tmp_path, f"{HEAD}{slots}---\ngood: the {{{{ noun }}}} {good}\nbad: the {{{{ noun }}}} {bad}\n"
+    )
+    assert code == 1
+    assert "error: 1 of 1 pairs of 'good > bad' look the same" in said
+    assert named in said
+
+
+def test_joiners_of_persian_and_indian_scripts_are_letters(tmp_path):
+    slots = "lexicon: {noun: {p: [{sing: a}]}}\nslots: {noun: {class: noun.p, number: sing}}\n"
+    body = "good: {{ noun }} می\u200cرود\nbad: {{ noun }} میرود\n"
+    assert "look the same" not in lint(tmp_path, f"{HEAD}{slots}---\n{body}")[1]
+
+
+def test_contrasts_that_compare_nothing_are_named(tmp_path):
+    body = f"{AGREE}worse: {{{{ subject }}}} the {{{{ verb | disagree(subject) }}}}\n"
+    both = "contrasts: [good > bad, bad > good]\n"
+    code, said = lint(tmp_path, f"{HEAD}{NOUNS}{both}---\n{body}")
+    assert code == 1
+    assert "case.jinja:6: error: 'bad > good' is the reverse of another contrast" in said
+    _, said = lint(tmp_path, f"{HEAD}{NOUNS}contrasts: [good > bad]\n---\n{body}")
+    assert "case.jinja:10: warning: no contrast compares 'worse'" in said
+    suite = "title: T\ncontrasts: [good > bad, good > wrose]\n"
+    _, said = lint(tmp_path, f"{HEAD}{NOUNS}---\n{body}", **{"suite.yaml": suite})
+    assert (
+        "suite.yaml: warning: 'good > wrose': no case has a sentence labelled 'wrose'. Did you mean 'worse'?"
+        in said
+    )
+
+
+REGIONS = "lexicon: {noun: {p: [farmer, pilot]}}\nslots: {noun: {class: noun.p, number: sing}}\n"
+
+
+def test_brackets_without_regions_are_an_error_and_a_region_that_nothing_marks_a_warning(tmp_path):
+    body = (
+        "a: the {{ noun }} [critical laughs] [rest today]\nb: the {{ noun }} [critical laugh] [rest today]\n"
+    )
+    code, said = lint(tmp_path, f"{HEAD}{REGIONS}---\n{body}")
+    assert code == 1
+    assert (
+        "case.jinja:7: error: the brackets of '[critical laughs]' are scored as words in 2 sentences" in said
+    )
+    design = "regions: [critical, rest]\npredictions: {verb: a.critical < b.critical}\n"
+    _, said = lint(tmp_path, f"{HEAD}{REGIONS}{design}---\n{body.replace('[rest today]', 'today')}")
+    assert "case.jinja:6: warning: no sentence marks the region 'rest'" in said
+
+
+def test_a_pair_that_differs_in_two_places_is_a_warning_and_fails_nothing(tmp_path):
+    lexicon = "lexicon: {verb: {v: [{finite: ruft, particle: an, whole: anruft}, "
+    lexicon += "{finite: hört, particle: zu, whole: zuhört}]}, adverb: {t: [heute, morgen]}}\n"
+    slots = "slots: {adverb: adverb.t, verb: verb.v}\n"
+    body = "good: dass Anna {{ adverb }} {{ verb.whole }}\n"
+    body += "bad: dass Anna {{ verb.finite }} {{ adverb }} {{ verb.particle }}\n"
+    code, said = lint(tmp_path, f"{HEAD}{lexicon}{slots}---\n{body}")
+    assert code == 0
+    assert "warning: 4 of 4 items differ in more than one contiguous stretch of words" in said
+
+
+@pytest.mark.parametrize("mark", ["。", "।", "؟", "።"])
+def test_a_sentence_that_ends_in_a_mark_of_another_script_is_ended_twice(tmp_path, mark):
+    slots = "lexicon: {noun: {p: [{sing: a}, {sing: b}]}}\nslots: {noun: {class: noun.p, number: sing}}\n"
+    code, said = lint(
+        tmp_path, f"{HEAD}{slots}---\ngood: x {{{{ noun }}}}{mark}\nbad: y {{{{ noun }}}}{mark}\n"
+    )
+    assert code == 1
+    assert f"2 sentences end in {mark!r}" in said
+    assert f"write 'terminator: {mark}' in suite.yaml" in said
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ([("the author laughs\u200b .", "the author laughs .")], "U+200B (zero width space)"),
+        ([("a .", "b ."), ("b .", "a .")], "2 of 2 pairs of 'good > bad' contradict each other: 'a .'"),
+        ([("caf\u00e9 .", "cafe\u0301 .")], "one has a composed and one a decomposed letter at character 4"),
+    ],
+)
+def test_data_are_held_to_the_same(tmp_path, pairs, message):
+    lines = (json.dumps({"good": good, "bad": bad}, ensure_ascii=False) for good, bad in pairs)
+    (tmp_path / "pairs.jsonl").write_text("\n".join(lines), "utf-8")
+    done = call("lint", tmp_path / "pairs.jsonl")
+    assert done.returncode == 1
+    assert message in done.stdout
