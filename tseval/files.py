@@ -57,7 +57,7 @@ class Limits:
     sheet_bytes: int = 200 * 10**6  # of a sheet of Excel's, unpacked
     aliases: int = 100  # earlier names of one entry of a board
     trial_seconds: int = 20  # for a tokenizer or a template of chats to be tried
-    trial_bytes: int = 3 * 10**9  # of memory for that
+    trial_bytes: int = 15 * 10**8  # of memory for that: 260,000 pieces take less than one thousand million
     download_seconds: int = 50  # for a download, from the connection to its last byte
 
 
