@@ -24,6 +24,19 @@ if TYPE_CHECKING:
 # Kinds of changes that peft can merge into a model; others load further models, or read texts.
 KINDS = ("ADALORA", "BOFT", "BONE", "DORA", "FOURIERFT", "HRA", "IA3", "LOHA", "LOKR", "LORA", "MISS", "OFT",
          "RANDLORA", "SHIRA", "VBLORA", "VERA")  # fmt: skip
+# Kinds that put trained tokens or parts beside the weights, in place of adding to them.
+NOT_MERGED = (
+    "PROMPT_TUNING",
+    "MULTITASK_PROMPT_TUNING",
+    "PREFIX_TUNING",
+    "P_TUNING",
+    "ADAPTION_PROMPT",
+    "CPT",
+)
+OTHER_WAYS = (
+    "  Give its base model, or a change that adds to weights (LoRA).\n"
+    "  Or score it by a function of your own: --model mine.py:load (docs/adapters.md)."
+)
 BEGINNINGS = re.compile(r"gaussian|eva|olora|orthogonal|loftq|corda|pissa(_niter_[1-9][0-9]?)?|mica|lora_ga")
 IMPORTED = ("megatron_config",)  # `auto_mapping` is read by another way to open models
 # Numbers of these names are sizes, or how often something is done; a file holds tensors of the sizes.
@@ -44,6 +57,8 @@ def refuse_lora_options(where: str, settings: Mapping[str, Json], file: Path) ->
         ModelError: Names the setting.
     """
     kind = settings.get("peft_type", "LORA")
+    if isinstance(kind, str) and kind.upper() in NOT_MERGED:
+        raise cannot_be_merged(where, kind)
     if not isinstance(kind, str) or kind.upper() not in KINDS:
         raise _wrong(where, "peft_type", kind, suggest(str(kind), KINDS, "Kinds that are read"))
     for name in IMPORTED:
@@ -62,6 +77,13 @@ def refuse_lora_options(where: str, settings: Mapping[str, Json], file: Path) ->
     for name, pattern in _patterns(settings):
         if refusal := goes_back(pattern, MOST_REPEATS):
             raise _wrong(where, name, pattern, refusal)
+
+
+def cannot_be_merged(where: str, kind: str, why: str = "") -> ModelError:
+    """Return the error about a change that adds nothing to weights."""
+    named = kind.replace("_", " ").lower()
+    what = f"{where} holds a change of the kind {named!r}, which cannot be merged into the weights"
+    return ModelError(f"{what}{why}.\n{OTHER_WAYS}")
 
 
 def _wrong(where: str, name: str, value: object, fix: str) -> ModelError:

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tseval.adapters.lora_options import OTHER_WAYS, cannot_be_merged
 from tseval.errors import ModelError
 from tseval.scoring.numerics import within_noise
 
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 ROWS, LENGTH = 3, 8  # of the made-up sentences on which the two models are compared
-OTHER_WAYS = (
-    "  Give its base model, or a change that adds to weights (LoRA).\n"
-    "  Or score it by a function of your own: --model mine.py:load (docs/adapters.md)."
-)
 
 
 def merge(where: str, folder: Path, model: PreTrainedModel) -> PreTrainedModel:
@@ -39,9 +36,8 @@ def merge(where: str, folder: Path, model: PreTrainedModel) -> PreTrainedModel:
 
     config = peft.PeftConfig.from_pretrained(str(folder))
     kind = str(getattr(config.peft_type, "value", config.peft_type)).replace("_", " ").lower()
-    cannot = f"{where} holds a change of the kind {kind!r}, which cannot be merged into the weights"
     if config.is_prompt_learning:
-        raise ModelError(f"{cannot}: it puts trained tokens before every text.\n{OTHER_WAYS}")
+        raise cannot_be_merged(where, kind, ": it puts trained tokens before every text")
     _make_room(model, peft.load_peft_weights(str(folder), device="cpu"), config)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -52,7 +48,7 @@ def merge(where: str, folder: Path, model: PreTrainedModel) -> PreTrainedModel:
         try:
             merged = cast("PreTrainedModel", changed.merge_and_unload()).eval()
         except (AttributeError, NotImplementedError, ValueError) as error:
-            raise ModelError(f"{cannot} (peft: {str(error).rstrip('.')}).\n{OTHER_WAYS}") from error
+            raise cannot_be_merged(where, kind, f" (peft: {str(error).rstrip('.')})") from error
     difference = (_predictions(merged, merged) - expected).abs().cpu().numpy()
     precision = torch.bfloat16 if getattr(merged, "is_quantized", False) else merged.dtype
     if not within_noise(difference, np.zeros(1), precision):

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -25,17 +26,24 @@ if TYPE_CHECKING:
 PROGRAM = Path(__file__).with_name("tokenizer_trial.py")
 WRONG, LONGEST_CHAT = 4, 1_000_000  # exit code of a program that met an error; characters
 _begun: dict[Path, subprocess.Popen[bytes]] = {}
+_lock = threading.Lock()  # models may be opened in several threads
 
 
 @contextmanager
 def begun_trial(path: Path) -> Iterator[None]:
     """Begin to try a tokenizer, while other things are imported; end the trial if nobody waits for it."""
-    if path.is_file() and path not in _begun:
-        _begun[path] = _start({"tokenizer": str(path)})
+    process = None
+    with _lock:
+        if path.is_file() and path not in _begun:
+            process = _begun[path] = _start({"tokenizer": str(path)})
     try:
         yield
     finally:
-        if (process := _begun.pop(path, None)) is not None:
+        with _lock:
+            waits = process is not None and _begun.get(path) is process
+            if waits:
+                del _begun[path]
+        if process is not None and waits:
             process.kill()
             process.communicate()
 
@@ -46,7 +54,8 @@ def hold_trial(where: str, path: Path) -> None:
     Raises:
         LimitError: The tokenizer takes more memory or time than it may.
     """
-    process = _begun.pop(path, None)
+    with _lock:
+        process = _begun.pop(path, None)
     if process is None and path.is_file():
         process = _start({"tokenizer": str(path)})
     if process is not None:

@@ -125,7 +125,6 @@ FOUND = [
     ("pairs", PAIR % rb'"\ud800"', r"p.jsonl:1: '\\ud800' is half a character"),
     ("pairs", PAIR.replace(b"x", rb"\uDFFF") % b"1", r"p.jsonl:1: '\\udfff' is half a character"),
     ("pairs", PAIR % (b"[" * 400 + b"]" * 400), "p.jsonl:1: .* inside one another are more than 100"),
-    ("pairs", PAIR % (b'["' + b"y" * 180_000 + b'"]'), r"p.jsonl:1: x is \['y+…y+'\]\.\n  A feature is"),
     ("table of pairs", b"x" * 180_000 + b"\n1\n", "no pair of sentences: .*\n  Call the columns good and ba"),
     ("table of pairs", b"good\tbad\n" + b"a " * 500_000 + b"\tb\n", "case 'p', item 0: .* than 50,000"),
     ("blimp", changed("blimp", b'"1"', b'"%s"' % MANY), "b.jsonl:1: pairID is no number"),

@@ -91,6 +91,8 @@ class Worker:
                     _train(unit, held)
                 self._scorer.score(unit, self.place.write(unit, begun))
             except TsevalError as error:
+                if error.__cause__ is not None:  # out of a model's own code: its author needs to see where
+                    traceback.print_exception(error.__cause__)
                 self._fail(unit, str(error))
             except subprocess.CalledProcessError as error:
                 ended = f"ended by {signal.Signals(-error.returncode).name}" if error.returncode < 0 else ""
