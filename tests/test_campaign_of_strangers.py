@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from systems import needs_linux
 
-pytestmark = [pytest.mark.slow, needs_linux]
+pytestmark = [pytest.mark.slowest, needs_linux]
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 KINDS = (
     "hostile repositories",

@@ -4,7 +4,7 @@ import pytest
 from board_changes import COMMANDS, kill_command, make_boards
 from systems import needs_posix
 
-pytestmark = [pytest.mark.slow, needs_posix]
+pytestmark = [pytest.mark.slowest, needs_posix]
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ def test_the_files_are_executed_where_python_looks_for_them_first(place):
     assert (place.parent / "EXECUTED").exists()
 
 
-ENGINES = ["local", *(pytest.param(engine, marks=pytest.mark.slow) for engine in ("slurm", "ray"))]
+ENGINES = ["local", *(pytest.param(engine, marks=pytest.mark.slowest) for engine in ("slurm", "ray"))]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

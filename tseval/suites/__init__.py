@@ -353,9 +353,8 @@ def _load(
     if cached and suite_digest(cached.terminator, cached.cases) == cached.digest:
         # Rules of writing are read from the file: no digest covers what a cache says of them.
         own = cached if cached.writing else read_folder(path)
-        if (own.writing, own.notes) == (cached.writing, cached.notes):
-            return cached
-        return replace(cached, writing=own.writing, notes=own.notes)
+        same = (own.writing, own.notes) == (cached.writing, cached.notes)
+        return cached if same else replace(cached, writing=own.writing, notes=own.notes)
 
     from tseval.suites.grammar.expand import check_size, expand  # noqa: PLC0415 - likewise
 
