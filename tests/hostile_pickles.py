@@ -207,7 +207,9 @@ def write_all(folder, form):
 def read_verdicts(path):
     """Read a file as the verdicts of a run whose manifest vouches for it."""
     content = path.read_bytes()
-    counts = SimpleNamespace(**dict.fromkeys(("contrasts", "correct", "tied", "undecidable"), ANY))
+    counts = SimpleNamespace(
+        **dict.fromkeys(("contrasts", "correct", "tied", "undecidable", "n_half_known"), ANY)
+    )
     manifest: Any = SimpleNamespace(
         files={"verdicts.parquet": sha256(content).hexdigest()},
         counts=counts,

@@ -151,7 +151,7 @@ def test_bytes_that_hold_the_second_are_noticed() -> None:
     assert compressed_by_the_clock("CUT = gzip.compress(text, mtime=0)[:-20]") == []
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_folders_and_files_of_several_rooms_collect_together_from_another_folder(tmp_path: Path) -> None:
     chosen = [TESTS / "training", TESTS / "scoring/test_given.py", TESTS / "suites/grammar/test_lint.py"]
     done = subprocess.run(
@@ -203,7 +203,7 @@ def collect_as_on_windows(*chosen: Path, root: Path = ROOT) -> str:
     return done.stdout[done.stdout.find("= ERRORS =") :] if done.returncode else ""
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_the_quick_tests_are_collected_without_what_windows_lacks() -> None:
     assert collect_as_on_windows(TESTS) == ""
 

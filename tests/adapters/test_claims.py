@@ -139,7 +139,6 @@ OPTIONS = [
     {"rank_pattern": {"x": 10**9}},
     {"loftq_config": {"loftq_iter": 10**9}},
     {"peft_type": "XLORA"},
-    {"peft_type": "PROMPT_TUNING"},
     {"peft_type": 3},
     {"megatron_config": {"x": 1}},
     {"target_modules": "(a+)+"},

@@ -299,7 +299,7 @@ def test_other_commands_take_a_function(tmp_path):
     assert call("verify", "run", "--rescore", "all", *model, cwd=tmp_path).returncode != 0
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_a_sweep_names_runs_by_files_and_functions(tmp_path):
     path = write(tmp_path, PLAIN + "\n\ndef other():\n    return load(2)\n")
     write(tmp_path, name="your.py")

@@ -120,6 +120,7 @@ def assert_faults_are_refused(model: Any):
             choose_method(model, fastest, LENGTH, 1024)
 
 
+@pytest.mark.slowest
 @pytest.mark.parametrize(
     ("kind", "dtype"),
     [

@@ -198,7 +198,7 @@ def test_numbers_without_end_are_no_traceback(entry, name):
         assert "Traceback" not in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_evidence_that_unpacks_to_more_than_is_read_is_refused_before(entry):
     """A page of one text of 250 MB, again and again, in some kilobytes."""
     whole = read_evidence(entry / "evidence.parquet").table

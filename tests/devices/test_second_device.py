@@ -51,7 +51,7 @@ def test_without_an_accelerator_gpu_check_says_so_in_one_line(gpu_check, machine
     assert capsys.readouterr() == ("", said)
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_the_check_of_a_gpu_is_rehearsed_on_a_cpu(tmp_path):
     program = BENCHMARKS / "gpu_check.py"
     result = run_process([sys.executable, program, "--device", "cpu", "--small", "--out", tmp_path])

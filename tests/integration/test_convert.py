@@ -46,8 +46,8 @@ def test_a_converted_pickle_scores_bit_for_bit_as_the_pickle(folder):
     )
     assert converted.stderr == "new/gpu.pt: lstm, 2 layers of 6, 8 words\n"
     table, scores, manifest = run(folder, "old", "gpu.pt", "--model-args", "vocab=vocab.txt")
-    (warning,) = manifest["warnings"]
-    assert "has no checksums" in warning
+    others = [warning for warning in manifest["warnings"] if "has no checksums" not in warning]
+    assert len(others) == len(manifest["warnings"]) - 1
     same_table, same_scores, same_manifest = run(folder, "new-run", "new/gpu.pt")
     kept = [line for line in table.splitlines() if "has no checksums" not in line]  # the warning, as a note
     assert kept == same_table.splitlines()
@@ -55,7 +55,7 @@ def test_a_converted_pickle_scores_bit_for_bit_as_the_pickle(folder):
     assert scores["logprob"].nunique() > 1
     pd.testing.assert_frame_equal(scores, same_scores, check_exact=True)
     assert manifest["signature"] == same_manifest["signature"]
-    assert same_manifest["warnings"] == []
+    assert same_manifest["warnings"] == others
     told = load_checkpoint(folder / "new" / "gpu.pt").training
     digest = hashlib.sha256((folder / "gpu.pt").read_bytes()).hexdigest()
     assert told["source"] == {"file": "gpu.pt", "sha256": digest}

@@ -182,6 +182,7 @@ def test_a_model_that_is_not_there_is_one_message_in_lm_eval_too(tasks):
     assert "tseval: no.pt: no such checkpoint" in said
 
 
+@pytest.mark.slowest
 def test_a_cache_and_a_folder_of_results_hold_models_apart(tmp_path, lm_eval_here):
     """Two models of one tokenizer: each gets its own numbers, and a cache that both use serves both."""
     pairs = [("the author laughs .", "the author laugh ."), ("the authors laugh .", "the authors laughs .")]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from systems import needs_posix
 
-pytestmark = [pytest.mark.slow, needs_posix]
+pytestmark = [pytest.mark.slowest, needs_posix]
 
 ROOT = Path(__file__).parents[2]
 FILES = {

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("pip", reason="packages are installed with pip")
 pytest.importorskip("hatchling", reason="the packages are built by hatchling")
 pytest.importorskip("editables", reason="hatchling needs it for editable packages")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slowest
 
 ROOT = Path(__file__).parents[2]
 PROJECT = """[build-system]

@@ -127,7 +127,7 @@ def test_the_installed_wheel_says_that_it_is_typed(outside: Outside) -> None:
     assert (installed / "py.typed").read_text() == ""
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_a_script_with_every_public_name_passes_strict_mypy_and_its_types_are_precise(
     outside: Outside,
 ) -> None:

@@ -146,7 +146,7 @@ def whole(stopped, resumed, few_cases, tmp_path, monkeypatch):
     return shutil.copytree(stopped.place, tmp_path / "whole")
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_a_zoo_that_is_stopped_stops_its_models_and_says_how_to_go_on(stopped):
     assert stopped.code == 130
     assert "saved in zoo: the same command goes on" in stopped.said
@@ -158,7 +158,7 @@ def test_a_zoo_that_is_stopped_stops_its_models_and_says_how_to_go_on(stopped):
     os.close(held)
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_the_same_command_goes_on_and_redoes_nothing(stopped, resumed):
     assert {path.name for path in stopped.finished} >= {"srn.pt", "srn.log"}
     assert {path: path.stat().st_mtime_ns for path in stopped.finished} == stopped.finished
@@ -199,7 +199,7 @@ def test_the_board_holds_the_accuracies_of_the_runs(stopped, resumed):
     }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_everything_of_a_published_zoo_follows_from_its_evidence(stopped, resumed):
     assert "nothing is wrong" in tseval("board", "check", "tables", cwd=stopped.place).stdout
     reports = json.loads(tseval("verify", "tables", "--json", cwd=stopped.place).stdout)
@@ -245,7 +245,7 @@ def parts(whole, first_part):
     return whole / "of-drnn", whole / "joined/tables"
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_a_zoo_trained_on_two_machines_is_published_as_one(whole, parts):
     second, published = parts
     result = zoo(second, "--publish", published, "--extend", archs=("drnn",))
@@ -290,7 +290,7 @@ def test_models_made_in_another_way_are_not_published_together(parts, monkeypatc
     assert (published / "README.md").read_bytes() == page
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_an_architecture_that_fails_is_named_at_the_end_and_the_others_go_on(whole):
     with (whole / "tiny.yaml").open("a") as recipe:
         recipe.write("cells: {abdrnn: {learning-rate: 1.0e+30, clip: 1.0e+30}}\n")

@@ -59,6 +59,7 @@ def column(page, number):
     return [[float(text) for text in group] for group in groups]
 
 
+@pytest.mark.slowest
 def test_fifty_models_over_twenty_rows_are_small_soon_built_and_soon_seen(open_page, built):
     seen = open_page(built.index)
     assert built.seconds < LONGEST

@@ -48,7 +48,7 @@ PROGRAM = """
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_a_training_killed_at_any_call_resumes_to_the_same_model_and_leaves_nothing_behind(tmp_path):
     found = in_a_process(PROGRAM, tmp_path)
     assert found["wrong"] == {}

@@ -62,7 +62,7 @@ def cut(value):
     return f"{int(round(value * 1000, 6)) / 1000:.3f}"
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_the_board_holds_the_spread_of_every_mean(zoo):
     place, *_ = zoo
     board, seeds = json.loads((place / "tables/board.json").read_text()), accuracies(place)

@@ -416,10 +416,15 @@ def read_arguments(text: str) -> dict[str, str]:
     return found
 
 
+LONGEST_PATH, MOST_COMMAS = 4_096, 16  # characters of a path; commas in it
+
+
 def _end_of_path(value: str | None, parts: Sequence[str], start: int) -> int:
     """Say up to which part a value goes on as a path that exists; the start if it is none."""
-    for end in range(len(parts), start, -1):
+    if value is None or len(value) > LONGEST_PATH:
+        return start
+    for end in range(min(len(parts), start + MOST_COMMAS), start, -1):
         with suppress(OSError, ValueError):
-            if value is not None and Path(",".join([value, *parts[start:end]])).exists():
+            if Path(",".join([value, *parts[start:end]])).exists():
                 return end
     return start

@@ -18,7 +18,7 @@ MAIN = ["laugh", "swim", "smile", "run", "arrive", "speak", "write"]
 LONG = ("pp", "subject_rc", "object_rc", "mixed")
 PER_CELL = 210
 
-pytestmark = pytest.mark.slow  # the suite is expanded anew
+pytestmark = pytest.mark.slowest  # the suite is expanded anew
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,7 @@ PROGRAM = """
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @needs_posix
 def test_a_parse_killed_at_any_call_resumes_to_the_same_bytes_and_leaves_nothing_behind(tmp_path):
     found = in_a_process(PROGRAM, tmp_path, "t.conllu.gz")
