@@ -116,7 +116,10 @@ def test_entries_and_items_of_hostile_texts_are_inert(open_page, tmp_path):
         content["about"] |= dict.fromkeys(
             ("revision", "licence", "training_data", "contact"), " ".join(texts)
         )
-        checks[folder.name] = [{"level": "rerun", "by": text, "on": text} for text in texts]
+        checks[folder.name] = [
+            {"level": "rerun", "by": text, "on": "2026-01-02"}
+            for text in texts  # another date is refused
+        ]
         (folder / "entry.yaml").write_text(yaml.safe_dump(content), "utf-8")
     (board / "checks.yaml").write_text(yaml.safe_dump({"format": 1, "checks": checks}), "utf-8")
     definition = yaml.safe_load((board / "board.yaml").read_text("utf-8"))
