@@ -70,6 +70,7 @@ NOT_RUN = {
 # What is put in place of words of a command, and why; in this order.
 SUBSTITUTED = [
     (r"hf:DIR", "hf:gpt2", "any folder"),
+    (r"--window 1024 --stride 512", "--window 64 --stride 32", "the small model reads at most 512 tokens"),
     (r"lm-eval:vllm --model-args pretrained=DIR", "lm-eval:hf --model-args pretrained=gpt2", "wants a GPU"),
     (r"\$start", "0.5", "one step of a loop"),
     (r"\.\./\w+/data/agreement/", "./", "lies beside the checkout"),
@@ -207,7 +208,8 @@ STAGE = {
                     say(gzip.compress(b"".join(ROWS[:1] + ROWS[1::16]), mtime=0))),
     "agr_50_mostcommon_10K.tsv": say("\t".join(AGR_50) + "\n" + "\t".join(AGR_50.values()) + "\n"),
     **dict.fromkeys(["train.txt", "train.txt.gz", "valid.txt", "valid.txt.gz", "text.txt", "text.txt.gz",
-                     "corpus/train.txt.gz", "corpus/valid.txt.gz", "corpus_extra/extra.txt.gz"], text),
+                     "story.txt", "corpus/train.txt.gz", "corpus/valid.txt.gz",
+                     "corpus_extra/extra.txt.gz"], text),
     **dict.fromkeys(["en_ewt-ud-dev.conllu.gz", "train.conllu.gz"], TREEBANK_SAMPLE),
     **dict.fromkeys(["en_ewt-ud-train.conllu", "en_ewt-ud-dev.conllu"], plain(TREEBANK_SAMPLE)),
     **{f"{code}_gsd-ud-{part}.conllu": plain(TREEBANKS / f"{code}_gsd.conllu.gz")

@@ -32,7 +32,7 @@ def test_every_command_of_the_page_runs(tmp_path, monkeypatch):
     (tmp_path / "page.md").write_text(PAGE.read_text("utf-8").replace("--sample 300", "--sample 10"), "utf-8")
     followed = follow(tmp_path / "page.md", tmp_path)
     assert ["--sample 10" in command.line for command in followed].count(True) == 2
-    assert len(followed) == 10
+    assert len(followed) == 11
     signatures = [command.printed for command in followed]
     assert ["leading_space:true" in text for text in signatures].count(True) == 1
     assert ["text:natural" in text for text in signatures].count(True) == 1
