@@ -60,16 +60,15 @@ def command(size: int, seed: int, minutes: float | None, only: tuple[str, ...], 
     _import_everything()
     if unknown := sorted(set(only) - set(ATTACKS)):
         raise click.UsageError(f"there is no attack {unknown[0]!r}. Attacks: {', '.join(ATTACKS)}")
-    ends = time.monotonic() + (math.inf if minutes is None else 60 * minutes)
     tallies = {kind: Tally() for kind in only or ATTACKS}
     faults = 0
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)  # another user must get in, where that is the attack
         prepared = _prepared(Path(name))
+        ends = time.monotonic() + (math.inf if minutes is None else 60 * minutes)
         for turn, kind, i in _in_turns(tallies, size, number):
-            if time.monotonic() > ends:
-                break
-            if tallies[kind].not_here:
+            late = time.monotonic() > ends and tallies[kind].tried > 0  # each kind is tried once at least
+            if late or tallies[kind].not_here:
                 continue
             _say(f"turn {turn + 1} of {size}, {faults} not survived; {kind}, number {i}")
             if fault := _attack(kind, seed, i, prepared, tallies[kind]):
