@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Kinds of changes that peft can merge into a model; others load further models, or read texts.
 KINDS = ("ADALORA", "BOFT", "BONE", "DORA", "FOURIERFT", "HRA", "IA3", "LOHA", "LOKR", "LORA", "MISS", "OFT",
          "RANDLORA", "SHIRA", "VBLORA", "VERA")  # fmt: skip
-# Kinds that put trained tokens or parts beside the weights, in place of adding to them.
+# Kinds that put trained tokens or parts beside the weights and add nothing to them.
 NOT_MERGED = (
     "PROMPT_TUNING",
     "MULTITASK_PROMPT_TUNING",

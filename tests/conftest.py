@@ -21,7 +21,7 @@ sys.dont_write_bytecode = False
 # Tests load models from folders they made; a library that would ask a hub for more must fail instead.
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-# Tests start the installed command, whatever the PATH of the caller.
+# Tests start the command that is installed beside this Python.
 os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
 
 # The settings of the caller's git and of tseval change nothing.

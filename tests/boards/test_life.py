@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from board_changes import GRAMMAR
 from in_process import call, refuse, run_process, succeed
 from site_links import dead_links
 
@@ -23,18 +24,6 @@ from tseval.runs import read_run
 
 RUN = "run", "--model", "bundled:lstm", "--quiet"
 BIN = str(Path(sys.executable).parent)
-GRAMMAR = """\
----
-construction: Simple
-phenomenon: Agreement
-lexicon: lexicon.yaml
-slots:
-  subject: noun.person
-  verb:    verb.main
----
-good: the {{ subject }} {{ verb | agree(subject) }}
-bad:  the {{ subject }} {{ verb | disagree(subject) }}
-"""
 PUBLIC = {"noun": {"person": ["author", "guard", "pilot", "doctor", "teacher", "farmer"]},
           "verb": {"main": ["laughs", "swims", "works", "runs", "speaks", "moves"]}}  # fmt: skip
 PRIVATE = {"noun": {"person": ["king", "student", "writer", "player", "singer", "soldier"]},

@@ -20,7 +20,8 @@ Severity = Literal["error", "warning", "note"]
 Found = tuple[Severity, str, str]
 
 # Marks that end a sentence: Latin, Chinese and Japanese, Arabic and Urdu, Devanagari, Ethiopic, Armenian.
-ENDS_SENTENCE = (".", "?", "!", "。", "！", "？", "．", "؟", "۔", "।", "॥", "።", "։")
+OTHER_ENDS = ("。", "！", "？", "．", "؟", "۔", "।", "॥", "።", "։")
+ENDS_SENTENCE = (".", "?", "!", *OTHER_ENDS)
 # Characters without a width. Joiners are letters in Persian and in Indian scripts.
 _JOINERS = "\u200c\u200d"
 _SPACES = "\u00a0\u2007\u202f"
@@ -114,7 +115,7 @@ def ended_twice(case: Case, terminator: str) -> Iterator[Found]:
 def _ends(text: str, terminator: str) -> bool:
     if text.endswith(terminator):
         return terminator not in text.rsplit(maxsplit=1)[-1].removesuffix(terminator)
-    return terminator == "." and text.endswith(ENDS_SENTENCE[3:])
+    return terminator == "." and text.endswith(OTHER_ENDS)
 
 
 def forgotten_regions(case: Case) -> Iterator[Found]:
