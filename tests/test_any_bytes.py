@@ -75,7 +75,7 @@ def test_every_reader_reads_its_file(name, folder):
     assert read(READERS[name], folder, READERS[name].good) is None
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize("name", READERS)
 def test_any_bytes_give_a_result_or_one_message(name, folder):
     reader = READERS[name]

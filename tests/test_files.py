@@ -82,6 +82,7 @@ MANY = """
 """
 
 
+@pytest.mark.slow
 def test_several_processes_may_write_one_output_at_once(tmp_path):
     writers = [python(MANY, tmp_path / "table.md", letter) for letter in "abc"]
     while any(writer.poll() is None for writer in writers):

@@ -31,6 +31,7 @@ def imports_conftest(source: str) -> bool:
     return any(name.rpartition(".")[2] == "conftest" for name in imported)
 
 
+@pytest.mark.slow
 def test_no_test_imports_a_conftest() -> None:
     assert [path for path in TESTS.rglob("*.py") if imports_conftest(path.read_text("utf-8"))] == []
 
@@ -140,6 +141,7 @@ def compressed_by_the_clock(source: str) -> list[int]:
     return [call.lineno for call in gzips if "mtime" not in {word.arg for word in call.keywords}]
 
 
+@pytest.mark.slow
 def test_no_test_has_other_bytes_in_the_next_second() -> None:
     # Bytes may name a test, and each of several processes must name its tests alike.
     found = {path.name: compressed_by_the_clock(path.read_text("utf-8")) for path in TESTS.rglob("*.py")}
@@ -208,6 +210,7 @@ def test_the_quick_tests_are_collected_without_what_windows_lacks() -> None:
     assert collect_as_on_windows(TESTS) == ""
 
 
+@pytest.mark.slow
 def test_a_module_that_windows_lacks_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     for name, line in (("test_import.py", "import fcntl"), ("test_name.py", "import os\n\nMAKE = os.mkfifo")):

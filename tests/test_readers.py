@@ -112,13 +112,13 @@ def outcomes_held(found, drawn, kind):
     return [how for how, _ in ends]
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_mutated_file_is_read_or_refused(found, kind):
     assert outcomes_held(found, "mutated", kind)[0] == "read"  # which was not changed
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_bytes_are_refused_in_one_message(found, kind):
     assert set(outcomes_held(found, "any bytes", kind)) == {"refused"}

@@ -75,6 +75,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BOMBS)
 def test_a_template_that_never_ends_is_refused_in_time(kind, folder, monkeypatch):
     monkeypatch.setenv("TSEVAL_LIMITS", "trial_seconds=3,trial_bytes=600M")
@@ -120,6 +121,7 @@ def test_a_template_is_rendered_as_transformers_does(kind, folder):
     assert rendered_chat("m", TEMPLATES[kind], json.dumps(CHAT), known) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["normalizer", "decoder"])
 def test_a_tokenizer_that_makes_texts_without_end_is_refused(step, folder, monkeypatch):
     monkeypatch.setenv("TSEVAL_LIMITS", "trial_seconds=5,trial_bytes=700M")

@@ -69,6 +69,7 @@ def test_a_lacking_head_is_still_called_that(tmp_path):
         open_model(f"hf:{tmp_path / 'model'}")
 
 
+@pytest.mark.slow
 def test_four_threads_open_a_tied_model_and_so_does_the_next(tmp_path):
     save_causal(tmp_path / "tied", "llama", bpe_tokenizer(), tie_word_embeddings=True)
     errors = []

@@ -65,6 +65,7 @@ def test_a_masked_model_may_be_changed_too(tmp_path):
     assert not np.allclose(base, changed, atol=0.1)
 
 
+@pytest.mark.slow
 def test_the_fingerprint_covers_base_and_change_and_not_where_they_lie(saved):
     save_lora(saved / "lora", saved / "base")
 

@@ -88,6 +88,7 @@ def same(ours, theirs):
     np.testing.assert_allclose(np.concatenate(ours), np.concatenate(theirs), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_t5_fills_sentinels(t5):
     model = open_model(f"seq2seq:{t5}")
     sentinel = transformers.AutoTokenizer.from_pretrained(t5).convert_tokens_to_ids("<extra_id_0>")
@@ -95,6 +96,7 @@ def test_t5_fills_sentinels(t5):
     assert model.card.protocol["seq2seq"] == "mask"
 
 
+@pytest.mark.slow
 def test_mt5_has_its_sentinel_as_a_piece(tmp_path):
     tokenizer = metaspace_tokenizer(TEXT, 60)
     tokenizer.add_tokens("▁<extra_id_0>")
@@ -106,6 +108,7 @@ def test_mt5_has_its_sentinel_as_a_piece(tmp_path):
     same(scores(model), plain_masked(mt5, [0, tokenizer.get_vocab()["▁<extra_id_0>"]]))
 
 
+@pytest.mark.slow
 def test_bart_restores_masked_tokens_as_the_pipeline_of_babylm_asks(bart):
     # Its decoder is given the beginning of a text and the mask: evaluation-pipeline-2025, commit bf55c113,
     # sentence_zero_shot/dataset.py, process_enc_dec_mask_sentences.

@@ -106,6 +106,7 @@ def change(board, **evidence):
     (board / "entries/lstm/entry.yaml").write_text(yaml.safe_dump(entry))
 
 
+@pytest.mark.slow
 def test_evidence_elsewhere_is_fetched_once_and_then_works_offline(board, server):
     content = (server.served / "lstm.parquet").read_bytes()
     assert entry_of(board)["evidence"] == {

@@ -44,6 +44,7 @@ def level_of_entry(entry, split, model):
     return "check" if wrong_with_board(entry.parents[1]) else "nothing"
 
 
+@pytest.mark.slow
 def test_what_is_honest_is_seen_by_nothing(honest, model):
     split = board_suite(honest / "board")
     assert level_of_run(honest / "run", honest / "pairs.jsonl", model) == "nothing"

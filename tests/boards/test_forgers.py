@@ -163,6 +163,7 @@ OF_DYCK = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [*OF_PAIRS, *OF_DYCK])
 def test_a_forgery_is_found_at_its_level_and_named(what, request):
     entry = request.getfixturevalue("entry" if what in OF_PAIRS else "dyck")

@@ -70,6 +70,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WRONG)
 def test_what_is_no_link_date_or_name_is_refused_by_its_place(kind, board):
     change, said = WRONG[kind]
@@ -120,6 +121,7 @@ def test_other_names_stay(name):
     assert ENTRY_NAME.fullmatch(name)
 
 
+@pytest.mark.slow
 @needs_linux
 @pytest.mark.parametrize("size", [0, 700, 1_500, 3_000])
 def test_a_full_disk_leaves_nothing_of_an_entry(size, made, tmp_path):

@@ -128,6 +128,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", PLANTED)
 def test_nothing_that_a_repository_names_is_run(way, root):
     mark, file = program(root)

@@ -181,6 +181,7 @@ def test_a_base_that_is_no_ancestor_is_one_message(clone):
         assert said in refuse("board", "check", clone, "--changed", base).stderr
 
 
+@pytest.mark.slow
 def test_names_of_old_lead_to_an_entry_and_a_retracted_one_has_no_rank(clone):
     entries = clone / "board/entries"
     taken = refuse("board", "rename", "entries/bob--lstm", "ann--lstm", cwd=clone / "board").stderr

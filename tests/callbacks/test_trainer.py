@@ -94,6 +94,7 @@ def test_a_model_in_memory_can_be_scored_and_is_as_it_was(folder):
     assert as_causal(model, trainer.processing_class, "mine").card.fingerprint != scored.card.fingerprint
 
 
+@pytest.mark.slow
 def test_a_training_in_mixed_precision_is_scored_in_the_type_of_its_weights(folder):
     mixed = {"bf16": True, "max_steps": 4, "save_steps": 4}
     make_trainer(folder, folder / "mixed", watch(folder, folder / "mixed/gpt2"), **mixed).train()

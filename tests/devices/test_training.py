@@ -121,6 +121,7 @@ def test_a_classifier_learns_what_it_learns_on_the_cpu(tmp_path, device, drift):
     assert_near(train_a_classifier(tmp_path / "there.pt", device), expected, drift)
 
 
+@pytest.mark.slow
 def test_a_device_without_float64_trains_nearly_as_well(tmp_path, machine):
     expected = train(tmp_path / "cpu.pt", "cpu"), train_a_classifier(tmp_path / "own.pt", "cpu")
     machine.doubles = False

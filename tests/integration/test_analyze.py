@@ -104,6 +104,7 @@ def test_pairs_are_counted_item_by_item_and_their_differences_have_a_word(folder
     assert "**Pairs, number: plur**" in analyze("pairwise", "a", "b", "--by", "number", cwd=folder)
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_as_svg_and_png(folder, tmp_path):
     for analysis, run in (("attractors", "a"), ("profile", "p"), ("rows", "a")):
         files = [tmp_path / f"{analysis}.{kind}" for kind in ("svg", "png")]

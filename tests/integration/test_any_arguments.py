@@ -44,7 +44,7 @@ COMMANDS = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
 def test_any_argument_is_a_result_or_one_message(words, tmp_path_factory):
     @settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

@@ -74,6 +74,7 @@ def test_a_shell_is_offered_what_is_here(folder, line, some):
     assert line == "tseval " or "suites" not in found  # these lie beside the boards, and are none
 
 
+@pytest.mark.slow
 def test_nobody_waits_for_libraries_while_a_line_is_completed(folder):
     for line in ("tseval run --model ", "tseval table ", "tseval train ", "tseval run --suite mine --by "):
         said = offered(line, folder, python=("-X", "importtime"), whole=True).stderr
@@ -276,6 +277,7 @@ HOSTILE = [hostile_fifo, hostile_device, hostile_text, hostile_manifest, hostile
            hostile_manifest_device, hostile_crowd]  # fmt: skip
 
 
+@pytest.mark.slow
 @needs_posix
 @pytest.mark.parametrize("plant", HOSTILE)
 def test_completion_in_a_hostile_folder_says_nothing_and_ends(plant, tmp_path, monkeypatch):

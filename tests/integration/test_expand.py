@@ -65,6 +65,7 @@ def test_the_tab_separated_suite_is_the_published_one(installed) -> None:
     } == {name: (case["items"], case["sha256_all_lines_sorted"]) for name, case in published.items()}
 
 
+@pytest.mark.slow
 @needs_posix
 def test_nothing_is_lost_where_python_does_not_buffer_and_signals_cut_writes_short(cache, tseval) -> None:
     wanted = "expand", "marvin_linzen", "--case", "npi_across_anim"

@@ -6,6 +6,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+pytestmark = pytest.mark.slow  # they share a kernel
+
 CELLS = (
     "import tseval",
     "suite = tseval.load_suite('marvin_linzen', cases=['simple_agrmt', 'vp_coord'], limit=200)\nsuite",
@@ -45,7 +47,6 @@ def rows_of(html):
     return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
 
 
-@pytest.mark.slow
 def test_suites_cases_and_items_are_tables(outputs):
     suite, case, item = map(html_of, outputs[1:4])
     assert rows_of(suite)[0] == ["phenomenon", "construction", "case", "items", "first sentence"]

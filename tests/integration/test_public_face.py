@@ -119,7 +119,7 @@ def test_a_misspelt_name_is_an_attribute_error() -> None:
         tseval.load_modle  # type: ignore[attr-defined]  # noqa: B018 - the look-up is the test
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_the_installed_wheel_says_that_it_is_typed(outside: Outside) -> None:
     done = outside.run("-c", "import tseval; print(tseval.__file__)")
     installed = Path(done.stdout.strip()).parent
@@ -147,7 +147,7 @@ def test_a_script_with_every_public_name_passes_strict_mypy_and_its_types_are_pr
     assert "Found 1 error in 1 file (checked 2 source files)" in shown
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_the_script_runs(outside: Outside) -> None:
     (outside.folder / "script.py").write_text(SCRIPT, "utf-8")
     done = outside.run("script.py")

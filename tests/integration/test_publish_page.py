@@ -14,7 +14,7 @@ from systems import needs_posix
 
 import tseval
 
-pytestmark = needs_posix
+pytestmark = [needs_posix, pytest.mark.slowest]
 
 PAGE = Path(__file__).parents[2] / "docs/publish-a-leaderboard.md"
 # git without the settings of whoever runs this
@@ -54,7 +54,6 @@ def followed(tmp_path_factory):
     return folder, commands
 
 
-@pytest.mark.slow
 def test_every_command_prints_what_the_page_says(followed):
     _, commands = followed
     assert len(commands) == len(list(steps())) >= 20

@@ -120,6 +120,7 @@ def test_a_run_lands_in_runs_by_default_and_two_do_not_collide(checkpoint, tmp_p
     assert all(name.startswith("small--marvin_linzen--") for name in names)
 
 
+@pytest.mark.slow
 def test_several_suites_give_several_runs(checkpoint, tmp_path):
     succeed("new", "mine", cwd=tmp_path)
     arguments = "--suite", "./mine", "--suite", "marvin_linzen", "--limit", 2, "--out", "both"

@@ -70,6 +70,7 @@ def test_a_column_that_is_not_there_is_refused_before_anything_is_scored(pairs):
     assert not (pairs / "run").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "then", "scored"),
     [([], ["--cluster", "number"], "without"), (["--cluster", "number"], [], "with")],

@@ -52,6 +52,7 @@ def test_the_boards_readme_holds_the_table_that_the_tool_prints():
     assert tseval("table", "bhatt2020") in readme
 
 
+@pytest.mark.slow
 def test_a_run_prints_its_counts(run):
     text = tseval("table", run, by=installed)
     assert cells(text, "Simple") == ["8", "0.750", "0.409 to 0.929", "1", "0"]

@@ -207,6 +207,7 @@ def test_a_run_ends_with_where_it_is_and_what_comes_next(tmp_path):
     assert "".join(lines).count("suite:marvin_linzen@") == 1
 
 
+@pytest.mark.slow
 @needs_posix
 def test_the_command_that_comes_next_is_on_a_line_of_its_own_where_it_would_be_wrapped(tmp_path):
     name = "a run in a folder with a name of many words, which takes the whole line"
@@ -277,6 +278,7 @@ def test_a_file_gets_utf8_whatever_the_system_writes_in(tmp_path, environment):
     assert [row["text"] for row in rows] == ["孩子们", "在", "玩", "†"]
 
 
+@pytest.mark.slow
 @needs_posix
 def test_a_sentence_that_is_typed_in_the_c_locale_is_utf8():
     command = [sys.executable, "-m", "tseval", "pair", "--model", "bundled:lstm", "--format", "jsonl"]
@@ -285,6 +287,7 @@ def test_a_sentence_that_is_typed_in_the_c_locale_is_utf8():
     assert [row["text"] for row in rows] == ["là", "le"]
 
 
+@pytest.mark.slow
 @needs_posix
 def test_where_there_is_no_unicode_pictures_are_drawn_in_what_there_is(tmp_path):
     pair = "pair", "the author laughs .", "the author laugh .", "--model", "bundled:lstm"

@@ -146,6 +146,7 @@ def test_an_adapter_that_tells_of_too_few_sentences_is_refused(models):
         tseval.evaluate(Short(), make_suite(make_case("a", FITS)))
 
 
+@pytest.mark.slow
 def test_a_pair_that_was_dropped_as_too_long_is_found_by_the_model(models, pairs):
     """Forge a run that is whole and follows from itself, but left out a sentence that the model reads."""
     succeeded(run(models, pairs, "--out", "run"))
@@ -177,6 +178,7 @@ def test_a_pair_that_was_dropped_as_too_long_is_found_by_the_model(models, pairs
     )
 
 
+@pytest.mark.slow
 def test_a_board_takes_such_a_run_and_says_how_much_was_left_out(models, pairs):
     root = pairs.parent
     succeeded(run(models, pairs, "--out", "run"))

@@ -13,6 +13,8 @@ from systems import needs_posix
 from tseval import load_suite
 from tseval.suites.agreement.minimal_pairs import make_pairs, open_phenomenon
 
+pytestmark = pytest.mark.slowest
+
 DOCS = Path(__file__).parents[2] / "docs"
 RUSSIAN = TREEBANKS / "ru_gsd.conllu.gz"
 
@@ -27,13 +29,11 @@ def followed(page: str, folder: Path, n_commands: int) -> list[str]:
     return [command.printed for command in commands]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("page", "n_commands"), [("tutorial-new-phenomenon.md", 6), ("grammars.md", 3)])
 def test_the_page_does_what_it_says(tmp_path: Path, page: str, n_commands: int) -> None:
     followed(page, tmp_path, n_commands)
 
 
-@pytest.mark.slow
 def test_a_treebank_becomes_a_table_of_agreement_by_attractors(tmp_path: Path) -> None:
     shutil.copy(RUSSIAN, tmp_path / "ru.conllu.gz")
     texts = make_pairs([RUSSIAN], open_phenomenon("subject-verb-gender")).table["good"].to_pylist()
@@ -57,7 +57,6 @@ def german(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 @needs_posix
 def test_the_model_never_read_what_it_is_said_not_to_have_read(german: Path) -> None:
     begun = {tuple(line.split()[:2]) for line in (german / "german.txt").read_text("utf-8").splitlines()}

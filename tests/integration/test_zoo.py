@@ -169,7 +169,7 @@ def test_the_same_command_goes_on_and_redoes_nothing(stopped, resumed):
     assert resumed.stdout == call("table", "zoo/runs/srn", "zoo/runs/drnn", cwd=stopped.place).stdout
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_what_is_published_is_all_that_is_small_and_a_page_that_says_how_it_was_made(stopped, resumed):
     tables = stopped.place / "tables"
     for arch in ("srn", "drnn"):
@@ -188,7 +188,7 @@ def test_what_is_published_is_all_that_is_small_and_a_page_that_says_how_it_was_
         assert re.search(r"\| +[12] \[[12](–2)?\] \|", line)
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_the_board_holds_the_accuracies_of_the_runs(stopped, resumed):
     tables = stopped.place / "tables"
     assert call("table", tables, cwd=stopped.place).stdout in (tables / "README.md").read_text()
@@ -259,7 +259,7 @@ def test_a_zoo_trained_on_two_machines_is_published_as_one(whole, parts):
     assert "nothing is wrong" in tseval("board", "check", "joined/tables", cwd=whole).stdout
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_models_made_in_another_way_are_not_published_together(parts, monkeypatch):
     second, published = parts
     extending = "--publish", str(published), "--extend"
@@ -303,7 +303,7 @@ def test_an_architecture_that_fails_is_named_at_the_end_and_the_others_go_on(who
     assert "| srn on marvin_linzen" in result.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_models_of_other_settings_or_texts_are_not_mixed(whole, monkeypatch):
     (whole / "tiny.yaml").write_text(TINY.replace("60000", "30000"))
     message = refusal(whole, monkeypatch)

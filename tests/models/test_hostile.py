@@ -34,7 +34,7 @@ def ended(tmp_path_factory):
     return {form: (own, [next(read) for _ in own]) for form, own in paths.items()}
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize("form", FORMS)
 def test_a_hostile_pickle_gets_one_message(ended, form):
     paths, found = ended[form]

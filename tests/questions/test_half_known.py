@@ -65,6 +65,7 @@ def halves(pair, known):
     return one != other
 
 
+@pytest.mark.slow
 def test_what_is_half_known_and_what_is_right_is_what_plain_torch_says(folder):
     checkpoint = load_checkpoint(folder / "cut.pt")
     known = set(checkpoint.vocabulary.words)

@@ -83,7 +83,7 @@ PROGRAM = """
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize("where", [["--out", "run"], []], ids=["out", "runs"])
 def test_a_run_killed_at_any_call_resumes_to_the_same_bytes_and_leaves_nothing_behind(tmp_path, where):
     found = in_a_process(PROGRAM, tmp_path, *where)

@@ -67,6 +67,7 @@ def models(tmp_path_factory):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("around", SURROUNDINGS)
 @pytest.mark.parametrize("name", ["native", "hf", "mlm", "module", "live"])
 def test_opening_and_scoring_do_not_depend_on_what_surrounds_them(models, name, around):

@@ -55,6 +55,7 @@ def strided(rows, ids, window, stride):
     raise AssertionError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("window", "stride"), [(64, 32), (64, 63), (16, 1), (40, 8)])
 def test_each_token_is_scored_once_by_its_widest_context(folder, plain, window, stride):
     model: Any = open_any(f"hf:{folder}").in_windows(window, stride)
@@ -80,6 +81,7 @@ def test_words_in_windows_are_probabilities_too(folder):
     assert sum(one.surprisal for one in words) == pytest.approx(sum(one.surprisal for one in tokens), abs=6)
 
 
+@pytest.mark.slow
 def test_the_command_reads_what_it_refuses_without_windows(folder, tmp_path):
     file = write_file(tmp_path / "long.txt", LONG + "\n")
     told = refuse("surprisal", "--model", f"hf:{folder}", file)

@@ -154,6 +154,7 @@ def test_a_sound_model_passes(model):
     report.raise_for_failures()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "broken", "seen"),
     [

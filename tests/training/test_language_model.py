@@ -293,6 +293,7 @@ print("torch.optim" in sys.modules, "torch._dynamo" in sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_a_training_starts_without_the_compiler(tmp_path: Path):
     (tmp_path / "text.txt").write_text(SIX_WORDS)
     path = os.pathsep.join(sys.path)

@@ -9,6 +9,8 @@ import pytest
 from in_process import call, succeed
 from killing import in_a_process
 
+pytestmark = pytest.mark.slowest  # they share a zoo that is trained
+
 # Hardly trained, models prefer one verb or the other by the numbers that they began with.
 PROGRAM = """
     import json, sys
@@ -62,7 +64,6 @@ def cut(value):
     return f"{int(round(value * 1000, 6)) / 1000:.3f}"
 
 
-@pytest.mark.slowest
 def test_the_board_holds_the_spread_of_every_mean(zoo):
     place, *_ = zoo
     board, seeds = json.loads((place / "tables/board.json").read_text()), accuracies(place)
@@ -76,7 +77,6 @@ def test_the_board_holds_the_spread_of_every_mean(zoo):
     assert any(stdev(own) for own in seeds.values()), "seeds differ"
 
 
-@pytest.mark.slow
 def test_no_mean_of_seeds_is_printed_without_its_spread(zoo):
     place, printed = zoo
     page = (place / "tables/README.md").read_text()
@@ -91,7 +91,6 @@ def test_no_mean_of_seeds_is_printed_without_its_spread(zoo):
     assert "± is the standard deviation between seeds" in page
 
 
-@pytest.mark.slow
 def test_the_page_and_the_command_say_how_sure_the_means_are(zoo):
     place, printed = zoo
     page = (place / "tables/README.md").read_text()
@@ -103,7 +102,6 @@ def test_the_page_and_the_command_say_how_sure_the_means_are(zoo):
     assert "- Seeds: gru 1, drnn 2." in page
 
 
-@pytest.mark.slow
 def test_what_needs_single_items_takes_the_entries_of_all_seeds(zoo):
     place, *_ = zoo
     runs = [f"zoo/runs/{name}" for name in NAMES]
@@ -114,7 +112,6 @@ def test_what_needs_single_items_takes_the_entries_of_all_seeds(zoo):
         assert of_entries == call("table", *option, *runs, cwd=place).stdout
 
 
-@pytest.mark.slow
 def test_a_recipe_may_have_fewer_seeds_of_an_architecture(zoo):
     place, printed = zoo
     assert sorted(path.stem for path in (place / "zoo/models").glob("*.pt")) == sorted(NAMES)

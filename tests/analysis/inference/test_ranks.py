@@ -130,6 +130,7 @@ def test_the_interval_is_that_of_all_draws_of_the_entries():
         assert np.quantile(exact, share - 0.015) <= end <= np.quantile(exact, share + 0.015)
 
 
+@pytest.mark.slow
 def test_entries_of_two_factors_are_drawn_apart_and_count_together():
     # A pigeonhole bootstrap in plain numpy, with draws of its own.
     random, codes = np.random.default_rng(5), np.tile(crossed(8, 6), (30, 1))

@@ -271,6 +271,7 @@ def test_a_draw_takes_each_cell_evenly():
     assert taken == {cell: min(n, 2) for cell, n in cells.items()}
 
 
+@pytest.mark.slow
 def test_the_list_counts_what_each_phenomenon_gives():
     counted = {one.name: own and own.table.num_rows for one, own in list_phenomena([GERMAN])}
     assert counted.keys() == {*phenomena()}

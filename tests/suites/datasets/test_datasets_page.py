@@ -28,7 +28,7 @@ def test_the_table_has_its_rows():
     assert len({name for name, *_ in ROWS}) == len(ROWS)
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize("row", ROWS, ids=[row[0].strip("`") for row in ROWS])
 def test_every_row_is_read_by_its_line(tmp_path, monkeypatch, row):
     name, content, _, line, read = row
@@ -41,7 +41,7 @@ def test_every_row_is_read_by_its_line(tmp_path, monkeypatch, row):
     assert f"read {file} ({read})" in result.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize("taken", ["marvin_linzen", "blimp"])
 def test_a_name_of_the_catalogue_comes_first_and_a_path_decides(tmp_path, monkeypatch, taken):
     assert taken == "marvin_linzen" or taken in CATALOGUE

@@ -44,6 +44,7 @@ WIDE = {"a.jsonl": jsonl, "a.json": listed, "a.tsv": separated, "a.csv": commas,
         "a.xlsx": sheet}  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WIDE)
 def test_a_table_of_too_many_columns_is_refused_by_the_limit(name, tmp_path):
     WIDE[name](tmp_path / name)

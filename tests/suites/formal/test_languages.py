@@ -281,6 +281,7 @@ def expected_choices(string, n_types, *, closing_only):
             yield string, position, right, {f"){i}" for i in range(1, n_types + 1)} - right, known
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "n_types"),
     [("dyck(3,4,test=20000,train=1000)", 3), ("dyck(1,2,test=2000,train=1000)", 1),
