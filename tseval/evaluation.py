@@ -408,18 +408,20 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
         more = f" ({len(misleading) - 1:,} more: tseval lint)" if len(misleading) > 1 else ""
         yield f"case {name!r}, {counted_as!r}: {what}{more}"
     n_lost, lost = pc.sum(verdicts["undecidable"]).as_py() - n_left_out, "contrasts are undecidable"
-    if plan.suite.has_accuracy and 2 * n_lost <= verdicts.num_rows:
-        return
+    n_all = verdicts.num_rows
+    single = not plan.suite.has_accuracy or 2 * n_lost <= n_all  # it is about sentences, not about contrasts
+    if plan.suite.has_accuracy and single:
+        n_all = scored.num_rows
     unknown = scored.filter(pc.greater(scored["n_unknown"], pa.scalar(0)))["sentence"]
     for pattern, what, fix in (
         (ATTACHED, "words such as", "--tokenise splits punctuation off, for models of words"),
         (RUN_ON, "no spaces in", "cut the text into words, or take a model of sub-word tokens"),
     ):
         found = pc.drop_null(pc.struct_field(pc.extract_regex(unknown, pattern), "word"))
-        if not plan.suite.has_accuracy:
+        if single:
             n_lost, lost = len(found), "sentences hold words that the model does not know"
-        if len(found) and 2 * n_lost > verdicts.num_rows:
-            said = f"{n_lost:,} of {verdicts.num_rows:,} {lost}, and there are"
+        if len(found) and 2 * n_lost > n_all:
+            said = f"{n_lost:,} of {n_all:,} {lost}, and there are"
             yield f"{said} {what} {found[0].as_py()!r}: {fix}"
             return
 

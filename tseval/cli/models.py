@@ -271,12 +271,14 @@ def surprisal_command(
     """Read FILE, or standard input: tokenised text, a sentence a line, or a table as tseval run takes it."""
     if stride is not None and window is None:
         raise click.UsageError("--stride is for --window N: give both.")
-    from tseval.suites.data import TABLES, table_texts
+    from tseval.suites.data import TABLES, reading_taken, table_texts
     from tseval.suites.data.roles import refuse_columns
 
     texts = None
     if name != "-" and Path(name).is_file() and (columns or Path(name.removesuffix(".gz")).suffix in TABLES):
         texts = table_texts(Path(name), columns)
+        if note := reading_taken(Path(name), columns):
+            click.echo(f"{name}: {note}", err=True)
     refuse_columns(name, None if texts else columns)
     sentences = _sentences_of(texts) if texts else _read_lines(name)
     from tseval.evaluation import as_read

@@ -28,7 +28,7 @@ from tseval.formats import ContentError, checked
 from tseval.items import ENTRIES, Case, Suite, choose_rows, cluster_by, refuse_unknown_cases, suite_digest
 from tseval.questions import Contrast  # noqa: TC001 - read at run time
 from tseval.questions.pairs import Pairs
-from tseval.suites.data import DATA_ENDINGS, NOT_READ, is_data, methods_of, read_data
+from tseval.suites.data import NOT_READ, is_data, methods_of, not_a_suite, read_data
 from tseval.suites.data.catalogue import CATALOGUE, columns_at, fetch_files, published_at, refuse_elsewhere
 from tseval.suites.data.entries import leave_out, refuse_exclusion
 from tseval.suites.data.roles import refuse_columns
@@ -220,10 +220,7 @@ def find_suite(spec: str | Path) -> Path:
         if not path.exists():
             raise SuiteError(f"{path}: no such file or folder.\n  Give the name of a suite, or a path.")
         if path.is_file() and path.suffix != ".jinja" and not is_data(path):
-            raise SuiteError(
-                f"{path}: not a suite.\n  A suite is a folder of .jinja grammars, or one, or data: "
-                f"a table, as {', '.join(DATA_ENDINGS)} (docs/datasets.md)."
-            )
+            raise not_a_suite(path)
         return path
     if names_language(spec):
         raise SuiteError(

@@ -68,7 +68,7 @@ ROWS = [
          "  Call the columns good and bad, or say which they are: --columns good=NAME,bad=NAME."),
         ("good=Satz,bad=Satz", "--columns: 'Satz' cannot be both good and bad."),
         ("good=Satz,good=Falsch", "--columns names good twice: 'Satz' and 'Falsch'."),
-        ("goood=Satz", "--columns: there is no 'goood'.\n  Did you mean 'good'? What a column can be: bad,"),
+        ("goood=Satz", "--columns: there is no 'goood'.\n  Did you mean 'good'? What a column can be: "),
         ("good", "--columns: 'good' is not ROLE=NAME, as in good=sen,bad=wrong_sen."),
     ]),
     # Rated sentences.
@@ -76,7 +76,7 @@ ROWS = [
         (RATED + "d,good\n", "a.csv:5: rating is 'good', which is no number"),
         (RATED + ",4\n", "a.csv:5: there is no sentence"),
         (RATED + "b,4\n", "a.csv:5: the sentence of "),
-        (RATED + "b,2\n", "a.csv:3 again, rated 2, there 2."),
+        (RATED + "b,9\n", "a.csv:3 again, rated 9, there 2."),
         ("sentence,rating\na,1\nb,2\n", "holds 2 rated sentences: for a correlation there are at least 3"),
         ("sentence,rating\na,2\nb,2\nc,2\n", "all ratings are 2: nothing can go with what does not vary"),
         ("sentence,rating,n\na,1,4\nb,2,0\nc,3,4\n", "a.csv:3: n is '0': a number of ratings is 1, 2, ..."),

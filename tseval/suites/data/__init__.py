@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from tseval.errors import SuiteError, counted, quoted_text
+from tseval.errors import SuiteError, TsevalError, counted, quoted_text
 from tseval.files import beyond
 from tseval.formats import bare_name, read_lines, stem_of
 from tseval.items import first_too_long
 from tseval.questions.regions import Regions
 from tseval.suites.agreement import gold_of
+from tseval.suites.data.candidates import fills
 from tseval.suites.data.entries import DataSet, Reading
 from tseval.suites.data.layouts import (
     ALTERNATING,
-    fills,
+    follows_note,
     layout_of,
     read_entries,
     read_table_of,
@@ -41,6 +42,7 @@ from tseval.suites.data.pairs import (
     find_roles,
     pair_entries,
     read_agreement,
+    read_arrays,
     read_blimp,
     read_clams,
     read_gulordava,
@@ -69,6 +71,7 @@ _ABOUT = re.compile(
     r"dataset_infos?|metadata|croissant|config|package)", re.IGNORECASE,
 )  # fmt: skip
 NOT_READ = "not read: "
+MOST_UNUSED = 12  # columns of a file that are named
 _SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 
 
@@ -78,6 +81,23 @@ def is_data(path: Path) -> bool:
         grammars = any(path.glob("*.jinja")) or (path / "suite.yaml").exists()
         return not grammars and any(_why_not(file) is None for file in _walk(path))
     return bare_name(path).endswith(DATA_ENDINGS)
+
+
+def not_a_suite(path: Path) -> SuiteError:
+    """Say that a file is no suite by its ending, and under which name its content would be read."""
+    try:
+        line = next(read_lines(path), ("", ""))[1]
+    except TsevalError:
+        line = ""
+    endings = {"\t": ".tsv", ",": ".csv", ";": ".csv"}
+    ending = next((ending for mark, ending in endings.items() if mark in line), "")
+    table = f"\n  Its first line looks like the header of a table: name a copy {path.stem}{ending}."
+    copy = table if ending else ""
+    return SuiteError(
+        f"{path}: not a suite: {path.suffix or 'no ending'} is no ending of data.{copy}\n"
+        "  A suite is a folder of .jinja grammars, or one, or data: "
+        f"a table, as {', '.join(DATA_ENDINGS)} (docs/datasets.md)."
+    )
 
 
 def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] | None = None) -> DataSet:
@@ -101,7 +121,8 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
     for kind, own in kinds.items():
         reading = Reading(own, name, method, how)
         part = _READERS[kind](reading)
-        said |= {_name(file, path): f"{kind}, {counted(reading.items[str(file)], 'item')}" for file in own}
+        _refuse_useless(part, kind, how, path)
+        said |= {_name(file, path): _read_as(kind, file, reading) for file in own}
         parts.append(replace(part, notes=tuple(reading.notes)))
     data = replace(_as_one(parts, path, name), files=dict(sorted(said.items())))
     if (joined := _joined_without_space(data.cases)) is not None:
@@ -115,6 +136,29 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
                 where = f"{path}: case {case.name!r}, item {item}"
                 raise beyond("sentence_chars", where, f"the {label} sentence has more characters than")
     return data
+
+
+def _read_as(kind: str, file: Path, reading: Reading) -> str:
+    """Say how a file was read, and which of its columns were not used."""
+    names = reading.unused.get(str(file), [])
+    shown = [*names[:MOST_UNUSED], *([f"{len(names) - MOST_UNUSED} more"] if names[MOST_UNUSED:] else [])]
+    unused = f"; not used: {', '.join(shown)}" if names else ""
+    return f"{kind}, {counted(reading.items[str(file)], 'item')}{unused}"
+
+
+def _refuse_useless(part: DataSet, kind: str, how: Mapping[str, str], path: Path) -> None:
+    """Refuse what a user says of conditions where the files of a kind have none."""
+    if "predict" in how and not all(isinstance(case.question, Regions) for case in part.cases):
+        raise SuiteError(
+            f"{path}: predict= compares surprisals under conditions, but this is read as {kind}, whose "
+            "sentences are compared by probability.\n"
+            "  Leave predict= out; or name the columns: --columns sentence=NAME,item=NAME,condition=NAME."
+        )
+    if "better" in how and kind in {"pairs", "candidates", "ratings"}:
+        raise SuiteError(
+            f"{path}: better={how['better']} names a condition, but {kind} have none.\n"
+            "  Leave better= out; or name the columns: --columns sentence=NAME,item=NAME,condition=NAME."
+        )
 
 
 def _joined_without_space(cases: Sequence[Case]) -> str | None:
@@ -253,7 +297,7 @@ def _by_columns(file: Path, how: Mapping[str, str]) -> str | None:
     published = columns.known is not None and columns.known.title is not None
     if {"UID", "pairID"} <= {*names} and not (is_table(file) or columns.given or published):
         return "blimp"
-    if {*CONTEXT_COLUMNS} <= {*names}:
+    if {*CONTEXT_COLUMNS} <= {*names, *columns.given}:
         return "contexts"
     said = "layout" in how or "candidates" in columns.given
     if not said and not fills(columns) and find_roles(columns):
@@ -278,9 +322,9 @@ def table_texts(path: Path, columns: Mapping[str, str] | None = None) -> list[Ta
     """Give what every row of a table holds: a sentence or its critical words, both of a pair, or a word."""
     how = dict(columns or {})
     kind = kind_of(path, how)
-    if kind in {"pairs", "candidates"}:
-        reading = Reading({path: _stem(path)}, _stem(path), None, how)
-        entries = (pair_entries if kind == "pairs" else read_entries)(path, _stem(path), reading)
+    readers = {"pairs": pair_entries, "candidates": read_entries, "arrays": read_arrays}
+    if kind in readers:
+        entries = readers[kind](path, _stem(path), Reading({path: _stem(path)}, _stem(path), None, how))
         return [
             _asked(item.place, label, text, item.regions.get(label, ()))
             for item in entries
@@ -296,6 +340,13 @@ def table_texts(path: Path, columns: Mapping[str, str] | None = None) -> list[Ta
         compared = [at for at, (name, _) in enumerate(pieces) if name in {"critical", "continuation"}]
         texts.append(_asked(one.place, what, one.text, pieces if compared else (), *compared[:1]))
     return texts
+
+
+def reading_taken(path: Path, columns: Mapping[str, str] | None = None) -> str | None:
+    """Say which of two readings of a table was taken, and how to choose the other; None if there is one."""
+    how = dict(columns or {})
+    header = header_of(path, how) if kind_of(path, how) == "sentences" else None
+    return None if header is None else follows_note(header)
 
 
 def _asked(place: str, what: str, text: str, regions: Sequence[tuple[str, int]], at: int = -1) -> TableText:
@@ -378,6 +429,7 @@ _READERS: dict[str, Callable[[Reading], DataSet]] = {
     "contexts": lambda reading: _set(reading, read_contexts(reading)),
     "ratings": lambda reading: _set(reading, read_ratings(reading)),
     "pairs": _known_pairs,
+    "arrays": lambda reading: _set(reading, read_table_of(read_arrays, reading)),
     **dict.fromkeys(
         ("candidates", "sentences", "words", "regions", "alternating"),
         lambda reading: _set(reading, read_table_of(read_entries, reading)),

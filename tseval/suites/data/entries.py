@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tseval.questions import Question, Score
+    from tseval.questions.regions import Prediction
     from tseval.suites.data.roles import DataRecord
 
     Exclude = str | Path | Iterable[tuple[str, str]]
@@ -84,6 +85,8 @@ class Reading:
     items: Counter[str] = field(default_factory=Counter)  # path of a file to how many items came of it
     notes: list[str] = field(default_factory=list)  # what a reader of the numbers should know
     compared: str | None = None  # name of the region that is compared, where the user says it
+    predictions: tuple[Prediction, ...] = ()  # of continuations, where they are not good > bad
+    unused: dict[str, list[str]] = field(default_factory=dict)  # path of a file to columns without a role
 
     def build(
         self, entries: Iterable[DataItem], ask: Callable[[Sequence[DataItem]], Question] | None = None

@@ -14,7 +14,6 @@ compared as a formula says, or the effect of the second condition against the fi
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, replace
 from itertools import product
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, quoted_text, suggest
 from tseval.formats import whole_number
+from tseval.suites.data.candidates import MASK, filled, fills, read_candidates
 from tseval.suites.data.entries import DataItem, are_marked, features_of, split_rows, table_row, without_mark
 from tseval.suites.data.joining import BY_SCRIPT, join_of, join_parts
 from tseval.suites.data.records import header_of, read_records
@@ -36,13 +36,12 @@ from tseval.suites.data.regions import (
     read_template,
     template_of,
 )
-from tseval.suites.data.roles import OPPOSITES, PAIR_LABELS, prefix_in, text_in, value_of
+from tseval.suites.data.roles import OPPOSITES, PAIR_LABELS, fillers, running_text, text_in, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from tseval.formats import Json
     from tseval.items import Case, Feature
     from tseval.suites.data.entries import Reading, TableRow
     from tseval.suites.data.roles import DataRecord, Header
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
 
 
 ALTERNATING = {"alternating": (False, True), "alternating-good-first": (True, False)}
-MASK = re.compile(r"\[MASK\]|\[BLANK\]|<mask>|<blank>|\*\*\*mask\*\*\*|_{2,}", re.IGNORECASE)
 _GOOD = {good for good, _ in OPPOSITES}
 _BAD = {bad for _, bad in OPPOSITES}
 # What labels say, beside the words that a condition may have: 1, true and the like.
@@ -66,19 +64,13 @@ def layout_of(columns: Header) -> str | None:
     """Name the layout that the roles of the columns of a table, or its user, imply, or None."""
     if "layout" in columns.how:
         return "alternating" if columns.how["layout"] in ALTERNATING else "regions"
-    if columns.of("candidates") or fills(columns):
+    if "fill" not in columns.how and (columns.of("candidates") or fills(columns)):
         return "candidates"
     if _is_words(columns):
         return "words"
     if columns.of("sentence") or columns.of("target"):
         return "sentences"
     return "regions" if template_of(columns) else None
-
-
-def fills(columns: Header) -> bool:
-    """Whether a pair of columns holds what is put into the sentence of a third."""
-    pair, frame = columns.pair(), _frame(columns)
-    return pair is not None and frame is not None and frame not in pair
 
 
 def _is_words(columns: Header) -> bool:
@@ -128,7 +120,9 @@ def read_table_of(
     if first is None:
         return reading.build(items)
     if {name for own in first.regions.values() for name, _ in own} == {*_PREFIX}:
-        return reading.build(items, ask_continuations(PREFERS_GOOD))
+        if "predict" not in reading.how and ([*first.sentences] == [*PAIR_LABELS] or reading.predictions):
+            return reading.build(items, ask_continuations(reading.predictions or PREFERS_GOOD))
+        reading.compared = reading.compared or _PREFIX[1]
     return reading.build(items, lambda entries: ask_design(entries, reading))
 
 
@@ -153,11 +147,19 @@ def read_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
     columns = header_of(file, reading.how)
     layout = layout_of(columns)
     if layout == "candidates":
-        yield from _candidates(file, stem, columns, reading)
+        yield from read_candidates(file, stem, columns, reading)
+        reading.unused[str(file)] = columns.unused
         return
     if layout == "regions":
         reading.compared = next((name for name, _, star in read_template(columns) if star), None)
     sentences = sentences_in(file, stem, columns)
+    if layout == "sentences" and (case := _names_rows(columns, sentences)):
+        reading.notes.append(f"{case} has another value in every row, so it names no case")
+        columns = columns.without("case", case)
+        sentences = sentences_in(file, stem, columns)
+    reading.unused[str(file)] = columns.unused
+    if (note := follows_note(columns)) is not None:
+        reading.notes.append(note)
     if layout == "alternating":
         sentences = _by_turns(sentences, ALTERNATING[reading.how["layout"]])
     named = columns.rows(spelt=True).get("phenomenon") is not None
@@ -169,6 +171,38 @@ def read_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
         yield from _alike(_pairs(sentences, judged, columns, reading))
     else:
         yield from _alike(_conditions(sentences, columns, reading))
+
+
+def _names_rows(columns: Header, sentences: Sequence[Sentence]) -> str | None:
+    """Give the column of cases, found by its name, that has another value in every row; None if not."""
+    case = columns.rows(spelt=True).get("case")
+    if case is None or "case" in columns.given or (columns.known and case in columns.known.roles.values()):
+        return None
+    alone = len({one.row[0] for one in sentences}) == len(sentences) > 1
+    return case if alone else None
+
+
+def follows(columns: Header) -> str | None:
+    """Give the column of words that follow a sentence, as they do not stand in it; None if there is none.
+
+    Both columns are found by their names: a user who names one of them says what is scored.
+    """
+    sentence, target = columns.of("sentence"), columns.of("target") or columns.of("word")
+    if sentence is None or target is None or {"sentence", "target", "word", "prefix"} & {*columns.given}:
+        return None
+    if "fill" in columns.how or columns.of("critical") or columns.of("prefix") or columns.of("context"):
+        return None
+    text, words = (text_in(columns.first.get(name)) for name in (sentence, target))
+    inside = f" {words.lower()} " in " ".join(["", *re.findall(r"\w+", text.lower()), ""])
+    return target if text and words and not inside and not re.search(r"\d", words) else None
+
+
+def follows_note(columns: Header) -> str | None:
+    """Say that a column is read as what follows a sentence, and how to score the sentence alone."""
+    if (target := follows(columns)) is None:
+        return None
+    sentence = columns.of("sentence")
+    return f"{target} is read as what follows {sentence} (--columns ignore={target} scores {sentence} alone)"
 
 
 def _alike(items: Iterable[DataItem]) -> Iterator[DataItem]:
@@ -186,22 +220,47 @@ def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: s
     """Give the sentence of every row; where its critical word is numbered or named, cut into regions."""
     before = "+".join(filter(None, (columns.of("context"), columns.of("prefix")))) or None
     sentence = columns.of("sentence") or columns.of("target")
+    if target := follows(columns):
+        before, sentence = sentence, target
     critical = columns.of("critical")
-    make = _maker(columns, stem, sentence, before, critical)
+    fill = fillers(columns.how["fill"], columns.place, columns.names) if "fill" in columns.how else None
+    join = join_of(columns.how)
+    _refuse_between(columns, before, sentence)
+    make = _maker(columns, stem, sentence, before, critical, fill and fill[0])
     for place, record in records:
-        text = text_in(value_of(record, sentence))
+        text = running_text(record, sentence or "", join)
+        if fill is not None:
+            text = filled(place, text, record, *fill)
         if not text:
             raise SuiteError(
                 f"{place}: there is no sentence in {sentence!r}.\n  Fill it in, or take out the row."
             )
         pieces: Pieces = (("", text),)
         if before is not None:
-            pieces = (("prefix", prefix_in(record, before)), ("continuation", text))
+            pieces = (("prefix", running_text(record, before)), ("continuation", text))
         elif critical is not None:
             pieces = _cut(place, text, text_in(record.get(critical)), critical)
             yield replace(make(place, record, pieces), join="space")  # as it was before it was cut
             continue
         yield make(place, record, pieces)
+
+
+def _refuse_between(columns: Header, before: str | None, sentence: str | None) -> None:
+    """Refuse a prefix and a continuation, found by their names, with texts in columns between them."""
+    if before not in columns.names or sentence not in columns.names or columns.of("target") != sentence:
+        return
+    if {before, sentence} & {*columns.given.values()}:
+        return
+    start, end = columns.names.index(before), columns.names.index(sentence)
+    between = [name for name in columns.names[start + 1 : end] if not columns.is_about_rows(name)]
+    texts = [name for name in between if re.search(r"[^\W\d]", text_in(columns.first.get(name)))]
+    if texts:
+        layout = " ".join([before, *between, f"*{sentence}"])
+        raise SuiteError(
+            f"{columns.place}: {', '.join(map(repr, texts))} stand between {before!r} and {sentence!r}, and "
+            f"may be parts of the sentence.\n  Give the order of its parts: --layout '{layout}'.\n"
+            f"  If they are no parts of it: --columns prefix={before},target={sentence}."
+        )
 
 
 def _roles_of(columns: Header) -> tuple[str | None, str | None, str | None]:
@@ -285,6 +344,13 @@ def _of_words(
 def _of_template(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: str) -> Iterator[Sentence]:
     """Write the sentences of every row: one for each choice among alternatives, which is its condition."""
     slots = list(read_template(columns))
+    parts = [name for _, alternatives, _ in slots for name, is_column in alternatives if is_column]
+    if about := [name for name in parts if columns.is_about_rows(name)]:
+        raise SuiteError(
+            f"{columns.place}: --layout has {about[0]!r} as a part of the sentence, but by its name it says "
+            f"which item, condition or row of the table a row belongs to.\n"
+            f"  Take {about[0]!r} out of --layout; if it holds words, rename the column."
+        )
     used = {name for _, alternatives, _ in slots for name, given in alternatives if given}
     make = _maker(columns, stem, *used)
     for number, (place, record) in enumerate(records, 1):
@@ -315,7 +381,11 @@ def _by_turns(sentences: list[Sentence], order: tuple[bool, bool]) -> list[Sente
 
 def _judged(sentences: Sequence[Sentence], columns: Header) -> list[bool] | None:
     """Say which sentences are the better ones, by labels, conditions called so, or marks; None if not."""
-    if better := columns.how.get("better"):
+    if (better := columns.how.get("better")) and "predict" in columns.how:
+        raise SuiteError(
+            "--columns: better= and predict= are two answers to one question.\n  Leave one of them out."
+        )
+    if better:
         chosen = [better in (one.label, one.condition, *_levels(one.condition)) for one in sentences]
         if not any(chosen):
             hint = suggest(better, {one.label or one.condition for one in sentences}, "There are")
@@ -333,6 +403,8 @@ def _judged(sentences: Sequence[Sentence], columns: Header) -> list[bool] | None
             )
         return [bool(one) for one in judged]
     levels = [[level.lower() for level in _levels(one.condition)] for one in sentences]
+    if "predict" in columns.how and levels and all(levels):
+        return None  # conditions are what the formula is about, also those that are called good and bad
     if levels and len({len(one) for one in levels}) == 1:
         for place in range(len(levels[0])):
             found = {one[place] for one in levels}
@@ -363,7 +435,8 @@ def _pairs(
         sentences = [one.unmarked() for one in sentences]
     for better, worse in _grouped(sentences, judged):
         for pair in product(better, worse):
-            yield _item(dict(zip(PAIR_LABELS, pair, strict=True)), worse[0].item)
+            whole = "predict" in reading.how
+            yield _item(dict(zip(PAIR_LABELS, pair, strict=True)), worse[0].item, whole)
 
 
 def _grouped(
@@ -419,6 +492,13 @@ def _item(chosen: Mapping[str, Sentence], item: str, whole: bool = False) -> Dat
 
 def _conditions(sentences: Sequence[Sentence], columns: Header, reading: Reading) -> Iterator[DataItem]:
     conditions = list(dict.fromkeys(one.condition for one in sentences))
+    if sentences and "fill" not in columns.how and MASK.search(sentences[0].text):
+        raise SuiteError(
+            f"{sentences[0].place}: {quoted_text(sentences[0].text, 60)} has a mask, and no column holds "
+            "what may fill it.\n"
+            "  Give the candidates, the right one first: --columns 'candidates=he|she'.\n"
+            "  Or give the word that fills it, by a column: --columns 'fill=gender:m>he,f>she'."
+        )
     if len(conditions) < 2 or not all(one.item for one in sentences):
         needed = "item=NAME,condition=NAME" if len(conditions) < 2 else "item=NAME"
         raise SuiteError(
@@ -452,98 +532,3 @@ def _conditions(sentences: Sequence[Sentence], columns: Header, reading: Reading
             )
         chosen = {names[condition]: replace(own[condition], condition="") for condition in conditions}
         yield _item(chosen, item, whole=True)
-
-
-def _frame(columns: Header) -> str | None:
-    """Give the column of a sentence with a mask, which words are put into."""
-    name = columns.of("sentence")
-    return name if name and MASK.search(text_in(columns.first.get(name))) else None
-
-
-def _candidates(file: Path, stem: str, columns: Header, reading: Reading) -> Iterator[DataItem]:
-    """Put candidates into a sentence, or behind a prefix: the right one should be more probable."""
-    frame, pair = _frame(columns), None if columns.of("candidates") else columns.pair()
-    before = frame or columns.of("prefix") or columns.of("context") or columns.of("sentence")
-    if before is None:
-        raise SuiteError(
-            f"{columns.place}: candidates, and no sentence to put them into.\n"
-            "  Add --columns sentence=NAME, or prefix=NAME."
-        )
-    named = [*pair] if pair else [str(columns.of("candidates"))]
-    answer, item = None if pair else columns.of("answer"), columns.of("item")
-    rows = columns.rows(spelt=True)
-    used = {before, *named, *filter(None, [answer, item])}
-    features = columns.features(used, spelt=True)
-    records = list(read_records(file, {*used, *rows.values()}, reading.how))
-    options = [
-        (place, [text_in(one.get(name)) for name in pair] if pair else _options(place, one.get(named[0])))
-        for place, one in records
-    ]
-    answers = None if answer is None else [text_in(record.get(answer)) for _, record in records]
-    right = _right(options, answers, answer)
-    if answers is None and not pair:
-        reading.notes.append("the first candidate is taken for the right one")
-    all_parts = zip(records, options, right, strict=True)
-    for number, ((place, record), (_, texts), good) in enumerate(all_parts, 1):
-        own = features_of(place, record, features)
-        shared = text_in(value_of(record, item)) or str(number)
-        entry = DataItem(place, table_row(record, stem, rows), {}, own, {"item": shared})
-        sentence = text_in(record.get(before))
-        gaps = list(MASK.finditer(sentence))
-        if frame and len(gaps) != 1:
-            raise SuiteError(
-                f"{place}: {quoted_text(sentence)} has {len(gaps)} places to fill, not one.\n"
-                "  Write [MASK] once."
-            )
-        for wrong in (text for at, text in enumerate(texts) if at != good):
-            both = dict(zip(PAIR_LABELS, (texts[good], wrong), strict=True))
-            if frame:
-                start, end = gaps[0].span()
-                filled = {label: sentence[:start] + text + sentence[end:] for label, text in both.items()}
-                yield replace(entry, sentences=filled)
-            else:
-                parts = {label: (sentence, text) for label, text in both.items()}
-                yield continued(entry, parts, join_of(reading.how))
-
-
-def _options(place: str, given: Json) -> list[str]:
-    """Read candidates: a list, one as JSON or Python writes it, or a cell parted by | ; / or commas."""
-    found: Json = given
-    if isinstance(given, str):
-        text = given.strip()
-        if text.startswith("["):
-            try:
-                found = json.loads(text)
-            except ValueError:  # ['laughs', 'laugh'], as Python prints it
-                found = [one or other for one, other in re.findall(r"'([^']*)'|\"([^\"]*)\"", text)]
-        else:
-            mark = next((mark for mark in "|;/," if mark in text), "|")
-            found = [*text.split(mark)]
-    texts = [text_in(one) for one in found] if isinstance(found, list) else []
-    if len(texts) < 2 or not all(texts) or len({*texts}) < len(texts):
-        raise SuiteError(
-            f"{place}: {quoted_text(str(given), 60)} are not two different candidates or more.\n"
-            "  Write a list, or part them by |."
-        )
-    return texts
-
-
-def _right(
-    options: Sequence[tuple[str, list[str]]], answers: Sequence[str] | None, column: str | None
-) -> list[int]:
-    """Find the right candidate of every record: the first, the one that is the answer, or that it numbers."""
-    if answers is None:
-        return [0] * len(options)
-    both = [(answer, place, texts) for answer, (place, texts) in zip(answers, options, strict=True)]
-    strange = [place for answer, place, texts in both if answer not in texts]
-    if not strange:
-        return [texts.index(answer) for answer, _, texts in both]
-    for from_one in (0, 1):
-        numbers = [int(answer) - from_one if answer.isdecimal() else -1 for answer in answers]
-        within = all(0 <= number < len(texts) for number, (*_, texts) in zip(numbers, both, strict=True))
-        if within and (from_one or min(numbers) == 0):
-            return numbers
-    raise SuiteError(
-        f"{strange[0]}: {column} is neither one of the candidates nor its number.\n"
-        f"  Correct it; or, where the first is right, add --columns ignore={column}."
-    )

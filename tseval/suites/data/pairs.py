@@ -14,17 +14,28 @@ probable one? An item is the sentence up to the verb, ending in either form; wha
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import SuiteError, counted
-from tseval.formats import bare_name, is_count, read_jsonl, read_lines, stem_of, whole_number
+from tseval.errors import SuiteError, counted, quoted_text, suggest
+from tseval.formats import (
+    bare_name,
+    is_count,
+    parse_data,
+    read_jsonl,
+    read_lines,
+    read_text,
+    stem_of,
+    whole_number,
+)
 from tseval.items import ENTRY, Case, as_entries
 from tseval.questions import Contrast
 from tseval.questions.pairs import ENDING, Pairs
+from tseval.questions.regions import Prediction
 from tseval.suites.agreement import SINGULAR, read_targets
 from tseval.suites.agreement.published import read_examples
 from tseval.suites.data.entries import (
@@ -40,7 +51,15 @@ from tseval.suites.data.entries import (
 from tseval.suites.data.joining import join_of
 from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.regions import continued
-from tseval.suites.data.roles import PAIR_LABELS, find_columns, prefix_in, text_in, value_of
+from tseval.suites.data.roles import (
+    PAIR_LABELS,
+    find_columns,
+    parts_of,
+    roles_given,
+    running_text,
+    text_in,
+    value_of,
+)
 from tseval.tables import read_table
 
 if TYPE_CHECKING:
@@ -125,32 +144,95 @@ def pair_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
     constructions, is cut into one for each. `item` is what pairs share; all other columns are features.
     """
     records = list(_with_roles(file, reading.how))
+    if records:
+        ignored = parts_of(roles_given(reading.how).get("ignore", ""), records[0][1])
+        reading.unused[str(file)] = [*records[0][2].features.values(), *ignored]
     same: dict[TableRow, TableRow] = {}
     rows = [same.setdefault(row := table_row(record, stem, roles.rows), row) for _, record, roles in records]
     named = [bool(text_in(value_of(record, roles.rows.get("phenomenon")))) for _, record, roles in records]
     good, bad = (
         [_text(place, record, roles, label) for place, record, roles in records] for label in PAIR_LABELS
     )
+    alternatives = alternatives_in(records, good, bad, reading.how)
     if are_marked(good, bad, [place for place, _, _ in records], reading):
         good, bad = (list(map(without_mark, texts)) for texts in (good, bad))
     split = split_rows(rows, named)
+    several = [max((len(one[at]) for one in alternatives), default=1) for at in (0, 1)]
+    if max(several) > 1:
+        reading.predictions = any_of(*several)
+    alternatives.reverse()
     records.reverse()  # each is let go once it is an item: of a million both would take twice the memory
     for row, *both in zip(split, good, bad, strict=True):
         place, record, roles = records.pop()
         features = features_of(place, record, roles.features)
         entries = {one: text_in(value_of(record, column)) for one, column in roles.entries.items()}
-        item = DataItem(place, row, dict(zip(PAIR_LABELS, both, strict=True)), features, entries)
+        texts = dict(zip(PAIR_LABELS, both, strict=True))
+        befores = {label: before for label, (before, _) in roles.parts.items() if before}
+        if alternatives:
+            own = dict(zip(PAIR_LABELS, zip(alternatives.pop(), several, strict=True), strict=True))
+            texts = {name: text for label, one in own.items() for name, text in in_names(label, *one)}
+            befores = {name: befores[name.partition("_")[0]] for name in texts}
+        item = DataItem(place, row, texts, features, entries)
         continuations = {
-            label: (prefix_in(record, before), item.sentences[label])
-            for label, (before, _) in roles.parts.items()
-            if before
+            label: (running_text(record, before), item.sentences[label]) for label, before in befores.items()
         }
         yield continued(item, continuations, join_of(reading.how)) if continuations else item
 
 
+def alternatives_in(
+    records: Sequence[tuple[str, DataRecord, Roles]],
+    good: Sequence[str],
+    bad: Sequence[str],
+    how: Mapping[str, str],
+) -> list[tuple[list[str], list[str]]]:
+    """Give the alternatives of every continuation, `hit|hurt|seen`; nothing where no cell holds several.
+
+    Raises:
+        SuiteError: A cell holds several, and the user does not say what that means.
+    """
+    parts = [([*map(str.strip, one.split("|"))], [*map(str.strip, other.split("|"))])
+             for one, other in zip(good, bad, strict=True)]  # fmt: skip
+    chosen = how.get("alternatives")
+    if chosen not in (None, "any"):
+        raise SuiteError(f"--columns: alternatives={chosen}: {suggest(chosen, ['any'], 'Values')}")
+    for (place, _, roles), text, both in zip(records, zip(good, bad, strict=True), parts, strict=True):
+        several = next((at for at, one in enumerate(both) if len(one) > 1), None)
+        before, name = roles.parts[PAIR_LABELS[several or 0]]
+        if several is None or not before or not all(map(all, both)):
+            continue
+        if chosen is None:
+            raise SuiteError(
+                f"{place}: {name} is {quoted_text(text[several], 40)}: several words, and nothing says which "
+                "one is compared.\n"
+                "  Add --columns alternatives=any: a pair is right if any of the better ones is more "
+                "probable than each of the worse ones. Or write one continuation."
+            )
+        return parts
+    if chosen:
+        raise SuiteError(
+            f"{records[0][0] if records else 'The table'}: alternatives=any, but no continuation of a prefix "
+            "holds several words with | between them.\n  Leave it out."
+        )
+    return []
+
+
+def in_names(label: str, texts: Sequence[str], n_texts: int) -> list[tuple[str, str]]:
+    """Name alternatives good, good_2, ...; where an item has fewer than others, its last one is repeated."""
+    names = [label, *(f"{label}_{n}" for n in range(2, n_texts + 1))]
+    return [(name, texts[min(at, len(texts) - 1)]) for at, name in enumerate(names)]
+
+
+def any_of(n_good: int, n_bad: int) -> tuple[Prediction, ...]:
+    """Predict that the most probable of some continuations is more probable than each of some others."""
+    good, bad = ([label, *(f"{label}_{n}" for n in range(2, count + 1))]
+                 for label, count in zip(PAIR_LABELS, (n_good, n_bad), strict=True))  # fmt: skip
+    beaten = (" | ".join(f"(2;%{one}%) < (2;%{other}%)" for one in good) for other in bad)
+    return (Prediction("good > bad", " & ".join(f"[{one}]" for one in beaten)),)
+
+
 def _text(place: str, record: DataRecord, roles: Roles, label: str) -> str:
     before, name = roles.parts[label]
-    text = value_of(record, name)
+    text = record[name] if name in record else running_text(record, name)
     if not isinstance(text, str):
         what = f"{name} is" if before else f"the {label} sentence is"
         raise SuiteError(f"{place}: {what} no text, but {text!r}")
@@ -180,6 +262,29 @@ def _checked(columns: Header, before: bool = False) -> Roles:
     if roles is None:
         raise columns.unknown()
     return roles
+
+
+def read_arrays(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
+    """Read JSON without names, `[[[prefix, prefix], [right, wrong]], ...]`: two endings of one beginning.
+
+    Source: Kryvosheieva & Levy 2025, Controlled evaluation of syntactic knowledge in multilingual language
+    models, whose suites are published so.
+    """
+    for number, one in enumerate(parse_data(read_text(file), str(file)), 1):
+        place = f"{file}:{number}"
+        if not (isinstance(one, list) and len(one) == 2 and all(map(_is_pair, one))):
+            content = quoted_text(json.dumps(one, ensure_ascii=False), 60)
+            raise SuiteError(
+                f"{place}: element {number} is no pair, but {content}."
+                '\n  Write [["prefix", "prefix"], ["right ending", "wrong ending"]].'
+            )
+        item = DataItem(place, (stem, stem, stem, None), {}, {}, {})
+        parts = {label: (one[0][at], one[1][at]) for at, label in enumerate(PAIR_LABELS)}
+        yield continued(item, parts, join_of(reading.how))
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(one, str) for one in value)
 
 
 BLIMP_SOURCE = "Warstadt et al. 2020, BLiMP: The Benchmark of Linguistic Minimal Pairs for English, TACL 8"
@@ -325,9 +430,18 @@ def read_linzen(text: Path) -> Iterator[DataItem]:
         yield DataItem(place, row, forms, features, verb_entries(sentence, singular))
 
 
+# Last word of a pattern that is no verb: `L__DET_ADJ_NOUN` (Italian, Hebrew and Russian have such patterns).
+_NOMINAL = ("NOUN", "ADJ", "DET", "PRON", "PROPN", "NUM")
+
+
 def read_gulordava(path: Path) -> Iterator[DataItem]:
-    """Read `generated.tab`: two rows for each item, the correct form first."""
+    """Read `generated.tab`: two rows for each item, the correct form first.
+
+    Its heading is subject-verb agreement only if all its patterns end in a verb.
+    """
     rows = list(read_table(path, quotes=True))
+    nominal = any(row.get("pattern", "").rpartition("_")[2] in _NOMINAL for _, row in rows)
+    phenomenon = "Agreement" if nominal else AGREEMENT
     if missing := [name for name in HEADINGS if rows and name not in rows[0][1]]:
         raise SuiteError(f"{path}: no agreement table: there is no column {missing[0]!r}")
     if len(rows) % 2:
@@ -345,7 +459,7 @@ def read_gulordava(path: Path) -> Iterator[DataItem]:
         }
         yield DataItem(
             place,
-            (right["type"], SENTENCE_TYPES[right["type"]], AGREEMENT, None),
+            (right["type"], SENTENCE_TYPES[right["type"]], phenomenon, None),
             {form["class"]: f"{form['prefix']} {form['form']}" for form in (right, wrong)},
             {"pattern": right["pattern"], "number": right["correct_number"], **numbers},
             # The nonce versions of a sentence have its words in all other places.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import SuiteError
+from tseval.errors import SuiteError, counted
 from tseval.formats import bare_name, fits, read_jsonl
 from tseval.items import N_RATINGS, RATING, RATING_SE
 from tseval.questions.pairs import RATED, Ratings
@@ -101,11 +101,18 @@ def rated_columns(columns: Header) -> dict[str, str] | None:
 def read_ratings(reading: Reading) -> tuple[Case, ...]:
     """Read rated sentences into cases."""
     groups: dict[str, list[Rated]] = {}
+    n_missing: dict[str, int] = {}  # what stands in the place of a rating to how often
     for file, stem in reading.files.items():
-        for place, record in _records(file, reading.how):
+        for place, record in _records(file, reading):
+            if (missing := _not_available(record)) is not None:
+                n_missing[missing] = n_missing.get(missing, 0) + 1
+                continue
             rated = _rated(place, record, stem)
             groups.setdefault(rated.item.row[0], []).append(rated)
-    sentences = [one for group in groups.values() for one in _one_each(group)]
+    if n_missing:
+        cells = " or ".join(f"'{cell}'" for cell in n_missing)
+        reading.notes.append(f"{counted(sum(n_missing.values()), 'row')} without a rating ({cells}) left out")
+    sentences = [one for group in groups.values() for one in _one_each(group, reading)]
     first = next(iter(reading.files))
     if len(sentences) < FEWEST_SENTENCES:
         raise SuiteError(
@@ -120,14 +127,28 @@ def read_ratings(reading: Reading) -> tuple[Case, ...]:
     return tuple(replace(case, question=Ratings(), features=_without_nan(case.features)) for case in cases)
 
 
-def _records(file: Path, how: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Json]]]:
+# How tables write that a value is missing (R, pandas, Excel).
+NOT_AVAILABLE = ("", "na", "n/a", "#n/a", "nan", "null", "none")
+
+
+def _not_available(record: Mapping[str, Json]) -> str | None:
+    """Give what stands in the place of a rating that is missing; None where there is one, or a list."""
+    if RATING not in record or (record.get(ALL_RATINGS) is not None and RATER not in record):
+        return None
+    cell = "" if record[RATING] is None else str(record[RATING]).strip()
+    return cell if cell.lower() in NOT_AVAILABLE else None
+
+
+def _records(file: Path, reading: Reading) -> Iterator[tuple[str, Mapping[str, Json]]]:
     """Give records whose columns are called like their roles."""
+    how = reading.how
     columns = header_of(file, how)
     names = columns.names
     if (roles := rated_columns(columns)) is None:
         raise columns.unknown()
     texts = {part for name in roles.values() for part in parts_of(name, names)}
     ignored = {*parts_of(columns.given.get("ignore", ""), names)}
+    reading.unused[str(file)] = [name for name in names if name not in texts]
     for at, record in read_records(file, texts, how):
         own: dict[str, Json] = {
             role: value_of(record, name)
@@ -207,14 +228,21 @@ def _n(place: str, record: Mapping[str, Json]) -> int | None:
     return int(n)
 
 
-def _one_each(group: list[Rated]) -> list[Rated]:
+def _one_each(group: list[Rated], reading: Reading) -> list[Rated]:
     """Put the ratings of each sentence of a case together; where there are means, it has one row."""
     by_sentence: dict[tuple[str, ...], Rated] = {}
+    n_again = 0
     for one in group:
         first = by_sentence.setdefault(tuple(one.item.sentences.values()), one)
-        if first is not one:
+        if first is not one and not (first.single or one.single) and first.mean == one.mean:
+            n_again += 1
+        elif first is not one:
             by_sentence[tuple(one.item.sentences.values())] = _joined(first, one)
     found = list(by_sentence.values())
+    if n_again:
+        reading.notes.append(
+            f"{counted(n_again, 'row')} with a sentence and a rating that stand there already: counted once"
+        )
     if not any(one.single for one in found):
         return found
     if lacking := [one for one in found if not one.single]:

@@ -20,7 +20,7 @@ from tseval.formats import (
     read_lines,
     read_text,
 )
-from tseval.suites.data.roles import columns_given, find_columns
+from tseval.suites.data.roles import chosen_rows, columns_given, find_columns, text_in
 from tseval.tables import is_table, open_table, read_parquet
 
 if TYPE_CHECKING:
@@ -44,11 +44,17 @@ def read_records(
     Those in `texts` stay texts; `how` is what its user says of the file (`tseval.suites.data.roles`).
     """
     how = how or {}
-    if not _is_of_texts(path):
-        yield from _READERS[bare_name(path).rpartition(".")[2]](path, encoding_of(how))
+    column, values = chosen_rows(how)
+    if _is_of_texts(path):
+        _, names, rows = _open(path, how)
+        if column is not None and column in names:
+            at = list(names).index(column)
+            rows = (row for row in rows if row[1][at].strip() in values)
+        yield from _typed(names, rows, texts)
         return
-    _, names, rows = _open(path, how)
-    yield from _typed(names, rows, texts)
+    for place, record in _READERS[bare_name(path).rpartition(".")[2]](path, encoding_of(how)):
+        if column is None or text_in(record.get(column)) in values:
+            yield place, record
 
 
 def columns_of(path: Path, how: Mapping[str, str]) -> tuple[str, Sequence[str], DataRecord]:
@@ -79,9 +85,9 @@ def _is_lines(path: Path, how: Mapping[str, str]) -> bool:
 
 
 def json_kind(path: Path) -> str | None:
-    """Say whether a `.json` file holds records, a `table`, or a suite of SyntaxGym's, `syntaxgym`."""
-    if _listed(path, UTF_8) is not None:
-        return "table"
+    """Name what a `.json` file holds: records, a `table`; lists, `arrays`; a suite, `syntaxgym`; or None."""
+    if (records := _listed(path, UTF_8)) is not None:
+        return "arrays" if isinstance(records[0], list) else "table"
     content = parse_data(read_text(path), str(path))
     return "syntaxgym" if isinstance(content, dict) and {"items", "predictions"} & content.keys() else None
 

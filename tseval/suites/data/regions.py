@@ -32,7 +32,7 @@ from tseval.questions.regions import REGION_METRICS, Prediction, Regions, region
 from tseval.suites.data.entries import DataItem
 from tseval.suites.data.joining import BY_SCRIPT, join_of, join_parts
 from tseval.suites.data.records import read_records
-from tseval.suites.data.roles import PAIR_LABELS
+from tseval.suites.data.roles import PAIR_LABELS, roles_given
 from tseval.writing import single_spaced
 
 if TYPE_CHECKING:
@@ -87,9 +87,13 @@ def text_of(place: str, record: DataRecord, column: str) -> str:
 def _crossed(reading: Reading) -> Iterator[DataItem]:
     # An item is asked about twice, and BabyLM's files hold each a second time, its halves exchanged.
     numbers: dict[frozenset[str], str] = {}
+    given = roles_given(reading.how)
+    columns = {name: given.get(name, name) for name in CONTEXT_COLUMNS}
     for path, stem in reading.files.items():
-        for place, record in read_records(path, (*CONTEXT_COLUMNS, *CONTEXT_FEATURES, "Domain"), reading.how):
-            texts = {name: text_of(place, record, name) for name in CONTEXT_COLUMNS}
+        known = (*columns.values(), *CONTEXT_FEATURES, "Domain")
+        for place, record in read_records(path, known, reading.how):
+            texts = {name: text_of(place, record, column) for name, column in columns.items()}
+            reading.unused[str(path)] = [name for name in record if name not in known]
             parts = {
                 f"context {c}, target {t}": (texts[f"Context{c}"], texts[f"Target{t}"])
                 for t in (1, 2)
@@ -296,6 +300,7 @@ def ask_design(entries: Sequence[DataItem], reading: Reading) -> Question:
         own = [dict(entry.regions[label]) for entry in entries]
         lengths[label] = pa.array([[one.get(name, 0) for name in order] for one in own], pa.list_(pa.int64()))
         named[label] = {name: place for place, name in enumerate(distinct_names(order), 1)}
+    _refuse_empty(entries, named, lengths, reading)
     formula = reading.how.get("predict")
     formulas = [one.strip() for one in (formula or "").split(";") if one.strip()]
     found = [Prediction(one, one) for one in formulas] or _effects(entries[0], named, reading.compared)
@@ -306,6 +311,27 @@ def ask_design(entries: Sequence[DataItem], reading: Reading) -> Question:
         asked = "; ".join(prediction.formula for prediction in found)
         reading.notes.append(f"asked: {asked} (--columns 'predict=...' asks something else)")
     return Regions(tuple(found), pa.table(lengths), named=named)
+
+
+def _refuse_empty(
+    entries: Sequence[DataItem],
+    named: Mapping[str, Mapping[str, int]],
+    lengths: Mapping[str, pa.Array],
+    reading: Reading,
+) -> None:
+    """Refuse to compare a starred region that has words under some conditions and none under others."""
+    region = reading.compared
+    if region is None or "predict" in reading.how or not all(region in own for own in named.values()):
+        return
+    empty = {label: next((at for at, one in enumerate(lengths[label].to_pylist())
+                          if not one[named[label][region] - 1]), None) for label in named}  # fmt: skip
+    without = [label for label, at in empty.items() if at is not None]
+    if without and len(without) < len(empty):
+        raise SuiteError(
+            f"{entries[empty[without[0]] or 0].place}: the region {region!r} has no words under "
+            f"{without[0]!r}, and words under other conditions: 0 bits would be compared with theirs.\n"
+            "  Put the star before another region; or say what is compared: --columns 'predict=...'."
+        )
 
 
 def _order(entries: Sequence[DataItem], label: str) -> list[str]:

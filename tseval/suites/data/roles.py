@@ -5,18 +5,24 @@ What a user says of a table is a mapping: of roles to columns (`good=Satz`), and
     layout    how rows become items, where columns do not tell (`tseval.suites.data.layouts`)
     predict   what should hold of the conditions of an item, a formula over surprisals of regions
     better    which label or condition is the better one
+    where     which rows are read: `where=COLUMN:VALUE`, or several values, `VALUE|VALUE`
     join      what stands between the parts of a text: `auto`, `space` or `none`
     encoding  of the text, where it is not UTF-8
     sheet     of a file of Excel's
 
+    alternatives  what `hit|hurt|seen` in a cell of continuations means: `any`, the most probable is compared
+    fill      which word fills the mask of a sentence, by a column: `fill=gender:m>he,f>she`
+
 A role may be given several columns: `item=topic+number` joins what they hold, `rating=first-second` is the
-difference. To name one role never drops another that is known by its name; `ignore` drops columns.
+difference. Columns of text follow one another: `sentence=sent+target`. Candidates may be given once for all
+rows: `candidates=he|she`. To name one role never drops another that is known by its name; `ignore` drops
+columns.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -37,10 +43,13 @@ PAIR_LABELS = ("good", "bad")
 ROW_NAMES = ("case", "construction", "phenomenon", "dependency")
 ROLES = (
     *PAIR_LABELS, "sentence", "prefix", "context", "target", "candidates", "item", "condition", "label",
-    "rating", "region", "word", "order", "critical", *ROW_NAMES, "cluster", "lang", "ignore",
+    "rating", "rating_se", "n", "rater", "ratings", "answer", "region", "word", "order", "critical",
+    "Context1", "Context2", "Target1", "Target2", *ROW_NAMES, "cluster", "lang", "ignore",
 )  # fmt: skip
 ALIASES = {"grammatical": "good", "ungrammatical": "bad", "group": "phenomenon"}
-SETTINGS = ("layout", "predict", "better", "join", "encoding", "sheet")
+SETTINGS = (
+    "layout", "predict", "better", "fill", "alternatives", "where", "join", "encoding", "sheet",
+)  # fmt: skip
 USAGE = "--columns good=NAME,bad=NAME."
 _SENTENCES = (
     "A sentence a row: --columns sentence=NAME,item=NAME,label=NAME. Without a header, columns are 1, 2."
@@ -103,6 +112,7 @@ OPPOSITES = (
     ("legal", "illegal"), ("plausible", "implausible"), ("felicitous", "infelicitous"),
     ("licensed", "unlicensed"), ("expected", "unexpected"), ("congruent", "incongruent"),
     ("consistent", "inconsistent"), ("match", "mismatch"), ("matched", "mismatched"),
+    ("better", "worse"), ("gramm", "ungramm"),
     ("agree", "unagree"), ("agree", "disagree"), ("agreement", "disagreement"), ("wellformed", "illformed"),
 )  # fmt: skip
 _WHOLE = frozenset({"", "sentence", "sentences", "sent", "sen", "text", "stimulus", "example", "utterance"})
@@ -114,9 +124,9 @@ _PART = frozenset(
 # nothing before it is there.
 _SPELT = {
     "sentence": "sentence sentences sent text stimulus stimuli sentence_text stimulus_text utterance "
-    "text_masked masked_text masked_sentence sentence_masked masked cloze",
+    "text_masked masked_text masked_sentence sentence_masked masked cloze | sentence_frame frame",
     "prefix": "prefix prompt preamble",
-    "context": "context",
+    "context": "context | context_had",
     "target": "target continuation completion ending",
     "candidates": "candidates options choices completions continuations alternatives",
     "item": "item item_id item_no item_num item_nr item_number itemid itemnum itemno itemnumber pair pair_id "
@@ -133,12 +143,17 @@ _SPELT = {
     "case": "case paradigm uid",
     "phenomenon": "phenomenon group linguistic_phenomenon",
     "answer": "answer correct_answer gold gold_answer answer_index correct_index correct label",
-    "number": "sent_index sentence_index sent_id sentence_id sent_no sentence_no sent_num sentence_num "
-    "sentence_number sentence sent",
+    "number": "sentid sent_index sentence_index sent_id sentence_id sent_no sentence_no sent_num "
+    "sentence_num sentence_number | sentence sent",
     "critical": "critical critical_word critical_position critical_index critical_region disamb "
     "disambiguation disamb_position disamb_index disambiguating_word disamb_position_0idx "
     "disamb_position_amb region",
 }
+
+
+# Roles whose columns are about rows: none of them is a region of a sentence.
+_ABOUT_ROWS = ("item", "condition", "label", "rating", "case", "phenomenon", "number")
+MOST_REGIONS = 30  # that a message names
 
 
 def read_columns(text: str) -> dict[str, str]:
@@ -146,6 +161,9 @@ def read_columns(text: str) -> dict[str, str]:
     columns: dict[str, str] = {}
     for part in text.split(","):
         role, equals, name = (piece.strip() for piece in part.partition("="))
+        if not equals and ">" in role and "fill" in columns:  # the next value of fill=COLUMN:VALUE>WORD,...
+            columns["fill"] += f",{role}"
+            continue
         if not equals or not name:
             raise SuiteError(f"--columns: {part.strip()!r} is not ROLE=NAME, as in good=sen,bad=wrong_sen.")
         if role in columns:
@@ -197,13 +215,15 @@ class Header:
     first: DataRecord  # its first record, or nothing
     given: Mapping[str, str]  # role to column, as the user says
     known: KnownColumns | None  # the names that are understood by themselves
+    no_roles: frozenset[tuple[str, str]] = frozenset()  # of columns whose names mislead
+    unused: list[str] = field(default_factory=list)  # columns without a role, once features are asked for
 
     def of(self, role: str) -> str | None:
         """Give the column of a role: as it is given, else by its name; refuse several that could be meant."""
         if role in self.given:
             return self.given[role]
         taken = {part for name in self.given.values() for part in parts_of(name, self.names)}
-        free = [name for name in self.names if name not in taken]
+        free = [name for name in self.names if name not in taken and (role, name) not in self.no_roles]
         ranks = ([name for name in free if _words(name) in rank] for rank in _spelt(role))
         found = next(filter(None, ranks), [])
         if exact := [name for name in found if name == role]:
@@ -237,8 +257,9 @@ class Header:
         one = one if {*PAIR_LABELS} & {*self.given} else None
         lacking = f"{one} sentence" if one else "pair of sentences"
         rated = "" if one else f" Of rated sentences, call them sentence and rating.\n  {_SENTENCES}"
-        if len(self.names) > 2 and not one:
-            *others, last = (name if name.isidentifier() else f'"{name}"' for name in self.names[:8])
+        regions = [name for name in self.names if not self.is_about_rows(name)]
+        if len(regions) > 2 and not one:
+            *others, last = (name if name.isidentifier() else f'"{name}"' for name in regions[:MOST_REGIONS])
             rated += (
                 f"\n  A column a region: --layout '{' '.join(others)} *{last}', with {{A|B}} for conditions."
             )
@@ -247,12 +268,19 @@ class Header:
             f"  Call the columns good and bad, or say which they are: {USAGE}{rated}"
         )
 
+    def is_about_rows(self, name: str) -> bool:
+        """Whether a column says which item, condition or row of the table a row is of, and holds no text."""
+        given = (self.given.get(role, "") for role in (*_ABOUT_ROWS, "ignore", "cluster"))
+        if any(name in parts_of(columns, self.names) for columns in given):
+            return True
+        return any(_words(name) in rank for role in _ABOUT_ROWS for rank in _spelt(role))
+
     def rows(self, spelt: bool = False) -> dict[str, str]:
         """Map each of `ROW_NAMES` that there is to its column.
 
         Other names for them are known too (`spelt`) but of pairs, where such columns were always features.
         """
-        found = {name: name for name in ROW_NAMES if name in self.names}
+        found = {name: name for name in ROW_NAMES if name in self.names and (name, name) not in self.no_roles}
         if spelt:
             found |= {name: column for name in ROW_NAMES if (column := self.of(name)) is not None}
         found |= {**(self.known.roles if self.known else {}), **self.given}
@@ -279,13 +307,29 @@ class Header:
         apart |= {*parts_of(self.given.get("ignore", ""), self.names)}
         if lang is not None:
             apart |= {"lang"} - {lang}
+        ignored = {*parts_of(self.given.get("ignore", ""), self.names)}
+        self.unused[:] = [name for name in self.names if name not in apart or name in ignored]
         return {"lang" if name == lang else name: name for name in self.names if name not in apart}
+
+    def without(self, role: str, column: str) -> Header:
+        """Give the same columns, one of which does not have the role that its name stands for."""
+        return replace(self, no_roles=self.no_roles | {(role, column)}, unused=[])
 
 
 def find_columns(place: str, names: Sequence[str], how: Mapping[str, str], first: DataRecord) -> Header:
     """Say what the columns of a table may be, by what is given and by known names."""
     given = roles_given(how)
+    chosen, _ = chosen_rows(how)
+    if chosen is not None and chosen not in names:
+        raise SuiteError(
+            f"{place}: there is no column {chosen!r} (--columns where={how['where']}).\n"
+            f"  {suggest(chosen, names, 'Columns')}"
+        )
+    if "fill" in how:
+        fillers(how["fill"], place, names)
     for role, name in given.items():
+        if role == "candidates" and name not in names and len(name.split("|")) > 1:
+            continue  # the candidates themselves
         for part in parts_of(name, names):
             if part not in names:
                 said = next((said for said in how if how[said] == name), role)
@@ -295,6 +339,33 @@ def find_columns(place: str, names: Sequence[str], how: Mapping[str, str], first
                 )
     known = next((one for one in _KNOWN if {*one.roles.values(), *one.besides} <= {*names}), None)
     return Header(place, names, how, first, given, known)
+
+
+def chosen_rows(how: Mapping[str, str]) -> tuple[str | None, frozenset[str]]:
+    """Read `where=COLUMN:VALUE|VALUE`: which rows of a table are meant; None for all of them."""
+    if "where" not in how:
+        return None, frozenset()
+    column, _, values = how["where"].partition(":")
+    chosen = frozenset(one.strip() for one in values.split("|") if one.strip())
+    if not column.strip() or not chosen:
+        raise SuiteError(
+            f"--columns: where={how['where']} names no column and no value.\n"
+            "  Write where=COLUMN:VALUE, or where=COLUMN:VALUE|VALUE."
+        )
+    return column.strip(), chosen
+
+
+def fillers(text: str, place: str, names: Collection[str]) -> tuple[str, dict[str, str]]:
+    """Read `gender:m>he,f>she`: the column, and each of its values to the word that fills the mask."""
+    column, colon, rest = text.partition(":")
+    words = dict(part.split(">", 1) for part in rest.split(",") if ">" in part)
+    column = column.strip()
+    if not colon or not words or column not in names:
+        raise SuiteError(
+            f"{place}: fill={text} names no column and no words.\n"
+            f"  Write fill=COLUMN:VALUE>WORD,VALUE>WORD. {suggest(column, names, 'Columns')}"
+        )
+    return column, {value.strip(): word.strip() for value, word in words.items()}
 
 
 def parts_of(name: str, names: Collection[str]) -> list[str]:
@@ -327,9 +398,9 @@ def text_in(value: Json) -> str:
     return "" if value is None else single_spaced(str(value).replace(BOUNDARY, " "))
 
 
-def prefix_in(record: DataRecord, column: str) -> str:
-    """Give a prefix; a context and a prefix follow one another."""
-    return join_parts([text_in(record.get(part)) for part in parts_of(column, record)])
+def running_text(record: DataRecord, column: str, join: str = "auto") -> str:
+    """Give the text of a column, or of several that follow one another, as a context and a prefix do."""
+    return join_parts([text_in(record.get(part)) for part in parts_of(column, record)], join)
 
 
 @cache

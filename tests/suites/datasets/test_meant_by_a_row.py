@@ -1,0 +1,304 @@
+"""What a row of a published table means: nothing is dropped, reversed or glued together in silence."""
+
+import json
+import math
+
+import pytest
+import torch
+from in_process import refuse, succeed
+from small import write_file
+
+from tseval.adapters import open_model
+from tseval.errors import SuiteError
+from tseval.evaluation import evaluate
+from tseval.suites import load_suite, what_was_read
+from tseval.suites.data import table_texts
+from tseval.suites.data.roles import read_columns
+
+CROSSED = (
+    "item,cond,pronoun,sent\n1,Match,obj,the boy hurt him .\n1,Match,poss,the boy hurt his .\n"
+    "1,Mismatch,obj,the woman hurt him .\n1,Mismatch,poss,the woman hurt his .\n"
+    "2,Match,obj,the man saw him .\n2,Match,poss,the man saw his .\n"
+    "2,Mismatch,obj,the girl saw him .\n2,Mismatch,poss,the girl saw his .\n"
+)
+TARGETS = (
+    "uid,verb,frameNum,cond,pronoun,sent,target\n"
+    "0_Ma_him,hurt,0,Match,obj,the boy hurt,him\n0_Ma_his,hurt,0,Match,poss,the boy hurt,his\n"
+    "0_Mi_him,hurt,0,Mismatch,obj,the woman hurt,him\n0_Mi_his,hurt,0,Mismatch,poss,the woman hurt,his\n"
+)
+GAPS = (
+    "item,condition,prefix,comp,np1,verb,np2,prep,np3,end\n"
+    "1,what_nogap,I know,what,our friend,saw,the food,near,the man,at night\n"
+    "1,that_nogap,I know,that,our friend,saw,the food,near,the man,at night\n"
+    "1,what_gap,I know,what,our friend,saw,,near,the man,at night\n"
+    "1,that_gap,I know,that,our friend,saw,,near,the man,at night\n"
+)
+EASY = (
+    "item,condition,prefix,continuation\n1,easy,as he ate the boy,fell .\n1,hard,when he ate the boy,fell .\n"
+    "2,easy,as she left the girl,ran .\n2,hard,when she left the girl,ran .\n"
+)
+MASKED = (
+    "verb,item,sent,isHigh,gender\n"
+    "feared,0,the man feared the woman because [MASK] was there .,1,m\n"
+    "feared,0,the woman feared the man because [MASK] was there .,0,m\n"
+    "feared,1,the man feared the woman because [MASK] was there .,0,f\n"
+    "feared,1,the woman feared the man because [MASK] was there .,1,f\n"
+)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return open_model("bundled:lstm")
+
+
+@pytest.fixture(scope="module")
+def bits(model):
+    """Give the surprisals of words, by plain torch: of a text, from the word at a place on."""
+    network, ids = model.model, model.vocabulary.ids()
+
+    def of(text, start=0):
+        words = torch.tensor([ids.get(word, ids["<unk>"]) for word in ["<eos>", *text.lower().split()]])
+        with torch.inference_mode():
+            outputs, _ = network(words[:, None], network.initial_state(1))
+            table = network.logits(outputs[:-1, 0]).double().log_softmax(1)
+        return -table.gather(1, words[1:, None])[start:, 0].sum().item() / math.log(2)
+
+    return of
+
+
+def read(path, content, columns=None, layout=None):
+    write_file(path, content)
+    how = (read_columns(columns) if columns else {}) | ({"layout": layout} if layout else {})
+    return load_suite(path, columns=how or None)
+
+
+def effects(model, suite):
+    """Give the effect of every item, in bits, and whether its prediction holds."""
+    verdicts = evaluate(model, suite).verdicts
+    margins = (verdicts["better_score"] - verdicts["worse_score"]) / math.log(2)
+    return [*zip(margins, verdicts["correct"], strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "pairs"),
+    [
+        (CROSSED, "condition=cond+pronoun,predict=Match_obj.* > Mismatch_obj.*",
+         [("the boy hurt him .", "the woman hurt him .", 0), ("the man saw him .", "the girl saw him .", 0)]),
+        (CROSSED.replace("Mismatch", "bad").replace("Match", "good"),
+         "condition=cond+pronoun,predict=good_obj.* > bad_obj.*",
+         [("the boy hurt him .", "the woman hurt him .", 0), ("the man saw him .", "the girl saw him .", 0)]),
+        ("item,condition,sentence,critical\n1,match,the king said that he was old .,5\n"
+         "1,mismatch,the queen said that he was old .,5\n", "predict=match.critical > mismatch.critical",
+         [("the king said that he", "the queen said that he", 4)]),
+        (EASY, None, [("when he ate the boy fell .", "as he ate the boy fell .", 5),
+                      ("when she left the girl ran .", "as she left the girl ran .", 5)]),
+        (EASY, "predict=hard.continuation > easy.continuation",
+         [("when he ate the boy fell .", "as he ate the boy fell .", 5),
+          ("when she left the girl ran .", "as she left the girl ran .", 5)]),
+        (GAPS, "layout=prefix comp np1 verb np2 *prep np3 end,predict=that_gap.prep > what_gap.prep",
+         [("I know that our friend saw near", "I know what our friend saw near", 6)]),
+    ],
+    ids=["opposites", "conditions called good and bad", "critical words", "a continuation a row",
+         "a prediction of continuations", "a column a region"],
+)  # fmt: skip
+def test_what_is_predicted_is_what_is_asked(tmp_path, model, bits, content, columns, pairs):
+    suite = read(tmp_path / "a.csv", content, columns)
+    expected = [bits(more, at) - bits(less, at) for more, less, at in pairs]
+    found = effects(model, suite)
+    assert [effect for effect, _ in found] == pytest.approx(expected, abs=2e-4)
+    assert [bool(right) for _, right in found] == [effect > 0 for effect in expected]
+
+
+def test_columns_of_a_sentence_follow_one_another(tmp_path):
+    columns = "sentence=sent+target,item=frameNum+pronoun,condition=cond,better=Mismatch"
+    (case,) = read(tmp_path / "a.csv", TARGETS, columns).cases
+    assert case.sentences.to_pydict() == {
+        "good": ["the woman hurt him", "the woman hurt his"], "bad": ["the boy hurt him", "the boy hurt his"]
+    }  # fmt: skip
+    rows = "begin,end,wrong\nthe boy,left .,leave .\n"
+    (case,) = read(tmp_path / "b.csv", rows, "good=begin+end,bad=begin+wrong").cases
+    assert case.sentences.to_pydict() == {"good": ["the boy left ."], "bad": ["the boy leave ."]}
+
+
+def test_a_column_with_another_value_in_every_row_names_no_case(tmp_path):
+    columns = "prefix=sent,item=frameNum+pronoun,condition=cond,better=Mismatch"
+    suite = read(tmp_path / "a.csv", TARGETS, columns)
+    (case,) = suite.cases
+    assert (case.name, case.n_items) == ("a", 2)
+    assert "uid has another value in every row" in what_was_read(suite)
+
+
+def test_every_run_on_data_names_the_columns_that_are_not_used(tmp_path):
+    rows = "good,bad,uid,gold_label,case\nhe laughs .,he laugh .,1,A,x\nthey laugh .,they laughs .,2,A,x\n"
+    write_file(tmp_path / "items.csv", rows)
+    ended = succeed("run", "--model", "bundled:lstm", "--suite", "./items.csv", "--out", "run", cwd=tmp_path)
+    assert "read items.csv (pairs, 2 items; not used: uid, gold_label)" in ended.stderr
+    (file,) = json.loads((tmp_path / "run/manifest.json").read_text())["suite"]["files"].items()
+    assert file == ("items.csv", "pairs, 2 items; not used: uid, gold_label")
+    ratings = "sentence,rating,uid\na b,1,x\nb a,2,y\nc d,3,z\n"
+    assert "not used: uid" in what_was_read(read(tmp_path / "r.csv", ratings))
+
+
+def test_a_prediction_or_a_condition_that_nothing_asks_for_is_refused(tmp_path):
+    pairs = "good,bad\na b,b a\n"
+    with pytest.raises(SuiteError, match=r"predict= compares surprisals .* read as pairs"):
+        read(tmp_path / "a.csv", pairs, "predict=good.* > bad.*")
+    with pytest.raises(SuiteError, match="better=x names a condition, but pairs have none"):
+        read(tmp_path / "a.csv", pairs, "better=x")
+    with pytest.raises(SuiteError, match="better= and predict= are two answers to one question"):
+        read(tmp_path / "b.csv", CROSSED, "condition=cond,better=Match,predict=Match.* > Mismatch.*")
+
+
+def test_the_layout_that_the_message_offers_can_be_followed(tmp_path):
+    with pytest.raises(SuiteError) as error:
+        read(tmp_path / "a.csv", GAPS)
+    offered = str(error.value).partition("--layout '")[2].partition("'")[0]
+    assert offered == "prefix comp np1 verb np2 prep np3 *end"
+    (case,) = read(tmp_path / "a.csv", GAPS, layout=offered).cases
+    assert case.sentences["that_gap"].to_pylist() == ["I know that our friend saw near the man at night"]
+    with pytest.raises(SuiteError, match="--layout has 'item' as a part of the sentence"):
+        read(tmp_path / "a.csv", GAPS, layout="item condition prefix comp np1 verb np2 *prep")
+    with pytest.raises(SuiteError, match="'np2' has no words under 'what_gap'"):
+        read(tmp_path / "a.csv", GAPS, layout="prefix comp np1 verb *np2 prep np3 end")
+
+
+def test_texts_between_a_prefix_and_its_continuation_need_a_layout(tmp_path):
+    rows = (
+        "item,condition,prefix,island,continuation\n1,a,I know,who that,left .\n1,b,I know,that who,left .\n"
+    )
+    with pytest.raises(SuiteError, match=r"--layout 'prefix island \*continuation'"):
+        read(tmp_path / "a.csv", rows)
+    (case,) = read(tmp_path / "a.csv", rows, layout="prefix island *continuation").cases
+    assert case.sentences["a"].to_pylist() == ["I know who that left ."]
+
+
+ROLES = (
+    "item\tcontext\texpected\ttarget\n1\tthe woman saw which man the boys had\thit|hurt|seen\tkilled\n"
+    "2\tthe man knew which girl the women had\thelped|met\tleft\n"
+    "3\tthe man knew which women the girl had\tleft\tmet\n"
+)
+
+
+def test_words_that_stand_for_one_another_are_never_scored_as_one(tmp_path, model, bits):
+    columns = "prefix=context,good=expected,bad=target"
+    with pytest.raises(SuiteError, match=r"a\.tsv:2: expected is 'hit\|hurt\|seen'.*\n.*alternatives=any"):
+        read(tmp_path / "a.tsv", ROLES, columns)
+    verdicts = evaluate(model, read(tmp_path / "a.tsv", ROLES, columns + ",alternatives=any")).verdicts
+    expected = []
+    for line in ROLES.splitlines()[1:]:
+        _, context, good, bad = line.split("\t")
+        place = len(context.split())
+        best = min(bits(f"{context} {one}", place) for one in good.split("|"))
+        expected.append(best < bits(f"{context} {bad}", place))
+    assert verdicts["correct"].tolist() == expected
+    assert {*expected} == {True, False}
+    single = ROLES.replace("hit|hurt|", "").replace("helped|", "")
+    with pytest.raises(SuiteError, match="no continuation of a prefix holds several words"):
+        read(tmp_path / "b.tsv", single, columns + ",alternatives=any")
+
+
+def test_roles_of_contexts_and_raters_can_be_named(tmp_path, model, bits):
+    rows = (
+        "item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\n"
+        "0\tthis city is very\tthis city is not very\tlarge\tsmall\n"
+        "1\tthe old man was very\tthe old man was not very\told\tyoung\n"
+    )
+    columns = "Context1=context_aff,Context2=context_neg,Target1=target_aff,Target2=target_neg"
+    found = effects(model, read(tmp_path / "neg.tsv", rows, columns))
+    first = [bits("this city is not very large", 5) - bits("this city is very large", 4),
+             bits("the old man was not very old", 6) - bits("the old man was very old", 5)]  # fmt: skip
+    assert [effect for effect, _ in found[:2]] == pytest.approx(first, abs=2e-4)
+    judged = "WorkerId,answer,sentence\na,6,x y\nb,5,x y\na,2,y x\nb,3,y x\na,7,z z\nb,6,z z\n"
+    (case,) = read(tmp_path / "judged.csv", judged, "rating=answer,rater=WorkerId").cases
+    assert case.features["rating"].to_pylist() == [5.5, 2.5, 6.5]
+    assert case.features["n"].to_pylist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("cell", ["#N/A", "NA", "N/A", "NaN", ""])
+def test_a_rating_that_is_not_available_is_left_out_and_counted(tmp_path, cell):
+    suite = read(tmp_path / "a.csv", f"sentence,rating\na b,1.5\nb a,-0.9\nc d,{cell}\nd c,-0.5\n")
+    (case,) = suite.cases
+    assert case.features["rating"].to_pylist() == [1.5, -0.9, -0.5]
+    assert f"1 row without a rating ('{cell}') left out" in what_was_read(suite)
+
+
+def test_a_sentence_that_stands_twice_with_one_rating_counts_once(tmp_path):
+    rated = ("a b", "1"), ("b a", "0"), ("c d", "1"), ("a b", "1")
+    rows = [{"Sent": text, "label": label} for text, label in rated]
+    suite = read(tmp_path / "dev.json", json.dumps(rows), "rating=label")
+    assert suite.cases[0].n_items == 3
+    assert "1 row with a sentence and a rating that stand there already: counted once" in what_was_read(suite)
+
+
+def test_what_fills_a_mask_is_given_once_or_by_a_column(tmp_path):
+    path = tmp_path / "masked.csv"
+    with pytest.raises(SuiteError, match=r"--columns 'candidates=he\|she'"):
+        read(path, MASKED)
+    (case,) = read(path, MASKED, "candidates=he|she").cases
+    assert case.sentences["good"].to_pylist()[0] == "the man feared the woman because he was there ."
+    assert case.sentences["bad"].to_pylist()[0] == "the man feared the woman because she was there ."
+    columns = "fill=gender:m>he,f>she,condition=isHigh,better=1"
+    (case,) = read(path, MASKED, columns).cases
+    assert case.sentences["good"].to_pylist() == [
+        "the man feared the woman because he was there .", "the woman feared the man because she was there ."
+    ]  # fmt: skip
+    with pytest.raises(SuiteError, match="gender is 'f', and fill= has no word for it"):
+        read(path, MASKED, "fill=gender:m>he,condition=isHigh,better=1")
+
+
+def test_agreement_of_nouns_and_adjectives_is_not_called_that_of_verbs(tmp_path):
+    header = "pattern\tconstr_id\tsent_id\tcorrect_number\tform\tclass\ttype\tprefix\tn_attr\n"
+    verbs = ("L__NOUN_VERB_VERB\t1\t7\tsing\tis\tcorrect\tgenerated\tthe man who left\t0\n"
+             "L__NOUN_VERB_VERB\t1\t7\tsing\tare\twrong\tgenerated\tthe man who left\t0\n")  # fmt: skip
+    nouns = verbs.replace("NOUN_VERB_VERB", "DET_ADJ_NOUN").replace("\t7\t", "\t8\t")
+    assert read(tmp_path / "a.tab", header + verbs).cases[0].phenomenon == "Subject-verb agreement"
+    assert read(tmp_path / "b.tab", header + verbs + nouns).cases[0].phenomenon == "Agreement"
+
+
+def test_arrays_without_names_are_two_endings_of_one_beginning(tmp_path, model, bits):
+    pairs = [[["the man near the cars", "the man near the cars"], ["is old .", "are old ."]]]
+    found = effects(model, read(tmp_path / "suite.json", json.dumps(pairs)))
+    expected = bits("the man near the cars are old .", 5) - bits("the man near the cars is old .", 5)
+    assert [effect for effect, _ in found] == pytest.approx([expected], abs=2e-4)
+    with pytest.raises(SuiteError, match="element 2 is no pair"):
+        read(tmp_path / "suite.json", json.dumps([*pairs, ["a", "b"]]))
+
+
+def test_the_surprisal_of_a_word_beside_its_context_is_that_of_the_word(tmp_path, bits):
+    write_file(tmp_path / "cloze.csv", "sentence,word,sent_id\nthe boy hurt,him,1\nthe man saw,his,2\n")
+    texts = table_texts(tmp_path / "cloze.csv")
+    assert [(one.text, one.before, one.length) for one in texts] == [
+        ("the boy hurt him", 3, 1), ("the man saw his", 3, 1)
+    ]  # fmt: skip
+    printed = succeed("surprisal", "--model", "bundled:lstm", "--format", "tsv", "cloze.csv", cwd=tmp_path)
+    sums = [float(line.split("\t")[-1]) for line in printed.stdout.splitlines()[1:]]
+    assert sums == pytest.approx([bits("the boy hurt him", 3), bits("the man saw his", 3)], abs=2e-4)
+    assert "word is read as what follows sentence" in printed.stderr
+
+
+def test_a_table_under_another_ending_is_told_by_which_name_it_is_read(tmp_path):
+    write_file(tmp_path / "story.tok", "word\tzone\titem\nthe\t1\t1\n")
+    assert (
+        "name a copy story.tsv"
+        in refuse("run", "--model", "bundled:lstm", "--suite", "./story.tok", cwd=tmp_path).stderr
+    )
+
+
+def test_rows_are_chosen_by_a_column(tmp_path):
+    columns = "where=pronoun:obj,prefix=sent,item=frameNum,condition=cond,better=Mismatch"
+    suite = read(tmp_path / "a.csv", TARGETS, columns)
+    assert suite.cases[0].sentences["good"].to_pylist() == ["the woman hurt him"]
+    with pytest.raises(SuiteError, match="there is no column 'pronun'"):
+        read(tmp_path / "a.csv", TARGETS, "where=pronun:obj")
+
+
+def test_pairs_whose_last_words_are_unknown_because_of_their_periods_are_warned_of(tmp_path):
+    rows = (
+        "good,bad\nthe women helped each other.,the women helped other.\nhe told her to go.,he told to go.\n"
+    )
+    write_file(tmp_path / "pairs.csv", rows)
+    run = "run", "--model", "bundled:lstm", "--suite", "./pairs.csv"
+    warned = succeed(*run, "--out", "glued", cwd=tmp_path).stderr
+    assert "4 of 4 sentences hold words that the model does not know" in warned
+    assert "--tokenise" in warned
+    assert "hold words" not in succeed(*run, "--tokenise", "--out", "apart", cwd=tmp_path).stderr

@@ -1,0 +1,143 @@
+"""Candidates: words that are put into the mask of a sentence, or behind a prefix, one of which is right."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tseval.errors import SuiteError, quoted_text
+from tseval.suites.data.entries import DataItem, features_of, table_row
+from tseval.suites.data.joining import join_of
+from tseval.suites.data.records import read_records
+from tseval.suites.data.regions import continued
+from tseval.suites.data.roles import PAIR_LABELS, text_in, value_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from tseval.formats import Json
+    from tseval.suites.data.entries import Reading
+    from tseval.suites.data.roles import DataRecord, Header
+
+
+MASK = re.compile(r"\[MASK\]|\[BLANK\]|<mask>|<blank>|\*\*\*mask\*\*\*|_{2,}", re.IGNORECASE)
+
+
+def fills(columns: Header) -> bool:
+    """Whether a pair of columns holds what is put into the sentence of a third."""
+    pair, frame = columns.pair(), frame_of(columns)
+    return pair is not None and frame is not None and frame not in pair
+
+
+def frame_of(columns: Header) -> str | None:
+    """Give the column of a sentence with a mask, which words are put into."""
+    name = columns.of("sentence")
+    return name if name and MASK.search(text_in(columns.first.get(name))) else None
+
+
+def read_candidates(file: Path, stem: str, columns: Header, reading: Reading) -> Iterator[DataItem]:
+    """Put candidates into a sentence, or behind a prefix: the right one should be more probable."""
+    frame, pair = frame_of(columns), None if columns.of("candidates") else columns.pair()
+    before = frame or columns.of("prefix") or columns.of("context") or columns.of("sentence")
+    if before is None:
+        raise SuiteError(
+            f"{columns.place}: candidates, and no sentence to put them into.\n"
+            "  Add --columns sentence=NAME, or prefix=NAME."
+        )
+    named = [*pair] if pair else [str(columns.of("candidates"))]
+    constant = None if named[0] in columns.names else named[0]  # the candidates themselves, for all rows
+    answer, item = None if pair else columns.of("answer"), columns.of("item")
+    rows = columns.rows(spelt=True)
+    used = {before, *named, *filter(None, [answer, item])}
+    features = columns.features(used, spelt=True)
+    records = list(read_records(file, {*used, *rows.values()}, reading.how))
+    if pair:
+        options = [(place, [text_in(one.get(name)) for name in pair]) for place, one in records]
+    else:
+        options = [(place, _options(place, one.get(named[0], constant))) for place, one in records]
+    answers = None if answer is None else [text_in(record.get(answer)) for _, record in records]
+    right = _right(options, answers, answer)
+    if answers is None and not pair:
+        reading.notes.append("the first candidate is taken for the right one")
+    all_parts = zip(records, options, right, strict=True)
+    for number, ((place, record), (_, texts), good) in enumerate(all_parts, 1):
+        own = features_of(place, record, features)
+        shared = text_in(value_of(record, item)) or str(number)
+        entry = DataItem(place, table_row(record, stem, rows), {}, own, {"item": shared})
+        sentence = text_in(record.get(before))
+        gaps = list(MASK.finditer(sentence))
+        if frame and len(gaps) != 1:
+            raise SuiteError(
+                f"{place}: {quoted_text(sentence)} has {len(gaps)} places to fill, not one.\n"
+                "  Write [MASK] once."
+            )
+        for wrong in (text for at, text in enumerate(texts) if at != good):
+            both = dict(zip(PAIR_LABELS, (texts[good], wrong), strict=True))
+            if frame:
+                start, end = gaps[0].span()
+                filled = {label: sentence[:start] + text + sentence[end:] for label, text in both.items()}
+                yield replace(entry, sentences=filled)
+            else:
+                parts = {label: (sentence, text) for label, text in both.items()}
+                yield continued(entry, parts, join_of(reading.how))
+
+
+def _options(place: str, given: Json) -> list[str]:
+    """Read candidates: a list, one as JSON or Python writes it, or a cell parted by | ; / or commas."""
+    found: Json = given
+    if isinstance(given, str):
+        text = given.strip()
+        if text.startswith("["):
+            try:
+                found = json.loads(text)
+            except ValueError:  # ['laughs', 'laugh'], as Python prints it
+                found = [one or other for one, other in re.findall(r"'([^']*)'|\"([^\"]*)\"", text)]
+        else:
+            mark = next((mark for mark in "|;/," if mark in text), "|")
+            found = [*text.split(mark)]
+    texts = [text_in(one) for one in found] if isinstance(found, list) else []
+    if len(texts) < 2 or not all(texts) or len({*texts}) < len(texts):
+        raise SuiteError(
+            f"{place}: {quoted_text(str(given), 60)} are not two different candidates or more.\n"
+            "  Write a list, or part them by |."
+        )
+    return texts
+
+
+def _right(
+    options: Sequence[tuple[str, list[str]]], answers: Sequence[str] | None, column: str | None
+) -> list[int]:
+    """Find the right candidate of every record: the first, the one that is the answer, or that it numbers."""
+    if answers is None:
+        return [0] * len(options)
+    both = [(answer, place, texts) for answer, (place, texts) in zip(answers, options, strict=True)]
+    strange = [place for answer, place, texts in both if answer not in texts]
+    if not strange:
+        return [texts.index(answer) for answer, _, texts in both]
+    for from_one in (0, 1):
+        numbers = [int(answer) - from_one if answer.isdecimal() else -1 for answer in answers]
+        within = all(0 <= number < len(texts) for number, (*_, texts) in zip(numbers, both, strict=True))
+        if within and (from_one or min(numbers) == 0):
+            return numbers
+    raise SuiteError(
+        f"{strange[0]}: {column} is neither one of the candidates nor its number.\n"
+        f"  Correct it; or, where the first is right, add --columns ignore={column}."
+    )
+
+
+def filled(place: str, text: str, record: DataRecord, column: str, words: Mapping[str, str]) -> str:
+    """Fill the mask of a sentence with the word that a column stands for."""
+    value = text_in(record.get(column))
+    if value not in words:
+        raise SuiteError(
+            f"{place}: {column} is {value!r}, and fill= has no word for it.\n  Add {value}>WORD to fill=."
+        )
+    if len(MASK.findall(text)) != 1:
+        raise SuiteError(
+            f"{place}: {quoted_text(text)} has {len(MASK.findall(text))} places to fill, not one.\n"
+            "  Write [MASK] once."
+        )
+    return MASK.sub(lambda _: words[value], text)
