@@ -265,11 +265,18 @@ verb:
 
 @click.command("new")
 @click.argument("name", metavar="PHENOMENON")
-def new_command(name: str) -> None:
-    """Begin a suite of your own: a folder with a grammar and a lexicon that lint finds nothing in.
+@click.option(
+    "--language", metavar="LANGUAGE",
+    help="Write an example in this language, by name or ISO code: Arabic, English, German, Hindi, Japanese, "
+         "Russian, Turkish.",
+)  # fmt: skip
+def new_command(name: str, language: str | None) -> None:
+    """Create a suite: a folder with a working example grammar and lexicon.
 
     Change its words and sentences, and its `expect`; docs/grammars.md says what a grammar can hold.
     """
+    from tseval.suites.starter import starter_files, starter_language
+
     folder = Path(name)
     case = folder.name.replace("-", "_")
     if not re.fullmatch(r"[A-Za-z]\w*", case, re.ASCII):
@@ -277,11 +284,15 @@ def new_command(name: str) -> None:
             f"{name!r} cannot name a phenomenon.\n  Write letters, digits and _, such as my_agreement."
         )
     title = case.replace("_", " ").capitalize()
-    files = {
-        f"{case}.jinja": GRAMMAR_OF_ONES_OWN.format(title=title),
-        "lexicon.yaml": LEXICON_OF_ONES_OWN,
-        "suite.yaml": f"title: {title}\nsource: Your name and the year\nlanguage: english\n",
-    }
+    if language is None:
+        files = {
+            f"{case}.jinja": GRAMMAR_OF_ONES_OWN.format(title=title),
+            "lexicon.yaml": LEXICON_OF_ONES_OWN,
+            "suite.yaml": f"title: {title}\nsource: Your name and the year\nlanguage: english\n",
+        }
+    else:
+        language = starter_language(language)
+        files = starter_files(language, case)
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
@@ -290,7 +301,14 @@ def new_command(name: str) -> None:
         write_text(folder / file, text)
         click.echo(folder / file, err=True)
     here = quote(name if folder.is_absolute() else f"./{name}")
-    click.echo(f"next: tseval lint {here}\nthen: tseval run --model bundled:lstm --suite {here}", err=True)
+    model = "bundled:lstm" if language in (None, "english") else "hf:MODEL"
+    click.echo(f"next: tseval lint {here}\nthen: tseval run --model {model} --suite {here}", err=True)
+    if model == "hf:MODEL":
+        click.echo(
+            f"hf:MODEL: a model that knows {str(language).capitalize()}, from huggingface.co or a folder. "
+            "The bundled models know English only.",
+            err=True,
+        )
 
 
 @click.group(cls=Group, purposes={"Suites": ("lm-eval",), "Runs": ("glmm", "eee")})
