@@ -27,7 +27,7 @@ EXPECTED = {
         (32, 2, "Der Arzt neben den Köchen schläft.", "Der Arzt neben den Köchen schlafen."),
         (32, 8, "Die Ärzte neben dem Koch schlafen.", "Die Ärzte neben dem Koch schläft."),
         (32, 21, "Die Lehrerin neben der Freundin lacht.", "Die Lehrerin neben der Freundin lachen."),
-        (32, 31, "Die Lehrerinnen neben den Freundinnen lachen.", "Die Lehrerinnen neben den Freundinnen lacht."),
+        (32, 25, "Die Lehrerinnen neben dem Koch lachen.", "Die Lehrerinnen neben dem Koch lacht."),
     ],
     "hindi": [
         (32, 0, "लड़का कुत्ते के पास सोता है।", "लड़का कुत्ते के पास सोती है।"),
