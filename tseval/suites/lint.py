@@ -46,6 +46,7 @@ from tseval.suites.mistakes import (
     idle_labels,
     unseen_differences,
 )
+from tseval.suites.slips import Slip, slips_of, slips_of_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -355,11 +356,16 @@ def lint(
             findings += _as_written(grammar, case, folder.terminator, folder.writing)
         words |= _words_of(case)
     findings += _doubtful_forms(grammars)
+    findings += map(_as_told, slips_of_folder(folder, grammars, words))
     if len(grammars) == len(folder.files):
         folder.load()  # what is wrong only with all of them together
         findings += _folder_findings(folder, grammars) if path.is_dir() else ()
     findings += missing_words(list(words), path, known)
     return findings
+
+
+def _as_told(slip: Slip) -> LintFinding:
+    return LintFinding(slip.severity, slip.path, slip.line, slip.message, slip.counts)
 
 
 def _as_finding(error: GrammarError) -> LintFinding:
@@ -408,6 +414,7 @@ def _case_findings(
     for severity, label, message in check_sentences_of(case, terminator, known):
         yield LintFinding(severity, grammar.path, grammar.sentences[label][0].line, message)
     yield from _never_marked(grammar, case)
+    yield from map(_as_told, slips_of(grammar, case))
     for prediction, message in check_predictions(case):
         line = grammar.document.line("predictions", prediction)
         yield LintFinding("warning", grammar.path, line, f"{prediction!r}: {message}.")
@@ -514,11 +521,11 @@ def _folder_findings(folder: SuiteFolder, grammars: list[Grammar]) -> Iterator[L
         for side in (contrast.better, contrast.worse):
             if side not in labels:
                 message = f"'{contrast}': no case has a sentence labelled {side!r}."
-                path = folder.path / SUITE_FILE
-                yield LintFinding("warning", path, None, f"{message} {suggest(side, labels, 'Labels')}")
+                path, line = folder.path / SUITE_FILE, folder.line_of("contrasts")
+                yield LintFinding("warning", path, line, f"{message} {suggest(side, labels, 'Labels')}")
     for file in folder.unlisted:
         message = f"{file.name} is not listed in 'cases', so it is not part of the suite."
-        yield LintFinding("warning", folder.path / SUITE_FILE, None, message)
+        yield LintFinding("warning", folder.path / SUITE_FILE, folder.line_of("cases"), message)
     used: dict[Path, tuple[Lexicon, set[str]]] = {}
     for grammar in grammars:
         if grammar.lexicon is not None:

@@ -108,14 +108,14 @@ def ended_twice(case: Case, terminator: str) -> Iterator[Found]:
                 why = f"it would be scored twice, since {terminator!r} is added to every one."
             else:
                 why = f"{terminator!r} is added to every one as well. "
-                why += f"Leave {mark!r} out of the sentences, and write 'terminator: {mark}' in suite.yaml."
+                why += f'Leave {mark!r} out of the sentences. Write into suite.yaml: terminator: "{mark}"'
             yield "error", label, f"{message}: {why}"
 
 
 def _ends(text: str, terminator: str) -> bool:
     if text.endswith(terminator):
         return terminator not in text.rsplit(maxsplit=1)[-1].removesuffix(terminator)
-    return terminator == "." and text.endswith(OTHER_ENDS)
+    return terminator == "." and text.endswith(("?", "!", *OTHER_ENDS))
 
 
 def forgotten_regions(case: Case) -> Iterator[Found]:

@@ -239,7 +239,8 @@ def test_suite_contrasts_that_fit_no_label_are_an_error(write_grammar):
     folder = write_grammar("a: x\nb: y").parent
     (folder / "suite.yaml").write_text("contrasts: [good > bad]")
     with pytest.raises(
-        GrammarError, match=r"case.jinja:1: no contrast of the suite compares two of its labels"
+        GrammarError,
+        match=r"suite.yaml:1: no contrast of the suite compares two of the labels of case.jinja",
     ):
         load_suite(folder)
 

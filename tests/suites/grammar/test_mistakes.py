@@ -76,7 +76,7 @@ def test_contrasts_that_compare_nothing_are_named(tmp_path):
     suite = "title: T\ncontrasts: [good > bad, good > wrose]\n"
     _, said = lint(tmp_path, f"{HEAD}{NOUNS}---\n{body}", **{"suite.yaml": suite})
     assert (
-        "suite.yaml: warning: 'good > wrose': no case has a sentence labelled 'wrose'. Did you mean 'worse'?"
+        "suite.yaml:2: warning: 'good > wrose': no case has a sentence labelled 'wrose'. Did you mean 'worse'?"
         in said
     )
 
@@ -117,7 +117,7 @@ def test_a_sentence_that_ends_in_a_mark_of_another_script_is_ended_twice(tmp_pat
     )
     assert code == 1
     assert f"2 sentences end in {mark!r}" in said
-    assert f"write 'terminator: {mark}' in suite.yaml" in said
+    assert f'Write into suite.yaml: terminator: "{mark}"' in said
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,11 @@ class SuiteFolder:
     writing: Writing | None = LANGUAGES["english"]
     language: str = ENGLISH  # whose words it has; English ones are inflected by rule
     notes: tuple[str, ...] = ()  # what a reader of the numbers should know of how it is written
+    document: YamlDocument | None = None  # its `suite.yaml`
+
+    def line_of(self, *keys: str | int) -> int | None:
+        """Tell on which line of `suite.yaml` a key stands; None where it does not."""
+        return None if self.document is None else self.document.lines.get(keys)
 
     def load(self, cases: Sequence[str] = ()) -> list[Grammar]:
         """Read the grammars of the given cases, or all, in the suite's order."""
@@ -91,12 +96,13 @@ class SuiteFolder:
             return tuple(Contrast(better, worse) for better, worse in combinations(grammar.labels, 2))
         chosen = tuple(one for one in self.contrasts if {one.better, one.worse} <= set(grammar.labels))
         if not chosen:
-            raise GrammarError(
-                f"no contrast of the suite compares two of its labels ({', '.join(grammar.labels)}).",
-                grammar.path,
-                1,
-                f"Add 'contrasts:' here or in {SUITE_FILE}.",
-            )
+            sides = {side: None for one in self.contrasts for side in (one.better, one.worse)}
+            unknown = next((side for side in sides if side not in grammar.labels), "")
+            message = f"no contrast of the suite compares two of the labels of {grammar.path.name}."
+            if self.document is None:
+                raise GrammarError(message, grammar.path, 1, "Add 'contrasts:'.")
+            fix = f"No sentence is labelled {unknown!r}. {suggest(unknown, grammar.labels, 'Labels')}"
+            raise self.document.error(message, "contrasts", fix=fix)
         return chosen
 
 
@@ -138,6 +144,7 @@ def read_folder(path: Path) -> SuiteFolder:
         writing=rules,
         language=language,
         notes=notes,
+        document=document,
     )
 
 

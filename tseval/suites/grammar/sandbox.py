@@ -14,7 +14,7 @@ from jinja2 import StrictUndefined, Undefined, pass_context
 from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from tseval.errors import GrammarError
+from tseval.errors import GrammarError, suggest
 from tseval.suites.grammar.source import ALL_NUMBERS, LARGEST_NUMBER, NUMBERS, Word, describe
 
 if TYPE_CHECKING:
@@ -175,9 +175,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return obj[argument]
         if isinstance(argument, Undefined):
             str(argument)
-        raise GrammarError(
-            f"{_kind(obj)} has no entry {as_text(argument)!r}.", fix="Use a form, a position or a key."
-        )
+        fix = "Use a form, a position or a key."
+        if isinstance(obj, dict):
+            fix = suggest(as_text(argument), map(str, obj), "Entries")
+        raise GrammarError(f"{_kind(obj)} has no entry {as_text(argument)!r}.", fix=fix)
 
     def call(__self, __context: Context, __obj: object, *args: object, **kwargs: object) -> object:  # noqa: N805 - as in Jinja
         """Call a macro, `range` or `words`: nothing else can be called."""

@@ -236,7 +236,10 @@ class Word:
         if name not in NUMBERS:
             where = f"It is defined at {self.path}:{self.line}."
             raise GrammarError(message, fix=f"{suggest(name, self.forms, 'Forms')} {where}")
-        known = None if self.part is None else right_plural(self.part, self.lemma)
+        if self.part is None:
+            given = ", ".join(f"{form}: {text}" for form, text in self.forms.items()) or f"sing: {self.lemma}"
+            raise GrammarError(message, self.path, self.line, f"Write {{{given}, {name}: ...}}.")
+        known = right_plural(self.part, self.lemma)
         fix = (
             "Regular are English nouns that add a plain -s and verb phrases whose first word drops one: "
             f"write {{sing: {self.lemma}, plur: {known or '...'}}} here, or add the word to 'irregular'."

@@ -146,6 +146,7 @@ FILTERS = frozenset(
     {"agree", "disagree", "match", "capitalize", "lower", "upper"}
     | {"first", "last", "length", "join", "int"}
 )
+_WITH_A_WORD = frozenset({"agree", "disagree", "match"})
 TESTS = frozenset({"odd", "even", "divisibleby", "in"})
 
 # Names that Jinja gives a meaning of its own, which a grammar has no use for.
@@ -189,6 +190,9 @@ def check(tree: nodes.Node) -> None:
         if isinstance(node, (nodes.Filter, nodes.Test)):
             what = "filter" if isinstance(node, nodes.Filter) else "test"
             known = FILTERS if what == "filter" else TESTS
+            if node.name in _WITH_A_WORD and not node.args:
+                fix = f"Name the word: {{{{ verb | {node.name}(subject) }}}}."
+                raise GrammarError(f"{node.name!r} names no word.", line=node.lineno, fix=fix)
             if node.name not in known:
                 fix = suggest(node.name, known, f"{what.capitalize()}s")
                 raise GrammarError(f"there is no {what} {node.name!r}.", line=node.lineno, fix=fix)
