@@ -78,7 +78,7 @@ def slips_of_folder(folder: SuiteFolder, grammars: Sequence[Grammar], words: Ite
         if (own := grammar.document.text("language")) is not None:
             places.append((grammar.path, grammar.document.line("language"), own))
     for path, line, language in dict.fromkeys(places):
-        near = get_close_matches(language.casefold(), LANGUAGES, n=1, cutoff=0.75)
+        near = get_close_matches(language.casefold(), LANGUAGES, n=1, cutoff=0.85)
         if language_of(language) is None and near:
             message = f"no language {language!r} is known. Did you mean {near[0]!r}?"
             fix = "If not, nothing is known of how it is written, and sentences are read as they stand."

@@ -76,8 +76,8 @@ def test_contrasts_that_compare_nothing_are_named(tmp_path):
     suite = "title: T\ncontrasts: [good > bad, good > wrose]\n"
     _, said = lint(tmp_path, f"{HEAD}{NOUNS}---\n{body}", **{"suite.yaml": suite})
     assert (
-        "suite.yaml:2: warning: 'good > wrose': no case has a sentence labelled 'wrose'. Did you mean 'worse'?"
-        in said
+        "suite.yaml:2: warning: 'good > wrose': no case has a sentence labelled 'wrose'. "
+        "Did you mean 'worse'?" in said
     )
 
 
