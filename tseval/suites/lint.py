@@ -494,7 +494,12 @@ def _stays_minimal(one: str, other: str, written: Mapping[str, str]) -> bool:
 
 
 def _unbalanced(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
-    numbers = [f"{slot.name}_number" for slot in grammar.slots if slot.has_number and slot.numbers > 1]
+    # Of a repeated slot the feature is a sequence of numbers: that some sequences are rarer misleads nobody.
+    numbers = [
+        f"{slot.name}_number"
+        for slot in grammar.slots
+        if slot.has_number and slot.numbers > 1 and slot.repeat is None
+    ]
     for name in [*numbers, *grammar.features]:
         values = Counter(case.features.column(name).to_pylist())
         # What counts (n_intervening) follows from the words, and is not expected to be balanced.

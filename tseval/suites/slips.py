@@ -213,7 +213,8 @@ def _doubled_words(grammar: Grammar, label: str, texts: Sequence[str]) -> Iterat
     fails nothing.
     """
     doubled = [
-        {word for word, after in pairwise(text.split()) if word == after and word.isalpha()} for text in texts
+        {word for word, after in pairwise(text.split()) if word == after and any(map(str.isalpha, word))}
+        for text in texts
     ]
     for word in sorted(set.intersection(*doubled)):
         message = f"{word!r} stands twice in a row in every sentence. Delete one, if it is a slip."
