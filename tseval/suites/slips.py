@@ -291,9 +291,9 @@ def _odd_letters(grammar: Grammar, texts: dict[str, list[str]]) -> Iterator[Slip
 
 
 def _why_odd(word: str) -> str | None:
-    for place, character in enumerate(word, 1):
-        if is_invisible(character):
-            return f"holds {name_of(character)}, which nobody sees, as character {place}. Delete it."
+    for place, character in enumerate(word):
+        if is_invisible(character, word[:place]):
+            return f"holds {name_of(character)}, which nobody sees, as character {place + 1}. Delete it."
     for run in re.findall(r"[^\W\d_]+", word):
         scripts = [next((s for s in _SCRIPTS if unicodedata.name(c, "").startswith(s)), "") for c in run]
         counts = Counter(filter(None, scripts))

@@ -133,8 +133,8 @@ MISTAKES = [
         G,
         "ungrammatical: {{",
         "*ungrammatical: {{",
-        "expected 'label: sentence'",
-        "Write for example 'grammatical: the",
+        "'*ungrammatical' cannot be a label",
+        "Use letters of any script, digits and _, such as ungrammatical",
     ),
     Mistake(
         "the wrong sentence first",

@@ -18,7 +18,7 @@ import numpy as np
 
 from tseval.errors import suggest
 from tseval.suites.grammar.slots import Slot, codes_of, fillers_of, skip_taken, slot_codes
-from tseval.suites.grammar.source import composed
+from tseval.suites.grammar.source import composed, describe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,7 +103,7 @@ def read_where(document: YamlDocument, slots: Sequence[Slot], sentences: Sentenc
         raise document.error("'where' and 'draw' stand beside each other.", "where", fix=fix)
     if "draw" in document.data or (source is None and not loose):
         return None
-    condition = None if source is None else sentences.expression(str(source), document.line("where"))
+    condition = None if source is None else _condition(document, sentences, source, "where")
     key = "slots" if condition is None else "where"
     n_all = math.prod(slot.size for slot in slots)
     if n_all > LARGEST_DRAW:
@@ -114,6 +114,14 @@ def read_where(document: YamlDocument, slots: Sequence[Slot], sentences: Sentenc
     if not len(items):
         raise document.error("'where' holds for no combination.", key, fix="Change it.")
     return items
+
+
+def _condition(document: YamlDocument, sentences: Sentences, source: YamlValue, *keys: str) -> Code:
+    """Read a condition, an expression."""
+    if isinstance(source, (list, dict)):
+        message = f"'where' is {describe(source)}."
+        raise document.error(message, *keys, fix="Write one expression, with 'and' between conditions.")
+    return sentences.expression(str(source), document.line(*keys))
 
 
 def _too_many(n_all: int) -> str:
@@ -171,7 +179,7 @@ def _with_cells(document: YamlDocument, draw: Draw, slots: Sequence[Slot], sente
         raise document.error(message, "draw", "for_each", fix=fix)
     cells = list(product(*(range(slot.n_bindings) for slot in fixed)))
     where = document.mapping("draw").get("where")
-    condition = None if where is None else sentences.expression(str(where), document.line("draw", "where"))
+    condition = None if where is None else _condition(document, sentences, where, "draw", "where")
     bound = _bound_together(slots, draw, () if condition is None else condition.slots)
     if not bound:
         if condition is not None:

@@ -161,7 +161,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return getattr(obj, attribute)
         if isinstance(obj, Undefined):
             str(obj)
-        raise GrammarError(f"{_kind(obj)} has no {attribute!r}.", fix="Only words and 'loop' have parts.")
+        fix = "Only words and 'loop' have parts."
+        if isinstance(obj, dict):
+            fix = f'Look an entry up in brackets: table["{attribute}"].'
+        raise GrammarError(f"{_kind(obj)} has no {attribute!r}.", fix=fix)
 
     def getitem(self, obj: object, argument: object) -> object:
         """Look up a form of a word, a place in a list, or an entry of a mapping."""

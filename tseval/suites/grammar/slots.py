@@ -39,6 +39,7 @@ from tseval.suites.grammar.source import (
     describe,
     find_class,
     gathered,
+    how_to_name,
 )
 
 if TYPE_CHECKING:
@@ -214,7 +215,8 @@ def read_slots(document: YamlDocument, lexicon: Lexicon | None) -> tuple[Slot, .
 
     def read(name: str, value: YamlValue) -> None:
         if not name.isidentifier() or name.startswith("_") or name in TAKEN_NAMES:
-            fix = "Use letters of any script, digits and underscores, and no word of the template language."
+            fix = "It is a word of the template language. " if name in TAKEN_NAMES else ""
+            fix += how_to_name(name)
             raise document.error(f"a slot cannot be called {name!r}.", "slots", name, fix=fix)
         slots[name] = _read_slot(document, name, value, lexicon, slots)
 
@@ -338,7 +340,9 @@ def _differing(
         other = earlier.get(name)
         if other is None:
             message = f"'differs_from' names {name!r}, which is not an earlier slot."
-            raise document.error(message, *keys, fix=suggest(name, earlier, "Earlier slots"))
+            fix = suggest(name, earlier, "Earlier slots")
+            fix = f"Write a list: [{name}]." if "," in name else fix
+            raise document.error(message, *keys, fix=fix)
         if other.class_name != slot.class_name:
             message = f"{slot.name!r} can differ only from slots of its own class; {name!r} has another."
             raise document.error(message, *keys, fix=f"Give both the class {slot.class_name!r}.")
@@ -434,7 +438,7 @@ def _names(document: YamlDocument, key: str) -> tuple[str, ...]:
     for name in names:
         if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
             what = repr(name) if isinstance(name, str) else describe(name)
-            fix = "Use letters, digits and _."
+            fix = how_to_name(str(name))
             raise document.error(f"{what} cannot be a name under '{key}'.", key, fix=fix)
     texts = [str(name) for name in names]
     if len(set(texts)) < len(texts) or not texts:

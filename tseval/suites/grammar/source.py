@@ -101,6 +101,19 @@ def composed(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
+def how_to_name(wrong: str) -> str:
+    """Say how to write a name, for the second line of a message.
+
+    >>> how_to_name("my-slot"), how_to_name("1sg")
+    ('Use letters of any script, digits and _, such as my_slot.', 'Begin with a letter, such as x_1sg.')
+    """
+    name = re.sub(r"\W+", "_", composed(wrong)).strip("_")
+    if name[:1].isdigit():
+        return f"Begin with a letter, such as x_{name}."
+    name = f"{name}_1" if name == wrong or not name.isidentifier() else name
+    return f"Use letters of any script, digits and _, such as {name}."
+
+
 def describe(value: object) -> str:
     """Name a kind of value the way an author knows it."""
     if value is None:
@@ -365,6 +378,8 @@ def _word(
         return Word(lemma, forms, document.path, line, part=part if english else None)
     if not isinstance(entry, dict) or not entry:
         fix = "Write the word, or its forms: {sing: child, plur: children}."
+        if isinstance(entry, str):
+            fix = "Write {form: ''} for a word that leaves no trace, and print its form."
         message = f"a word is text or a mapping of forms, not {describe(entry or None)}."
         raise document.error(message, *keys, fix=fix)
     forms = {}
@@ -373,8 +388,7 @@ def _word(
             fix = "Write the word, or '' for a form that leaves no trace."
             raise document.error(f"the form {name!r} must be text.", *keys, name, fix=fix)
         if name == "number" or not name.isidentifier() or name.startswith("_"):
-            fix = "Use letters of any script, digits and underscores; 'number' is taken."
-            raise document.error(f"{name!r} cannot name a form.", *keys, name, fix=fix)
+            raise document.error(f"{name!r} cannot name a form.", *keys, name, fix=how_to_name(name))
         forms[name] = " ".join(text.split())
     named = forms.pop("lemma", None)
     if named == "" or not forms:

@@ -19,7 +19,7 @@ from jinja2.parser import Parser
 
 from tseval.errors import GrammarError, suggest
 from tseval.suites.grammar.sandbox import Sandbox, as_entry, as_text
-from tseval.suites.grammar.source import LARGEST_NUMBER, composed, gathered
+from tseval.suites.grammar.source import LARGEST_NUMBER, composed, gathered, how_to_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -243,6 +243,7 @@ def _filter(value: nodes.Node, name: str, arguments: list[nodes.Expr]) -> nodes.
 
 
 _LABEL = re.compile(r"([^\W\d]\w*)[ \t]*:(?=\s|$)")
+_NO_LABEL = re.compile(r"([^{}:#]{1,40}?)[ \t]*:\s")  # what stands where a label would
 _CODE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
 
@@ -262,7 +263,7 @@ class Sentences:
         self._definitions: dict[str, nodes.Node] = {}
         text = _CODE.sub(lambda code: composed(code[0]), text)
         preamble, labelled = _split(text.split("\n"), first_line)
-        self._define(self._parse(preamble, first_line))
+        self._define(self._parse(preamble, first_line), preamble.split("\n"), first_line)
         self._lines = gathered(
             partial(self._labelled, label, sentence, number)
             for label, sentence, number in labelled
@@ -294,6 +295,8 @@ class Sentences:
         with syntax_errors(self._path, line, _FEATURE_FIX):
             parser = Parser(self._sandbox, "\n" * (line - 1) + source, state="variable")
             expression = parser.parse_expression()
+            if parser.stream.current.type == "assign":
+                raise GrammarError("'=' compares nothing.", fix="Write == to compare two values.")
             if not parser.stream.eos:
                 parser.fail("this is more than one expression", line)
             assign = nodes.Assign(nodes.Name(RESULT, "store"), expression, lineno=line)
@@ -309,10 +312,10 @@ class Sentences:
             harden(tree, self._sandbox)
         return tree.body
 
-    def _define(self, body: list[nodes.Node]) -> None:
+    def _define(self, body: list[nodes.Node], lines: Sequence[str], first_line: int) -> None:
         for node in body:
             if isinstance(node, nodes.Output) and (stray := _stray_text(node)):
-                raise GrammarError("expected 'label: sentence'.", self._path, stray, _LABEL_FIX)
+                raise self._no_label(lines[stray - first_line], stray)
             if isinstance(node, nodes.Output):
                 continue
             name = node.name if isinstance(node, nodes.Macro) else None
@@ -332,7 +335,7 @@ class Sentences:
 
     def _labelled(self, label: str, sentence: str, number: int) -> _Line:
         if not label:
-            raise GrammarError("expected 'label: sentence'.", self._path, number, _LABEL_FIX)
+            raise self._no_label(sentence, number)
         if not sentence.strip():
             raise GrammarError(f"the sentence {label!r} is empty.", self._path, number, _LABEL_FIX)
         body = self._parse(sentence.strip(), number)
@@ -344,6 +347,14 @@ class Sentences:
             )
         self._check_names(tree, None)
         return _Line(label, number, body)
+
+    def _no_label(self, line: str, number: int) -> GrammarError:
+        """Make the message about a line without a label, or with one that cannot be."""
+        name = _NO_LABEL.match(line.strip())
+        if name is not None:
+            message, fix = f"{name[1]!r} cannot be a label.", how_to_name(name[1])
+            return GrammarError(message, self._path, number, fix)
+        return GrammarError("expected 'label: sentence'.", self._path, number, _LABEL_FIX)
 
     def _is_blank(self, source: str, number: int) -> bool:
         """Whether an unlabelled line holds comments at most."""
