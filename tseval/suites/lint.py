@@ -335,6 +335,7 @@ def lint(
     words: dict[str, None] = {} if folder.terminator is None else {folder.terminator: None}
     grammars: list[Grammar] = []
     for name in folder.files:
+        grammar = None
         try:
             (grammar,) = folder.load([name])
             check_size(grammar, sample, "All items are looked at: shorten the slots, or add --sample N.")
@@ -347,9 +348,11 @@ def lint(
             # What is wrong with a lexicon is wrong for every grammar that uses it, and said once.
             found = dict.fromkeys(map(_as_finding, (error, *error.others)))
             findings += [one for one in found if one not in findings]
+            findings += () if grammar is None else _conditions(grammar, all_items=False)
             continue
         grammars.append(grammar)
         findings.n_items += case.n_items
+        findings += _conditions(grammar, all_items=len(rows) == grammar.n_items)
         findings += _case_findings(grammar, case, folder.terminator, known)
         if folder.writing is not None:
             findings += _as_written(grammar, case, folder.terminator, folder.writing)
@@ -366,6 +369,11 @@ def _as_finding(error: GrammarError) -> LintFinding:
     assert error.path is not None
     said = " ".join(filter(None, (error.message, error.fix)))
     return LintFinding("error", Path(error.path), error.line, said)
+
+
+def _conditions(grammar: Grammar, *, all_items: bool) -> list[LintFinding]:
+    problems = grammar.conditions.problems(all_items=all_items)
+    return [LintFinding(severity, grammar.path, line, message) for severity, line, message in problems]
 
 
 def _doubtful_forms(grammars: Sequence[Grammar]) -> Iterator[LintFinding]:

@@ -291,7 +291,7 @@ def _numbered(
     document: YamlDocument, name: str, class_name: str, words: tuple[Word, ...], number: YamlValue
 ) -> tuple[tuple[Filler, ...], int]:
     """Give nouns their numbers: both, singular first, unless the slot fixes one."""
-    known = _numbers(document)
+    known = numbers_of(document)
     if number is not None and number not in known:
         fix = f"Write {' or '.join(known)}." + ("" if "dual" in known else " Others are named by 'numbers'.")
         raise document.error(f"{number!r} is not a number.", "slots", name, "number", fix=fix)
@@ -306,7 +306,8 @@ def _numbered(
     return tuple(inflected), len(numbers)
 
 
-def _numbers(document: YamlDocument) -> tuple[str, ...]:
+def numbers_of(document: YamlDocument) -> tuple[str, ...]:
+    """Name the numbers that nouns of a grammar have."""
     given = document.data.get("numbers")
     if given is None:
         return NUMBERS
