@@ -34,6 +34,7 @@ from tseval.suites.data.catalogue import columns_at
 from tseval.suites.data.entries import KNOWN_ERRORS, count_known
 from tseval.suites.grammar import SUITE_FILE, SuiteFolder, read_folder
 from tseval.suites.grammar.expand import check_size, expand
+from tseval.suites.grammar.numbers import number_problems
 from tseval.suites.grammar.source import class_names, find_class
 from tseval.suites.inflection import doubted
 from tseval.suites.mistakes import (
@@ -348,11 +349,11 @@ def lint(
             # What is wrong with a lexicon is wrong for every grammar that uses it, and said once.
             found = dict.fromkeys(map(_as_finding, (error, *error.others)))
             findings += [one for one in found if one not in findings]
-            findings += () if grammar is None else _conditions(grammar, all_items=False)
+            findings += () if grammar is None else _of_code(grammar, all_items=False)
             continue
         grammars.append(grammar)
         findings.n_items += case.n_items
-        findings += _conditions(grammar, all_items=len(rows) == grammar.n_items)
+        findings += _of_code(grammar, all_items=len(rows) == grammar.n_items)
         findings += _case_findings(grammar, case, folder.terminator, known)
         if folder.writing is not None:
             findings += _as_written(grammar, case, folder.terminator, folder.writing)
@@ -371,8 +372,8 @@ def _as_finding(error: GrammarError) -> LintFinding:
     return LintFinding("error", Path(error.path), error.line, said)
 
 
-def _conditions(grammar: Grammar, *, all_items: bool) -> list[LintFinding]:
-    problems = grammar.conditions.problems(all_items=all_items)
+def _of_code(grammar: Grammar, *, all_items: bool) -> list[LintFinding]:
+    problems = [*number_problems(grammar), *grammar.conditions.problems(all_items=all_items)]
     return [LintFinding(severity, grammar.path, line, message) for severity, line, message in problems]
 
 

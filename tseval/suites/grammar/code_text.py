@@ -110,7 +110,7 @@ def _within(node: nodes.Node | None) -> str:
 def _joined(node: nodes.Node | None, *others: type[nodes.Node]) -> str:
     """Write what stands beside `and`, `or` or a comparison."""
     inner = None if node is None else stripped(node)
-    loose = (nodes.And, nodes.Or, nodes.CondExpr, *others)
+    loose: tuple[type[nodes.Node], ...] = (nodes.And, nodes.Or, nodes.CondExpr, *others)
     return _within(inner) if isinstance(inner, loose) else code_text(inner)
 
 

@@ -11,6 +11,7 @@ have elsewhere, are no mistakes: a macro for all genders is right where one of t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
@@ -25,7 +26,7 @@ from tseval.suites.grammar.sandbox import FALSE, LIST, NUMBER, TEXT, TRUE, kind_
 from tseval.suites.grammar.source import ALL_NUMBERS, NO_FORM, Word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from jinja2 import Environment
 
@@ -80,6 +81,9 @@ def _filter(value: nodes.Expr, name: str, *arguments: nodes.Expr) -> nodes.Filte
     return nodes.Filter(value, name, list(arguments), [], None, None, lineno=value.lineno)
 
 
+_Meaning = Callable[[], "Values | None"]
+
+
 @dataclass(frozen=True, slots=True)
 class Values:
     """Which values an expression can have, over all fillers of the slots that it is made of."""
@@ -98,7 +102,7 @@ class Values:
 class _Scope:
     """Names and what they can be, in the lines of a grammar, in a macro or in a loop."""
 
-    names: dict[str, Callable[[], Values | None]]
+    names: dict[str, _Meaning]
     above: _Scope | None = None
     macro: str = ""
     is_conditional: bool = False  # whether its code runs in some items only
@@ -150,15 +154,30 @@ class Conditions:
         """Say which comparison on a line is with a value that is never there."""
         return next((message for _, at, message in self.problems(all_items=False) if at == line), None)
 
-    def _walk_all(self) -> None:
-        self._comparisons, self._tests, self._calls, self._passed_on = [], [], {}, set()
-        root = _Scope({slot.name: partial(_of_slot, slot) for slot in self.slots})
+    def code(self) -> Iterator[nodes.Node]:
+        """Give all code of the grammar: macros, sets, lines and expressions."""
+        yield from self.definitions.values()
+        yield from (body for body, _ in self._bodies)
+
+    def values_of(self, node: nodes.Expr) -> list[str | int | float] | None:
+        """Tell what an expression over slots and sets is compared as; None where that is not known."""
+        values = self.values(node, self._root())
+        return None if values is None or values.is_listed else _all_compared(values)
+
+    def _root(self) -> _Scope:
+        names: dict[str, _Meaning] = {slot.name: partial(_of_slot, slot) for slot in self.slots}
+        root = _Scope(names)
         for name, node in self.definitions.items():
             if isinstance(node, nodes.Assign):
-                root.names[name] = partial(self.values, node.node, root)
+                names[name] = partial(self.values, node.node, root)
+        return root
+
+    def _walk_all(self) -> None:
+        self._comparisons, self._tests, self._calls, self._passed_on = [], [], {}, set()
+        root = self._root()
         for name, node in self.definitions.items():
             if isinstance(node, nodes.Macro):
-                parameters = {
+                parameters: dict[str, _Meaning] = {
                     str(one.name): partial(self._of_parameter, name, place)
                     for place, one in enumerate(node.args)
                 }
@@ -207,7 +226,7 @@ class Conditions:
         element = (
             partial(self._element, loop.iter, scope) if isinstance(loop.target, nodes.Name) else _unknown
         )
-        names = dict.fromkeys(_names_in(loop.target), element) | {"loop": _unknown}
+        names: dict[str, _Meaning] = {"loop": _unknown, **dict.fromkeys(_names_in(loop.target), element)}
         inside = _Scope(names, scope, scope.macro, is_conditional=True)
         for part in loop.iter_child_nodes(exclude=("target", "iter")):
             self._walk(part, inside)
