@@ -35,8 +35,8 @@ from tseval.suites.data.entries import KNOWN_ERRORS, count_known
 from tseval.suites.grammar import SUITE_FILE, SuiteFolder, read_folder
 from tseval.suites.grammar.expand import check_size, expand
 from tseval.suites.grammar.numbers import number_problems
-from tseval.suites.grammar.source import class_names, find_class
-from tseval.suites.inflection import doubted
+from tseval.suites.grammar.source import class_names
+from tseval.suites.guessed_forms import guessed_forms
 from tseval.suites.mistakes import (
     ENDS_SENTENCE,
     Found,
@@ -335,6 +335,7 @@ def lint(
     findings = Findings()
     words: dict[str, None] = {} if folder.terminator is None else {folder.terminator: None}
     grammars: list[Grammar] = []
+    texts: dict[str, None] = {}
     for name in folder.files:
         grammar = None
         try:
@@ -357,8 +358,11 @@ def lint(
         findings += _case_findings(grammar, case, folder.terminator, known)
         if folder.writing is not None:
             findings += _as_written(grammar, case, folder.terminator, folder.writing)
-        words |= _words_of(case)
-    findings += _doubtful_forms(grammars)
+        own = _texts_of(case)
+        texts |= own
+        words |= dict.fromkeys(word for text in own for word in text.split())
+    doubts = guessed_forms(grammars, list(texts), is_english=folder.is_language_stated)
+    findings += [LintFinding(severity, file, line, message) for severity, file, line, message in doubts]
     if len(grammars) == len(folder.files):
         folder.load()  # what is wrong only with all of them together
         findings += _folder_findings(folder, grammars) if path.is_dir() else ()
@@ -375,24 +379,6 @@ def _as_finding(error: GrammarError) -> LintFinding:
 def _of_code(grammar: Grammar, *, all_items: bool) -> list[LintFinding]:
     problems = [*number_problems(grammar), *grammar.conditions.problems(all_items=all_items)]
     return [LintFinding(severity, grammar.path, line, message) for severity, line, message in problems]
-
-
-def _doubtful_forms(grammars: Sequence[Grammar]) -> Iterator[LintFinding]:
-    """Doubt what rules make of words that may not be regular, once each."""
-    words = {
-        (word.path, word.line, word.lemma): word
-        for grammar in grammars
-        if grammar.lexicon is not None
-        for slot in grammar.slots
-        if slot.class_name is not None
-        for word in find_class(grammar.lexicon, slot.class_name)
-        if word.part is not None and "plur" in word.forms
-    }
-    for (path, line, lemma), word in words.items():
-        if (why := doubted(str(word.part), lemma)) is not None:
-            message = f"{lemma!r} is inflected by rule to {word.forms['plur']!r}, which may be wrong: {why}."
-            fix = f"Write {{sing: ..., plur: ...}} for {lemma!r}, or state the suite's 'language'."
-            yield LintFinding("warning", path, line, f"{message} {fix}")
 
 
 def minimal_step(one: str, other: str) -> bool:
@@ -544,9 +530,9 @@ def _folder_findings(folder: SuiteFolder, grammars: list[Grammar]) -> Iterator[L
             yield LintFinding("warning", path, line, f"no class lists the irregular word {word!r}.")
 
 
-def _words_of(case: Case) -> dict[str, None]:
+def _texts_of(case: Case) -> dict[str, None]:
     texts = (text for label in case.labels for text in case.sentences[label].unique().to_pylist())
-    return dict.fromkeys(word for text in texts for word in str(text).split())
+    return dict.fromkeys(map(str, texts))
 
 
 def lint_data(
@@ -576,6 +562,6 @@ def lint_data(
             findings.append(LintFinding(severity, path, None, whole))
         for prediction, message in check_predictions(case):
             findings.append(LintFinding("warning", path, None, f"{where}{prediction!r}: {message}."))
-        words |= _words_of(case)
+        words |= dict.fromkeys(word for text in _texts_of(case) for word in text.split())
     findings += missing_words(list(words), path, known)
     return findings

@@ -58,6 +58,7 @@ class SuiteFolder:
     writing: Writing | None = LANGUAGES["english"]
     language: str = ENGLISH  # whose words it has; English ones are inflected by rule
     notes: tuple[str, ...] = ()  # what a reader of the numbers should know of how it is written
+    is_language_stated: bool = False  # in `suite.yaml`; without that the words are taken for English
 
     def load(self, cases: Sequence[str] = ()) -> list[Grammar]:
         """Read the grammars of the given cases, or all, in the suite's order."""
@@ -138,6 +139,7 @@ def read_folder(path: Path) -> SuiteFolder:
         writing=rules,
         language=language,
         notes=notes,
+        is_language_stated=document.text("language") is not None or isinstance(named, str),
     )
 
 
