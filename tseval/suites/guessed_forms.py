@@ -59,51 +59,59 @@ def likely_language(words: Collection[str]) -> str | None:
 
 
 def guessed_forms(
-    grammars: Sequence[Grammar], sentences: Collection[str], *, is_english: bool
+    grammars: Sequence[Grammar],
+    sentences: Collection[str],
+    tokens: Collection[str],
+    *,
+    is_language_stated: bool,
 ) -> Iterator[tuple[Literal["error", "warning"], Path, int, str]]:
     """Doubt what rules make of words that may not be regular or not English, once each.
 
-    The sentences are those of the items; `is_english` says that the suite states its language.
+    Args:
+        grammars: Those of a suite.
+        sentences: Of all items.
+        tokens: Of all these sentences.
+        is_language_stated: Whether the suite says of which language its words are.
     """
     words = {
-        (word.path, word.line, word.lemma): (
-            word,
-            is_english or grammar.document.text("language") is not None,
-        )
-        for grammar in grammars
-        if grammar.lexicon is not None
-        for slot in grammar.slots
-        if slot.class_name is not None
-        for word in find_class(grammar.lexicon, slot.class_name)
-        if word.part is not None and "plur" in word.forms
+        (word.path, word.line, word.lemma): one for one in _by_rule(grammars, tokens) for word in one[:1]
     }
-    foreign = {
-        lemma: why
-        for word, is_stated in words.values()
-        if not is_stated and (why := _foreign(word, sentences)) and (lemma := word.lemma)
-    }
-    made = {word.forms["plur"] for word, _ in words.values()}
-    tokens = {token for text in sentences for token in text.split()} if foreign else set()
-    language = likely_language(tokens - made) if foreign else None
+    guessed = [word for word, is_stated in words.values() if not (is_stated or is_language_stated)]
+    foreign = {word.lemma: why for word in guessed if (why := _foreign(word, sentences)) is not None}
+    made = {word.forms["plur"] for word in guessed}
+    language = likely_language({*tokens} - made) if foreign else None
     for (path, line, lemma), (word, is_stated) in words.items():
-        made_by_rule = f"{lemma!r} is inflected by the English rule to {word.forms['plur']!r}"
-        if language is not None and not is_stated:
-            message = f"{made_by_rule}, but these words seem to be {language.capitalize()}. Add the line"
-            yield (
-                "error",
-                path,
-                line,
-                f"{message} 'language: {language}', and write {{sing: ..., plur: ...}}.",
-            )
-        elif lemma in foreign:
-            message = (
-                f"{made_by_rule}, but {foreign[lemma]}. Add the line 'language: german' with its language,"
-            )
-            yield "warning", path, line, f"{message} or 'language: english' if it is an English word."
-        elif (why := doubted(str(word.part), lemma)) is not None:
-            message = f"{lemma!r} is inflected by rule to {word.forms['plur']!r}, which may be wrong: {why}."
+        plural = repr(word.forms["plur"])
+        by_rule = f"{lemma!r} is inflected by the English rule to {plural}, but"
+        doubt = doubted(str(word.part), lemma)
+        if language is not None and not (is_stated or is_language_stated):
+            said = f"{by_rule} these words seem to be {language.capitalize()}. Add the line "
+            yield "error", path, line, f"{said}'language: {language}', and write {{sing: ..., plur: ...}}."
+        elif doubt is not None:
             fix = f"Write {{sing: ..., plur: ...}} for {lemma!r}, or state the suite's 'language'."
-            yield "warning", path, line, f"{message} {fix}"
+            message = f"{lemma!r} is inflected by rule to {plural}, which may be wrong: {doubt}. {fix}"
+            yield "warning", path, line, message
+        elif lemma in foreign:
+            fix = (
+                "Add the line 'language: german' with its language, or 'language: english' if it is English."
+            )
+            yield "warning", path, line, f"{by_rule} {foreign[lemma]}. {fix}"
+
+
+def _by_rule(grammars: Sequence[Grammar], tokens: Collection[str]) -> Iterator[tuple[Word, bool]]:
+    """Give words whose plural is by rule, and whether their grammar states its language.
+
+    Not those that stand in the singular alone.
+    """
+    for grammar in grammars:
+        is_stated = grammar.document.text("language") is not None
+        for slot in grammar.slots:
+            if slot.class_name is not None and grammar.lexicon is not None:
+                for word in find_class(grammar.lexicon, slot.class_name):
+                    by_rule = word.part is not None and "plur" in word.forms
+                    last = word.forms["plur"].split()[-1] if by_rule else ""
+                    if by_rule and not (slot.has_number and slot.numbers == 1 and last not in tokens):
+                        yield word, is_stated
 
 
 def _foreign(word: Word, sentences: Collection[str]) -> str | None:

@@ -47,6 +47,7 @@ from tseval.suites.mistakes import (
     idle_labels,
     unseen_differences,
 )
+from tseval.writing import without_boundaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -252,7 +253,7 @@ def _half_known_items(
 
 def quoted_texts(texts: Sequence[str]) -> str:
     """Quote the sentences of an item side by side."""
-    return " / ".join(map(repr, texts))
+    return " / ".join(repr(without_boundaries(text)) for text in texts)
 
 
 def check_predictions(case: Case) -> Iterator[tuple[str, str]]:
@@ -361,7 +362,7 @@ def lint(
         own = _texts_of(case)
         texts |= own
         words |= dict.fromkeys(word for text in own for word in text.split())
-    doubts = guessed_forms(grammars, list(texts), is_english=folder.is_language_stated)
+    doubts = guessed_forms(grammars, texts, words, is_language_stated=folder.is_language_stated)
     findings += [LintFinding(severity, file, line, message) for severity, file, line, message in doubts]
     if len(grammars) == len(folder.files):
         folder.load()  # what is wrong only with all of them together
@@ -412,6 +413,8 @@ def _case_findings(
 def _unexpected(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
     found = {"items": grammar.n_items} | case.sentences.slice(0, 1).to_pylist()[0]
     for key, expected in grammar.expect.items():
+        if isinstance(found[key], str):
+            found[key] = without_boundaries(found[key])
         if found[key] != expected:
             line = grammar.document.line("expect", key)
             message = f"{key}: expected {expected!r}, found {found[key]!r}."
