@@ -34,8 +34,9 @@ from tseval.suites.data.catalogue import columns_at
 from tseval.suites.data.entries import KNOWN_ERRORS, count_known
 from tseval.suites.grammar import SUITE_FILE, SuiteFolder, read_folder
 from tseval.suites.grammar.expand import check_size, expand
-from tseval.suites.grammar.source import class_names, find_class
-from tseval.suites.inflection import doubted
+from tseval.suites.grammar.numbers import number_problems
+from tseval.suites.grammar.source import class_names
+from tseval.suites.guessed_forms import guessed_forms
 from tseval.suites.mistakes import (
     ENDS_SENTENCE,
     Found,
@@ -47,6 +48,7 @@ from tseval.suites.mistakes import (
     unseen_differences,
 )
 from tseval.suites.slips import Slip, slips_of, slips_of_folder
+from tseval.writing import without_boundaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -252,7 +254,7 @@ def _half_known_items(
 
 def quoted_texts(texts: Sequence[str]) -> str:
     """Quote the sentences of an item side by side."""
-    return " / ".join(map(repr, texts))
+    return " / ".join(repr(without_boundaries(text)) for text in texts)
 
 
 def check_predictions(case: Case) -> Iterator[tuple[str, str]]:
@@ -335,7 +337,9 @@ def lint(
     findings = Findings()
     words: dict[str, None] = {} if folder.terminator is None else {folder.terminator: None}
     grammars: list[Grammar] = []
+    texts: dict[str, None] = {}
     for name in folder.files:
+        grammar = None
         try:
             (grammar,) = folder.load([name])
             check_size(grammar, sample, "All items are looked at: shorten the slots, or add --sample N.")
@@ -348,14 +352,19 @@ def lint(
             # What is wrong with a lexicon is wrong for every grammar that uses it, and said once.
             found = dict.fromkeys(map(_as_finding, (error, *error.others)))
             findings += [one for one in found if one not in findings]
+            findings += () if grammar is None else _of_code(grammar, all_items=False)
             continue
         grammars.append(grammar)
         findings.n_items += case.n_items
+        findings += _of_code(grammar, all_items=len(rows) == grammar.n_items)
         findings += _case_findings(grammar, case, folder.terminator, known)
         if folder.writing is not None:
             findings += _as_written(grammar, case, folder.terminator, folder.writing)
-        words |= _words_of(case)
-    findings += _doubtful_forms(grammars)
+        own = _texts_of(case)
+        texts |= own
+        words |= dict.fromkeys(word for text in own for word in text.split())
+    doubts = guessed_forms(grammars, texts, words, is_language_stated=folder.is_language_stated)
+    findings += [LintFinding(severity, file, line, message) for severity, file, line, message in doubts]
     findings += map(_as_told, slips_of_folder(folder, grammars, words))
     if len(grammars) == len(folder.files):
         folder.load()  # what is wrong only with all of them together
@@ -374,22 +383,9 @@ def _as_finding(error: GrammarError) -> LintFinding:
     return LintFinding("error", Path(error.path), error.line, said)
 
 
-def _doubtful_forms(grammars: Sequence[Grammar]) -> Iterator[LintFinding]:
-    """Doubt what rules make of words that may not be regular, once each."""
-    words = {
-        (word.path, word.line, word.lemma): word
-        for grammar in grammars
-        if grammar.lexicon is not None
-        for slot in grammar.slots
-        if slot.class_name is not None
-        for word in find_class(grammar.lexicon, slot.class_name)
-        if word.part is not None and "plur" in word.forms
-    }
-    for (path, line, lemma), word in words.items():
-        if (why := doubted(str(word.part), lemma)) is not None:
-            message = f"{lemma!r} is inflected by rule to {word.forms['plur']!r}, which may be wrong: {why}."
-            fix = f"Write {{sing: ..., plur: ...}} for {lemma!r}, or state the suite's 'language'."
-            yield LintFinding("warning", path, line, f"{message} {fix}")
+def _of_code(grammar: Grammar, *, all_items: bool) -> list[LintFinding]:
+    problems = [*number_problems(grammar), *grammar.conditions.problems(all_items=all_items)]
+    return [LintFinding(severity, grammar.path, line, message) for severity, line, message in problems]
 
 
 def minimal_step(one: str, other: str) -> bool:
@@ -424,6 +420,8 @@ def _case_findings(
 def _unexpected(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
     found = {"items": grammar.n_items} | case.sentences.slice(0, 1).to_pylist()[0]
     for key, expected in grammar.expect.items():
+        if isinstance(found[key], str):
+            found[key] = without_boundaries(found[key])
         if found[key] != expected:
             line = grammar.document.line("expect", key)
             message = f"{key}: expected {expected!r}, found {found[key]!r}."
@@ -547,9 +545,9 @@ def _folder_findings(folder: SuiteFolder, grammars: list[Grammar]) -> Iterator[L
             yield LintFinding("warning", path, line, f"no class lists the irregular word {word!r}.")
 
 
-def _words_of(case: Case) -> dict[str, None]:
+def _texts_of(case: Case) -> dict[str, None]:
     texts = (text for label in case.labels for text in case.sentences[label].unique().to_pylist())
-    return dict.fromkeys(word for text in texts for word in str(text).split())
+    return dict.fromkeys(map(str, texts))
 
 
 def lint_data(
@@ -579,6 +577,6 @@ def lint_data(
             findings.append(LintFinding(severity, path, None, whole))
         for prediction, message in check_predictions(case):
             findings.append(LintFinding("warning", path, None, f"{where}{prediction!r}: {message}."))
-        words |= _words_of(case)
+        words |= dict.fromkeys(word for text in _texts_of(case) for word in text.split())
     findings += missing_words(list(words), path, known)
     return findings

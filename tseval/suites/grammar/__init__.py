@@ -59,6 +59,7 @@ class SuiteFolder:
     language: str = ENGLISH  # whose words it has; English ones are inflected by rule
     notes: tuple[str, ...] = ()  # what a reader of the numbers should know of how it is written
     document: YamlDocument | None = None  # its `suite.yaml`
+    is_language_stated: bool = False  # in `suite.yaml`; without that the words are taken for English
 
     def line_of(self, *keys: str | int) -> int | None:
         """Tell on which line of `suite.yaml` a key stands; None where it does not."""
@@ -145,6 +146,7 @@ def read_folder(path: Path) -> SuiteFolder:
         language=language,
         notes=notes,
         document=document,
+        is_language_stated=document.text("language") is not None or isinstance(named, str),
     )
 
 

@@ -23,6 +23,7 @@ from tseval.suites.grammar.slots import (
     EXPERIMENT_KEYS,
     Experiment,
     Slot,
+    numbers_of,
     read_experiment,
     read_slots,
     slot_codes,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from tseval.suites.grammar.conditions import Conditions
     from tseval.suites.grammar.template import Code
 
 
@@ -106,6 +108,7 @@ class Grammar:
     experiment: Experiment | None  # what it predicts of regions; None where whole sentences are compared
     expect: Mapping[str, str | int]  # of itself: `items`, and labels with the first item's sentences
     document: YamlDocument  # the front matter
+    conditions: Conditions = field(compare=False)  # of its code, and how they turned out so far
     # Places of the items among all combinations; None where all are items.
     where: NDArray[np.int64] | None = field(default=None, compare=False)
 
@@ -143,7 +146,7 @@ def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None, langua
     english = (document.text("language") or language).casefold() == ENGLISH
     lexicon = _lexicon(document, front, {} if lexicons is None else lexicons, english)
     slots = read_slots(document, lexicon)
-    sentences = Sentences(body, path, body_line, [slot.name for slot in slots])
+    sentences = Sentences(body, path, body_line, slots, lexicon, numbers_of(document))
     _check_names(document, slots, sentences)
     labels = tuple(sentences.labels)
     parts: dict[str, Callable[[], Any]] = {
@@ -162,8 +165,9 @@ def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None, langua
     }
     read = dict(zip(parts, gathered(parts.values()), strict=True))
     return Grammar(
-        path=path, name=composed(path.stem), lexicon=lexicon, slots=slots, document=document, **read
-    )
+        path=path, name=composed(path.stem), lexicon=lexicon, slots=slots, document=document,
+        conditions=sentences.conditions, **read,
+    )  # fmt: skip
 
 
 def read_contrasts(document: YamlDocument, labels: tuple[str, ...] | None) -> tuple[Contrast, ...] | None:

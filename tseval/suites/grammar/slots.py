@@ -41,6 +41,7 @@ from tseval.suites.grammar.source import (
     gathered,
     how_to_name,
 )
+from tseval.writing import BOUNDARY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -293,7 +294,7 @@ def _numbered(
     document: YamlDocument, name: str, class_name: str, words: tuple[Word, ...], number: YamlValue
 ) -> tuple[tuple[Filler, ...], int]:
     """Give nouns their numbers: both, singular first, unless the slot fixes one."""
-    known = _numbers(document)
+    known = numbers_of(document)
     if number is not None and number not in known:
         fix = f"Write {' or '.join(known)}." + ("" if "dual" in known else " Others are named by 'numbers'.")
         raise document.error(f"{number!r} is not a number.", "slots", name, "number", fix=fix)
@@ -308,7 +309,8 @@ def _numbered(
     return tuple(inflected), len(numbers)
 
 
-def _numbers(document: YamlDocument) -> tuple[str, ...]:
+def numbers_of(document: YamlDocument) -> tuple[str, ...]:
+    """Name the numbers that nouns of a grammar have."""
     given = document.data.get("numbers")
     if given is None:
         return NUMBERS
@@ -522,12 +524,14 @@ def _refusal(
     return None
 
 
-_OPENING = re.compile(r"\[([^\W\d]\w*)(\]?)")
+# `[critical ` opens a region, `[critical]` is an empty one, `]` closes one.
+_MARK = re.compile(r"(\[[^\s\[\]]+(?: |\])|\])")
+_NAME = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedSentence:
-    """A sentence without its marks."""
+    """A sentence without its marks; a mark inside a word leaves a boundary there (`tseval.writing`)."""
 
     text: str
     names: tuple[str, ...]  # its regions, in order
@@ -539,32 +543,40 @@ class MarkedSentence:
 def read_marks(text: str, regions: Collection[str]) -> MarkedSentence:
     """Take the marks out of a sentence, whose words are parted by single spaces.
 
-    `[critical at sunrise]` is a region of two words, `[critical]` one of none.
+    `[critical at sunrise]` is a region of two words, `[critical]` one of none. In `l'[noun arbre]` and
+    `[stem laugh]s` a region begins or ends inside a word: both parts count as words there.
     """
-    words: list[str] = []
     names: list[str] = []
-    lengths = [0]
-    for token in text.split(" "):
-        inside, opening = len(lengths) % 2 == 0, _OPENING.fullmatch(composed(token))
-        word, closing = token.removesuffix("]"), token.endswith("]")
-        if opening:
-            if inside:
-                raise ValueError(f"the region {names[-1]!r} is not closed before {token!r}")
-            name = opening[1]
-            if name not in regions:
-                raise ValueError(f"there is no region {name!r}. {suggest(name, regions, 'Regions')}")
-            if name in names:
-                raise ValueError(f"the region {name!r} stands twice")
-            names.append(name)
-            lengths += [0, 0] if opening[2] else [0]
-            continue
-        if "[" in word or "]" in word or (closing and not inside):
+    stretches = [""]
+    for part in _MARK.split(text):
+        inside = len(stretches) % 2 == 0
+        if part == "]" and inside:
+            stretches.append("")
+        elif _MARK.fullmatch(part) and part != "]" and _NAME.fullmatch(composed(part[1:-1])):
+            names.append(_new_name(composed(part[1:-1]), names, regions, part.strip() if inside else None))
+            stretches += [""] if part.endswith(" ") else ["", ""]
+        elif "[" in part or "]" in part:
+            bracket = next(word for word in part.split(" ") if "[" in word or "]" in word)
+            token = next(token for token in text.split(" ") if bracket in token)
             raise ValueError(f"the bracket of {token!r} neither opens nor closes a region")
-        if word:
-            words.append(word)
-            lengths[-1] += 1
-        if closing:
-            lengths.append(0)
-    if len(lengths) % 2 == 0:
+        else:
+            stretches[-1] += part
+    if len(stretches) % 2 == 0:
         raise ValueError(f"the region {names[-1]!r} is not closed")
-    return MarkedSentence(" ".join(words), tuple(names), tuple(lengths))
+    joined = ""
+    for stretch in stretches:
+        in_word = joined[-1:].strip() and stretch[:1].strip()
+        joined += f"{BOUNDARY if in_word else ''}{stretch}"
+    lengths = tuple(len(stretch.split()) for stretch in stretches)
+    return MarkedSentence(" ".join(filter(None, joined.split(" "))), tuple(names), lengths)
+
+
+def _new_name(name: str, names: Sequence[str], regions: Collection[str], inside: str | None) -> str:
+    """Check the name of a region that begins; inside another one it cannot."""
+    if inside is not None:
+        raise ValueError(f"the region {names[-1]!r} is not closed before {inside!r}")
+    if name not in regions:
+        raise ValueError(f"there is no region {name!r}. {suggest(name, regions, 'Regions')}")
+    if name in names:
+        raise ValueError(f"the region {name!r} stands twice")
+    return name

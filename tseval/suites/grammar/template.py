@@ -18,6 +18,7 @@ from jinja2.environment import Template
 from jinja2.parser import Parser
 
 from tseval.errors import GrammarError, suggest
+from tseval.suites.grammar.conditions import Conditions, asked, watch
 from tseval.suites.grammar.sandbox import Sandbox, as_entry, as_text
 from tseval.suites.grammar.source import LARGEST_NUMBER, composed, gathered, how_to_name
 
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from tseval.items import Feature
-    from tseval.suites.grammar.slots import Binding
+    from tseval.suites.grammar.slots import Binding, Slot
+    from tseval.suites.grammar.source import Lexicon
 
 
 # Where compiled code leaves the value of a feature; no author can choose a name with an underscore.
@@ -198,18 +200,20 @@ def check(tree: nodes.Node) -> None:
                 raise GrammarError(f"there is no {what} {node.name!r}.", line=node.lineno, fix=fix)
 
 
-def harden(node: nodes.Node, environment: Environment) -> None:
-    """Rewrite checked code so that loops, lists, `~` and comparisons are charged to the budget."""
+def harden(node: nodes.Node, environment: Environment, scope: str = "") -> None:
+    """Rewrite checked code so that loops, lists, `~` and comparisons are charged to the budget.
+
+    What conditions compare, and how they turn out, is noted under the name of the macro that they stand in.
+    """
+    scope = node.name if isinstance(node, nodes.Macro) else scope
     for field, value in node.iter_fields():
         children = value if isinstance(value, list) else [value]
-        hardened = [_hardened(child, environment) for child in children]
+        hardened = [_hardened(child, environment, scope) for child in children]
         setattr(node, field, hardened if isinstance(value, list) else hardened[0])
     if isinstance(node, nodes.For):
         cost = nodes.Const(text_cost(node), lineno=node.lineno)
         node.iter = _filter(node.iter, "counted_", [cost])
-    if isinstance(node, (nodes.Compare, nodes.Operand)):
-        node.expr = _filter(node.expr, "compared_", [])
-    node.set_environment(environment)
+    watch(node, scope, environment)
 
 
 def text_cost(node: nodes.Node) -> int:
@@ -217,9 +221,9 @@ def text_cost(node: nodes.Node) -> int:
     return 1 + sum(len(data.data) for data in node.find_all(nodes.TemplateData))
 
 
-def _hardened(child: object, environment: Environment) -> object:
+def _hardened(child: object, environment: Environment, scope: str) -> object:
     if isinstance(child, nodes.Node):
-        harden(child, environment)
+        harden(child, environment, scope)
         if isinstance(child, nodes.Concat):
             return _filter(nodes.List(child.nodes, lineno=child.lineno), "joined_", [])
         if isinstance(child, (nodes.List, nodes.Dict)) or (
@@ -257,10 +261,19 @@ class _Line:
 class Sentences:
     """The body of a grammar, which begins on a line of its file, parsed once; slots are in order."""
 
-    def __init__(self, text: str, path: Path, first_line: int, slots: Sequence[str]):
-        self._path, self._slots = path, slots
+    def __init__(
+        self,
+        text: str,
+        path: Path,
+        first_line: int,
+        slots: Sequence[Slot],
+        lexicon: Lexicon | None,
+        numbers: Sequence[str],
+    ):
+        self._path, self._slots = path, [slot.name for slot in slots]
         self._sandbox = Sandbox()
         self._definitions: dict[str, nodes.Node] = {}
+        self.conditions = Conditions(slots, lexicon, numbers, self._sandbox.observed, self._definitions)
         text = _CODE.sub(lambda code: composed(code[0]), text)
         preamble, labelled = _split(text.split("\n"), first_line)
         self._define(self._parse(preamble, first_line), preamble.split("\n"), first_line)
@@ -270,6 +283,8 @@ class Sentences:
             if label or not self._is_blank(sentence, number)
         )
         self._check_labels(first_line)
+        for line in self._lines:
+            self.conditions.add(nodes.Template(line.nodes, lineno=line.number))
 
     @property
     def labels(self) -> dict[str, int]:
@@ -290,8 +305,8 @@ class Sentences:
             line.label: [compiled(group, line.number) for group in self._groups(line)] for line in self._lines
         }
 
-    def expression(self, source: str, line: int) -> Code:
-        """Compile the expression of a feature, which may use slots, macros and sets."""
+    def expression(self, source: str, line: int, *, is_condition: bool = False) -> Code:
+        """Compile the expression of a feature or of `where`, which may use slots, macros and sets."""
         with syntax_errors(self._path, line, _FEATURE_FIX):
             parser = Parser(self._sandbox, "\n" * (line - 1) + source, state="variable")
             expression = parser.parse_expression()
@@ -303,6 +318,10 @@ class Sentences:
             check(expression_tree := nodes.Template([nodes.Output([expression])], lineno=line))
             self._check_names(expression_tree, _FEATURE_FIX)
             harden(assign, self._sandbox)
+            assert isinstance(assign.node, nodes.Expr)
+            if is_condition:
+                assign.node = asked(assign.node, "", self._sandbox)
+            self.conditions.add(assign.node, is_condition=is_condition)
             return self._compile([assign], line)
 
     def _parse(self, source: str, line: int) -> list[nodes.Node]:
