@@ -55,7 +55,7 @@ def mine(tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_the_tab_separated_suite_is_the_published_one(installed) -> None:
     rows: dict[str, list[str]] = {}
-    for row in succeed(installed("expand", "marvin_linzen")).splitlines():
+    for row in succeed(installed("expand", "marvin_linzen", "--no-header")).splitlines():
         case, line = row.split("\t", 1)
         rows.setdefault(case, []).append(line)
     published = json.loads(MARVIN_LINZEN.read_text())["cases"]
@@ -85,16 +85,22 @@ def test_nothing_is_lost_where_python_does_not_buffer_and_signals_cut_writes_sho
 
 def test_limit_counts_items_over_the_cases_in_order(tseval, mine: Path) -> None:
     out = succeed(tseval("expand", "./mine", "--limit", "4"))
-    assert out == "one\t0 good\t0 bad\none\t1 good\t1 bad\none\t2 good\t2 bad\ntwo\t0 good\t0 bad\n"
-    assert succeed(tseval("expand", "./mine", "--limit", "1", "--case", "two")) == "two\t0 good\t0 bad\n"
-    assert len(succeed(tseval("expand", "./mine", "--limit", "99")).splitlines()) == 8
+    assert (
+        out
+        == "case\tgood\tbad\none\t0 good\t0 bad\none\t1 good\t1 bad\none\t2 good\t2 bad\ntwo\t0 good\t0 bad\n"
+    )
+    assert succeed(tseval("expand", "./mine", "--limit", "1", "--case", "two")) == (
+        "case\tgood\tbad\ntwo\t0 good\t0 bad\n"
+    )
+    assert len(succeed(tseval("expand", "./mine", "--limit", "99", "--no-header")).splitlines()) == 8
 
 
 def test_a_sample_is_drawn_from_all_cases_and_repeats_under_its_seed(tseval, mine: Path) -> None:
-    full = succeed(tseval("expand", "./mine")).splitlines()
+    full = succeed(tseval("expand", "./mine", "--no-header")).splitlines()
     seeds = 0, 1, 2, 3, 2
     drawn = [
-        succeed(tseval("expand", "./mine", "--sample", "4", "--seed", str(n))).splitlines() for n in seeds
+        succeed(tseval("expand", "./mine", "--no-header", "--sample", "4", "--seed", str(n))).splitlines()
+        for n in seeds
     ]
     assert drawn[2] == drawn[4]
     assert drawn[0] != drawn[1]
@@ -164,7 +170,7 @@ def test_an_open_file_under_dev_is_written_to_and_not_replaced(mine: Path, tmp_p
         command = [str(TSEVAL), "expand", "./mine", "-o", "out"]
         subprocess.run(command, stdout=file, cwd=tmp_path, check=True)
     assert (tmp_path / "items.tsv").stat().st_ino == before
-    assert len((tmp_path / "items.tsv").read_text().splitlines()) == 8
+    assert len((tmp_path / "items.tsv").read_text().splitlines()) == 9
     assert (tmp_path / "out").is_symlink()
 
 

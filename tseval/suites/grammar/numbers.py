@@ -52,9 +52,9 @@ def _agreeing_with_another(grammar: Grammar, code: list[nodes.Node]) -> Iterator
     agreeing: dict[str, list[nodes.Filter]] = defaultdict(list)
     elsewhere: set[str] = set()  # printed as they stand, passed on, or a name of something else
 
-    def visit(node: nodes.Node) -> None:
-        node = stripped(node)
-        base = stripped(node.node) if isinstance(node, (nodes.Getitem, nodes.Filter)) and node.node else None
+    def visit(wrapped: nodes.Node) -> None:
+        node = stripped(wrapped)
+        base = stripped(node.node) if isinstance(node, nodes.Getitem) else None
         if isinstance(node, nodes.Getitem) and isinstance(base, nodes.Name):
             assert isinstance(node.arg, nodes.Expr)
             forms[base.name].append(node.arg)
