@@ -193,7 +193,7 @@ def test_suites_lists_names_and_sizes(installed) -> None:
 
 def test_lint_exits_with_1_for_findings_and_2_for_bad_input(tseval, mine: Path, tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("good\n.\n0\n1\n2\n3\n4\n")
-    result = tseval("lint", "./mine", "--vocab", "words.txt")
+    result = tseval("lint", "--quiet", "./mine", "--vocab", "words.txt")
     assert (result.returncode, result.stderr) == (1, "3 findings in 8 items.\n")
     half_known = "pairs of 'good > bad' are half known with this vocabulary. Missing: bad"
     assert result.stdout.splitlines() == [
@@ -202,7 +202,7 @@ def test_lint_exits_with_1_for_findings_and_2_for_bad_input(tseval, mine: Path, 
         "mine: warning: words missing from the vocabulary (1): bad.",
     ]
     (mine / "one.jinja").write_text("---\n")
-    result = tseval("lint", "./mine")
+    result = tseval("lint", "--quiet", "./mine")
     assert (result.returncode, result.stderr) == (1, "1 finding in 5 items.\n"), "the other file is looked at"
     assert result.stdout.startswith("mine/one.jinja:1: error: the front matter does not end.")
     (tmp_path / "words.txt").write_bytes(b"\xff\xfe")
@@ -213,7 +213,7 @@ def test_lint_exits_with_1_for_findings_and_2_for_bad_input(tseval, mine: Path, 
 def test_what_lint_finds_is_short(tseval, mine: Path) -> None:
     grammar = mine / "one.jinja"
     grammar.write_text(grammar.read_text().replace("good\n", f"{'word ' * 5000}\n"))
-    found = tseval("lint", "./mine")
+    found = tseval("lint", "--quiet", "./mine")
     assert found.stdout.startswith("mine/one.jinja:")
     assert max(map(len, found.stdout.replace("\n  ", " ").splitlines())) < 500
 
@@ -224,16 +224,18 @@ def test_lint_of_too_many_items_advises_what_lint_can_do(tseval, mine: Path) -> 
         + "".join(f"  x{i}: {list(range(10))}\n" for i in range(7))
         + "---\na: {{ x1 }}\nb: b\n"
     )
-    result = tseval("lint", "./mine")
+    result = tseval("lint", "--quiet", "./mine")
     assert result.returncode == 1
     assert result.stdout == (
         "mine/one.jinja:4: error: 10,000,000 items; a full expansion may have 2,000,000. "
         "All items are looked at: shorten the slots, or add --sample N.\n"
     )
-    result = tseval("lint", "./mine", "--sample", "50")
+    result = tseval("lint", "--quiet", "./mine", "--sample", "50")
     assert (result.returncode, result.stderr.endswith(" in 55 items.\n")) == (1, True), result.stderr
     assert "of 50 items repeat another" in result.stdout, "found in what was drawn"
-    assert tseval("lint", "./mine", "--sample", "50").stdout == result.stdout, "the same items at any time"
+    assert tseval("lint", "--quiet", "./mine", "--sample", "50").stdout == result.stdout, (
+        "the same items at any time"
+    )
 
 
 def test_a_new_phenomenon_passes_lint_and_can_be_scored(tmp_path):

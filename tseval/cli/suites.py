@@ -210,9 +210,10 @@ def _with_progress(blocks: Iterable[Case], n_items: int, quiet: bool) -> Iterato
 @click.option("--sample", type=COUNT, metavar="N",
               help="Look at N items of each grammar, drawn at random, where there are too many.")  # fmt: skip
 @COLUMNS_OPTION
+@click.option("--quiet", is_flag=True, help="No table of items and words at the end.")
 def lint_command(
     suites: tuple[str, ...], vocab: str | None, name_all: bool, model_args: str, sample: int | None,
-    columns: dict[str, str] | None,
+    columns: dict[str, str] | None, quiet: bool,
 ) -> None:  # fmt: skip
     """Check each SUITE, a name or a path; exit with 1 if there is anything but notes to report."""
     from tseval.cli.vocabulary import known_words
@@ -220,6 +221,7 @@ def lint_command(
     from tseval.suites.data import is_data
     from tseval.suites.data.roles import refuse_columns
     from tseval.suites.lint import lint, lint_data
+    from tseval.suites.overview import write_overview
 
     if vocab is None and (name_all or model_args):
         raise SuiteError(f"{'--all' if name_all else '--model-args'} needs a vocabulary: add --vocab")
@@ -243,6 +245,8 @@ def lint_command(
     weak = "Notes only" if all(finding.severity == "note" for finding in findings) else "Nothing that fails"
     how_many = counted(len(severe), "finding") if severe else weak if findings else "No findings"
     click.echo(f"{how_many} in {items}.", err=True)
+    for line in () if quiet else write_overview([case for one in found for case in one.cases]):
+        click.echo(line)
     if severe:
         sys.exit(1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,9 @@ def number_problems(grammar: Grammar) -> Iterator[Problem]:
 
 def _dropped(grammar: Grammar, code: list[nodes.Node]) -> Iterator[Problem]:
     """Find a number that all nouns of a slot have a form for, and that nothing prints."""
-    values = {one.value for tree in code for one in tree.find_all(nodes.Const)}
+    # Jinja makes one constant of a list or a table of texts.
+    constants = (repr(one.value) for tree in code for one in tree.find_all(nodes.Const))
+    values = {word for text in constants for word in re.findall(r"\w+", text)}
     values |= {one.attr for tree in code for one in tree.find_all(nodes.Getattr)}
     values |= {filler for slot in grammar.slots for filler in slot.fillers if isinstance(filler, str)}
     for slot in grammar.slots:
