@@ -59,7 +59,7 @@ def test_a_new_suite_in_a_language_lints_clean_and_has_the_sentences_of_its_comm
     assert {file.name for file in (tmp_path / "mine").iterdir()} == {
         "mine.jinja", "lexicon.yaml", "suite.yaml",
     }  # fmt: skip
-    linted = call("lint", "./mine", cwd=tmp_path)
+    linted = call("lint", "./mine", "--quiet", cwd=tmp_path)
     assert (linted.returncode, linted.stdout) == (0, "")
 
     (case,) = load_suite(tmp_path / "mine").cases
@@ -95,7 +95,7 @@ def test_the_english_example_runs_with_a_bundled_model(tmp_path):
     done = call("new", "mine", "--language", "en", cwd=tmp_path)
     *_, line = done.stderr.splitlines()
     assert line == "then: tseval run --model bundled:lstm --suite ./mine"
-    linted = call("lint", "./mine", "--vocab", "bundled:lstm", cwd=tmp_path)
+    linted = call("lint", "./mine", "--quiet", "--vocab", "bundled:lstm", cwd=tmp_path)
     assert (linted.returncode, linted.stdout) == (0, "")
     ran = call("run", "--model", "bundled:lstm", "--suite", "./mine", "--quiet", cwd=tmp_path)
     assert "Across an object relative clause" in ran.stdout

@@ -47,6 +47,7 @@ from tseval.suites.mistakes import (
     idle_labels,
     unseen_differences,
 )
+from tseval.suites.overview import CaseOverview, overview_of
 from tseval.suites.slips import Slip, slips_of, slips_of_folder
 from tseval.writing import without_boundaries
 
@@ -316,6 +317,7 @@ class Findings(list[LintFinding]):
     """What was found, and in how many items; none of those of a grammar that cannot be read."""
 
     n_items = 0
+    cases: tuple[CaseOverview, ...] = ()
 
 
 def lint(
@@ -356,6 +358,7 @@ def lint(
             continue
         grammars.append(grammar)
         findings.n_items += case.n_items
+        findings.cases += (overview_of(case, grammar.slots, grammar.n_items),)
         findings += _of_code(grammar, all_items=len(rows) == grammar.n_items)
         findings += _case_findings(grammar, case, folder.terminator, known)
         if folder.writing is not None:
@@ -565,6 +568,7 @@ def lint_data(
     known = None if knows is None else WordsKnown(knows, name_all)
     findings = Findings(LintFinding("note", path, None, f"{note}.") for note in data.notes)
     findings.n_items = sum(case.n_items for case in data.cases)
+    findings.cases = tuple(map(overview_of, data.cases))
     for error, n_items in count_known(data):
         said = f"{counted(n_items, 'known error')}: {error.what} ({error.address})"
         findings.append(LintFinding("warning", path, None, f"{said}; tseval run --exclude {KNOWN_ERRORS}."))

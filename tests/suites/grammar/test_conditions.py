@@ -20,7 +20,7 @@ def lint(folder, code, *, use="{{ x }} {{ depth }} {{ tense }} {{ long_ }}", slo
     text += f'{{% set long_ = "l" if long else "s" %}}\n{code}\n'
     path = folder / "case.jinja"
     path.write_text(f"{text}good: {use} {AGREE}\nbad: {use} {DISAGREE}\n", "utf-8")
-    done = call("lint", path)
+    done = call("lint", path, "--quiet")
     assert done.returncode in (0, 1), done.stderr
     line = 1 + text[: text.index(code)].count("\n") if code else 0
     return [one.partition(f"case.jinja:{line}: ")[2] or one for one in done.stdout.splitlines()]

@@ -15,7 +15,7 @@ def lint(folder, nouns, verb, first, more=""):
     front += "slots: {subject: noun.p, verb: verb.v}\n"
     path = folder / "case.jinja"
     path.write_text(f"{HEAD}{front}{more}---\n{BODY % (first, first)}", "utf-8")
-    return call("lint", path).stdout.replace(f"{folder}/", "").splitlines()
+    return call("lint", path, "--quiet").stdout.replace(f"{folder}/", "").splitlines()
 
 
 @pytest.mark.parametrize(

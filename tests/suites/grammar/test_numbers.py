@@ -16,7 +16,7 @@ lexicon:
 def lint(folder, front, good, bad):
     path = folder / "case.jinja"
     path.write_text(f"{HEAD}{front}---\ngood: {good}\nbad: {bad}\n", "utf-8")
-    return call("lint", path).stdout.replace(f"{folder}/", "").splitlines()
+    return call("lint", path, "--quiet").stdout.replace(f"{folder}/", "").splitlines()
 
 
 WRONG = '{{ verb | disagree(subject, "plur" if subject.number != "plur" else "sing") }}'

@@ -550,7 +550,7 @@ def test_lint_names_the_line_and_the_fix_of_a_mistake(planted):
         place = (
             f"{file}:{next(n for n, line in enumerate(lines, 1) if text in line)}:" if text else f"{file}:"
         )
-    done = call("lint", folder)
+    done = call("lint", folder, "--quiet")
     said = done.stdout.replace(f"{folder}/", "")
     if mistake.reason:
         assert said == ""
@@ -566,7 +566,7 @@ def test_lint_names_the_line_and_the_fix_of_a_mistake(planted):
 def test_the_grammars_are_correct_before(tmp_path, grammar):
     for name, text in correct(grammar).items():
         (tmp_path / name).write_text(text, "utf-8")
-    done = call("lint", tmp_path)
+    done = call("lint", tmp_path, "--quiet")
     assert (done.returncode, done.stdout) == (0, "")
 
 

@@ -286,7 +286,7 @@ def test_a_correct_grammar_has_no_error(tmp_path, grammar):
     (tmp_path / "suite.yaml").write_text(
         f'title: T\nlanguage: {grammar.language}\nterminator: "{grammar.terminator}"\n', "utf-8"
     )
-    done = call("lint", tmp_path)
+    done = call("lint", tmp_path, "--quiet")
     lines = [line for line in done.stdout.splitlines() if ": note: " not in line]
     assert len(lines) == len(grammar.warnings), done.stdout + done.stderr
     for line, warning in zip(lines, grammar.warnings, strict=True):

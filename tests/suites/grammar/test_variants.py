@@ -38,7 +38,7 @@ def lint(folder, text, suite=None):
     (folder / "case.jinja").write_text(f"{HEAD}{text}", "utf-8")
     if suite is not None:
         (folder / "suite.yaml").write_text(suite, "utf-8")
-    done = call("lint", folder)
+    done = call("lint", folder, "--quiet")
     return done.returncode, done.stdout.replace(f"{folder}/", "")
 
 

@@ -187,20 +187,35 @@ def _listed(document: YamlDocument, found: Mapping[str, Path]) -> dict[str, Path
     return files
 
 
-def write_items(blocks: Iterable[Case], format_: str, out: IO[bytes]) -> None:
+def write_items(
+    blocks: Iterable[Case], format_: str, out: IO[bytes], labels: Sequence[str] | None = None
+) -> None:
     """Write items as they come; a large case may come in several blocks.
 
-    `tsv` holds the case, then the sentences in label order, and the features of strings of formal languages,
-    without a header; `jsonl` one object per item; `parquet` a column for every label and feature.
+    `tsv` holds the case, then the sentences in label order, and the features of strings of formal languages;
+    `jsonl` one object per item; `parquet` a column for every label and feature. Given the `labels` of all
+    cases, `tsv` begins with a header and has a column for each, which is empty where a case lacks it.
     """
     as_text = (case.as_text() for case in blocks)
-    {"tsv": _write_tsv, "jsonl": _write_jsonl, "parquet": _write_parquet}[format_](as_text, out)
+    if format_ == "tsv":
+        _write_tsv(as_text, out, labels)
+    else:
+        {"jsonl": _write_jsonl, "parquet": _write_parquet}[format_](as_text, out)
 
 
-def _write_tsv(blocks: Iterable[Case], out: IO[bytes]) -> None:
-    for case in blocks:
-        columns: list[Any] = [case.sentences.column(label).combine_chunks() for label in case.labels]
-        if case.question.asks() is not None:  # strings of a formal language say little by themselves
+def _write_tsv(blocks: Iterable[Case], out: IO[bytes], labels: Sequence[str] | None) -> None:
+    for place, case in enumerate(blocks):
+        asks = case.question.asks() is not None  # strings of a formal language say little by themselves
+        if labels is not None and place == 0:
+            names = ["case", *labels, *(case.features.column_names if asks else ())]
+            out.write("\t".join(names).encode() + b"\n")
+        columns: list[Any] = [
+            case.sentences.column(label).combine_chunks()
+            if label in case.labels
+            else pa.repeat("", case.n_items)
+            for label in labels or case.labels
+        ]
+        if asks:
             for name in case.features.column_names:
                 values: Any = case.features[name].combine_chunks().cast(pa.string())
                 columns.append(pc.binary_join_element_wise(name, values, "="))

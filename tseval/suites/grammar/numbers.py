@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,9 @@ def number_problems(grammar: Grammar) -> Iterator[Problem]:
 
 def _dropped(grammar: Grammar, code: list[nodes.Node]) -> Iterator[Problem]:
     """Find a number that all nouns of a slot have a form for, and that nothing prints."""
-    constants = [one.value for tree in code for one in tree.find_all(nodes.Const)]
-    values = {value for value in constants if isinstance(value, str)}
+    # Jinja makes one constant of a list or a table of texts.
+    constants = (repr(one.value) for tree in code for one in tree.find_all(nodes.Const))
+    values = {word for text in constants for word in re.findall(r"\w+", text)}
     values |= {one.attr for tree in code for one in tree.find_all(nodes.Getattr)}
     values |= {filler for slot in grammar.slots for filler in slot.fillers if isinstance(filler, str)}
     for slot in grammar.slots:
@@ -53,9 +55,9 @@ def _agreeing_with_another(grammar: Grammar, code: list[nodes.Node]) -> Iterator
     agreeing: dict[str, list[nodes.Filter]] = defaultdict(list)
     elsewhere: set[str] = set()  # printed as they stand, passed on, or a name of something else
 
-    def visit(node: nodes.Node) -> None:
-        node = stripped(node)
-        base = stripped(node.node) if isinstance(node, (nodes.Getitem, nodes.Filter)) and node.node else None
+    def visit(wrapped: nodes.Node) -> None:
+        node = stripped(wrapped)
+        base = stripped(node.node) if isinstance(node, nodes.Getitem) else None
         if isinstance(node, nodes.Getitem) and isinstance(base, nodes.Name):
             assert isinstance(node.arg, nodes.Expr)
             forms[base.name].append(node.arg)
