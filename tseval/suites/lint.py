@@ -450,6 +450,7 @@ def _not_minimal(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
         line = grammar.sentences[case.labels[1]][0].line
         what = "differ in more than one contiguous stretch of words"
         message = f"{len(loose):,} of {case.n_items:,} items {what}, for example {quoted_texts(loose[0])}."
+        message += " Make them alike but for one stretch, unless you mean both differences."
         yield LintFinding("warning", grammar.path, line, message, counts=False)
 
 

@@ -46,9 +46,15 @@ _FINAL_MARKS = {
     "hindi": "।", "nepali": "।", "bengali": "।", "japanese": "。", "chinese": "。", "armenian": "։",
     "amharic": "።", "urdu": "۔", "khmer": "។",
 }  # fmt: skip
+# Codes of countries that are taken for codes of languages.
+_COUNTRIES = {
+    "jp": "japanese", "cn": "chinese", "kr": "korean", "gr": "greek", "cz": "czech", "ua": "ukrainian",
+    "il": "hebrew", "ir": "persian", "dk": "danish", "se": "swedish",
+}  # fmt: skip
 _WRONG_NAMES = frozenset({"ungrammatical", "bad", "wrong", "unacceptable", "incorrect", "ill_formed"})
 _RIGHT_NAMES = frozenset({"grammatical", "good", "right", "acceptable", "correct", "well_formed"})
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK")
+_QUOTES = '"“”„'
 _CODE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}")
 _AGREEMENT = re.compile(r"(\w+)\s*\|\s*(agree|disagree)\(\s*(\w+)\s*[),]")
 
@@ -65,6 +71,7 @@ def slips_of(grammar: Grammar, case: Case) -> Iterator[Slip]:
     yield from _one_word_in_two_slots(grammar, case)
     for label, column in texts.items():
         yield from _without_braces(grammar, label, column[0])
+        yield from _scored_marks(grammar, label, column[0])
         yield from _doubled_words(grammar, label, column)
         yield from _attached_marks(grammar, label, column)
     yield from _run_together(grammar, case)
@@ -79,10 +86,14 @@ def slips_of_folder(folder: SuiteFolder, grammars: Sequence[Grammar], words: Ite
             places.append((grammar.path, grammar.document.line("language"), own))
     for path, line, language in dict.fromkeys(places):
         near = get_close_matches(language.casefold(), LANGUAGES, n=1, cutoff=0.85)
-        if language_of(language) is None and near:
-            message = f"no language {language!r} is known. Did you mean {near[0]!r}?"
-            fix = "If not, nothing is known of how it is written, and sentences are read as they stand."
-            yield Slip("warning", path if path.exists() else folder.path, line, f"{message} {fix}")
+        if language_of(language) is None:
+            place = path if path.exists() else folder.path
+            meant = _COUNTRIES.get(language.casefold()) or next(iter(near), None)
+            message = f"no rules of writing are known for {language!r}, so sentences are read as they stand."
+            if meant is None:
+                yield Slip("note", place, line, message)
+            else:
+                yield Slip("warning", place, line, f"{message} Did you mean {meant!r}?")
     usual = _FINAL_MARKS.get(language_of(folder.language) or "")
     stated = folder.line_of("terminator") is not None or any(map(_is_latin, words))
     if usual is not None and folder.terminator == "." and not stated:
@@ -181,6 +192,21 @@ def _differing(slot: Slot, earlier: Slot) -> str:
     return f"{slot.name}: {{class: {slot.class_name}{number}, differs_from: {earlier.name}}}"
 
 
+def _scored_marks(grammar: Grammar, label: str, text: str) -> Iterator[Slip]:
+    """Find a linguist's star, quotes around a sentence, and comments, all of which are scored."""
+    line, words = _line(grammar, label), text.split()
+    if text[:1] in ("*", "?", "#"):
+        message = f"the mark {text[0]!r} is scored in {text!r}."
+        yield Slip("error", grammar.path, line, f"{message} Delete it: the label says what is wrong.")
+    elif words and text[0] in _QUOTES and (text[-1] in _QUOTES or len(words[0]) > 1):
+        message = f"the quotes are scored in {text!r}."
+        yield Slip("warning", grammar.path, line, f"{message} Delete them, unless the sentence is quoted.")
+    comment = next((word for word in words[1:] if word in ("#", "//")), None)
+    if comment is not None:
+        message = f"what stands behind {comment!r} is scored in {text!r}."
+        yield Slip("warning", grammar.path, line, f"{message} Write a comment as {{# ... #}}.")
+
+
 def _without_braces(grammar: Grammar, label: str, text: str) -> Iterator[Slip]:
     """Find braces that are scored as words, and names of slots that stand in a sentence as words."""
     line = _line(grammar, label)
@@ -216,8 +242,10 @@ def _doubled_words(grammar: Grammar, label: str, texts: Sequence[str]) -> Iterat
         {word for word, after in pairwise(text.split()) if word == after and any(map(str.isalpha, word))}
         for text in texts
     ]
-    for word in sorted(set.intersection(*doubled)):
-        message = f"{word!r} stands twice in a row in every sentence. Delete one, if it is a slip."
+    if all(doubled):
+        word = min(set.intersection(*doubled) or doubled[0])
+        message = f"{word!r} stands twice in a row, and so does a word of every other sentence."
+        message += " Delete one, if it is a slip."
         yield Slip("warning", grammar.path, _line(grammar, label), message, counts=False)
 
 

@@ -28,7 +28,7 @@ from tseval.suites.grammar.source import (
     parse_yaml,
     read_grammar_text,
 )
-from tseval.writing import LANGUAGES, Writing, read_writing, rules_for
+from tseval.writing import LANGUAGES, Writing, language_of, read_writing, rules_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -131,6 +131,9 @@ def read_folder(path: Path) -> SuiteFolder:
         named if isinstance(named, str) else _language_stated(files.values())
     )
     rules, notes = rules_for(language)
+    if document.text("terminator") == "":
+        fix = "Write 'terminator: null' if nothing ends a sentence."
+        raise document.error("'terminator' is empty.", "terminator", fix=fix)
     if "writing" in document.data:
         rules, notes = read_writing(writing, str(path / SUITE_FILE)), ()
     return SuiteFolder(
@@ -269,7 +272,7 @@ def write_twin(path: Path, private: Path, out: Path) -> None:
     if not own:
         fix = "Put them into a file beside the grammars: lexicon: lexicon.yaml"
         raise SuiteError(f"{path}: its words stand in the grammars.\n  {fix}")
-    withheld = load_lexicon(private, folder.language == "english")
+    withheld = load_lexicon(private, language_of(folder.language) == ENGLISH)
     _hold_to(own, withheld)
     texts = {file.name: _with_words(file, withheld) for file in own}
     out.mkdir(parents=True)

@@ -41,6 +41,7 @@ from tseval.suites.grammar.source import (
     read_lexicon,
 )
 from tseval.suites.grammar.template import Sentences
+from tseval.writing import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -143,7 +144,7 @@ def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None, langua
     front, body, body_line = _split_front_matter(path)
     document = parse_yaml(front, path, 2)
     document.check_keys(GRAMMAR_KEYS)
-    english = (document.text("language") or language).casefold() == ENGLISH
+    english = language_of(document.text("language") or language) == ENGLISH
     lexicon = _lexicon(document, front, {} if lexicons is None else lexicons, english)
     slots = read_slots(document, lexicon)
     sentences = Sentences(body, path, body_line, slots, lexicon, numbers_of(document))

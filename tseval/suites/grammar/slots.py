@@ -21,9 +21,11 @@ from tseval.questions.regions import (
     ALL_PREDICTIONS,
     REGION_METRICS,
     Mark,
+    Operation,
     Prediction,
     Regions,
     parse,
+    parts_of,
     regions_in,
     regions_of,
     with_all,
@@ -440,7 +442,7 @@ def _names(document: YamlDocument, key: str) -> tuple[str, ...]:
     for name in names:
         if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
             what = repr(name) if isinstance(name, str) else describe(name)
-            fix = how_to_name(str(name))
+            fix = f"Write a list: [{name}]." if "," in str(name) else how_to_name(str(name))
             raise document.error(f"{what} cannot be a name under '{key}'.", key, fix=fix)
     texts = [str(name) for name in names]
     if len(set(texts)) < len(texts) or not texts:
@@ -468,6 +470,10 @@ def _check(
     except ValueError as error:
         said, fix = (*error.args, _FORMULA_FIX)[:2]
         raise document.error(f"the prediction {name!r} {said}.", *where, fix=fix) from None
+    for part in parts_of(parse(formula)):
+        if isinstance(part, Operation) and part.operator in ("<", ">") and part.left == part.right:
+            message = f"the prediction {name!r} compares {part.left} with itself, so it never holds."
+            raise document.error(message, *where, fix="Name another condition or region on one side.")
     for region in found:
         if region.place is None and metric != "sum":
             message = f"the prediction {name!r} asks for the {metric} of a whole sentence."

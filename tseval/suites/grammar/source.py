@@ -157,6 +157,8 @@ def parse_yaml(text: str, path: Path, first_line: int = 1, *, words: bool = Fals
         if error.context in _NEVER_CLOSED:
             mark, problem = error.context_mark, f"{problem}, {error.context} that begins here"
         line = first_line if mark is None else mark.line + 1
+        if problem == _NO_COLON and line > first_line and padded.split("\n")[line - 1].count(": ") < 2:
+            line -= 1  # a line without a colon is read on into the next one
         raise GrammarError(f"not valid YAML: {problem}.", path, line, _YAML_FIX) from None
     except yaml.reader.ReaderError as error:
         line = padded.count("\n", 0, error.position) + 1
@@ -169,6 +171,7 @@ def parse_yaml(text: str, path: Path, first_line: int = 1, *, words: bool = Fals
     return YamlDocument(path, data, lines)
 
 
+_NO_COLON = "mapping values are not allowed here"
 _YAML_FIX = "Write one 'key: value' per line, indent with spaces, and quote text that holds ': ' or ' #'."
 
 
@@ -207,7 +210,8 @@ def _value(node: yaml.Node, keys: Keys, lines: dict[Keys, int], words: bool, pat
     for key_node, child in node.value:
         key, line = key_node.value, key_node.start_mark.line + 1
         if not isinstance(key, str):
-            raise GrammarError("a key must be text.", path, line, _YAML_FIX)
+            fix = "Leave {{ and }} out here. " + _YAML_FIX
+            raise GrammarError("a key must be text.", path, line, fix)
         key = composed(key)
         if key in mapping:
             raise GrammarError(f"the key {key!r} stands twice.", path, line, "Keep one of them.")
@@ -248,6 +252,8 @@ class Word:
         message = f"{self.lemma!r} has no form {name!r}."
         if name not in NUMBERS:
             where = f"It is defined at {self.path}:{self.line}."
+            if name in ("agree", "disagree", "match"):
+                raise GrammarError(message, fix=f"{name!r} is a filter: {{{{ word | {name}(subject) }}}}.")
             raise GrammarError(message, fix=f"{suggest(name, self.forms, 'Forms')} {where}")
         if self.part is None:
             given = ", ".join(f"{form}: {text}" for form, text in self.forms.items()) or f"sing: {self.lemma}"
@@ -409,6 +415,7 @@ def find_class(lexicon: Lexicon, name: str) -> tuple[Word, ...]:
     for each in names:
         if each not in lexicon.classes:
             fix = suggest(each, lexicon.classes, "Classes")
+            fix = f"Write {each.replace(',', ' +')}." if "," in each else fix
             raise GrammarError(f"the lexicon has no class {each!r}.", fix=fix)
     if len({each.startswith("noun.") for each in names}) > 1:
         message = f"{name!r} mixes nouns, which have a number, with other words."

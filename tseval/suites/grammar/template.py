@@ -138,6 +138,8 @@ def syntax_errors(path: Path, line: int, fix: str | None) -> Iterator[None]:
         raise GrammarError(error.message, path, error.line or line, error.fix) from None
     except TemplateSyntaxError as error:
         message = (error.message or "syntax error").rstrip(".")
+        if "got '='" in message:
+            fix = "Write == to compare two values."
         raise GrammarError(f"{message}.", path, max(error.lineno, line), fix) from None
     except (RecursionError, MemoryError, SyntaxError, OverflowError, ValueError):
         message = "the code is nested too deeply or too large."
@@ -248,6 +250,7 @@ def _filter(value: nodes.Node, name: str, arguments: list[nodes.Expr]) -> nodes.
 
 _LABEL = re.compile(r"([^\W\d]\w*)[ \t]*:(?=\s|$)")
 _NO_LABEL = re.compile(r"([^{}:#]{1,40}?)[ \t]*:\s")  # what stands where a label would
+_GLUED_LABEL = re.compile(r"([^\W\d]\w*)[ \t]*(:(?=\S)|：)")
 _CODE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
 
@@ -369,7 +372,10 @@ class Sentences:
 
     def _no_label(self, line: str, number: int) -> GrammarError:
         """Make the message about a line without a label, or with one that cannot be."""
-        name = _NO_LABEL.match(line.strip())
+        name, glued = _NO_LABEL.match(line.strip()), _GLUED_LABEL.match(line.strip())
+        if glued is not None:
+            message = f"the label {glued[1]!r} ends in {glued[2]!r} without a space."
+            return GrammarError(message, self._path, number, f"Write '{glued[1]}: ', with a space.")
         if name is not None:
             message, fix = f"{name[1]!r} cannot be a label.", how_to_name(name[1])
             return GrammarError(message, self._path, number, fix)
