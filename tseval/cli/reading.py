@@ -23,8 +23,8 @@ ITEMS = 10
 def readings(spec: str, model_args: str, paths: Sequence[Path]) -> Iterator[str]:
     """Give lines that show how a model reads ten items of each suite.
 
-    A space parts words, and `|` the pieces of a word; words that it does not know stand in `<unk: ...>`. Behind
-    each sentence stands its surprisal.
+    A space parts words, and `|` the pieces of a word; words that it does not know stand in `<unk: ...>`.
+    Behind each sentence stands its surprisal.
     """
     from tseval.evaluation import as_read
     from tseval.questions.unknown import Unknown
