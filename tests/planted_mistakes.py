@@ -1,4 +1,4 @@
-"""Mistakes that authors of grammars make, each planted in a correct grammar: what lint says of them, and where."""
+"""Mistakes that authors make, each planted in a correct grammar: what lint says of them, and where."""
 
 import re
 from typing import NamedTuple

@@ -33,6 +33,7 @@ from tseval.scoring.protocol import Model, ModelCard, WritingModel
 from tseval.scoring.scorers import Scorer, scorer_for
 from tseval.suites import load_suite
 from tseval.suites.data.critical import shared_columns, with_critical
+from tseval.suites.mistakes import first_mistake
 from tseval.verdicts import (
     check_score,
     judge,
@@ -425,6 +426,7 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
         if columns:
             yield f"columns that many items share, {'; '.join(columns[:PROPOSED])}"
     yield from _unfinished(plan, scored)
+    yield from _mistakes(plan.suite)
     misleading = [(case.name, *one) for case in plan.suite.cases for one in case.question.warnings()]
     if misleading:
         name, counted_as, what = misleading[0]
@@ -445,6 +447,19 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
             said = f"{n_lost:,} of {verdicts.num_rows:,} {lost}, and there are"
             yield f"{said} {what} {found[0].as_py()!r}: {fix}"
             return
+
+
+def _mistakes(suite: Suite) -> Iterator[str]:
+    """Name the first mistake in the sentences after which a number means something else."""
+    found = [
+        (case.name, message)
+        for case in suite.cases
+        if (message := first_mistake(case, None if suite.files else suite.terminator)) is not None
+    ]
+    if found:
+        name, message = found[0]
+        more = f" ({len(found) - 1:,} more case{'s' * (len(found) > 2)})" if len(found) > 1 else ""
+        yield f"case {name!r}: {message.removesuffix('.')}{more}. tseval lint names all"
 
 
 MISSING_SHOWN = 5

@@ -163,11 +163,9 @@ class Case:
         """Give the same case with what ends its sentences when they are scored."""
         if terminator is None:
             return self
-        columns: Any = {
-            label: pc.binary_join_element_wise(self.sentences[label], terminator, " ")
-            for label in self.labels
-        }
-        return replace(self, sentences=pa.table(columns))
+        texts: list[Any] = [self.sentences[label] for label in self.labels]
+        ended: list[Any] = [pc.binary_join_element_wise(column, terminator, " ") for column in texts]
+        return replace(self, sentences=pa.table(ended, names=list(self.labels)))
 
     def as_text(self) -> Case:
         """Give the same case for readers and other programs: without boundaries at which nothing stands."""

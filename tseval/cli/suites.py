@@ -20,6 +20,7 @@ from tseval.cli.options import (
     COLUMNS_OPTION,
     COUNT,
     FILE,
+    MODEL,
     MODEL_ARGS,
     QUIET,
     RUN,
@@ -205,6 +206,9 @@ def _with_progress(blocks: Iterable[Case], n_items: int, quiet: bool) -> Iterato
 @click.option("--vocab", metavar="FILE or MODEL",
               help="Report words missing here, and the pairs that each costs: a text file with one word per "
                    "line, or a model as tseval run takes it.")  # fmt: skip
+@click.option("--model", "spec", type=MODEL, metavar="MODEL",
+              help="Show what this model reads of ten items, token by token, and the words that it does not "
+                   "know.")  # fmt: skip
 @click.option("--all", "name_all", is_flag=True, help="List all missing words, not the first ones.")
 @MODEL_ARGS
 @click.option("--sample", type=COUNT, metavar="N",
@@ -212,10 +216,11 @@ def _with_progress(blocks: Iterable[Case], n_items: int, quiet: bool) -> Iterato
 @COLUMNS_OPTION
 @click.option("--quiet", is_flag=True, help="No table of items and words at the end.")
 def lint_command(
-    suites: tuple[str, ...], vocab: str | None, name_all: bool, model_args: str, sample: int | None,
-    columns: dict[str, str] | None, quiet: bool,
+    suites: tuple[str, ...], vocab: str | None, spec: str | None, name_all: bool, model_args: str,
+    sample: int | None, columns: dict[str, str] | None, quiet: bool,
 ) -> None:  # fmt: skip
     """Check each SUITE, a name or a path; exit with 1 if there is anything but notes to report."""
+    from tseval.cli.reading import readings
     from tseval.cli.vocabulary import known_words
     from tseval.suites import find_suite
     from tseval.suites.data import is_data
@@ -223,7 +228,7 @@ def lint_command(
     from tseval.suites.lint import lint, lint_data
     from tseval.suites.overview import write_overview
 
-    if vocab is None and (name_all or model_args):
+    if vocab is None and (name_all or (model_args and spec is None)):
         raise SuiteError(f"{'--all' if name_all else '--model-args'} needs a vocabulary: add --vocab")
     knows = None if vocab is None else known_words(vocab, model_args)
     paths = [find_suite(suite) for suite in suites]
@@ -247,6 +252,11 @@ def lint_command(
     click.echo(f"{how_many} in {items}.", err=True)
     for line in () if quiet else write_overview([case for one in found for case in one.cases]):
         click.echo(line)
+    if spec is not None:
+        with busy(f"reading {', '.join(suites)}"):
+            lines = list(readings(spec, model_args, paths))
+        for line in lines:
+            click.echo(line)
     if severe:
         sys.exit(1)
 

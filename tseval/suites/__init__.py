@@ -356,6 +356,7 @@ def _load(
         same = (own.writing, own.notes) == (cached.writing, cached.notes)
         return cached if same else replace(cached, writing=own.writing, notes=own.notes)
 
+    from tseval.suites.grammar.code_problems import note_of_errors  # noqa: PLC0415 - likewise
     from tseval.suites.grammar.expand import check_size, expand  # noqa: PLC0415 - likewise
 
     folder = read_folder(path)
@@ -366,6 +367,7 @@ def _load(
         expand(grammar, folder.contrasts_of(grammar), choose_rows(grammar.n_items, *which), folder.terminator)
         for grammar in grammars
     )
+    errors = note_of_errors(grammars)
     suite = Suite(
         name=folder.name,
         title=folder.title,
@@ -375,11 +377,11 @@ def _load(
         digest=suite_digest(folder.terminator, expanded),
         complete=complete,
         writing=folder.writing,
-        notes=folder.notes,
+        notes=(*folder.notes, *errors),
         score="sentence" if all(case.contrasts for case in expanded) else "regions",
     )
-    # Only pairs are kept: they are what takes long.
-    if key is not None and suite.n_items <= _CACHED_ITEMS and suite.score == "sentence":
+    # Only pairs are kept: they are what takes long. What is wrong with a grammar is said each time.
+    if key is not None and not errors and suite.n_items <= _CACHED_ITEMS and suite.score == "sentence":
         save_suite(suite, key)
     return suite
 

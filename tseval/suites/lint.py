@@ -33,8 +33,8 @@ from tseval.suites.data import read_data
 from tseval.suites.data.catalogue import columns_at
 from tseval.suites.data.entries import KNOWN_ERRORS, count_known
 from tseval.suites.grammar import SUITE_FILE, SuiteFolder, read_folder
+from tseval.suites.grammar.code_problems import code_problems
 from tseval.suites.grammar.expand import check_size, expand
-from tseval.suites.grammar.numbers import number_problems
 from tseval.suites.grammar.source import class_names
 from tseval.suites.guessed_forms import guessed_forms
 from tseval.suites.mistakes import (
@@ -387,7 +387,7 @@ def _as_finding(error: GrammarError) -> LintFinding:
 
 
 def _of_code(grammar: Grammar, *, all_items: bool) -> list[LintFinding]:
-    problems = [*number_problems(grammar), *grammar.conditions.problems(all_items=all_items)]
+    problems = code_problems(grammar, all_items=all_items)
     return [LintFinding(severity, grammar.path, line, message) for severity, line, message in problems]
 
 

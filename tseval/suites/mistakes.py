@@ -2,6 +2,9 @@
 
 They are the same for grammars and for data: a sentence that is good in one item and bad in another, a
 difference that nobody sees, a mark that ends the sentence twice, brackets that are read as words.
+
+Whole columns are searched first, and single sentences looked at only where something may be found: `tseval
+run` looks for mistakes in every suite.
 """
 
 from __future__ import annotations
@@ -9,7 +12,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow.compute as pc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,13 +37,14 @@ ENDS_SENTENCE = (".", "?", "!", *OTHER_ENDS)
 _JOINERS = "\u200c\u200d"
 _UNJOINED = ("LATIN", "CYRILLIC", "GREEK")
 # Without a width, and no format characters of Unicode: selectors of variants, fillers, a blank of Braille.
-_BLANKS = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
+_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
+_BLANKS = re.compile(f"[{_BLANK}]")
 # Letters that look like Latin ones, hyphens and apostrophes. Source: Unicode, confusables (UTS 39).
-_LOOK_ALIKE = str.maketrans(
-    "асеорхуіјѕһԁԛԝАВЕКМНОРСТХІЈЅοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ\u2010\u2011\u02bc\u2018\u2019",
-    "aceopxyijshdqwABEKMHOPCTXIJSoABEZHIKMNOPTYX--'''",
+_OTHERS = "асеорхуіјѕһԁԛԝАВЕКМНОРСТХІЈЅοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ\u2010\u2011\u02bc\u2018\u2019"
+_LOOK_ALIKE = str.maketrans(_OTHERS, "aceopxyijshdqwABEKMHOPCTXIJSoABEZHIKMNOPTYX--'''")
+# A sentence without any of these is as it looks, but for letters that are not composed.
+_UNSEEN = (
+    rf"[\p{{Cf}}\x{{00a0}}\x{{1680}}\x{{2000}}-\x{{200a}}\x{{202f}}\x{{205f}}\x{{3000}}{_BLANK}{_OTHERS}]"
 )
 # What looks like a region, with a name and words, or a name alone.
 _BRACKET = re.compile(
@@ -76,16 +82,32 @@ def is_invisible(character: str, before: str = "") -> bool:
     return unicodedata.category(character) == "Cf" or _BLANKS.match(character) is not None
 
 
+def first_mistake(case: Case, terminator: str | None) -> str | None:
+    """Give the first mistake in a case after which its numbers mean something else; None if there is none."""
+    checks = [unseen_differences(case), contradictions(case), forgotten_regions(case)]
+    if terminator is not None:
+        checks.append(ended_twice(case, terminator))
+    return next((message for check in checks for _, _, message in check), None)
+
+
 def unseen_differences(case: Case) -> Iterator[Found]:
     """Find contrasts between sentences that differ, and look the same."""
     for contrast in case.contrasts:
-        pairs = _pairs(case, contrast.better, contrast.worse)
-        alike = [pair for pair in pairs if pair[0] != pair[1] and as_seen(pair[0]) == as_seen(pair[1])]
+        sides = [case.sentences[label] for label in (contrast.better, contrast.worse)]
+        odd = [pc.or_(pc.match_substring_regex(side, _UNSEEN), _not_composed(side)) for side in sides]
+        maybe = pc.and_(pc.or_(*odd), pc.not_equal(*sides))
+        if not pc.any(maybe, min_count=0).as_py():
+            continue
+        pairs = list(zip(*(map(str, side.filter(maybe).to_pylist()) for side in sides), strict=True))
+        alike = [pair for pair in pairs if as_seen(pair[0]) == as_seen(pair[1])]
         if alike:
-            message = (
-                f"{len(alike):,} of {len(pairs):,} pairs of '{contrast}' look the same: {_why(*alike[0])}"
-            )
-            yield "error", contrast.worse, f"{message}, for example {alike[0][0]!r}."
+            message = f"{len(alike):,} of {case.n_items:,} pairs of '{contrast}' look the same: "
+            yield "error", contrast.worse, f"{message}{_why(*alike[0])}, for example {alike[0][0]!r}."
+
+
+def _not_composed(texts: Any) -> Any:
+    composed: Any = pc.call_function("utf8_normalize", [texts], pc.Utf8NormalizeOptions("NFC"))  # type: ignore[attr-defined]
+    return pc.not_equal(texts, composed)
 
 
 def _why(one: str, other: str) -> str:
@@ -106,6 +128,9 @@ def _why(one: str, other: str) -> str:
 def contradictions(case: Case) -> Iterator[Found]:
     """Find sentences that are the better one in an item and the worse one in another, by contrast."""
     for contrast in case.contrasts:
+        better, worse = (case.sentences[label] for label in (contrast.better, contrast.worse))
+        if not pc.any(pc.is_in(better, value_set=worse.combine_chunks()), min_count=0).as_py():
+            continue
         pairs = _pairs(case, contrast.better, contrast.worse)
         both = {pair[0] for pair in pairs} & {pair[1] for pair in pairs if pair[0] != pair[1]}
         items = [pair for pair in pairs if pair[0] != pair[1] and both & {*pair}]
@@ -141,7 +166,7 @@ def _leave_out(case: Case, text: str, contrast: tuple[str, str]) -> str:
 def ended_twice(case: Case, terminator: str) -> Iterator[Found]:
     """Find sentences that end in a mark already; an abbreviation such as `U.S.` may end one."""
     for label in case.labels:
-        texts = [str(text) for text in case.sentences[label].unique().to_pylist()]
+        texts = _matching(case, label, _ending_in((terminator, *ENDS_SENTENCE)))
         written = [text for text in texts if _ends(text, terminator)]
         if written:
             mark = next(
@@ -156,6 +181,11 @@ def ended_twice(case: Case, terminator: str) -> Iterator[Found]:
             yield "error", label, f"{message}: {why}"
 
 
+def _ending_in(marks: Sequence[str]) -> str:
+    """Give the pattern of a text that ends in a mark, but for closing quotes."""
+    return f"(?:{'|'.join(map(re.escape, marks))})[{re.escape(_CLOSING)}]*$"
+
+
 def _ends(text: str, terminator: str) -> bool:
     """Whether a text ends in a mark, but for closing quotes, and the terminator is one too."""
     bare = text.rstrip(_CLOSING)
@@ -167,7 +197,7 @@ def _ends(text: str, terminator: str) -> bool:
 def forgotten_regions(case: Case) -> Iterator[Found]:
     """Find brackets that look like marks of regions, in a case that compares whole sentences."""
     for label in case.labels:
-        texts = [str(text) for text in case.sentences[label].unique().to_pylist()]
+        texts = _matching(case, label, r"\[")
         marked = [text for text in texts if _BRACKET.search(text)]
         if marked:
             bracket = _BRACKET.search(marked[0])
@@ -186,6 +216,12 @@ def idle_labels(case: Case) -> Iterator[Found]:
             message = f"no contrast compares {label!r}, so its sentences are never scored."
             fix = f"Add a contrast, such as '{case.contrasts[0].better} > {label}', or delete the line."
             yield "warning", label, f"{message} {fix}"
+
+
+def _matching(case: Case, label: str, pattern: str) -> list[str]:
+    """Give the distinct sentences of a label that match."""
+    texts = case.sentences[label]
+    return [str(text) for text in texts.filter(pc.match_substring_regex(texts, pattern)).unique().to_pylist()]
 
 
 def _pairs(case: Case, better: str, worse: str) -> Sequence[tuple[str, str]]:

@@ -141,3 +141,17 @@ def test_where_is_held_to_the_same(tmp_path, where, said):
 def test_an_order_of_text_and_numbers_is_refused_with_both_kinds(tmp_path):
     found = lint(tmp_path, given("subject.rank > 3"))
     assert any("compares text with a number, which has no order" in one for one in found)
+
+
+def test_a_run_names_the_first_condition_that_is_never_true_and_so_does_the_next_one(tmp_path):
+    lint(tmp_path, f"{given(_PAST)}\n{given(_PAST).replace('x', 'y').replace('Past', 'PAST')}")
+    for name in ("first", "second"):  # the second time the suite is known
+        done = call(
+            "run", "--model", "bundled:lstm", "--suite", tmp_path / "case.jinja", "--out", tmp_path / name
+        )
+        (line,) = [one for one in done.stderr.splitlines() if "is never true" in one]
+        assert line.startswith("warning: case.jinja:12: the condition 'tense == \"Past\"' is never true")
+        assert line.endswith("(1 more). tseval lint names all")
+
+
+_PAST = 'tense == "Past"'
