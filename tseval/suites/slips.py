@@ -54,6 +54,8 @@ _COUNTRIES = {
 _WRONG_NAMES = frozenset({"ungrammatical", "bad", "wrong", "unacceptable", "incorrect", "ill_formed"})
 _RIGHT_NAMES = frozenset({"grammatical", "good", "right", "acceptable", "correct", "well_formed"})
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK")
+_PHONETIC = "θβχ"  # Greek letters among the Latin ones of the IPA
+_UNSPACED = ("KHMER", "THAI", "LAO", "MYANMAR", "TIBETAN", "JAVANESE")  # U+200B parts words of these
 _QUOTES = '"“”„'
 _CODE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}")
 _AGREEMENT = re.compile(r"(\w+)\s*\|\s*(agree|disagree)\(\s*(\w+)\s*[),]")
@@ -320,10 +322,14 @@ def _odd_letters(grammar: Grammar, texts: dict[str, list[str]]) -> Iterator[Slip
 
 def _why_odd(word: str) -> str | None:
     for place, character in enumerate(word):
-        if is_invisible(character, word[:place]):
+        parts_words = character == "\u200b" and unicodedata.name(word[0], "").startswith(_UNSPACED)
+        if is_invisible(character, word[:place]) and not parts_words:
             return f"holds {name_of(character)}, which nobody sees, as character {place + 1}. Delete it."
     for run in re.findall(r"[^\W\d_]+", word):
-        scripts = [next((s for s in _SCRIPTS if unicodedata.name(c, "").startswith(s)), "") for c in run]
+        scripts = [
+            "" if c in _PHONETIC else next((s for s in _SCRIPTS if unicodedata.name(c, "").startswith(s)), "")
+            for c in run
+        ]
         counts = Counter(filter(None, scripts))
         if len(counts) > 1:
             rare = counts.most_common()[-1][0]
