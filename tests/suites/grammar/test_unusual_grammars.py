@@ -280,7 +280,8 @@ GRAMMARS = [
         "english",
         "lexicon: {noun: {t: [{sing: θɪŋ, plur: θɪŋz}]}, verb: {v: [{sing: ɪz, plur: ɑɹ}]}}\n"
         "slots: {noun: noun.t, verb: verb.v}\n",
-        "good: ðə {{ noun }} {{ verb | agree(noun) }} hɪɹ\nbad: ðə {{ noun }} {{ verb | disagree(noun) }} hɪɹ\n",
+        "good: ðə {{ noun }} {{ verb | agree(noun) }} hɪɹ\n"
+        "bad: ðə {{ noun }} {{ verb | disagree(noun) }} hɪɹ\n",
         "ðə θɪŋ ɪz hɪɹ",
         2,
     ),
