@@ -106,7 +106,7 @@ def unseen_differences(case: Case) -> Iterator[Found]:
 
 
 def _not_composed(texts: Any) -> Any:
-    composed: Any = pc.call_function("utf8_normalize", [texts], pc.Utf8NormalizeOptions("NFC"))  # type: ignore[attr-defined]
+    composed: Any = pc.call_function("utf8_normalize", [texts], pc.Utf8NormalizeOptions("NFC"))
     return pc.not_equal(texts, composed)
 
 

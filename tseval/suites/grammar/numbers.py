@@ -66,8 +66,8 @@ def _agreeing_with_another(grammar: Grammar, code: list[nodes.Node]) -> Iterator
             with_ = stripped(node.args[0])
             if isinstance(with_, nodes.Name):
                 agreeing[with_.name].append(node)
-            for part in filter(None, (node.node, *node.args[1:])):
-                visit(part)
+            for argument in filter(None, (node.node, *node.args[1:])):
+                visit(argument)
         elif isinstance(node, nodes.Getattr):
             if not isinstance(node.node, nodes.Name):
                 visit(node.node)
