@@ -168,6 +168,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if isinstance(obj, Undefined):
             str(obj)
         fix = "Only words and 'loop' have parts."
+        if isinstance(obj, LoopContext):
+            fix = suggest(attribute, _LOOP_ATTRIBUTES, "It has")
         if isinstance(obj, dict):
             fix = f'Look an entry up in brackets: table["{attribute}"].'
         raise GrammarError(f"{_kind(obj)} has no {attribute!r}.", fix=fix)

@@ -275,6 +275,10 @@ def _literals(document: YamlDocument, name: str, values: list[YamlValue]) -> tup
         fix = "Write for example [0, 1, 2] or [past, future]."
         message = f"the list of slot {name!r} must hold one or more values of one kind."
         raise document.error(message, "slots", name, fix=fix)
+    twice = next((value for place, value in enumerate(fillers) if value in fillers[:place]), None)
+    if twice is not None and "draw" not in document.data:
+        message = f"the value {twice!r} stands twice in the list of slot {name!r}."
+        raise document.error(message, "slots", name, fix="Delete one: its items would repeat.")
     return fillers
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -228,6 +229,7 @@ def _scalar(text: str) -> YamlValue:
 
 NO_FORM = "∅"  # the name of an entry whose forms are all empty
 NUMBERS = ("sing", "plur")
+_OTHER_NAMES = {"sing": ("singular", "sg"), "plur": ("plural", "pl")}
 ALL_NUMBERS = ("sing", "dual", "plur")  # of which a grammar's `numbers` may name more than the two
 
 
@@ -256,14 +258,27 @@ class Word:
                 raise GrammarError(message, fix=f"{name!r} is a filter: {{{{ word | {name}(subject) }}}}.")
             raise GrammarError(message, fix=f"{suggest(name, self.forms, 'Forms')} {where}")
         if self.part is None:
-            given = ", ".join(f"{form}: {text}" for form, text in self.forms.items()) or f"sing: {self.lemma}"
-            raise GrammarError(message, self.path, self.line, f"Write {{{given}, {name}: ...}}.")
-        known = right_plural(self.part, self.lemma)
+            raise GrammarError(message, self.path, self.line, self._spelled_out(name))
+        known, singular = right_plural(self.part, self.lemma), self.lemma.removesuffix("s")
+        if self.part == "noun" and singular != self.lemma and plural_by_rule("noun", singular) == self.lemma:
+            fix = f"If it is a plural, list the singular: {singular}. If not, write {{sing: ..., plur: ...}}."
+            raise GrammarError(message, self.path, self.line, fix)
         fix = (
             "Regular are English nouns that add a plain -s and verb phrases whose first word drops one: "
             f"write {{sing: {self.lemma}, plur: {known or '...'}}} here, or add the word to 'irregular'."
         )
         raise GrammarError(message, self.path, self.line, fix)
+
+    def _spelled_out(self, name: str) -> str:
+        """Say how to write the form of a number that the entry lacks."""
+        if self.lemma == NO_FORM:
+            return "All its forms are empty. Write 'name: word' for each: {sing: this, plur: these}."
+        if (
+            meant := next((form for form in _OTHER_NAMES.get(name, ()) if form in self.forms), None)
+        ) is not None:
+            return f"Rename {meant!r} to {name!r}."
+        given = ", ".join(f"{form}: {text}" for form, text in self.forms.items())
+        return f"Write {{{given}, {name}: ...}}." if given else f"Write {{sing: {self.lemma}, plur: ...}}."
 
     def inflected(self, number: str) -> Word:
         """Give the word a number."""
@@ -326,6 +341,8 @@ def read_lexicon(document: YamlDocument, english: bool) -> Lexicon:
         for name, entries in document.mapping(part).items():
             if not isinstance(entries, list) or not entries:
                 fix = f"Write '{name}: [word, ...]'."
+                if get_close_matches(part, ["irregular"]):
+                    fix = "Did you mean 'irregular:'?"
                 raise document.error(f"the class '{part}.{name}' lists no words.", part, name, fix=fix)
             read = partial(_word, document, irregular=irregular, used=used, english=english)
             words = [partial(read, (part, name, position), entry) for position, entry in enumerate(entries)]
@@ -415,7 +432,8 @@ def find_class(lexicon: Lexicon, name: str) -> tuple[Word, ...]:
     for each in names:
         if each not in lexicon.classes:
             fix = suggest(each, lexicon.classes, "Classes")
-            fix = f"Write {each.replace(',', ' +')}." if "," in each else fix
+            if "," in each:
+                fix = f"Write {each.replace(',', ' +')}." if "." in each else f"Write a list: [{each}]."
             raise GrammarError(f"the lexicon has no class {each!r}.", fix=fix)
     if len({each.startswith("noun.") for each in names}) > 1:
         message = f"{name!r} mixes nouns, which have a number, with other words."
