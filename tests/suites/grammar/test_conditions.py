@@ -117,6 +117,22 @@ def test_a_condition_that_is_the_same_in_all_items_is_a_warning(tmp_path, condit
     assert found.startswith(f"warning: the condition '{shown}' is {outcome} in all items.")
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        given('subject.gender in ["masc", "common"]'),
+        '{% macro of(noun) %}{% if noun.gender == "masc" %}r{% elif noun.gender == "common" %}s{% else %}e{% endif %}'
+        "{% endmacro %}\n{% set x = of(subject) %}",
+    ],
+)
+def test_code_for_all_genders_of_a_language_is_no_error_where_the_words_have_some_of_them(tmp_path, code):
+    (found,) = lint(tmp_path, code)
+    assert "warning: the condition" in found
+    assert 'is never "common"' in found
+    typo = lint(tmp_path, code.replace("common", "Masc"))[0]
+    assert "error: the condition" in typo
+
+
 def test_a_number_that_a_slot_does_not_take_is_no_error(tmp_path):
     slots = SLOTS.replace("subject: noun.p", "subject: {class: noun.p, number: sing}")
     (found,) = lint(tmp_path, given('subject.number == "plur"'), slots=slots)
