@@ -157,7 +157,7 @@ def test_where_is_held_to_the_same(tmp_path, where, said):
 def test_an_order_of_text_and_numbers_is_refused_with_both_kinds(tmp_path):
     found = lint(tmp_path, given("subject.rank > 3"))
     assert any("compares text with a number, which has no order" in one for one in found)
-    (found,) = lint(tmp_path, "", more='where: depth < "2"\n')
+    (found,) = lint(tmp_path, "", use="{{ depth }} {{ tense }} {{ long_ }}", more='where: depth < "2"\n')
     assert (
         ":10: error: '<' compares a number with text, which has no order. Write numbers without quotes"
         in found
