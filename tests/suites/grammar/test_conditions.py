@@ -117,6 +117,22 @@ def test_a_condition_that_is_the_same_in_all_items_is_a_warning(tmp_path, condit
     assert found.startswith(f"warning: the condition '{shown}' is {outcome} in all items.")
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        given('subject.gender in ["masc", "common"]'),
+        '{% macro of(noun) %}{% if noun.gender == "masc" %}r{% elif noun.gender == "common" %}s{% else %}e{% endif %}'
+        "{% endmacro %}\n{% set x = of(subject) %}",
+    ],
+)
+def test_code_for_all_genders_of_a_language_is_no_error_where_the_words_have_some_of_them(tmp_path, code):
+    (found,) = lint(tmp_path, code)
+    assert "warning: the condition" in found
+    assert 'is never "common"' in found
+    typo = lint(tmp_path, code.replace("common", "Masc"))[0]
+    assert "error: the condition" in typo
+
+
 def test_a_number_that_a_slot_does_not_take_is_no_error(tmp_path):
     slots = SLOTS.replace("subject: noun.p", "subject: {class: noun.p, number: sing}")
     (found,) = lint(tmp_path, given('subject.number == "plur"'), slots=slots)
@@ -141,6 +157,11 @@ def test_where_is_held_to_the_same(tmp_path, where, said):
 def test_an_order_of_text_and_numbers_is_refused_with_both_kinds(tmp_path):
     found = lint(tmp_path, given("subject.rank > 3"))
     assert any("compares text with a number, which has no order" in one for one in found)
+    (found,) = lint(tmp_path, "", use="{{ depth }} {{ tense }} {{ long_ }}", more='where: depth < "2"\n')
+    assert (
+        ":10: error: '<' compares a number with text, which has no order. Write numbers without quotes"
+        in found
+    )
 
 
 def test_a_run_names_the_first_condition_that_is_never_true_and_so_does_the_next_one(tmp_path):

@@ -12,7 +12,7 @@ have elsewhere, are no mistakes: a macro for all genders is right where one of t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
 from itertools import chain, pairwise, product
@@ -35,11 +35,13 @@ if TYPE_CHECKING:
 
 
 # What is wrong with a condition: how severe it is, its line in the grammar, and the message.
-Problem = tuple[Literal["error", "warning"], int, str]
+_Severity = Literal["error", "warning"]
+Problem = tuple[_Severity, int, str]
 
 _KINDS = {TEXT: "text", NUMBER: "a number", LIST: "a list"}
 _MOST_VALUES = 500  # of an expression; it is not followed further
 _SHOWN = 8
+_EQUALITIES = ("eq", "ne", "in", "notin")
 
 
 def watch(node: nodes.Node, scope: str, environment: Environment) -> None:
@@ -92,10 +94,11 @@ class Values:
     others: frozenset[object] = frozenset()  # values that are none of these, and no mistakes either
     is_literal: bool = False  # whether all of them stand in the code
     is_listed: bool = False  # whether the expression is a list or a table of such values
+    is_form: bool = False  # whether they are forms of words
 
     def element(self) -> Values:
         """Give the values of what a list holds."""
-        return Values(self.has, self.others, self.is_literal)
+        return replace(self, is_listed=False)
 
 
 @dataclass(slots=True)
@@ -139,8 +142,8 @@ class Conditions:
         errors: dict[str, Problem] = {}
         wrong: set[int] = set()
         for comparison, scope in self._comparisons:
-            for message in self._impossible(comparison, scope):
-                errors.setdefault(message, ("error", comparison.lineno, message))
+            for severity, message in self._impossible(comparison, scope):
+                errors.setdefault(message, (severity, comparison.lineno, message))
                 wrong.add(id(comparison))
         warnings: dict[str, Problem] = {}
         for test, scope in self._tests if all_items else ():
@@ -300,7 +303,7 @@ class Conditions:
                 has[word.lemma if name == "lemma" else word.forms[name]] = None
         for name in map(str, keys):
             others |= {*self.numbers} if name == "number" else self._of_all_words(name)
-        return Values(tuple(has), frozenset(others)) if has else None
+        return Values(tuple(has), frozenset(others), is_form="number" not in keys) if has else None
 
     def _of_all_words(self, name: str) -> set[object]:
         words = () if self.lexicon is None else chain.from_iterable(self.lexicon.classes.values())
@@ -328,59 +331,73 @@ class Conditions:
 
     # -- what is wrong
 
-    def _impossible(self, comparison: nodes.Expr, scope: _Scope) -> Iterator[str]:
+    def _impossible(self, comparison: nodes.Expr, scope: _Scope) -> Iterator[tuple[_Severity, str]]:
         """Find what a comparison compares that can never be equal."""
         sides, operators = _sides(comparison), ["in"]
         if isinstance(comparison, nodes.Compare):
             operators = [operand.op for operand in comparison.ops]
         kinds = _kinds_noted(sides, self.observed)
         for place, ((one, other), operator) in enumerate(zip(pairwise(sides), operators, strict=True)):
-            message = self._unequal(operator, [(one, scope), (other, scope)], kinds[place : place + 2])
-            if message is not None:
-                yield f"the condition '{code_text(comparison)}' {message}"
+            found = self._unequal(operator, [(one, scope), (other, scope)], kinds[place : place + 2])
+            if found is not None:
+                yield found[0], f"the condition '{code_text(comparison)}' {found[1]}"
 
     def _unequal(
         self, operator: str, sides: list[tuple[nodes.Expr, _Scope]], kinds: Sequence[int]
-    ) -> str | None:
-        found = [self.values(*side) for side in sides]
-        is_member = operator in ("in", "notin")
-        if is_member and not (found[1] is not None and found[1].is_listed and _is_list(sides[1][0])):
-            found = [None, None]
-        if not is_member and any(one is not None and one.is_listed for one in found):
-            found = [None, None]
+    ) -> tuple[_Severity, str] | None:
+        found = self._compared(operator, sides)
         compared = [None if one is None else _all_compared(one) for one in found]
         kinds = [
             kind or (0 if own is None else _kinds(own)) for kind, own in zip(kinds, compared, strict=True)
         ]
-        always = "always true" if operator in ("ne", "notin") else "never true"
         if kinds[0] != kinds[1] and all(kind in _KINDS for kind in kinds):
-            outcome = (
-                f"so it is {always}" if operator in ("eq", "ne", "in", "notin") else "which has no order"
-            )
+            outcome = f"so it is {_always(operator)}" if operator in _EQUALITIES else "which has no order"
             named = [_kind_name(kind, own) for kind, own in zip(kinds, compared, strict=True)]
             what = f"compares {named[0]} with {named[1]}, {outcome}."
-            return " ".join(
-                filter(None, (what, self._values_shown(sides, found), _mended(sides, found, kinds)))
-            )
-        if operator not in ("eq", "ne", "in", "notin") or None in found or None in compared:
+            return "error", _sentences(what, self._values_shown(sides, found), _mended(found, kinds))
+        if operator not in _EQUALITIES or None in found or None in compared:
             return None
         literal = next((n for n in (1, 0) if found[n].is_literal and not found[1 - n].is_literal), None)  # type: ignore[union-attr]
         if literal is None:
             return None
-        other = found[1 - literal]
+        other, values = found[1 - literal], compared[1 - literal] or []
         assert other is not None
-        known = {*compared[1 - literal], *other.others, *self._texts_of(other)}  # type: ignore[misc]
-        missing = [one for one in compared[literal] or () if one not in known]
-        all_needed = not (is_member and literal == 1)  # of `x in [a, b]` each must be possible
-        if not missing or (all_needed and len(missing) < len(compared[literal] or ())):
+        known = {*values, *other.others, *self._texts_of(other)}
+        given = compared[literal] or []
+        missing = [one for one in given if one not in known]
+        is_part = len(missing) < len(given)
+        # Of `x in [a, b]` each must be possible, of `x == (a if ... else b)` one.
+        if not missing or (is_part and not (operator in ("in", "notin") and literal == 1)):
             return None
-        whole = len(missing) == len(compared[literal] or ())
-        what = f"is {always}" if whole else "has a part that is never true"
-        value = " and ".join(map(_quoted, missing[:_SHOWN]))
-        said = f"{what}: '{code_text(sides[1 - literal][0])}' is never {value}."
-        near = _nearest(missing[0], compared[1 - literal] or ())
-        fix = f"Write {_quoted(near)}." if near is not None else ""
-        return " ".join(filter(None, (said, self._values_shown(sides, found), fix)))
+        node = code_text(sides[1 - literal][0])
+        what = "has a part that is never true" if is_part else f"is {_always(operator)}"
+        said = f"{what}: '{node}' is never {' and '.join(map(_quoted, missing[:_SHOWN]))}."
+        near = _nearest(missing[0], values)
+        # Code for all genders of a language is right where the words have some of them.
+        others_occur = is_part or (other.is_form and bool(self._asked_of(node) & {*values}))
+        severity: _Severity = "warning" if near is None and others_occur else "error"
+        fix = "" if near is None else f"Write {_quoted(near)}."
+        return severity, _sentences(said, self._values_shown(sides, found), fix)
+
+    def _compared(self, operator: str, sides: list[tuple[nodes.Expr, _Scope]]) -> list[Values | None]:
+        """Give the values of both sides, those of the members where they are searched; None if unknown."""
+        found = [self.values(*side) for side in sides]
+        if operator in ("in", "notin"):
+            is_known = found[1] is not None and found[1].is_listed and _is_list(sides[1][0])
+        else:
+            is_known = not any(one is not None and one.is_listed for one in found)
+        return found if is_known else [None, None]
+
+    def _asked_of(self, node: str) -> set[object]:
+        """Give all values that an expression is compared with in the grammar."""
+        return {
+            value
+            for comparison, scope in self._comparisons
+            for one, other in pairwise(_sides(comparison))
+            for side, literal in ((one, other), (other, one))
+            if code_text(side) == node and (values := self.values(literal, scope)) and values.is_literal
+            for value in values.has
+        }
 
     def _texts_of(self, values: Values) -> set[object]:
         """Give the texts of all words, where words are compared as they are printed."""
@@ -481,14 +498,15 @@ def _union(parts: Sequence[Values | None]) -> Values | None:
     has = {id(one) if isinstance(one, Word) else (type(one), one): one for part in known for one in part.has}
     others = frozenset().union(*(part.others for part in known))
     literal = all(part.is_literal for part in known)
-    return Values(tuple(has.values()), others, literal, known[0].is_listed)
+    is_form = any(part.is_form for part in known)
+    return Values(tuple(has.values()), others, literal, known[0].is_listed, is_form)
 
 
 def _listed(parts: Sequence[Values | None]) -> Values | None:
     joined = _union(parts)
     if joined is None or joined.is_listed:
         return None
-    return Values(joined.has, joined.others, joined.is_literal, is_listed=True)
+    return replace(joined, is_listed=True)
 
 
 def _as_compared(value: Filler) -> str | int | float | None:
@@ -524,9 +542,15 @@ def _quoted(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _mended(
-    sides: list[tuple[nodes.Expr, _Scope]], found: Sequence[Values | None], kinds: Sequence[int]
-) -> str:
+def _always(operator: str) -> str:
+    return "always true" if operator in ("ne", "notin") else "never true"
+
+
+def _sentences(*parts: str) -> str:
+    return " ".join(filter(None, parts))
+
+
+def _mended(found: Sequence[Values | None], kinds: Sequence[int]) -> str:
     """Show the value as the other side has it."""
     for own, other in ((1, 0), (0, 1)):
         values = found[own]
@@ -543,6 +567,9 @@ def _nearest(wrong: object, known: Sequence[object]) -> object | None:
     names = {str(one): one for one in known}
     folded = {name.casefold(): name for name in names}
     near = get_close_matches(str(wrong).casefold(), folded, n=1)
-    starts = [name for name in folded if str(wrong).casefold().startswith(name)]
+    begun = str(wrong).casefold()
+    starts = [
+        name for name in folded if name and begun and (begun.startswith(name) or name.startswith(begun))
+    ]
     chosen = near or starts[:1]
     return names[folded[chosen[0]]] if chosen else None

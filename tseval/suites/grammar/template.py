@@ -106,6 +106,10 @@ class Located:
             message, fix = "there is not enough memory for this.", "Make its texts and lists shorter."
         elif isinstance(error, UnicodeEncodeError):
             message, fix = "this text holds half a character.", "Correct its \\u escape."
+        elif isinstance(error, TypeError) and (found := _NO_ORDER.match(str(error))):
+            kinds = [_KINDS.get(kind, kind) for kind in found.groups()[1:]]
+            message = f"'{found[1]}' compares {kinds[0]} with {kinds[1]}, which has no order."
+            fix = "Write numbers without quotes, and text in quotes."
         elif isinstance(error, UndefinedError):
             message, fix = f"{error.message}.", _UNDEFINED_FIX
         elif not isinstance(error, (TypeError, ValueError, LookupError, ArithmeticError)):
@@ -123,6 +127,8 @@ class Located:
         return line
 
 
+_NO_ORDER = re.compile(r"'([<>]=?)' not supported between instances of '(\w+)' and '(\w+)'")
+_KINDS = {"str": "text", "int": "a number", "float": "a number", "list": "a list", "tuple": "a list"}
 _UNDEFINED_FIX = "Give every inline 'if' an 'else', and every macro its arguments."
 _TYPES_FIX = "Check the kinds of the values: words, text, numbers, lists."
 
