@@ -97,4 +97,7 @@ def _run(step: str, folder: Path, environment: dict[str, str] | None) -> Command
         command = ["bash", "-o", "pipefail", "-c", line]
         done = run_process(command, env=environment or os.environ | path, cwd=folder)
     assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
-    return Command(line, quoted.rstrip("\n"), (done.stdout + done.stderr).rstrip("\n"))
+    # A terminal shows both streams as they come: the page shows which of them comes first.
+    first = done.stderr.partition("\n")[0]
+    both = (done.stderr, done.stdout) if first and quoted.startswith(first) else (done.stdout, done.stderr)
+    return Command(line, quoted.rstrip("\n"), "".join(both).rstrip("\n"))

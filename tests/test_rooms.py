@@ -36,7 +36,8 @@ ROOMS: dict[str, set[str]] = {
     "tseval.writing": set(),
     "tseval.questions": NUMBERS,
     "tseval.items": NUMBERS,
-    "tseval.suites": NUMBERS | {"conllu", "jinja2", "nltk", "openpyxl", "spacy", "tabulate", "yaml"},
+    "tseval.suites": NUMBERS
+    | {"conllu", "jinja2", "nltk", "openpyxl", "spacy", "spellchecker", "tabulate", "yaml"},
     "tseval.verdicts": NUMBERS,
     "tseval.scoring": NUMBERS | TORCH,
     "tseval.models": TORCH | {"numpy"},

@@ -33,6 +33,7 @@ from tseval.scoring.protocol import Model, ModelCard, WritingModel
 from tseval.scoring.scorers import Scorer, scorer_for
 from tseval.suites import load_suite
 from tseval.suites.data.critical import shared_columns, with_critical
+from tseval.suites.mistakes import first_mistake
 from tseval.verdicts import (
     check_score,
     judge,
@@ -203,6 +204,21 @@ def holds_boundaries(suite: Suite) -> bool:
     return any(pc.any(pc.match_substring(one, BOUNDARY), min_count=0).as_py() for one in columns)
 
 
+def _refuse_cut_words(suite: Suite, name: str) -> None:
+    """Refuse regions that begin or end inside a word: a model of words gives the word one probability."""
+    for case in suite.cases:
+        for label in case.labels if case.question.cuts_words() else ():
+            cut = case.sentences[label].filter(pc.match_substring(case.sentences[label], BOUNDARY))
+            if len(cut):
+                text = str(cut[0])
+                word = without_boundaries(next(word for word in text.split(" ") if BOUNDARY in word))
+                raise ModelError(
+                    f"{name} reads words, but a region begins or ends inside the word {word!r} of "
+                    f"{without_boundaries(text)!r} (case {case.name!r}).\n"
+                    "  Put the bracket beside a space, or take a model of pieces (hf:, mlm:)."
+                )
+
+
 def without_spaces(model: Model) -> Model:
     """Give the same model, whose card says that parts of sentences were joined without a space."""
     joined = copy(model)
@@ -261,6 +277,8 @@ def make_plan(
         raise ModelError(
             f"{model.card.name} gives one number for a sentence, but --score {score} compares single words"
         )
+    if not isinstance(model, WritingModel):
+        _refuse_cut_words(suite, model.card.name)
     sentences, too_long = _readable(scorer, sentences_of(suite))
     scorer.check_sentences(sentences)
     asked = questions_in(suite, sentences)
@@ -330,6 +348,12 @@ def _unfinished(plan: Plan, scored: pa.Table) -> Iterator[str]:
         last = int(np.flatnonzero(unfinished[:-1] & ~unfinished[1:])[0]) + 1
         seen: Any = scored["seen"]
         piece = pc.split_pattern(seen.combine_chunks(), " ").flatten()[last].as_py()
+        if any(case.question.cuts_words() for case in plan.suite.cases):
+            yield (
+                f"some pieces reach over two regions or words, as {quoted_text(piece, 40)}: where one of "
+                "them is compared, the item is undecidable. Put the brackets elsewhere, or take another model"
+            )
+            return
         yield (
             f"some pieces reach over several words, as {quoted_text(piece, 40)}: where the probability of "
             "one of them is compared, the contrast is undecidable. Compare whole sentences: --score sentence"
@@ -402,6 +426,7 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
         if columns:
             yield f"columns that many items share, {'; '.join(columns[:PROPOSED])}"
     yield from _unfinished(plan, scored)
+    yield from _mistakes(plan.suite)
     misleading = [(case.name, *one) for case in plan.suite.cases for one in case.question.warnings()]
     if misleading:
         name, counted_as, what = misleading[0]
@@ -424,6 +449,19 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
             said = f"{n_lost:,} of {n_all:,} {lost}, and there are"
             yield f"{said} {what} {found[0].as_py()!r}: {fix}"
             return
+
+
+def _mistakes(suite: Suite) -> Iterator[str]:
+    """Name the first mistake in the sentences after which a number means something else."""
+    found = [
+        (case.name, message)
+        for case in suite.cases
+        if (message := first_mistake(case, None if suite.files else suite.terminator)) is not None
+    ]
+    if found:
+        name, message = found[0]
+        more = f" ({len(found) - 1:,} more case{'s' * (len(found) > 2)})" if len(found) > 1 else ""
+        yield f"case {name!r}: {message.removesuffix('.')}{more}. tseval lint names all"
 
 
 MISSING_SHOWN = 5

@@ -159,6 +159,14 @@ class Case:
         written = pa.table({name: pa.array(column, pa.string()) for name, column in columns.items()})
         return replace(self, sentences=written)
 
+    def ended(self, terminator: str | None) -> Case:
+        """Give the same case with what ends its sentences when they are scored."""
+        if terminator is None:
+            return self
+        texts: list[Any] = [self.sentences[label] for label in self.labels]
+        ended: list[Any] = [pc.binary_join_element_wise(column, terminator, " ") for column in texts]
+        return replace(self, sentences=pa.table(ended, names=list(self.labels)))
+
     def as_text(self) -> Case:
         """Give the same case for readers and other programs: without boundaries at which nothing stands."""
         columns: dict[str, Any] = {label: self.sentences[label] for label in self.labels}

@@ -241,7 +241,9 @@ def test_a_suite_adds_rules_of_its_own(tmp_path):
 
 @pytest.mark.slow
 def test_a_suite_is_written_out_in_either_form(tmp_path):
-    written = call("expand", "clams_german", "--case", "subj_rel", "--limit", "1", "--text", "natural")
+    written = call(
+        "expand", "clams_german", "--case", "subj_rel", "--limit", "1", "--text", "natural", "--no-header"
+    )
     assert written.stdout.split("\t")[1] == "Der Schriftsteller, der den Wächter mag, schwimmt"
     (tmp_path / "pairs.jsonl").write_text(json.dumps({"good": "I laugh.", "bad": "I laughs."}) + "\n")
     # Data are as somebody wrote them.
@@ -249,7 +251,11 @@ def test_a_suite_is_written_out_in_either_form(tmp_path):
     refused = refuse("expand", tmp_path / "pairs.jsonl", "--text", "natural")
     assert "--text natural" in refused.stderr
     tokens = "expand", "clams_german", "--case", "subj_rel", "--limit", "1"
-    assert call(*tokens, "--text", "as-written").stdout == call(*tokens).stdout
+    ended = call(*tokens, "--text", "tokenised").stdout
+    assert call(*tokens, "--text", "as-written").stdout == ended
+    assert [one.removesuffix(" .") for one in ended.replace("\n", "\t").split("\t")] == (
+        call(*tokens).stdout.replace("\n", "\t").split("\t")
+    )
     for text, sentence in (("natural", "The author laughs."), ("tokenised", "the author laughs .")):
         call("export", "lm-eval", "marvin_linzen", "--limit", "1", "--text", text, "-o", tmp_path / text)
         assert any(f'"{sentence}"' in file.read_text() for file in (tmp_path / text).rglob("*.jsonl"))

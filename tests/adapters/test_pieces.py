@@ -187,10 +187,10 @@ JOINED = [
 @pytest.mark.parametrize(("prefix", "good", "bad", "text"), JOINED)
 def test_parts_are_joined_as_their_language_is_written(tmp_path, prefix, good, bad, text):
     file = write_file(tmp_path / "a.jsonl", {"prefix": prefix, "good": good, "bad": bad})
-    assert succeed("expand", file).stdout.split("\t")[1] == text
-    spaced = succeed("expand", file, "--columns", "join=space").stdout.split("\t")[1]
+    assert succeed("expand", file, "--no-header").stdout.split("\t")[1] == text
+    spaced = succeed("expand", file, "--columns", "join=space", "--no-header").stdout.split("\t")[1]
     assert spaced == f"{prefix} {good}"
-    glued = succeed("expand", file, "--columns", "join=none").stdout.split("\t")[1]
+    glued = succeed("expand", file, "--columns", "join=none", "--no-header").stdout.split("\t")[1]
     assert glued == f"{prefix}{good}"
 
 

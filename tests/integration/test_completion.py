@@ -233,7 +233,7 @@ def test_the_old_spelling_works_with_a_line_of_advice(tmp_path):
             "expand", "marvin_linzen", "--case", "simple_agrmt", "--limit", "2", *given, cwd=tmp_path
         )
         assert done.stderr == said
-        assert (tmp_path / "items.tsv").read_text("utf-8").count("\n") == 2
+        assert (tmp_path / "items.tsv").read_text("utf-8").count("\n") == 3
         (tmp_path / "items.tsv").unlink()
     # What is no option is left alone, and so is what another command calls so.
     assert "--output" in call("pair", "--output", "a b", "--model", "bundled:lstm").stderr

@@ -50,6 +50,7 @@ FOLLOWED = {
     "integration/test_publish_page.py": ["publish-a-leaderboard.md"],
     "integration/test_protocols_page.py": ["protocols.md"],
     "integration/test_ratings.py": ["ratings.md"], "test_docs.py": ["marvin-linzen.md"],
+    "suites/grammar/test_page_of_mistakes.py": ["what-goes-wrong-in-grammars.md"],
     "suites/grammar/test_bundled_suites.py": ["suites.md"], "release.py": ["releasing.md"],
 }  # fmt: skip
 

@@ -55,7 +55,7 @@ def mine(tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_the_tab_separated_suite_is_the_published_one(installed) -> None:
     rows: dict[str, list[str]] = {}
-    for row in succeed(installed("expand", "marvin_linzen")).splitlines():
+    for row in succeed(installed("expand", "marvin_linzen", "--no-header")).splitlines():
         case, line = row.split("\t", 1)
         rows.setdefault(case, []).append(line)
     published = json.loads(MARVIN_LINZEN.read_text())["cases"]
@@ -86,16 +86,22 @@ def test_nothing_is_lost_where_python_does_not_buffer_and_signals_cut_writes_sho
 
 def test_limit_counts_items_over_the_cases_in_order(tseval, mine: Path) -> None:
     out = succeed(tseval("expand", "./mine", "--limit", "4"))
-    assert out == "one\t0 good\t0 bad\none\t1 good\t1 bad\none\t2 good\t2 bad\ntwo\t0 good\t0 bad\n"
-    assert succeed(tseval("expand", "./mine", "--limit", "1", "--case", "two")) == "two\t0 good\t0 bad\n"
-    assert len(succeed(tseval("expand", "./mine", "--limit", "99")).splitlines()) == 8
+    assert (
+        out
+        == "case\tgood\tbad\none\t0 good\t0 bad\none\t1 good\t1 bad\none\t2 good\t2 bad\ntwo\t0 good\t0 bad\n"
+    )
+    assert succeed(tseval("expand", "./mine", "--limit", "1", "--case", "two")) == (
+        "case\tgood\tbad\ntwo\t0 good\t0 bad\n"
+    )
+    assert len(succeed(tseval("expand", "./mine", "--limit", "99", "--no-header")).splitlines()) == 8
 
 
 def test_a_sample_is_drawn_from_all_cases_and_repeats_under_its_seed(tseval, mine: Path) -> None:
-    full = succeed(tseval("expand", "./mine")).splitlines()
+    full = succeed(tseval("expand", "./mine", "--no-header")).splitlines()
     seeds = 0, 1, 2, 3, 2
     drawn = [
-        succeed(tseval("expand", "./mine", "--sample", "4", "--seed", str(n))).splitlines() for n in seeds
+        succeed(tseval("expand", "./mine", "--no-header", "--sample", "4", "--seed", str(n))).splitlines()
+        for n in seeds
     ]
     assert drawn[2] == drawn[4]
     assert drawn[0] != drawn[1]
@@ -165,7 +171,7 @@ def test_an_open_file_under_dev_is_written_to_and_not_replaced(mine: Path, tmp_p
         command = [str(TSEVAL), "expand", "./mine", "-o", "out"]
         subprocess.run(command, stdout=file, cwd=tmp_path, check=True)
     assert (tmp_path / "items.tsv").stat().st_ino == before
-    assert len((tmp_path / "items.tsv").read_text().splitlines()) == 8
+    assert len((tmp_path / "items.tsv").read_text().splitlines()) == 9
     assert (tmp_path / "out").is_symlink()
 
 
@@ -188,7 +194,7 @@ def test_suites_lists_names_and_sizes(installed) -> None:
 
 def test_lint_exits_with_1_for_findings_and_2_for_bad_input(tseval, mine: Path, tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("good\n.\n0\n1\n2\n3\n4\n")
-    result = tseval("lint", "./mine", "--vocab", "words.txt")
+    result = tseval("lint", "--quiet", "./mine", "--vocab", "words.txt")
     assert (result.returncode, result.stderr) == (1, "3 findings in 8 items.\n")
     half_known = "pairs of 'good > bad' are half known with this vocabulary. Missing: bad"
     assert result.stdout.splitlines() == [
@@ -197,7 +203,7 @@ def test_lint_exits_with_1_for_findings_and_2_for_bad_input(tseval, mine: Path, 
         "mine: warning: words missing from the vocabulary (1): bad.",
     ]
     (mine / "one.jinja").write_text("---\n")
-    result = tseval("lint", "./mine")
+    result = tseval("lint", "--quiet", "./mine")
     assert (result.returncode, result.stderr) == (1, "1 finding in 5 items.\n"), "the other file is looked at"
     assert result.stdout.startswith("mine/one.jinja:1: error: the front matter does not end.")
     (tmp_path / "words.txt").write_bytes(b"\xff\xfe")
@@ -208,7 +214,7 @@ def test_lint_exits_with_1_for_findings_and_2_for_bad_input(tseval, mine: Path, 
 def test_what_lint_finds_is_short(tseval, mine: Path) -> None:
     grammar = mine / "one.jinja"
     grammar.write_text(grammar.read_text().replace("good\n", f"{'word ' * 5000}\n"))
-    found = tseval("lint", "./mine")
+    found = tseval("lint", "--quiet", "./mine")
     assert found.stdout.startswith("mine/one.jinja:")
     assert max(map(len, found.stdout.replace("\n  ", " ").splitlines())) < 500
 
@@ -219,16 +225,18 @@ def test_lint_of_too_many_items_advises_what_lint_can_do(tseval, mine: Path) -> 
         + "".join(f"  x{i}: {list(range(10))}\n" for i in range(7))
         + "---\na: {{ x1 }}\nb: b\n"
     )
-    result = tseval("lint", "./mine")
+    result = tseval("lint", "--quiet", "./mine")
     assert result.returncode == 1
     assert result.stdout == (
         "mine/one.jinja:4: error: 10,000,000 items; a full expansion may have 2,000,000. "
         "All items are looked at: shorten the slots, or add --sample N.\n"
     )
-    result = tseval("lint", "./mine", "--sample", "50")
+    result = tseval("lint", "--quiet", "./mine", "--sample", "50")
     assert (result.returncode, result.stderr.endswith(" in 55 items.\n")) == (1, True), result.stderr
     assert "of 50 items repeat another" in result.stdout, "found in what was drawn"
-    assert tseval("lint", "./mine", "--sample", "50").stdout == result.stdout, "the same items at any time"
+    assert tseval("lint", "--quiet", "./mine", "--sample", "50").stdout == result.stdout, (
+        "the same items at any time"
+    )
 
 
 def test_a_new_phenomenon_passes_lint_and_can_be_scored(tmp_path):

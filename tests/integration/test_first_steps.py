@@ -102,7 +102,7 @@ def test_a_table_takes_every_run_below_a_folder(tmp_path):
 def test_pairs_are_linted_too(tmp_path, pairs, known, code, said):
     write_pairs(tmp_path / "pairs.jsonl", pairs)
     (tmp_path / "words").write_text(known or "")
-    done = call("lint", "./pairs.jsonl", *(["--vocab", "words"] if known else []), cwd=tmp_path)
+    done = call("lint", "./pairs.jsonl", "--quiet", *(["--vocab", "words"] if known else []), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (code, "".join(f"pairs.jsonl: {line}\n" for line in said))
     how_many = (
         f"{len(said)} finding{'s' * (len(said) > 1)}" if code else "Notes only" if said else "No findings"
@@ -113,5 +113,5 @@ def test_pairs_are_linted_too(tmp_path, pairs, known, code, said):
 def test_findings_of_several_cases_name_the_case(tmp_path):
     write_pairs(tmp_path / "a.jsonl", [("a b", "a b")])
     write_pairs(tmp_path / "b.jsonl", [("a b", "a c")])
-    done = call("lint", ".", cwd=tmp_path)
+    done = call("lint", ".", "--quiet", cwd=tmp_path)
     assert done.stdout.startswith(".: error: case 'a': 1 of 1 items have a contrast between equal sentences")

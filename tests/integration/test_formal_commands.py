@@ -19,13 +19,14 @@ DYCK = "dyck(k=2,m=2,test=600,train=400)"
 
 def test_expand_shows_strings_with_their_features():
     shown = run_process(["tseval", "expand", "dyck(k=4,m=3,train=1000)", "--limit", "10"], check=True).stdout
-    for line in shown.splitlines():
+    header, *lines = shown.splitlines()
+    named = ["depth", "max_distance", "max_attractors", "unseen_stacks"]
+    assert header.split("\t") == ["case", "string", "length", *named]
+    for line in lines:
         name, string, *features = line.split("\t")
         assert (name, features[0]) == ("dyck_k4_m3", f"length={len(string.split())}")
-        assert [feature.partition("=")[0] for feature in features[1:]] == [
-            "depth", "max_distance", "max_attractors", "unseen_stacks",
-        ]  # fmt: skip
-    assert shown.count("\n") == 10
+        assert [feature.partition("=")[0] for feature in features[1:]] == named
+    assert len(lines) == 10
 
 
 @pytest.mark.slow

@@ -159,7 +159,7 @@ def test_run_pair_and_lint_know_classifiers(data):
     assert not (data / "runs").exists()
     succeed("pair", "--model", "model.pt", "the authors <plural>", "the authors <singular>", cwd=data)
     write_agreement(data, "author", "surgeon")
-    done = call("lint", "./agree.jinja", "--vocab", "model.pt", cwd=data)
+    done = call("lint", "--quiet", "./agree.jinja", "--vocab", "model.pt", cwd=data)
     assert done.returncode == 1
     # `number` reads up to the verb: the classifier has seen nothing of what follows.
     assert "words missing from the vocabulary (5): ., laughs, laugh, surgeon, surgeons" in done.stdout

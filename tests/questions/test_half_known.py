@@ -386,7 +386,7 @@ def test_in_an_interaction_the_conditions_of_each_difference_are_set_against_eac
 
 def test_lint_counts_the_pairs_of_a_case_as_a_run_does_and_names_all_words(folder):
     (case,) = tseval.load_suite("marvin_linzen", cases="simple_agrmt").cases
-    lint = ["lint", TEMPLATES / "marvin_linzen/simple_agrmt.jinja", "--vocab"]
+    lint = ["lint", "--quiet", TEMPLATES / "marvin_linzen/simple_agrmt.jinja", "--vocab"]
     known = set(load_checkpoint(folder / "cut.pt").vocabulary.words)
     found = call(*lint, "cut.pt", cwd=folder)
     assert found.returncode == 1

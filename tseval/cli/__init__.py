@@ -49,7 +49,7 @@ COMMANDS = {
     "expand": ("suites", "Write out the items of a suite."),
     "new": (
         "suites",
-        "Begin a suite of your own: a folder with a grammar and a lexicon that lint finds nothing in.",
+        "Create a suite: a folder with a working example grammar and lexicon.",
     ),
     "data": ("data", "Make data sets from treebanks and published files."),
     "export": ("suites", "Write suites and runs for other tools."),

@@ -264,7 +264,7 @@ MARGIN_OPTION = click.option("--margin", type=float, default=0.02, show_default=
                              help="The smallest difference of accuracies that matters.")  # fmt: skip
 
 
-def text_option(default: str, *forms: str, of: str) -> Callable[[Function], Function]:
+def text_option(default: str | None, *forms: str, of: str) -> Callable[[Function], Function]:
     """Let a user choose the form in which sentences are read, or written out."""
     shown = ("natural (The author laughs.)", "tokenised (the author laughs .)", "as-written")
     auto = ["or as the model was trained"] if "auto" in forms else []

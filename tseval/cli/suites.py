@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import shutil
 import sys
@@ -11,7 +10,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TextIO, cast
 
 import click
 
@@ -21,6 +20,7 @@ from tseval.cli.options import (
     COLUMNS_OPTION,
     COUNT,
     FILE,
+    MODEL,
     MODEL_ARGS,
     QUIET,
     RUN,
@@ -131,49 +131,64 @@ _LONG = 200_000  # items, from which on a bar is worth showing
 )
 @click.option("--format", "format_", type=click.Choice(["tsv", "jsonl", "parquet"]), default="tsv",
               show_default=True,
-              help="tsv: the case, then the sentences in label order (and the features of strings of "
-                   "formal languages), without a header.")  # fmt: skip
+              help="tsv: the case, then a column for each label (and the features of strings of "
+                   "formal languages).")  # fmt: skip
+@click.option("--no-header", is_flag=True, help="tsv: leave out the header line.")
 @click.option("--limit", type=COUNT, metavar="N", help="The first N items.")
 @click.option("--sample", type=COUNT, metavar="N", help="N items drawn uniformly, in order.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of --sample.")
 @COLUMNS_OPTION
-@text_option("tokenised", of="a grammar's sentences")
+@text_option(None, of="a grammar's sentences, with the mark that ends them when they are scored")
 @click.option("-o", "--out", "output", type=FILE, metavar="FILE", help="Default: print.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def expand_command(
-    suite: str, cases: tuple[str, ...], format_: str, limit: int | None, sample: int | None, seed: int,
-    columns: dict[str, str] | None, text: str, output: Path | None, quiet: bool,
+    suite: str, cases: tuple[str, ...], format_: str, no_header: bool, limit: int | None, sample: int | None,
+    seed: int, columns: dict[str, str] | None, text: str | None, output: Path | None, quiet: bool,
 ) -> None:  # fmt: skip
     """Write out the items of SUITE, a bundled name or a path."""
     if format_ == "parquet" and output is None:
         raise click.UsageError("--format parquet writes a file: add -o FILE.")
 
-    from tseval.suites import stream_cases, writing_of
+    from tseval.suites import stream_cases, terminator_of, writing_of
     from tseval.suites.grammar import write_items
 
     notes: list[str] = []
+    labels: list[str] = []
     with busy(f"reading {suite}", quiet):
         n_items, blocks = stream_cases(
-            suite, cases=cases, limit=limit, sample=sample, seed=seed, columns=columns, notes=notes
-        )
+            suite, cases=cases, limit=limit, sample=sample, seed=seed, columns=columns, notes=notes,
+            labels=labels,
+        )  # fmt: skip
         if text == "natural":
             rules, terminator = writing_of(suite)
             blocks = (case.written(rules, terminator) for case in blocks)
+        elif text is not None:
+            mark = terminator_of(suite)
+            blocks = (case.ended(mark) for case in blocks)
+    header = None if no_header else labels
     for note in () if quiet else notes:
         click.echo(f"{suite}: {note}", err=True)
     if n_items >= _LONG:
         blocks = _with_progress(blocks, n_items, quiet)
     screen = sys.stdout  # a bar would put itself before it
     if output is not None:
-        write_output(output, lambda out: write_items(blocks, format_, out))
+        write_output(output, lambda out: write_items(blocks, format_, out, header))
     elif screen.isatty():
-        for block in blocks:
-            rows = io.BytesIO()
-            write_items([block], format_, rows)
-            screen.write(rows.getvalue().decode())
+        write_items(blocks, format_, cast("IO[bytes]", _Decoded(screen)), header)
     else:
-        write_items(blocks, format_, screen.buffer)
+        write_items(blocks, format_, screen.buffer, header)
         screen.buffer.flush()
+
+
+class _Decoded:
+    """Bytes of a file, written to a screen as text: a bar above it is moved out of the way then."""
+
+    def __init__(self, screen: TextIO) -> None:
+        self._screen = screen
+
+    def write(self, rows: bytes | memoryview) -> int:
+        """Write whole lines."""
+        return self._screen.write(bytes(rows).decode())
 
 
 def _with_progress(blocks: Iterable[Case], n_items: int, quiet: bool) -> Iterator[Case]:
@@ -191,23 +206,29 @@ def _with_progress(blocks: Iterable[Case], n_items: int, quiet: bool) -> Iterato
 @click.option("--vocab", metavar="FILE or MODEL",
               help="Report words missing here, and the pairs that each costs: a text file with one word per "
                    "line, or a model as tseval run takes it.")  # fmt: skip
+@click.option("--model", "spec", type=MODEL, metavar="MODEL",
+              help="Show what this model reads of ten items, token by token, and the words that it does not "
+                   "know.")  # fmt: skip
 @click.option("--all", "name_all", is_flag=True, help="List all missing words, not the first ones.")
 @MODEL_ARGS
 @click.option("--sample", type=COUNT, metavar="N",
               help="Look at N items of each grammar, drawn at random, where there are too many.")  # fmt: skip
 @COLUMNS_OPTION
+@click.option("--quiet", is_flag=True, help="No table of items and words at the end.")
 def lint_command(
-    suites: tuple[str, ...], vocab: str | None, name_all: bool, model_args: str, sample: int | None,
-    columns: dict[str, str] | None,
+    suites: tuple[str, ...], vocab: str | None, spec: str | None, name_all: bool, model_args: str,
+    sample: int | None, columns: dict[str, str] | None, quiet: bool,
 ) -> None:  # fmt: skip
     """Check each SUITE, a name or a path; exit with 1 if there is anything but notes to report."""
+    from tseval.cli.reading import readings
     from tseval.cli.vocabulary import known_words
     from tseval.suites import find_suite
     from tseval.suites.data import is_data
     from tseval.suites.data.roles import refuse_columns
     from tseval.suites.lint import lint, lint_data
+    from tseval.suites.overview import write_overview
 
-    if vocab is None and (name_all or model_args):
+    if vocab is None and (name_all or (model_args and spec is None)):
         raise SuiteError(f"{'--all' if name_all else '--model-args'} needs a vocabulary: add --vocab")
     knows = None if vocab is None else known_words(vocab, model_args)
     paths = [find_suite(suite) for suite in suites]
@@ -229,6 +250,13 @@ def lint_command(
     weak = "Notes only" if all(finding.severity == "note" for finding in findings) else "Nothing that fails"
     how_many = counted(len(severe), "finding") if severe else weak if findings else "No findings"
     click.echo(f"{how_many} in {items}.", err=True)
+    for line in () if quiet else write_overview([case for one in found for case in one.cases]):
+        click.echo(line)
+    if spec is not None:
+        with busy(f"reading {', '.join(suites)}"):
+            lines = list(readings(spec, model_args, paths))
+        for line in lines:
+            click.echo(line)
     if severe:
         sys.exit(1)
 
@@ -265,11 +293,18 @@ verb:
 
 @click.command("new")
 @click.argument("name", metavar="PHENOMENON")
-def new_command(name: str) -> None:
-    """Begin a suite of your own: a folder with a grammar and a lexicon that lint finds nothing in.
+@click.option(
+    "--language", metavar="LANGUAGE",
+    help="Write an example in this language, by name or ISO code: Arabic, English, German, Hindi, Japanese, "
+         "Russian, Turkish.",
+)  # fmt: skip
+def new_command(name: str, language: str | None) -> None:
+    """Create a suite: a folder with a working example grammar and lexicon.
 
     Change its words and sentences, and its `expect`; docs/grammars.md says what a grammar can hold.
     """
+    from tseval.suites.starter import starter_files, starter_language
+
     folder = Path(name)
     case = folder.name.replace("-", "_")
     if not re.fullmatch(r"[A-Za-z]\w*", case, re.ASCII):
@@ -277,11 +312,15 @@ def new_command(name: str) -> None:
             f"{name!r} cannot name a phenomenon.\n  Write letters, digits and _, such as my_agreement."
         )
     title = case.replace("_", " ").capitalize()
-    files = {
-        f"{case}.jinja": GRAMMAR_OF_ONES_OWN.format(title=title),
-        "lexicon.yaml": LEXICON_OF_ONES_OWN,
-        "suite.yaml": f"title: {title}\nsource: Your name and the year\nlanguage: english\n",
-    }
+    if language is None:
+        files = {
+            f"{case}.jinja": GRAMMAR_OF_ONES_OWN.format(title=title),
+            "lexicon.yaml": LEXICON_OF_ONES_OWN,
+            "suite.yaml": f"title: {title}\nsource: Your name and the year\nlanguage: english\n",
+        }
+    else:
+        language = starter_language(language)
+        files = starter_files(language, case)
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
@@ -290,7 +329,14 @@ def new_command(name: str) -> None:
         write_text(folder / file, text)
         click.echo(folder / file, err=True)
     here = quote(name if folder.is_absolute() else f"./{name}")
-    click.echo(f"next: tseval lint {here}\nthen: tseval run --model bundled:lstm --suite {here}", err=True)
+    model = "bundled:lstm" if language in (None, "english") else "hf:MODEL"
+    click.echo(f"next: tseval lint {here}\nthen: tseval run --model {model} --suite {here}", err=True)
+    if model == "hf:MODEL":
+        click.echo(
+            f"hf:MODEL: a model that knows {str(language).capitalize()}, from huggingface.co or a folder. "
+            "The bundled models know English only.",
+            err=True,
+        )
 
 
 @click.group(cls=Group, purposes={"Suites": ("lm-eval",), "Runs": ("glmm", "eee")})

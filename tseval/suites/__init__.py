@@ -38,7 +38,7 @@ from tseval.suites.views import VIEWS, tokenise_case, view_suite
 from tseval.writing import without_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tseval.suites.data.entries import Exclude
     from tseval.writing import Writing
@@ -353,6 +353,7 @@ def _load(
         same = (own.writing, own.notes) == (cached.writing, cached.notes)
         return cached if same else replace(cached, writing=own.writing, notes=own.notes)
 
+    from tseval.suites.grammar.code_problems import note_of_errors  # noqa: PLC0415 - likewise
     from tseval.suites.grammar.expand import check_size, expand  # noqa: PLC0415 - likewise
 
     folder = read_folder(path)
@@ -363,6 +364,7 @@ def _load(
         expand(grammar, folder.contrasts_of(grammar), choose_rows(grammar.n_items, *which), folder.terminator)
         for grammar in grammars
     )
+    errors = note_of_errors(grammars)
     suite = Suite(
         name=folder.name,
         title=folder.title,
@@ -372,13 +374,23 @@ def _load(
         digest=suite_digest(folder.terminator, expanded),
         complete=complete,
         writing=folder.writing,
-        notes=folder.notes,
+        notes=(*folder.notes, *errors),
         score="sentence" if all(case.contrasts for case in expanded) else "regions",
     )
-    # Only pairs are kept: they are what takes long.
-    if key is not None and suite.n_items <= _CACHED_ITEMS and suite.score == "sentence":
+    # Only pairs are kept: they are what takes long. What is wrong with a grammar is said each time.
+    if key is not None and not errors and suite.n_items <= _CACHED_ITEMS and suite.score == "sentence":
         save_suite(suite, key)
     return suite
+
+
+def terminator_of(spec: str | Path) -> str | None:
+    """Tell what ends the sentences of a suite when they are scored; those of data end as they stand."""
+    if isinstance(spec, str) and names_language(spec):
+        return None
+    path, _ = locate_suite(spec)
+    from tseval.suites.grammar import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
+
+    return None if is_data(path) else read_folder(path).terminator
 
 
 def writing_of(spec: str | Path) -> tuple[Writing, str | None]:
@@ -401,26 +413,30 @@ def stream_cases(  # noqa: PLR0913 - what a user may say, and what is told
     seed: int = 0,
     columns: Mapping[str, str] | None = None,
     notes: list[str] | None = None,
+    labels: list[str] | None = None,
 ) -> tuple[int, Iterator[Case]]:
     """Go through the items of a suite in blocks, for writing them out.
 
     What is given is that of `load_suite`, but limit and sample are of the items of all the cases together.
     Gives how many items there will be, and the blocks; a large case comes in several. A grammar that cannot
     be expanded is refused at the latest while its block is made. What a reader should know of how data were
-    read is added to `notes`.
+    read is added to `notes`, the labels of all cases to `labels`.
     """
     _check_counts(limit, sample)
+    found = [] if labels is None else labels
     from tseval.suites.grammar import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
     from tseval.suites.grammar.expand import LARGEST_INDEX, check_size, expand_blocks  # noqa: PLC0415 - likewise
 
     if isinstance(spec, str) and names_language(spec):
         suite = load_suite(spec, cases=cases, limit=limit, sample=sample, seed=seed, columns=columns)
+        found += _all_labels(case.labels for case in suite.cases)
         return suite.n_items, iter(suite.cases)
     path, method = locate_suite(spec)
     if (limit is None and sample is None) or method is not None or is_data(path):
         suite = load_suite(spec, cases=cases, seed=seed, columns=columns)
         if notes is not None:
             notes += suite.notes
+        found += _all_labels(case.labels for case in suite.cases)
         rows = choose_rows(suite.n_items, limit, sample, seed)
         ends = np.cumsum([case.n_items for case in suite.cases]).tolist()
         cut = zip(suite.cases, ends, strict=True)
@@ -430,6 +446,7 @@ def stream_cases(  # noqa: PLR0913 - what a user may say, and what is told
     grammars = folder.load((cases,) if isinstance(cases, str) else cases)
     for grammar in grammars:
         check_size(grammar, 0)
+    found += _all_labels(grammar.labels for grammar in grammars)
     ends = np.cumsum([grammar.n_items for grammar in grammars], dtype=object)
     if ends[-1] > LARGEST_INDEX:
         raise SuiteError(f"{spec}: more items than can be numbered.\n  Choose fewer cases with --case.")
@@ -441,6 +458,11 @@ def stream_cases(  # noqa: PLR0913 - what a user may say, and what is told
             yield from expand_blocks(grammar, folder.contrasts_of(grammar), own, folder.terminator)
 
     return len(rows), blocks()
+
+
+def _all_labels(of_cases: Iterable[tuple[str, ...]]) -> Iterable[str]:
+    """Give the labels of all cases, each once, in the order of the case that has the most."""
+    return dict.fromkeys(label for labels in sorted(of_cases, key=len, reverse=True) for label in labels)
 
 
 def _formal_suite(spec: str, cases: Sequence[str], which: tuple[int | None, int | None, int]) -> Suite:

@@ -33,9 +33,10 @@ from tseval.suites.data import read_data
 from tseval.suites.data.catalogue import columns_at
 from tseval.suites.data.entries import KNOWN_ERRORS, count_known
 from tseval.suites.grammar import SUITE_FILE, SuiteFolder, read_folder
+from tseval.suites.grammar.code_problems import code_problems
 from tseval.suites.grammar.expand import check_size, expand
-from tseval.suites.grammar.source import class_names, find_class
-from tseval.suites.inflection import doubted
+from tseval.suites.grammar.source import class_names
+from tseval.suites.guessed_forms import guessed_forms
 from tseval.suites.mistakes import (
     ENDS_SENTENCE,
     Found,
@@ -46,6 +47,9 @@ from tseval.suites.mistakes import (
     idle_labels,
     unseen_differences,
 )
+from tseval.suites.overview import CaseOverview, overview_of
+from tseval.suites.slips import Slip, slips_of, slips_of_folder
+from tseval.writing import without_boundaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -251,7 +255,7 @@ def _half_known_items(
 
 def quoted_texts(texts: Sequence[str]) -> str:
     """Quote the sentences of an item side by side."""
-    return " / ".join(map(repr, texts))
+    return " / ".join(repr(without_boundaries(text)) for text in texts)
 
 
 def check_predictions(case: Case) -> Iterator[tuple[str, str]]:
@@ -313,6 +317,7 @@ class Findings(list[LintFinding]):
     """What was found, and in how many items; none of those of a grammar that cannot be read."""
 
     n_items = 0
+    cases: tuple[CaseOverview, ...] = ()
 
 
 def lint(
@@ -334,7 +339,9 @@ def lint(
     findings = Findings()
     words: dict[str, None] = {} if folder.terminator is None else {folder.terminator: None}
     grammars: list[Grammar] = []
+    texts: dict[str, None] = {}
     for name in folder.files:
+        grammar = None
         try:
             (grammar,) = folder.load([name])
             check_size(grammar, sample, "All items are looked at: shorten the slots, or add --sample N.")
@@ -347,19 +354,30 @@ def lint(
             # What is wrong with a lexicon is wrong for every grammar that uses it, and said once.
             found = dict.fromkeys(map(_as_finding, (error, *error.others)))
             findings += [one for one in found if one not in findings]
+            findings += () if grammar is None else _of_code(grammar, all_items=False)
             continue
         grammars.append(grammar)
         findings.n_items += case.n_items
+        findings.cases += (overview_of(case, grammar.slots, grammar.n_items),)
+        findings += _of_code(grammar, all_items=len(rows) == grammar.n_items)
         findings += _case_findings(grammar, case, folder.terminator, known)
         if folder.writing is not None:
             findings += _as_written(grammar, case, folder.terminator, folder.writing)
-        words |= _words_of(case)
-    findings += _doubtful_forms(grammars)
+        own = _texts_of(case)
+        texts |= own
+        words |= dict.fromkeys(word for text in own for word in text.split())
+    doubts = guessed_forms(grammars, texts, words, is_language_stated=folder.is_language_stated)
+    findings += [LintFinding(severity, file, line, message) for severity, file, line, message in doubts]
+    findings += map(_as_told, slips_of_folder(folder, grammars, words))
     if len(grammars) == len(folder.files):
         folder.load()  # what is wrong only with all of them together
         findings += _folder_findings(folder, grammars) if path.is_dir() else ()
     findings += missing_words(list(words), path, known)
     return findings
+
+
+def _as_told(slip: Slip) -> LintFinding:
+    return LintFinding(slip.severity, slip.path, slip.line, slip.message, slip.counts)
 
 
 def _as_finding(error: GrammarError) -> LintFinding:
@@ -368,22 +386,9 @@ def _as_finding(error: GrammarError) -> LintFinding:
     return LintFinding("error", Path(error.path), error.line, said)
 
 
-def _doubtful_forms(grammars: Sequence[Grammar]) -> Iterator[LintFinding]:
-    """Doubt what rules make of words that may not be regular, once each."""
-    words = {
-        (word.path, word.line, word.lemma): word
-        for grammar in grammars
-        if grammar.lexicon is not None
-        for slot in grammar.slots
-        if slot.class_name is not None
-        for word in find_class(grammar.lexicon, slot.class_name)
-        if word.part is not None and "plur" in word.forms
-    }
-    for (path, line, lemma), word in words.items():
-        if (why := doubted(str(word.part), lemma)) is not None:
-            message = f"{lemma!r} is inflected by rule to {word.forms['plur']!r}, which may be wrong: {why}."
-            fix = f"Write {{sing: ..., plur: ...}} for {lemma!r}, or state the suite's 'language'."
-            yield LintFinding("warning", path, line, f"{message} {fix}")
+def _of_code(grammar: Grammar, *, all_items: bool) -> list[LintFinding]:
+    problems = code_problems(grammar, all_items=all_items)
+    return [LintFinding(severity, grammar.path, line, message) for severity, line, message in problems]
 
 
 def minimal_step(one: str, other: str) -> bool:
@@ -408,6 +413,7 @@ def _case_findings(
     for severity, label, message in check_sentences_of(case, terminator, known):
         yield LintFinding(severity, grammar.path, grammar.sentences[label][0].line, message)
     yield from _never_marked(grammar, case)
+    yield from map(_as_told, slips_of(grammar, case))
     for prediction, message in check_predictions(case):
         line = grammar.document.line("predictions", prediction)
         yield LintFinding("warning", grammar.path, line, f"{prediction!r}: {message}.")
@@ -417,6 +423,8 @@ def _case_findings(
 def _unexpected(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
     found = {"items": grammar.n_items} | case.sentences.slice(0, 1).to_pylist()[0]
     for key, expected in grammar.expect.items():
+        if isinstance(found[key], str):
+            found[key] = without_boundaries(found[key])
         if found[key] != expected:
             line = grammar.document.line("expect", key)
             message = f"{key}: expected {expected!r}, found {found[key]!r}."
@@ -442,6 +450,7 @@ def _not_minimal(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
         line = grammar.sentences[case.labels[1]][0].line
         what = "differ in more than one contiguous stretch of words"
         message = f"{len(loose):,} of {case.n_items:,} items {what}, for example {quoted_texts(loose[0])}."
+        message += " Make them alike but for one stretch, unless you mean both differences."
         yield LintFinding("warning", grammar.path, line, message, counts=False)
 
 
@@ -487,7 +496,12 @@ def _stays_minimal(one: str, other: str, written: Mapping[str, str]) -> bool:
 
 
 def _unbalanced(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
-    numbers = [f"{slot.name}_number" for slot in grammar.slots if slot.has_number and slot.numbers > 1]
+    # Of a repeated slot the feature is a sequence of numbers: that some sequences are rarer misleads nobody.
+    numbers = [
+        f"{slot.name}_number"
+        for slot in grammar.slots
+        if slot.has_number and slot.numbers > 1 and slot.repeat is None
+    ]
     for name in [*numbers, *grammar.features]:
         values = Counter(case.features.column(name).to_pylist())
         # What counts (n_intervening) follows from the words, and is not expected to be balanced.
@@ -514,11 +528,11 @@ def _folder_findings(folder: SuiteFolder, grammars: list[Grammar]) -> Iterator[L
         for side in (contrast.better, contrast.worse):
             if side not in labels:
                 message = f"'{contrast}': no case has a sentence labelled {side!r}."
-                path = folder.path / SUITE_FILE
-                yield LintFinding("warning", path, None, f"{message} {suggest(side, labels, 'Labels')}")
+                path, line = folder.path / SUITE_FILE, folder.line_of("contrasts")
+                yield LintFinding("warning", path, line, f"{message} {suggest(side, labels, 'Labels')}")
     for file in folder.unlisted:
         message = f"{file.name} is not listed in 'cases', so it is not part of the suite."
-        yield LintFinding("warning", folder.path / SUITE_FILE, None, message)
+        yield LintFinding("warning", folder.path / SUITE_FILE, folder.line_of("cases"), message)
     used: dict[Path, tuple[Lexicon, set[str]]] = {}
     for grammar in grammars:
         if grammar.lexicon is not None:
@@ -535,9 +549,9 @@ def _folder_findings(folder: SuiteFolder, grammars: list[Grammar]) -> Iterator[L
             yield LintFinding("warning", path, line, f"no class lists the irregular word {word!r}.")
 
 
-def _words_of(case: Case) -> dict[str, None]:
+def _texts_of(case: Case) -> dict[str, None]:
     texts = (text for label in case.labels for text in case.sentences[label].unique().to_pylist())
-    return dict.fromkeys(word for text in texts for word in str(text).split())
+    return dict.fromkeys(map(str, texts))
 
 
 def lint_data(
@@ -555,6 +569,7 @@ def lint_data(
     known = None if knows is None else WordsKnown(knows, name_all)
     findings = Findings(LintFinding("note", path, None, f"{note}.") for note in data.notes)
     findings.n_items = sum(case.n_items for case in data.cases)
+    findings.cases = tuple(map(overview_of, data.cases))
     for error, n_items in count_known(data):
         said = f"{counted(n_items, 'known error')}: {error.what} ({error.address})"
         findings.append(LintFinding("warning", path, None, f"{said}; tseval run --exclude {KNOWN_ERRORS}."))
@@ -567,6 +582,6 @@ def lint_data(
             findings.append(LintFinding(severity, path, None, whole))
         for prediction, message in check_predictions(case):
             findings.append(LintFinding("warning", path, None, f"{where}{prediction!r}: {message}."))
-        words |= _words_of(case)
+        words |= dict.fromkeys(word for text in _texts_of(case) for word in text.split())
     findings += missing_words(list(words), path, known)
     return findings

@@ -130,6 +130,6 @@ def test_a_run_carries_its_list_and_resume_and_verify_hold_it_to_it(pairs):
 
 @needs_blimp
 def test_lint_counts_the_known_errors_of_a_set(some):
-    found = call("lint", some)
+    found = call("lint", some, "--quiet")
     assert "warning: 7 known errors: both sentences are the same (https://github.com/" in found.stdout
     assert "tseval run --exclude known-errors." in found.stdout

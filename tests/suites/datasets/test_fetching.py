@@ -277,15 +277,15 @@ def test_the_list_tells_what_is_here_from_what_can_be_fetched_with_sizes_and_lic
     ):
         (row,) = (words for words in listed if words[:1] == [name])
         assert row[-2 - len(licence) :] == [cases, items, *licence]
-    assert call("expand", "clams_de").stdout == "simple_agrmt\ta b\ta c\n"
+    assert call("expand", "clams_de", "--no-header").stdout == "simple_agrmt\ta b\ta c\n"
 
 
 def test_a_set_is_downloaded_at_its_first_use(tmp_path, address, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setitem(CATALOGUE, "small_set", published(address, digest=digest_of(tmp_path / "served")))
-    assert call("expand", "small_set").stdout == "simple_agrmt\ta b\ta c\nsubj_rel\td e\td f\n"
+    assert call("expand", "small_set", "--no-header").stdout == "simple_agrmt\ta b\ta c\nsubj_rel\td e\td f\n"
     shutil.rmtree(tmp_path / "served")
-    assert call("expand", "small_set", "--case", "subj_rel").stdout == "subj_rel\td e\td f\n"
+    assert call("expand", "small_set", "--case", "subj_rel", "--no-header").stdout == "subj_rel\td e\td f\n"
     shutil.rmtree(tmp_path / "data")
     result = refuse("run", "--model", "bundled:lstm", "--suite", "small_set")
     assert "small_set cannot be fetched" in result.stderr

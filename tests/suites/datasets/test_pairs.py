@@ -154,7 +154,7 @@ def test_a_run_remembers_its_columns_for_resume_verify_and_report(table, tmp_pat
 def test_expand_lint_export_sweep_and_boards_take_columns(table, tmp_path):
     columns = ["--columns", "good=Satz,bad=Falsch"]
     first = succeed("expand", "saetze.csv", *columns, "--limit", "1").stdout
-    assert first == f"saetze\t{ROWS[0][0]}\t{ROWS[0][1]}\n"
+    assert first == f"case\tgood\tbad\nsaetze\t{ROWS[0][0]}\t{ROWS[0][1]}\n"
     assert call("lint", "saetze.csv", *columns).stderr.startswith("No findings in ")
     assert call("export", "lm-eval", "saetze.csv", *columns, "-o", "tasks").returncode == 0
     sweep = "sweep", "--model", "bundled:lstm", "--suite", "saetze.csv", *columns, "-o", "runs", "--quiet"

@@ -79,7 +79,7 @@ STATED = [
 def test_a_language_may_be_stated_anywhere(tmp_path, about, head):
     folder = suite(tmp_path / "s", about, head)
     told = succeed("expand", folder, "--text", "natural").stdout
-    assert told.splitlines()[0].split("\t")[1:] == ["İşçi geldi.", "İşçi geldiler."]
+    assert told.splitlines()[1].split("\t")[1:] == ["İşçi geldi.", "İşçi geldiler."]
 
 
 def test_a_language_without_rules_is_read_as_its_tokens_stand_and_that_is_said(tmp_path):
@@ -98,7 +98,7 @@ def test_a_language_without_rules_is_read_as_its_tokens_stand_and_that_is_said(t
 
 def test_where_nothing_is_stated_english_is_written(tmp_path):
     told = succeed("expand", suite(tmp_path / "s", None), "--text", "natural").stdout
-    assert told.splitlines()[0].split("\t")[1] == "Işçi geldi."
+    assert told.splitlines()[1].split("\t")[1] == "Işçi geldi."
 
 
 def test_rules_may_be_added_to_a_language(tmp_path):

@@ -31,7 +31,9 @@ KIND = 'features: {kind: \'subject.lemma if subject.lemma == "child" else "other
             "'author is tall': their sums are not of equally many terms."
         ]),
         ("a: {{ subject }} x\nb: {{ subject }} y", "", None, [
-            "9: error: 6 of 12 items repeat another, for example 'author x' (2 times)."
+            "9: error: 6 of 12 items repeat another, for example 'author x' (2 times).",
+            "6: error: no sentence uses the slot 'verb', so each item stands there several times. Write "
+            "{{ verb }} into the sentences, or delete the slot.",
         ]),
         (BODY, KIND, None, ["7: warning: 'kind' is unbalanced: other 8, child 4."]),  # counts may be
         (BODY, "expect: {items: 11, a: author laughs, b: the author laugh}", None, [
@@ -73,7 +75,7 @@ def test_unused_words_and_unlisted_grammars_are_reported_for_a_folder(write_gram
         "irregular: {is: are, goes: go}\nnoun:\n  person: [author]\n  unused:\n    - dog\nverb: {main: [is]}"
     )
     assert messages(path.parent) == [
-        "suite.yaml: warning: other.jinja is not listed in 'cases', so it is not part of the suite.",
+        "suite.yaml:1: warning: other.jinja is not listed in 'cases', so it is not part of the suite.",
         "lexicon.yaml:5: warning: no grammar uses the class 'noun.unused'.",
         "lexicon.yaml:1: warning: no class lists the irregular word 'goes'.",
     ]

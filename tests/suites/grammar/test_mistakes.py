@@ -15,7 +15,7 @@ AGREE += "bad: the {{ subject }} {{ verb | disagree(subject) }}\n"
 def lint(folder, text, **files):
     for name, content in {"case.jinja": text, **files}.items():
         (folder / name).write_text(content, "utf-8")
-    done = call("lint", folder if files else folder / "case.jinja")
+    done = call("lint", folder if files else folder / "case.jinja", "--quiet")
     assert done.returncode in (0, 1), done.stderr
     return done.returncode, done.stdout.replace(f"{folder}/", "")
 
@@ -76,8 +76,8 @@ def test_contrasts_that_compare_nothing_are_named(tmp_path):
     suite = "title: T\ncontrasts: [good > bad, good > wrose]\n"
     _, said = lint(tmp_path, f"{HEAD}{NOUNS}---\n{body}", **{"suite.yaml": suite})
     assert (
-        "suite.yaml: warning: 'good > wrose': no case has a sentence labelled 'wrose'. Did you mean 'worse'?"
-        in said
+        "suite.yaml:2: warning: 'good > wrose': no case has a sentence labelled 'wrose'. "
+        "Did you mean 'worse'?" in said
     )
 
 
@@ -117,7 +117,7 @@ def test_a_sentence_that_ends_in_a_mark_of_another_script_is_ended_twice(tmp_pat
     )
     assert code == 1
     assert f"2 sentences end in {mark!r}" in said
-    assert f"write 'terminator: {mark}' in suite.yaml" in said
+    assert f'Write into suite.yaml: terminator: "{mark}"' in said
 
 
 @pytest.mark.parametrize(
@@ -134,3 +134,41 @@ def test_data_are_held_to_the_same(tmp_path, pairs, message):
     done = call("lint", tmp_path / "pairs.jsonl")
     assert done.returncode == 1
     assert message in done.stdout
+
+
+def warnings_of_run(path, folder):
+    done = call("run", "--model", "bundled:lstm", "--suite", path, "--out", folder / "run")
+    assert done.returncode == 0, done.stderr
+    return [
+        line for line in done.stderr.replace(f"{folder}/", "").splitlines() if "tseval lint names" in line
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "named"),
+    [
+        (
+            [("the author\u200b laughs", "the author laughs"), ("the pilots laugh", "the pilots laughs")],
+            "'pairs': 1 of 2 pairs of 'good > bad' look the same: one has U+200B (zero width space)",
+        ),
+        (
+            [("the author laughs", "the author laugh"), ("the author laugh", "the author laughs")],
+            "'pairs': 2 of 2 pairs of 'good > bad' contradict each other: 'the author laughs' is",
+        ),
+        ([("the author laughs", "the author laugh"), ("the pilots laugh", "the pilots laughs")], None),
+    ],
+)
+def test_a_run_names_the_first_mistake_of_data_in_one_line(tmp_path, pairs, named):
+    lines = (json.dumps({"good": good, "bad": bad}, ensure_ascii=False) for good, bad in pairs)
+    (tmp_path / "pairs.jsonl").write_text("\n".join(lines), "utf-8")
+    found = warnings_of_run(tmp_path / "pairs.jsonl", tmp_path)
+    assert [f"warning: case {named}" in line for line in found] == [True] * (named is not None)
+
+
+def test_a_run_names_the_first_mistake_of_grammars_in_one_line(tmp_path):
+    body = AGREE.replace("(subject) }}", "(subject) }}.")
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.jinja").write_text(f"{HEAD}{NOUNS}---\n{body}", "utf-8")
+    (line,) = warnings_of_run(tmp_path, tmp_path)
+    assert line.startswith("warning: case 'one': 8 sentences end in '.', for example 'the farmer laughs.'")
+    assert line.endswith("(1 more case). tseval lint names all")

@@ -43,7 +43,7 @@ def test_only_combinations_for_which_it_holds_are_items(tmp_path):
         if other != OWN[thing]
     ]
     assert case.features["other"].to_pylist()[:4] == ["hiki", "hiki", "mai", "mai"]
-    done = call("lint", path)
+    done = call("lint", path, "--quiet")
     assert (done.stdout, done.stderr) == ("", "No findings in 12 items.\n")
     (part,) = load_suite(path, limit=3).cases
     assert part.sentences["wrong"].to_pylist() == [wrong for _, wrong in pairs[:3]]

@@ -162,7 +162,7 @@ def test_some_items_have_the_entries_that_they_have_in_the_whole(write_grammar):
 @pytest.mark.parametrize(
     ("declared", "what"),
     [
-        ("{_v: verb}", "a factor cannot be called '_v'.\n  Use letters, digits and _."),
+        ("{_v: verb}", "a factor cannot be called '_v'.\n  Use letters of any script"),
         ("{v: 3}", "the factor 'v' is a number.\n  Name a slot, or write an expression that gives a word"),
         ("{v: depth}", "the factor 'v' is the slot 'depth', which holds no words.\n  Leave it out: it is a"),
         ("{v: depth + 1}", "a number is no entry of a lexicon.\n  Give a word, such as 'verb' or 'nouns | l"),

@@ -28,7 +28,7 @@ from tseval.suites.grammar.source import (
     parse_yaml,
     read_grammar_text,
 )
-from tseval.writing import LANGUAGES, Writing, read_writing, rules_for
+from tseval.writing import LANGUAGES, Writing, language_of, read_writing, rules_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -58,6 +58,12 @@ class SuiteFolder:
     writing: Writing | None = LANGUAGES["english"]
     language: str = ENGLISH  # whose words it has; English ones are inflected by rule
     notes: tuple[str, ...] = ()  # what a reader of the numbers should know of how it is written
+    document: YamlDocument | None = None  # its `suite.yaml`
+    is_language_stated: bool = False  # in `suite.yaml`; without that the words are taken for English
+
+    def line_of(self, *keys: str | int) -> int | None:
+        """Tell on which line of `suite.yaml` a key stands; None where it does not."""
+        return None if self.document is None else self.document.lines.get(keys)
 
     def load(self, cases: Sequence[str] = ()) -> list[Grammar]:
         """Read the grammars of the given cases, or all, in the suite's order."""
@@ -91,12 +97,13 @@ class SuiteFolder:
             return tuple(Contrast(better, worse) for better, worse in combinations(grammar.labels, 2))
         chosen = tuple(one for one in self.contrasts if {one.better, one.worse} <= set(grammar.labels))
         if not chosen:
-            raise GrammarError(
-                f"no contrast of the suite compares two of its labels ({', '.join(grammar.labels)}).",
-                grammar.path,
-                1,
-                f"Add 'contrasts:' here or in {SUITE_FILE}.",
-            )
+            sides = {side: None for one in self.contrasts for side in (one.better, one.worse)}
+            unknown = next((side for side in sides if side not in grammar.labels), "")
+            message = f"no contrast of the suite compares two of the labels of {grammar.path.name}."
+            if self.document is None:
+                raise GrammarError(message, grammar.path, 1, "Add 'contrasts:'.")
+            fix = f"No sentence is labelled {unknown!r}. {suggest(unknown, grammar.labels, 'Labels')}"
+            raise self.document.error(message, "contrasts", fix=fix)
         return chosen
 
 
@@ -124,6 +131,9 @@ def read_folder(path: Path) -> SuiteFolder:
         named if isinstance(named, str) else _language_stated(files.values())
     )
     rules, notes = rules_for(language)
+    if document.text("terminator") == "":
+        fix = "Write 'terminator: null' if nothing ends a sentence."
+        raise document.error("'terminator' is empty.", "terminator", fix=fix)
     if "writing" in document.data:
         rules, notes = read_writing(writing, str(path / SUITE_FILE)), ()
     return SuiteFolder(
@@ -138,6 +148,8 @@ def read_folder(path: Path) -> SuiteFolder:
         writing=rules,
         language=language,
         notes=notes,
+        document=document,
+        is_language_stated=document.text("language") is not None or isinstance(named, str),
     )
 
 
@@ -178,20 +190,35 @@ def _listed(document: YamlDocument, found: Mapping[str, Path]) -> dict[str, Path
     return files
 
 
-def write_items(blocks: Iterable[Case], format_: str, out: IO[bytes]) -> None:
+def write_items(
+    blocks: Iterable[Case], format_: str, out: IO[bytes], labels: Sequence[str] | None = None
+) -> None:
     """Write items as they come; a large case may come in several blocks.
 
-    `tsv` holds the case, then the sentences in label order, and the features of strings of formal languages,
-    without a header; `jsonl` one object per item; `parquet` a column for every label and feature.
+    `tsv` holds the case, then the sentences in label order, and the features of strings of formal languages;
+    `jsonl` one object per item; `parquet` a column for every label and feature. Given the `labels` of all
+    cases, `tsv` begins with a header and has a column for each, which is empty where a case lacks it.
     """
     as_text = (case.as_text() for case in blocks)
-    {"tsv": _write_tsv, "jsonl": _write_jsonl, "parquet": _write_parquet}[format_](as_text, out)
+    if format_ == "tsv":
+        _write_tsv(as_text, out, labels)
+    else:
+        {"jsonl": _write_jsonl, "parquet": _write_parquet}[format_](as_text, out)
 
 
-def _write_tsv(blocks: Iterable[Case], out: IO[bytes]) -> None:
-    for case in blocks:
-        columns: list[Any] = [case.sentences.column(label).combine_chunks() for label in case.labels]
-        if case.question.asks() is not None:  # strings of a formal language say little by themselves
+def _write_tsv(blocks: Iterable[Case], out: IO[bytes], labels: Sequence[str] | None) -> None:
+    for place, case in enumerate(blocks):
+        asks = case.question.asks() is not None  # strings of a formal language say little by themselves
+        if labels is not None and place == 0:
+            names = ["case", *labels, *(case.features.column_names if asks else ())]
+            out.write("\t".join(names).encode() + b"\n")
+        columns: list[Any] = [
+            case.sentences.column(label).combine_chunks()
+            if label in case.labels
+            else pa.repeat("", case.n_items)
+            for label in labels or case.labels
+        ]
+        if asks:
             for name in case.features.column_names:
                 values: Any = case.features[name].combine_chunks().cast(pa.string())
                 columns.append(pc.binary_join_element_wise(name, values, "="))
@@ -245,7 +272,7 @@ def write_twin(path: Path, private: Path, out: Path) -> None:
     if not own:
         fix = "Put them into a file beside the grammars: lexicon: lexicon.yaml"
         raise SuiteError(f"{path}: its words stand in the grammars.\n  {fix}")
-    withheld = load_lexicon(private, folder.language == "english")
+    withheld = load_lexicon(private, language_of(folder.language) == ENGLISH)
     _hold_to(own, withheld)
     texts = {file.name: _with_words(file, withheld) for file in own}
     out.mkdir(parents=True)

@@ -18,13 +18,14 @@ import numpy as np
 
 from tseval.errors import suggest
 from tseval.suites.grammar.slots import Slot, codes_of, fillers_of, skip_taken, slot_codes
-from tseval.suites.grammar.source import composed
+from tseval.suites.grammar.source import composed, describe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from tseval.errors import GrammarError
     from tseval.suites.grammar.source import YamlDocument, YamlValue
     from tseval.suites.grammar.template import Code, Sentences
 
@@ -103,7 +104,7 @@ def read_where(document: YamlDocument, slots: Sequence[Slot], sentences: Sentenc
         raise document.error("'where' and 'draw' stand beside each other.", "where", fix=fix)
     if "draw" in document.data or (source is None and not loose):
         return None
-    condition = None if source is None else sentences.expression(str(source), document.line("where"))
+    condition = None if source is None else _condition(document, sentences, source, "where")
     key = "slots" if condition is None else "where"
     n_all = math.prod(slot.size for slot in slots)
     if n_all > LARGEST_DRAW:
@@ -112,8 +113,16 @@ def read_where(document: YamlDocument, slots: Sequence[Slot], sentences: Sentenc
     codes = slot_codes(slots, np.arange(n_all))
     items = np.flatnonzero(_holds(condition, slots, codes))
     if not len(items):
-        raise document.error("'where' holds for no combination.", key, fix="Change it.")
+        raise _holds_nowhere(document, sentences, key)
     return items
+
+
+def _condition(document: YamlDocument, sentences: Sentences, source: YamlValue, *keys: str) -> Code:
+    """Read a condition, an expression."""
+    if isinstance(source, (list, dict)):
+        message = f"'where' is {describe(source)}."
+        raise document.error(message, *keys, fix="Write one expression, with 'and' between conditions.")
+    return sentences.expression(str(source), document.line(*keys), is_condition=True)
 
 
 def _too_many(n_all: int) -> str:
@@ -171,7 +180,7 @@ def _with_cells(document: YamlDocument, draw: Draw, slots: Sequence[Slot], sente
         raise document.error(message, "draw", "for_each", fix=fix)
     cells = list(product(*(range(slot.n_bindings) for slot in fixed)))
     where = document.mapping("draw").get("where")
-    condition = None if where is None else sentences.expression(str(where), document.line("draw", "where"))
+    condition = None if where is None else _condition(document, sentences, where, "draw", "where")
     bound = _bound_together(slots, draw, () if condition is None else condition.slots)
     if not bound:
         if condition is not None:
@@ -179,20 +188,27 @@ def _with_cells(document: YamlDocument, draw: Draw, slots: Sequence[Slot], sente
             codes = {slot.name: np.array(own, np.int64) for slot, own in zip(fixed, columns, strict=True)}
             kept = _holds(condition, slots, codes or {"": np.zeros(1, np.int64)})
             cells = [cell for cell, holds in zip(cells, kept, strict=True) if holds]
-        return _not_empty(document, Draw(draw.items, draw.for_each, tuple(cells), draw.seed))
+        return _not_empty(document, sentences, Draw(draw.items, draw.for_each, tuple(cells), draw.seed))
     pools, kept_cells = [], []
     for cell in cells:
         pool = _pool(document, slots, bound, condition, dict(zip(draw.for_each, cell, strict=True)))
         if pool is not None:
             pools.append(pool)
             kept_cells.append(cell)
-    return _not_empty(document, Draw(draw.items, draw.for_each, tuple(kept_cells), draw.seed, tuple(pools)))
+    cut = Draw(draw.items, draw.for_each, tuple(kept_cells), draw.seed, tuple(pools))
+    return _not_empty(document, sentences, cut)
 
 
-def _not_empty(document: YamlDocument, draw: Draw) -> Draw:
+def _not_empty(document: YamlDocument, sentences: Sentences, draw: Draw) -> Draw:
     if not draw.cells:
-        raise document.error("'where' holds for no combination.", "draw", "where", fix="Change it.")
+        raise _holds_nowhere(document, sentences, "draw", "where")
     return draw
+
+
+def _holds_nowhere(document: YamlDocument, sentences: Sentences, *keys: str) -> GrammarError:
+    why = sentences.conditions.impossible_at(document.line(*keys))
+    fix = "Change it." if why is None else f"{why[:1].upper()}{why[1:]}"
+    return document.error("'where' holds for no combination.", *keys, fix=fix)
 
 
 def _bound_together(slots: Sequence[Slot], draw: Draw, asked: Sequence[str]) -> list[Slot]:

@@ -12,6 +12,7 @@ import math
 import os
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tseval.errors import GrammarError, suggest
@@ -22,6 +23,7 @@ from tseval.suites.grammar.slots import (
     EXPERIMENT_KEYS,
     Experiment,
     Slot,
+    numbers_of,
     read_experiment,
     read_slots,
     slot_codes,
@@ -32,12 +34,14 @@ from tseval.suites.grammar.source import (
     composed,
     describe,
     gathered,
+    how_to_name,
     load_lexicon,
     parse_yaml,
     read_grammar_text,
     read_lexicon,
 )
 from tseval.suites.grammar.template import Sentences
+from tseval.writing import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from tseval.suites.grammar.conditions import Conditions
     from tseval.suites.grammar.template import Code
 
 
@@ -62,7 +67,7 @@ def read_factors(
     factors: dict[str, Code | Slot] = {}
     for name, source in document.mapping("factors").items():
         if not name.isidentifier() or name.startswith("_"):
-            fix = "Use letters, digits and _."
+            fix = how_to_name(name)
             raise document.error(f"a factor cannot be called {name!r}.", "factors", name, fix=fix)
         if not isinstance(source, str):
             fix = "Name a slot, or write an expression that gives a word, such as 'nouns | last'."
@@ -104,6 +109,7 @@ class Grammar:
     experiment: Experiment | None  # what it predicts of regions; None where whole sentences are compared
     expect: Mapping[str, str | int]  # of itself: `items`, and labels with the first item's sentences
     document: YamlDocument  # the front matter
+    conditions: Conditions = field(compare=False)  # of its code, and how they turned out so far
     # Places of the items among all combinations; None where all are items.
     where: NDArray[np.int64] | None = field(default=None, compare=False)
 
@@ -138,10 +144,10 @@ def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None, langua
     front, body, body_line = _split_front_matter(path)
     document = parse_yaml(front, path, 2)
     document.check_keys(GRAMMAR_KEYS)
-    english = (document.text("language") or language).casefold() == ENGLISH
+    english = language_of(document.text("language") or language) == ENGLISH
     lexicon = _lexicon(document, front, {} if lexicons is None else lexicons, english)
     slots = read_slots(document, lexicon)
-    sentences = Sentences(body, path, body_line, [slot.name for slot in slots])
+    sentences = Sentences(body, path, body_line, slots, lexicon, numbers_of(document))
     _check_names(document, slots, sentences)
     labels = tuple(sentences.labels)
     parts: dict[str, Callable[[], Any]] = {
@@ -160,8 +166,9 @@ def load_grammar(path: Path, lexicons: dict[Path, Lexicon] | None = None, langua
     }
     read = dict(zip(parts, gathered(parts.values()), strict=True))
     return Grammar(
-        path=path, name=composed(path.stem), lexicon=lexicon, slots=slots, document=document, **read
-    )
+        path=path, name=composed(path.stem), lexicon=lexicon, slots=slots, document=document,
+        conditions=sentences.conditions, **read,
+    )  # fmt: skip
 
 
 def read_contrasts(document: YamlDocument, labels: tuple[str, ...] | None) -> tuple[Contrast, ...] | None:
@@ -179,6 +186,9 @@ def read_contrasts(document: YamlDocument, labels: tuple[str, ...] | None) -> tu
     for position, entry in enumerate(entries):
         sides = [side.strip() for side in str(entry).split(">")]
         if len(sides) != 2 or not all(sides) or sides[0] == sides[1]:
+            if len(sides) > 2 and all(sides):
+                pairs = ", ".join(f"{one} > {other}" for one, other in pairwise(sides))
+                fix = f"Write each pair: [{pairs}]."
             raise document.error(f"{entry!r} is not a contrast.", "contrasts", position, fix=fix)
         for side in sides:
             if labels is not None and side not in labels:
@@ -188,11 +198,25 @@ def read_contrasts(document: YamlDocument, labels: tuple[str, ...] | None) -> tu
         if Contrast(contrast.worse, contrast.better) in contrasts:
             message = f"'{contrast}' is the reverse of another contrast, so both cannot be right."
             raise document.error(message, "contrasts", position, fix="Keep the one that you mean.")
+        if (way := _way(contrasts, contrast.worse, contrast.better)) is not None:
+            message = f"'{contrast}' contradicts {' and '.join(repr(str(one)) for one in way)}."
+            raise document.error(message, "contrasts", position, fix="Keep those that you mean.")
         if contrast in contrasts:
             message = f"the contrast '{contrast}' stands twice."
             raise document.error(message, "contrasts", position, fix="Keep one of them.")
         contrasts.append(contrast)
     return tuple(contrasts)
+
+
+def _way(contrasts: Sequence[Contrast], better: str, worse: str) -> list[Contrast] | None:
+    """Find contrasts one after the other from which it follows that a label is better than another."""
+    for contrast in contrasts:
+        if contrast.better == better:
+            rest = [one for one in contrasts if one != contrast]
+            onwards = [] if contrast.worse == worse else _way(rest, contrast.worse, worse)
+            if onwards is not None:
+                return [contrast, *onwards]
+    return None
 
 
 def _split_front_matter(path: Path) -> tuple[str, str, int]:
@@ -273,7 +297,7 @@ def _check_names(document: YamlDocument, slots: tuple[Slot, ...], sentences: Sen
     for name in document.mapping("features"):
         names.append((name, f"the feature {name!r}", document.line("features", name)))
         if not name.isidentifier() or name.startswith("_"):
-            fix = "Use letters, digits and _."
+            fix = how_to_name(name)
             raise document.error(f"a feature cannot be called {name!r}.", "features", name, fix=fix)
     for name, what, line in names:
         if name in columns:

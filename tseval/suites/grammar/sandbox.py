@@ -14,7 +14,7 @@ from jinja2 import StrictUndefined, Undefined, pass_context
 from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from tseval.errors import GrammarError
+from tseval.errors import GrammarError, suggest
 from tseval.suites.grammar.source import ALL_NUMBERS, LARGEST_NUMBER, NUMBERS, Word, describe
 
 if TYPE_CHECKING:
@@ -31,6 +31,10 @@ _LOOP_ATTRIBUTES = frozenset(
     {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
 )
 
+
+# How a condition turned out, and the kinds of values that were compared: bits of `Sandbox.observed`.
+FALSE, TRUE = 1, 2
+TEXT, NUMBER, LIST, OTHER = 1, 2, 4, 8
 
 # Line breaks and indents at the ends of a macro lay out its code: they are no part of a sentence.
 _LINE_ENDS = re.compile(r"^\s*\n\s*|\s*\n\s*$")
@@ -124,6 +128,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         super().__init__(undefined=StrictUndefined, autoescape=False, optimized=False)
         self.budget = Budget()  # what rendering may still cost
         self.macro_costs: Mapping[str, int] = {}  # of one call of each macro
+        self.observed: dict[str, int] = {}  # what conditions were, and compared, so far
         self.finalize = self._print
         self.filters = {
             "agree": agree,
@@ -140,7 +145,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
             # Not for authors: `language.harden` puts these into the compiled code.
             "counted_": self._counted,
             "flat_": self._flat,
-            "compared_": self._compared,
+            "compared_": self._operand,
+            "asked_": self._asked,
             "joined_": self._join,
         }
         self.tests = {
@@ -161,7 +167,12 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return getattr(obj, attribute)
         if isinstance(obj, Undefined):
             str(obj)
-        raise GrammarError(f"{_kind(obj)} has no {attribute!r}.", fix="Only words and 'loop' have parts.")
+        fix = "Only words and 'loop' have parts."
+        if isinstance(obj, LoopContext):
+            fix = suggest(attribute, _LOOP_ATTRIBUTES, "It has")
+        if isinstance(obj, dict):
+            fix = f'Look an entry up in brackets: table["{attribute}"].'
+        raise GrammarError(f"{_kind(obj)} has no {attribute!r}.", fix=fix)
 
     def getitem(self, obj: object, argument: object) -> object:
         """Look up a form of a word, a place in a list, or an entry of a mapping."""
@@ -175,9 +186,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return obj[argument]
         if isinstance(argument, Undefined):
             str(argument)
-        raise GrammarError(
-            f"{_kind(obj)} has no entry {as_text(argument)!r}.", fix="Use a form, a position or a key."
-        )
+        fix = "Use a form, a position or a key."
+        if isinstance(obj, dict):
+            fix = suggest(as_text(argument), map(str, obj), "Entries")
+        raise GrammarError(f"{_kind(obj)} has no entry {as_text(argument)!r}.", fix=fix)
 
     def call(__self, __context: Context, __obj: object, *args: object, **kwargs: object) -> object:  # noqa: N805 - as in Jinja
         """Call a macro, `range` or `words`: nothing else can be called."""
@@ -226,6 +238,22 @@ class Sandbox(ImmutableSandboxedEnvironment):
         numbers = range(*bounds)
         self.budget.spend(len(numbers))
         return numbers
+
+    def _asked(self, value: object, key: str) -> object:
+        """Note how a condition turned out."""
+        self.observed[key] = self.observed.get(key, 0) | (TRUE if value else FALSE)
+        return value
+
+    def _operand(self, value: object, key: str, members: bool) -> object:
+        """Prepare one side of a comparison, and note its kind; of a list that is searched, its members'."""
+        compared = self._compared(value)
+        kinds = kind_of(compared)
+        if members and isinstance(compared, (list, tuple)):
+            kinds = 0
+            for one in compared:
+                kinds |= kind_of(one)
+        self.observed[key] = self.observed.get(key, 0) | kinds
+        return compared
 
     def _compared(self, value: object) -> object:
         """Prepare one side of a comparison: a word is compared as the text that it prints."""
@@ -290,6 +318,15 @@ def as_list(value: object) -> list[object] | tuple[object, ...] | range:
     if isinstance(value, (list, tuple, range)):
         return value
     raise GrammarError(f"{_kind(value)} is not a list.", fix="Loop over a repeated slot or over range(...).")
+
+
+def kind_of(value: object) -> int:
+    """Tell what kind of value is compared: values of two kinds are never equal."""
+    if isinstance(value, (str, Word)):
+        return TEXT
+    if isinstance(value, (int, float)):
+        return NUMBER
+    return LIST if isinstance(value, (list, tuple)) else OTHER
 
 
 def _kind(value: object) -> str:

@@ -21,9 +21,11 @@ from tseval.questions.regions import (
     ALL_PREDICTIONS,
     REGION_METRICS,
     Mark,
+    Operation,
     Prediction,
     Regions,
     parse,
+    parts_of,
     regions_in,
     regions_of,
     with_all,
@@ -39,7 +41,9 @@ from tseval.suites.grammar.source import (
     describe,
     find_class,
     gathered,
+    how_to_name,
 )
+from tseval.writing import BOUNDARY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -214,7 +218,8 @@ def read_slots(document: YamlDocument, lexicon: Lexicon | None) -> tuple[Slot, .
 
     def read(name: str, value: YamlValue) -> None:
         if not name.isidentifier() or name.startswith("_") or name in TAKEN_NAMES:
-            fix = "Use letters of any script, digits and underscores, and no word of the template language."
+            fix = "It is a word of the template language. " if name in TAKEN_NAMES else ""
+            fix += how_to_name(name)
             raise document.error(f"a slot cannot be called {name!r}.", "slots", name, fix=fix)
         slots[name] = _read_slot(document, name, value, lexicon, slots)
 
@@ -270,6 +275,10 @@ def _literals(document: YamlDocument, name: str, values: list[YamlValue]) -> tup
         fix = "Write for example [0, 1, 2] or [past, future]."
         message = f"the list of slot {name!r} must hold one or more values of one kind."
         raise document.error(message, "slots", name, fix=fix)
+    twice = next((value for place, value in enumerate(fillers) if value in fillers[:place]), None)
+    if twice is not None and "draw" not in document.data:
+        message = f"the value {twice!r} stands twice in the list of slot {name!r}."
+        raise document.error(message, "slots", name, fix="Delete one: its items would repeat.")
     return fillers
 
 
@@ -291,7 +300,7 @@ def _numbered(
     document: YamlDocument, name: str, class_name: str, words: tuple[Word, ...], number: YamlValue
 ) -> tuple[tuple[Filler, ...], int]:
     """Give nouns their numbers: both, singular first, unless the slot fixes one."""
-    known = _numbers(document)
+    known = numbers_of(document)
     if number is not None and number not in known:
         fix = f"Write {' or '.join(known)}." + ("" if "dual" in known else " Others are named by 'numbers'.")
         raise document.error(f"{number!r} is not a number.", "slots", name, "number", fix=fix)
@@ -306,7 +315,8 @@ def _numbered(
     return tuple(inflected), len(numbers)
 
 
-def _numbers(document: YamlDocument) -> tuple[str, ...]:
+def numbers_of(document: YamlDocument) -> tuple[str, ...]:
+    """Name the numbers that nouns of a grammar have."""
     given = document.data.get("numbers")
     if given is None:
         return NUMBERS
@@ -338,7 +348,9 @@ def _differing(
         other = earlier.get(name)
         if other is None:
             message = f"'differs_from' names {name!r}, which is not an earlier slot."
-            raise document.error(message, *keys, fix=suggest(name, earlier, "Earlier slots"))
+            fix = suggest(name, earlier, "Earlier slots")
+            fix = f"Write a list: [{name}]." if "," in name else fix
+            raise document.error(message, *keys, fix=fix)
         if other.class_name != slot.class_name:
             message = f"{slot.name!r} can differ only from slots of its own class; {name!r} has another."
             raise document.error(message, *keys, fix=f"Give both the class {slot.class_name!r}.")
@@ -434,7 +446,7 @@ def _names(document: YamlDocument, key: str) -> tuple[str, ...]:
     for name in names:
         if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
             what = repr(name) if isinstance(name, str) else describe(name)
-            fix = "Use letters, digits and _."
+            fix = f"Write a list: [{name}]." if "," in str(name) else how_to_name(str(name))
             raise document.error(f"{what} cannot be a name under '{key}'.", key, fix=fix)
     texts = [str(name) for name in names]
     if len(set(texts)) < len(texts) or not texts:
@@ -462,6 +474,10 @@ def _check(
     except ValueError as error:
         said, fix = (*error.args, _FORMULA_FIX)[:2]
         raise document.error(f"the prediction {name!r} {said}.", *where, fix=fix) from None
+    for part in parts_of(parse(formula)):
+        if isinstance(part, Operation) and part.operator in ("<", ">") and part.left == part.right:
+            message = f"the prediction {name!r} compares {part.left} with itself, so it never holds."
+            raise document.error(message, *where, fix="Name another condition or region on one side.")
     for region in found:
         if region.place is None and metric != "sum":
             message = f"the prediction {name!r} asks for the {metric} of a whole sentence."
@@ -518,12 +534,14 @@ def _refusal(
     return None
 
 
-_OPENING = re.compile(r"\[([^\W\d]\w*)(\]?)")
+# `[critical ` opens a region, `[critical]` is an empty one, `]` closes one.
+_MARK = re.compile(r"(\[[^\s\[\]]+(?: |\])|\])")
+_NAME = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedSentence:
-    """A sentence without its marks."""
+    """A sentence without its marks; a mark inside a word leaves a boundary there (`tseval.writing`)."""
 
     text: str
     names: tuple[str, ...]  # its regions, in order
@@ -535,32 +553,40 @@ class MarkedSentence:
 def read_marks(text: str, regions: Collection[str]) -> MarkedSentence:
     """Take the marks out of a sentence, whose words are parted by single spaces.
 
-    `[critical at sunrise]` is a region of two words, `[critical]` one of none.
+    `[critical at sunrise]` is a region of two words, `[critical]` one of none. In `l'[noun arbre]` and
+    `[stem laugh]s` a region begins or ends inside a word: both parts count as words there.
     """
-    words: list[str] = []
     names: list[str] = []
-    lengths = [0]
-    for token in text.split(" "):
-        inside, opening = len(lengths) % 2 == 0, _OPENING.fullmatch(composed(token))
-        word, closing = token.removesuffix("]"), token.endswith("]")
-        if opening:
-            if inside:
-                raise ValueError(f"the region {names[-1]!r} is not closed before {token!r}")
-            name = opening[1]
-            if name not in regions:
-                raise ValueError(f"there is no region {name!r}. {suggest(name, regions, 'Regions')}")
-            if name in names:
-                raise ValueError(f"the region {name!r} stands twice")
-            names.append(name)
-            lengths += [0, 0] if opening[2] else [0]
-            continue
-        if "[" in word or "]" in word or (closing and not inside):
+    stretches = [""]
+    for part in _MARK.split(text):
+        inside = len(stretches) % 2 == 0
+        if part == "]" and inside:
+            stretches.append("")
+        elif _MARK.fullmatch(part) and part != "]" and _NAME.fullmatch(composed(part[1:-1])):
+            names.append(_new_name(composed(part[1:-1]), names, regions, part.strip() if inside else None))
+            stretches += [""] if part.endswith(" ") else ["", ""]
+        elif "[" in part or "]" in part:
+            bracket = next(word for word in part.split(" ") if "[" in word or "]" in word)
+            token = next(token for token in text.split(" ") if bracket in token)
             raise ValueError(f"the bracket of {token!r} neither opens nor closes a region")
-        if word:
-            words.append(word)
-            lengths[-1] += 1
-        if closing:
-            lengths.append(0)
-    if len(lengths) % 2 == 0:
+        else:
+            stretches[-1] += part
+    if len(stretches) % 2 == 0:
         raise ValueError(f"the region {names[-1]!r} is not closed")
-    return MarkedSentence(" ".join(words), tuple(names), tuple(lengths))
+    joined = ""
+    for stretch in stretches:
+        in_word = joined[-1:].strip() and stretch[:1].strip()
+        joined += f"{BOUNDARY if in_word else ''}{stretch}"
+    lengths = tuple(len(stretch.split()) for stretch in stretches)
+    return MarkedSentence(" ".join(filter(None, joined.split(" "))), tuple(names), lengths)
+
+
+def _new_name(name: str, names: Sequence[str], regions: Collection[str], inside: str | None) -> str:
+    """Check the name of a region that begins; inside another one it cannot."""
+    if inside is not None:
+        raise ValueError(f"the region {names[-1]!r} is not closed before {inside!r}")
+    if name not in regions:
+        raise ValueError(f"there is no region {name!r}. {suggest(name, regions, 'Regions')}")
+    if name in names:
+        raise ValueError(f"the region {name!r} stands twice")
+    return name

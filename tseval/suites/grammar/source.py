@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -101,6 +102,19 @@ def composed(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
+def how_to_name(wrong: str) -> str:
+    """Say how to write a name, for the second line of a message.
+
+    >>> how_to_name("my-slot"), how_to_name("1sg")
+    ('Use letters of any script, digits and _, such as my_slot.', 'Begin with a letter, such as x_1sg.')
+    """
+    name = re.sub(r"\W+", "_", composed(wrong)).strip("_")
+    if name[:1].isdigit():
+        return f"Begin with a letter, such as x_{name}."
+    name = f"{name}_1" if name == wrong or not name.isidentifier() else name
+    return f"Use letters of any script, digits and _, such as {name}."
+
+
 def describe(value: object) -> str:
     """Name a kind of value the way an author knows it."""
     if value is None:
@@ -144,6 +158,8 @@ def parse_yaml(text: str, path: Path, first_line: int = 1, *, words: bool = Fals
         if error.context in _NEVER_CLOSED:
             mark, problem = error.context_mark, f"{problem}, {error.context} that begins here"
         line = first_line if mark is None else mark.line + 1
+        if problem == _NO_COLON and line > first_line and padded.split("\n")[line - 1].count(": ") < 2:
+            line -= 1  # a line without a colon is read on into the next one
         raise GrammarError(f"not valid YAML: {problem}.", path, line, _YAML_FIX) from None
     except yaml.reader.ReaderError as error:
         line = padded.count("\n", 0, error.position) + 1
@@ -156,6 +172,7 @@ def parse_yaml(text: str, path: Path, first_line: int = 1, *, words: bool = Fals
     return YamlDocument(path, data, lines)
 
 
+_NO_COLON = "mapping values are not allowed here"
 _YAML_FIX = "Write one 'key: value' per line, indent with spaces, and quote text that holds ': ' or ' #'."
 
 
@@ -194,7 +211,8 @@ def _value(node: yaml.Node, keys: Keys, lines: dict[Keys, int], words: bool, pat
     for key_node, child in node.value:
         key, line = key_node.value, key_node.start_mark.line + 1
         if not isinstance(key, str):
-            raise GrammarError("a key must be text.", path, line, _YAML_FIX)
+            fix = "Leave {{ and }} out here. " + _YAML_FIX
+            raise GrammarError("a key must be text.", path, line, fix)
         key = composed(key)
         if key in mapping:
             raise GrammarError(f"the key {key!r} stands twice.", path, line, "Keep one of them.")
@@ -211,6 +229,7 @@ def _scalar(text: str) -> YamlValue:
 
 NO_FORM = "∅"  # the name of an entry whose forms are all empty
 NUMBERS = ("sing", "plur")
+_OTHER_NAMES = {"sing": ("singular", "sg"), "plur": ("plural", "pl")}
 ALL_NUMBERS = ("sing", "dual", "plur")  # of which a grammar's `numbers` may name more than the two
 
 
@@ -235,13 +254,31 @@ class Word:
         message = f"{self.lemma!r} has no form {name!r}."
         if name not in NUMBERS:
             where = f"It is defined at {self.path}:{self.line}."
+            if name in ("agree", "disagree", "match"):
+                raise GrammarError(message, fix=f"{name!r} is a filter: {{{{ word | {name}(subject) }}}}.")
             raise GrammarError(message, fix=f"{suggest(name, self.forms, 'Forms')} {where}")
-        known = None if self.part is None else right_plural(self.part, self.lemma)
+        if self.part is None:
+            raise GrammarError(message, self.path, self.line, self._spelled_out(name))
+        known, singular = right_plural(self.part, self.lemma), self.lemma.removesuffix("s")
+        if self.part == "noun" and singular != self.lemma and plural_by_rule("noun", singular) == self.lemma:
+            fix = f"If it is a plural, list the singular: {singular}. If not, write {{sing: ..., plur: ...}}."
+            raise GrammarError(message, self.path, self.line, fix)
         fix = (
             "Regular are English nouns that add a plain -s and verb phrases whose first word drops one: "
             f"write {{sing: {self.lemma}, plur: {known or '...'}}} here, or add the word to 'irregular'."
         )
         raise GrammarError(message, self.path, self.line, fix)
+
+    def _spelled_out(self, name: str) -> str:
+        """Say how to write the form of a number that the entry lacks."""
+        if self.lemma == NO_FORM:
+            return "All its forms are empty. Write 'name: word' for each: {sing: this, plur: these}."
+        if (
+            meant := next((form for form in _OTHER_NAMES.get(name, ()) if form in self.forms), None)
+        ) is not None:
+            return f"Rename {meant!r} to {name!r}."
+        given = ", ".join(f"{form}: {text}" for form, text in self.forms.items())
+        return f"Write {{{given}, {name}: ...}}." if given else f"Write {{sing: {self.lemma}, plur: ...}}."
 
     def inflected(self, number: str) -> Word:
         """Give the word a number."""
@@ -304,6 +341,8 @@ def read_lexicon(document: YamlDocument, english: bool) -> Lexicon:
         for name, entries in document.mapping(part).items():
             if not isinstance(entries, list) or not entries:
                 fix = f"Write '{name}: [word, ...]'."
+                if get_close_matches(part, ["irregular"]):
+                    fix = "Did you mean 'irregular:'?"
                 raise document.error(f"the class '{part}.{name}' lists no words.", part, name, fix=fix)
             read = partial(_word, document, irregular=irregular, used=used, english=english)
             words = [partial(read, (part, name, position), entry) for position, entry in enumerate(entries)]
@@ -362,6 +401,8 @@ def _word(
         return Word(lemma, forms, document.path, line, part=part if english else None)
     if not isinstance(entry, dict) or not entry:
         fix = "Write the word, or its forms: {sing: child, plur: children}."
+        if isinstance(entry, str):
+            fix = "Write {form: ''} for a word that leaves no trace, and print its form."
         message = f"a word is text or a mapping of forms, not {describe(entry or None)}."
         raise document.error(message, *keys, fix=fix)
     forms = {}
@@ -370,8 +411,7 @@ def _word(
             fix = "Write the word, or '' for a form that leaves no trace."
             raise document.error(f"the form {name!r} must be text.", *keys, name, fix=fix)
         if name == "number" or not name.isidentifier() or name.startswith("_"):
-            fix = "Use letters of any script, digits and underscores; 'number' is taken."
-            raise document.error(f"{name!r} cannot name a form.", *keys, name, fix=fix)
+            raise document.error(f"{name!r} cannot name a form.", *keys, name, fix=how_to_name(name))
         forms[name] = " ".join(text.split())
     named = forms.pop("lemma", None)
     if named == "" or not forms:
@@ -392,6 +432,8 @@ def find_class(lexicon: Lexicon, name: str) -> tuple[Word, ...]:
     for each in names:
         if each not in lexicon.classes:
             fix = suggest(each, lexicon.classes, "Classes")
+            if "," in each:
+                fix = f"Write {each.replace(',', ' +')}." if "." in each else f"Write a list: [{each}]."
             raise GrammarError(f"the lexicon has no class {each!r}.", fix=fix)
     if len({each.startswith("noun.") for each in names}) > 1:
         message = f"{name!r} mixes nouns, which have a number, with other words."

@@ -18,8 +18,9 @@ from jinja2.environment import Template
 from jinja2.parser import Parser
 
 from tseval.errors import GrammarError, suggest
+from tseval.suites.grammar.conditions import Conditions, asked, watch
 from tseval.suites.grammar.sandbox import Sandbox, as_entry, as_text
-from tseval.suites.grammar.source import LARGEST_NUMBER, composed, gathered
+from tseval.suites.grammar.source import LARGEST_NUMBER, composed, gathered, how_to_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from tseval.items import Feature
-    from tseval.suites.grammar.slots import Binding
+    from tseval.suites.grammar.slots import Binding, Slot
+    from tseval.suites.grammar.source import Lexicon
 
 
 # Where compiled code leaves the value of a feature; no author can choose a name with an underscore.
@@ -104,6 +106,10 @@ class Located:
             message, fix = "there is not enough memory for this.", "Make its texts and lists shorter."
         elif isinstance(error, UnicodeEncodeError):
             message, fix = "this text holds half a character.", "Correct its \\u escape."
+        elif isinstance(error, TypeError) and (found := _NO_ORDER.match(str(error))):
+            kinds = [_KINDS.get(kind, kind) for kind in found.groups()[1:]]
+            message = f"'{found[1]}' compares {kinds[0]} with {kinds[1]}, which has no order."
+            fix = "Write numbers without quotes, and text in quotes."
         elif isinstance(error, UndefinedError):
             message, fix = f"{error.message}.", _UNDEFINED_FIX
         elif not isinstance(error, (TypeError, ValueError, LookupError, ArithmeticError)):
@@ -121,6 +127,8 @@ class Located:
         return line
 
 
+_NO_ORDER = re.compile(r"'([<>]=?)' not supported between instances of '(\w+)' and '(\w+)'")
+_KINDS = {"str": "text", "int": "a number", "float": "a number", "list": "a list", "tuple": "a list"}
 _UNDEFINED_FIX = "Give every inline 'if' an 'else', and every macro its arguments."
 _TYPES_FIX = "Check the kinds of the values: words, text, numbers, lists."
 
@@ -136,6 +144,8 @@ def syntax_errors(path: Path, line: int, fix: str | None) -> Iterator[None]:
         raise GrammarError(error.message, path, error.line or line, error.fix) from None
     except TemplateSyntaxError as error:
         message = (error.message or "syntax error").rstrip(".")
+        if "got '='" in message:
+            fix = "Write == to compare two values."
         raise GrammarError(f"{message}.", path, max(error.lineno, line), fix) from None
     except (RecursionError, MemoryError, SyntaxError, OverflowError, ValueError):
         message = "the code is nested too deeply or too large."
@@ -146,6 +156,7 @@ FILTERS = frozenset(
     {"agree", "disagree", "match", "capitalize", "lower", "upper"}
     | {"first", "last", "length", "join", "int"}
 )
+_WITH_A_WORD = frozenset({"agree", "disagree", "match"})
 TESTS = frozenset({"odd", "even", "divisibleby", "in"})
 
 # Names that Jinja gives a meaning of its own, which a grammar has no use for.
@@ -189,23 +200,28 @@ def check(tree: nodes.Node) -> None:
         if isinstance(node, (nodes.Filter, nodes.Test)):
             what = "filter" if isinstance(node, nodes.Filter) else "test"
             known = FILTERS if what == "filter" else TESTS
+            if node.name in _WITH_A_WORD and not node.args:
+                fix = f"Name the word: {{{{ verb | {node.name}(subject) }}}}."
+                raise GrammarError(f"{node.name!r} names no word.", line=node.lineno, fix=fix)
             if node.name not in known:
                 fix = suggest(node.name, known, f"{what.capitalize()}s")
                 raise GrammarError(f"there is no {what} {node.name!r}.", line=node.lineno, fix=fix)
 
 
-def harden(node: nodes.Node, environment: Environment) -> None:
-    """Rewrite checked code so that loops, lists, `~` and comparisons are charged to the budget."""
+def harden(node: nodes.Node, environment: Environment, scope: str = "") -> None:
+    """Rewrite checked code so that loops, lists, `~` and comparisons are charged to the budget.
+
+    What conditions compare, and how they turn out, is noted under the name of the macro that they stand in.
+    """
+    scope = node.name if isinstance(node, nodes.Macro) else scope
     for field, value in node.iter_fields():
         children = value if isinstance(value, list) else [value]
-        hardened = [_hardened(child, environment) for child in children]
+        hardened = [_hardened(child, environment, scope) for child in children]
         setattr(node, field, hardened if isinstance(value, list) else hardened[0])
     if isinstance(node, nodes.For):
         cost = nodes.Const(text_cost(node), lineno=node.lineno)
         node.iter = _filter(node.iter, "counted_", [cost])
-    if isinstance(node, (nodes.Compare, nodes.Operand)):
-        node.expr = _filter(node.expr, "compared_", [])
-    node.set_environment(environment)
+    watch(node, scope, environment)
 
 
 def text_cost(node: nodes.Node) -> int:
@@ -213,9 +229,9 @@ def text_cost(node: nodes.Node) -> int:
     return 1 + sum(len(data.data) for data in node.find_all(nodes.TemplateData))
 
 
-def _hardened(child: object, environment: Environment) -> object:
+def _hardened(child: object, environment: Environment, scope: str) -> object:
     if isinstance(child, nodes.Node):
-        harden(child, environment)
+        harden(child, environment, scope)
         if isinstance(child, nodes.Concat):
             return _filter(nodes.List(child.nodes, lineno=child.lineno), "joined_", [])
         if isinstance(child, (nodes.List, nodes.Dict)) or (
@@ -239,6 +255,8 @@ def _filter(value: nodes.Node, name: str, arguments: list[nodes.Expr]) -> nodes.
 
 
 _LABEL = re.compile(r"([^\W\d]\w*)[ \t]*:(?=\s|$)")
+_NO_LABEL = re.compile(r"([^{}:#]{1,40}?)[ \t]*:\s")  # what stands where a label would
+_GLUED_LABEL = re.compile(r"([^\W\d]\w*)[ \t]*(:(?=\S)|：)")
 _CODE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
 
@@ -252,19 +270,30 @@ class _Line:
 class Sentences:
     """The body of a grammar, which begins on a line of its file, parsed once; slots are in order."""
 
-    def __init__(self, text: str, path: Path, first_line: int, slots: Sequence[str]):
-        self._path, self._slots = path, slots
+    def __init__(
+        self,
+        text: str,
+        path: Path,
+        first_line: int,
+        slots: Sequence[Slot],
+        lexicon: Lexicon | None,
+        numbers: Sequence[str],
+    ):
+        self._path, self._slots = path, [slot.name for slot in slots]
         self._sandbox = Sandbox()
         self._definitions: dict[str, nodes.Node] = {}
+        self.conditions = Conditions(slots, lexicon, numbers, self._sandbox.observed, self._definitions)
         text = _CODE.sub(lambda code: composed(code[0]), text)
         preamble, labelled = _split(text.split("\n"), first_line)
-        self._define(self._parse(preamble, first_line))
+        self._define(self._parse(preamble, first_line), preamble.split("\n"), first_line)
         self._lines = gathered(
             partial(self._labelled, label, sentence, number)
             for label, sentence, number in labelled
             if label or not self._is_blank(sentence, number)
         )
         self._check_labels(first_line)
+        for line in self._lines:
+            self.conditions.add(nodes.Template(line.nodes, lineno=line.number))
 
     @property
     def labels(self) -> dict[str, int]:
@@ -285,17 +314,23 @@ class Sentences:
             line.label: [compiled(group, line.number) for group in self._groups(line)] for line in self._lines
         }
 
-    def expression(self, source: str, line: int) -> Code:
-        """Compile the expression of a feature, which may use slots, macros and sets."""
+    def expression(self, source: str, line: int, *, is_condition: bool = False) -> Code:
+        """Compile the expression of a feature or of `where`, which may use slots, macros and sets."""
         with syntax_errors(self._path, line, _FEATURE_FIX):
             parser = Parser(self._sandbox, "\n" * (line - 1) + source, state="variable")
             expression = parser.parse_expression()
+            if parser.stream.current.type == "assign":
+                raise GrammarError("'=' compares nothing.", fix="Write == to compare two values.")
             if not parser.stream.eos:
                 parser.fail("this is more than one expression", line)
             assign = nodes.Assign(nodes.Name(RESULT, "store"), expression, lineno=line)
             check(expression_tree := nodes.Template([nodes.Output([expression])], lineno=line))
             self._check_names(expression_tree, _FEATURE_FIX)
             harden(assign, self._sandbox)
+            assert isinstance(assign.node, nodes.Expr)
+            if is_condition:
+                assign.node = asked(assign.node, "", self._sandbox)
+            self.conditions.add(assign.node, is_condition=is_condition)
             return self._compile([assign], line)
 
     def _parse(self, source: str, line: int) -> list[nodes.Node]:
@@ -305,10 +340,10 @@ class Sentences:
             harden(tree, self._sandbox)
         return tree.body
 
-    def _define(self, body: list[nodes.Node]) -> None:
+    def _define(self, body: list[nodes.Node], lines: Sequence[str], first_line: int) -> None:
         for node in body:
             if isinstance(node, nodes.Output) and (stray := _stray_text(node)):
-                raise GrammarError("expected 'label: sentence'.", self._path, stray, _LABEL_FIX)
+                raise self._no_label(lines[stray - first_line], stray)
             if isinstance(node, nodes.Output):
                 continue
             name = node.name if isinstance(node, nodes.Macro) else None
@@ -328,7 +363,7 @@ class Sentences:
 
     def _labelled(self, label: str, sentence: str, number: int) -> _Line:
         if not label:
-            raise GrammarError("expected 'label: sentence'.", self._path, number, _LABEL_FIX)
+            raise self._no_label(sentence, number)
         if not sentence.strip():
             raise GrammarError(f"the sentence {label!r} is empty.", self._path, number, _LABEL_FIX)
         body = self._parse(sentence.strip(), number)
@@ -340,6 +375,17 @@ class Sentences:
             )
         self._check_names(tree, None)
         return _Line(label, number, body)
+
+    def _no_label(self, line: str, number: int) -> GrammarError:
+        """Make the message about a line without a label, or with one that cannot be."""
+        name, glued = _NO_LABEL.match(line.strip()), _GLUED_LABEL.match(line.strip())
+        if glued is not None:
+            message = f"the label {glued[1]!r} ends in {glued[2]!r} without a space."
+            return GrammarError(message, self._path, number, f"Write '{glued[1]}: ', with a space.")
+        if name is not None:
+            message, fix = f"{name[1]!r} cannot be a label.", how_to_name(name[1])
+            return GrammarError(message, self._path, number, fix)
+        return GrammarError("expected 'label: sentence'.", self._path, number, _LABEL_FIX)
 
     def _is_blank(self, source: str, number: int) -> bool:
         """Whether an unlabelled line holds comments at most."""

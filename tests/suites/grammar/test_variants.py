@@ -1,0 +1,246 @@
+"""Two more grammars of each kind that once said something else than its author meant.
+
+The kinds are those of docs/what-goes-wrong-in-grammars.md; each row works out by hand what is right.
+"""
+
+import pytest
+from in_process import call
+
+from tseval.suites import load_suite
+
+HEAD = "---\nconstruction: C\nphenomenon: P\n"  # so the front matter of a row begins on line 4
+PAIRS = "slots: {s: noun.p, v: verb.v}\n"
+NOUNS = "lexicon: {noun: {p: [farmer, pilot, nurse]}, verb: {v: [laughs, works]}}\n"
+AGREE = "good: the {{ s }} {{ v | agree(s) }}\nbad: the {{ s }} {{ v | disagree(s) }}\n"
+WORSE = "worse: {{ s }} the {{ v | disagree(s) }}\n"
+TEACHERS = (
+    "language: german\nlexicon: {noun: {p: [{sing: Lehrer, plur: Lehrer}, {sing: Pilot, plur: Piloten}], "
+    "q: [{sing: Arzt, plur: Ärzte}]}, verb: {v: [{sing: kam, plur: kamen}]}}\n"
+)
+TURKISH = (
+    "language: turkish\nlexicon: {noun: {t: [{sing: ev}, {sing: deniz}]}}\n"
+    "slots: {noun: {class: noun.t, number: sing}, possessor: [first, second], number: [sg, pl]}\n---\n"
+)
+ONE = "lexicon: {noun: {p: [farmer, pilot]}}\nslots: {s: {class: noun.p, number: sing}}\n"
+MEALS = (
+    "lexicon: {noun: {p: [farmer, pilot, nurse, guard]}, "
+    "verb: {v: [{sing: eats, plur: eat, k: f}, {sing: reads, plur: read, k: p}]}, "
+    "object: {o: [{t: bread, k: f}, {t: soup, k: f}, {t: book, k: p}]}}\n"
+    "slots: {s: noun.p, v: verb.v, o: object.o}\n"
+)
+EATEN = (
+    "---\ngood: the {{ s }} {{ v | agree(s) }} {{ o.t }}\nbad: the {{ s }} {{ v | disagree(s) }} {{ o.t }}\n"
+)
+CAT = "language: russian\nlexicon: {noun: {p: [{sing: кот, plur: коты}]}}\n"
+
+
+def lint(folder, text, suite=None):
+    (folder / "case.jinja").write_text(f"{HEAD}{text}", "utf-8")
+    if suite is not None:
+        (folder / "suite.yaml").write_text(suite, "utf-8")
+    done = call("lint", folder, "--quiet")
+    return done.returncode, done.stdout.replace(f"{folder}/", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        # 01: which entry is which
+        (
+            "lexicon: {noun: {p: [farmer]}, verb: {v: [{1sg: am, 3sg: is}]}}\n" + PAIRS + "---\n" + AGREE,
+            "case.jinja:4: error",
+            "'1sg' cannot name a form. Begin with a letter, such as x_1sg.",
+        ),
+        (
+            "lexicon: {noun: {p: [{k: m, sing: a, plur: as}, {k: f, lemma: a, sing: b, plur: bs}]}, "
+            "verb: {v: [works]}}\n" + PAIRS + "---\n" + AGREE,
+            "case.jinja:4: error",
+            "two entries of the class 'noun.p' are called 'a', on lines 4 and 4",
+        ),
+        # 02: right in one item, wrong in another; not the first noun of the sentence, and no noun at all
+        (
+            TEACHERS + "slots: {o: noun.q, s: noun.p, v: verb.v}\n---\n"
+            "good: neben {{ o }} {{ v | agree(s) }} {{ s }}\n"
+            "bad: neben {{ o }} {{ v | disagree(s) }} {{ s }}\n",
+            "case.jinja:9: error",
+            "If 's' has one form for both numbers, add: where: s.sing != s.plur",
+        ),
+        (
+            "lexicon: {noun: {p: [{sing: Band}, {sing: Buch}]}}\n"
+            "slots: {s: {class: noun.p, number: sing}, art: [der, das]}\n"
+            "language: german\n---\ngood: hier fehlt {{ art }} {{ s }}\n"
+            "bad: hier fehlt {{ 'das' if art == 'der' else 'der' }} {{ s }}\n",
+            "case.jinja:9: error",
+            "4 of 4 pairs of 'good > bad' contradict each other",
+        ),
+        # 07: a letter of another alphabet, a joiner between Latin letters
+        (
+            ONE + "---\ngood: the {{ s }} сор\nbad: the {{ s }} cop\n",
+            "case.jinja:8: error",
+            "one has U+0441 (cyrillic small letter es) and one U+0063 (latin small letter c) as character 12",
+        ),
+        (
+            ONE + "---\ngood: the {{ s }} lau\u200cghs\nbad: the {{ s }} laughs\n",
+            "case.jinja:8: error",
+            "one has U+200C (zero width non-joiner) as character 15",
+        ),
+        # 08: a circle, and a chain written at once
+        (
+            NOUNS + PAIRS + "contrasts: [good > bad, bad > worse, worse > good]\n---\n" + AGREE + WORSE,
+            "case.jinja:6: error",
+            "'worse > good' contradicts 'good > bad' and 'bad > worse'",
+        ),
+        (
+            NOUNS + PAIRS + "contrasts: [good > bad > worse]\n---\n" + AGREE + WORSE,
+            "case.jinja:6: error",
+            "Write each pair: [good > bad, bad > worse]",
+        ),
+        # 09: brackets that touch the next word, or do not close
+        (
+            ONE + "---\ngood: the {{ s }} [critical laughs]today\nbad: the {{ s }} [critical laugh]today\n",
+            "case.jinja:7: error",
+            "the brackets of '[critical laughs]' are scored as words in 2 sentences",
+        ),
+        (
+            ONE + "---\ngood: the {{ s }} [critical laughs today\nbad: the {{ s }} [critical laugh today\n",
+            "case.jinja:7: error",
+            "the brackets of '[critical laughs today' are scored as words",
+        ),
+        # 11: other scripts, and a mark before a quotation mark
+        (
+            ONE + "---\ngood: the {{ s }} laughs။\nbad: the {{ s }} laugh။\n",
+            "case.jinja:7: error",
+            'Write into suite.yaml: terminator: "။"',
+        ),
+        (
+            ONE + '---\ngood: " the {{ s }} laughs."\nbad: " the {{ s }} laugh."\n',
+            "case.jinja:7: error",
+            "2 sentences end in '.'",
+        ),
+        # 12: a list written as text
+        (
+            ONE.replace("}}\n", "}}\n", 1).replace(
+                "sing}}", "sing}, b: {class: noun.p, number: sing, differs_from: 's, c'}}"
+            )
+            + "---\ngood: {{ s }} {{ b }}\nbad: {{ b }} {{ s }} x\n",
+            "case.jinja:5: error",
+            "Write a list: [s, c].",
+        ),
+        # 13: two conditions in a list, and one equals sign
+        (
+            MEALS + "draw: {items: 4, where: [v.k == o.k, s.number == 'sing']}\n" + EATEN,
+            "case.jinja:6: error",
+            "'where' is a list. Write one expression, with 'and' between conditions.",
+        ),
+        (
+            MEALS + "draw: {items: 4, where: v.k = o.k}\n" + EATEN,
+            "case.jinja:6: error",
+            "'=' compares nothing. Write == to compare two values.",
+        ),
+        # 15: names with a hyphen
+        (
+            CAT + "slots: {имя-кота: noun.p}\n---\ng: {{ имя }} a\nb: {{ имя }} b\n",
+            "case.jinja:6: error",
+            "a slot cannot be called 'имя-кота'. Use letters of any script, digits and _, such as имя_кота.",
+        ),
+        (
+            CAT + "slots: {n: noun.p}\n---\nun-grammatical: {{ n }} a\nb: {{ n }} b\n",
+            "case.jinja:8: error",
+            "'un-grammatical' cannot be a label. Use letters of any script, digits and _, "
+            "such as un_grammatical.",
+        ),
+    ],
+)
+def test_lint_says_what_is_wrong_and_what_to_write(tmp_path, text, place, message):
+    code, said = lint(tmp_path, text)
+    assert code == 1
+    assert [line for line in said.splitlines() if line.startswith(place) and message in line], said
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        # 01: of forms of cases, `sing` is the name, wherever it stands
+        (
+            "language: russian\nlexicon: {noun: {p: [{gen: стола, sing: стол}, {sing: дом, gen: дома}]}}\n"
+            "slots: {n: {class: noun.p, number: sing}}\n---\ng: нет {{ n.gen }}\nb: нет {{ n }}\n",
+            ["нет стола", "нет дома"],
+        ),
+        # 05: a macro in a macro, and one before the word
+        (
+            TURKISH
+            + "{% macro many() %}\n  {% if number == 'pl' %}\n    ler\n  {% endif %}\n{% endmacro %}\n"
+            "{% macro suffix() %}\n  {{ many() }}{% if possessor == 'first' %}im\n  {% else %}in\n"
+            "  {% endif %}\n{% endmacro %}\n"
+            "good: {{ noun }}{{ suffix() }}de kaldı\nbad: {{ noun }}{{ suffix() }}da kaldı\n",
+            ["evimde kaldı", "evlerimde kaldı", "evinde kaldı", "evlerinde kaldı"],
+        ),
+        (
+            TURKISH + "{% macro prefix() %}\n  {% if possessor == 'first' %}\n    ki\n  {% else %}\n"
+            "    vi\n  {% endif %}\n{% endmacro %}\n"
+            "good: {{ prefix() }}{{ noun }} {{ number }}\nbad: {{ noun }} {{ prefix() }} {{ number }}\n",
+            ["kiev sg", "kiev pl", "viev sg", "viev pl"],
+        ),
+        # 15: an empty plural leaves no space
+        (
+            "language: russian\nlexicon: {noun: {p: [{sing: кот, plur: ''}]}}\nslots: {n: noun.p}\n"
+            "---\ng: вот {{ n }} тут\n"
+            "b: вот {{ n }} там\n",
+            ["вот кот тут", "вот тут"],
+        ),
+    ],
+)
+def test_what_is_written_is_scored(tmp_path, text, first):
+    code, said = lint(tmp_path, text)
+    assert (code, "error" in said) == (0, False), said
+    (case,) = load_suite(tmp_path).cases
+    assert case.sentences[case.labels[0]].to_pylist()[: len(first)] == first
+
+
+def test_a_repeated_slot_and_one_that_differs_from_it_make_twelve_items(tmp_path):
+    slots = "slots: {a: {class: noun.p, number: sing, repeat: 2}, "
+    slots += "b: {class: noun.p, number: sing, differs_from: a}}\n"
+    text = (
+        NOUNS + slots + "---\ngood: {{ a[0] }} {{ a[1] }} {{ b }} x\nbad: {{ a[0] }} {{ a[1] }} {{ b }} y\n"
+    )
+    lint(tmp_path, text)
+    found = [text.split()[:3] for text in load_suite(tmp_path).cases[0].sentences["good"].to_pylist()]
+    words = ("farmer", "pilot", "nurse")
+    assert found == [[x, y, z] for x in words for y in words for z in words if z not in (x, y)]
+    assert len(found) == 12
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [("elle ne {{ v }} pas", "elle {{ v }}"), ("il ne {{ v }} plus ici", "il {{ v }} toujours là")],
+)  # 10
+def test_a_circumfix_and_a_frame_differ_in_two_places_and_fail_nothing(tmp_path, good, bad):
+    text = "language: french\nslots: {v: [dort, rit]}\n---\n" + f"good: {good}\nbad: {bad}\n"
+    code, said = lint(tmp_path, text)
+    assert code == 0
+    assert "warning: 2 of 2 items differ in more than one contiguous stretch of words" in said
+
+
+def test_a_draw_with_a_condition_gives_all_items_that_there_are_and_those_of_each_cell(tmp_path):
+    # 8 nouns in a number; eats with bread or soup, reads with book: 8 x 3.
+    lint(tmp_path, MEALS + "draw: {items: 24, where: v.k == o.k}\n" + EATEN)
+    (case,) = load_suite(tmp_path).cases
+    assert len({*case.sentences["good"].to_pylist()}) == 24
+    lint(
+        tmp_path,
+        MEALS + "draw: {items: 3, for_each: [v], where: v.k == o.k and s.number == 'sing'}\n" + EATEN,
+    )
+    (case,) = load_suite(tmp_path).cases
+    texts = case.sentences["good"].to_pylist()
+    assert [text.split()[2] for text in texts] == ["eats"] * 3 + ["reads"] * 3
+    assert {text.split()[3] for text in texts[3:]} == {"book"}
+    assert len({text.split()[1] for text in texts[3:]}) == 3  # one object is left: three nouns
+
+
+def test_a_full_stop_in_the_sentences_of_a_suite_with_another_terminator_is_named(tmp_path):
+    text = ONE + "---\ngood: the {{ s }} laughs.\nbad: the {{ s }} laugh.\n"
+    code, said = lint(tmp_path, text, 'terminator: "。"\n')
+    assert code == 1
+    assert (
+        "2 sentences end in '.', for example 'the farmer laughs.': '。' is added to every one as well" in said
+    )

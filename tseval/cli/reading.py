@@ -1,0 +1,81 @@
+"""What a model reads of some items of a suite, token by token, for the eye."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tseval.cli.options import open_chosen
+from tseval.errors import GrammarError, counted
+from tseval.writing import without_boundaries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from tseval.items import Suite
+    from tseval.questions.unknown import Unknown
+    from tseval.scoring.surprisal import Token
+
+
+ITEMS = 10
+
+
+def readings(spec: str, model_args: str, paths: Sequence[Path]) -> Iterator[str]:
+    """Give lines that show how a model reads ten items of each suite.
+
+    A space parts words, and `|` the pieces of a word; words that it does not know stand in `<unk: ...>`.
+    Behind each sentence stands its surprisal.
+    """
+    from tseval.evaluation import as_read
+    from tseval.questions.unknown import Unknown
+    from tseval.scoring.surprisal import bits, surprisals
+    from tseval.suites import load_suite
+
+    model = open_chosen(spec, model_args, "cpu", quiet=True)
+    unknown = Unknown.of(model.card.protocol)
+    for path in paths:
+        try:
+            suite = load_suite(path, sample=ITEMS)
+        except GrammarError:
+            yield f"{path}: nothing is read before the errors above are mended"
+            continue
+        texts = _some_items(suite)
+        tokens = surprisals(as_read(model, suite, "auto"), [text for *_, text in texts])
+        missing: dict[str, None] = {}
+        yield f"{model.card.name} reads {counted(len({row[:2] for row in texts}), 'item')} of {suite.name}:"
+        width = max(len(label) for *_, label, _ in texts)
+        before = None
+        for (case, item, label, _), own in zip(texts, tokens, strict=True):
+            if (case, item) != before:
+                yield f"{case}, item {item + 1:,}"
+            before = (case, item)
+            known = [token.surprisal for token in own if token.surprisal is not None]
+            yield f"  {label:{width}}  {_spelt(own, unknown, missing)}  ({bits(sum(known)):.1f} bits)"
+        if missing:
+            yield f"The model does not know: {', '.join(missing)}"
+
+
+def _some_items(suite: Suite) -> list[tuple[str, int, str, str]]:
+    """Give case, item, label and sentence of ten items, of each case in turn."""
+    places = [(case, place) for place in range(ITEMS) for case in suite.cases if place < case.n_items]
+    order = {case.name: number for number, case in enumerate(suite.cases)}
+    chosen = sorted(places[:ITEMS], key=lambda one: (order[one[0].name], one[1]))
+    end = "" if suite.terminator is None else f" {suite.terminator}"
+    return [
+        (case.name, int(case.index[place].as_py()), label, f"{case.sentences[label][place].as_py()}{end}")
+        for case, place in chosen
+        for label in case.labels
+    ]
+
+
+def _spelt(tokens: Sequence[Token], unknown: Unknown, missing: dict[str, None]) -> str:
+    """Spell the tokens: a space parts words, `|` parts the pieces of a word."""
+    words: dict[int, list[str]] = {}
+    for token in tokens:
+        word = without_boundaries(token.text)
+        if unknown.is_unknown(token.text, token.token):
+            missing[word] = None
+            words[token.word] = [f"<unk: {word}>"]
+        else:
+            words.setdefault(token.word, []).append(token.token)
+    return " ".join("|".join(pieces) for pieces in words.values())

@@ -1,0 +1,127 @@
+"""Words that grammars leave to the English rule, and that may not be regular, or not English at all.
+
+Without `language:` a suite is taken for English, so *Lehrer* would have the plural *Lehrers*. The lists of
+words are those of pyspellchecker: frequent words of films' subtitles, held to spelling dictionaries.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+from tseval.suites.grammar.source import find_class
+from tseval.suites.inflection import doubted
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
+
+    from tseval.suites.grammar.grammar import Grammar
+    from tseval.suites.grammar.source import Word
+
+
+_LISTS = {
+    "german": "de", "french": "fr", "spanish": "es", "italian": "it", "portuguese": "pt", "dutch": "nl",
+    "russian": "ru", "latvian": "lv", "basque": "eu", "persian": "fa", "arabic": "ar",
+}  # fmt: skip
+_LETTERS = re.compile(r"[^\W\d_]+")
+# How many of a suite's words a language has to know, and how many more than English, to be the likely one.
+_KNOWN, _MORE = 0.6, 0.2
+
+
+@cache
+def word_list(code: str) -> Collection[str]:
+    """Give the words of a language, in small letters."""
+    try:
+        from spellchecker import SpellChecker  # noqa: PLC0415 - only lint needs it
+    except ImportError:  # an environment that is older than this check: capital letters alone tell
+        return frozenset()
+    return SpellChecker(language=code).word_frequency.dictionary.keys()
+
+
+def likely_language(words: Collection[str]) -> str | None:
+    """Name the language that most words are of, if that is plain and not English.
+
+    >>> likely_language(["heute", "schläft", "der", "Lehrer"]), likely_language(["the", "pilot", "laughs"])
+    ('german', None)
+    """
+    small = [word.lower() for word in words if _LETTERS.search(word)]
+
+    def share(code: str) -> float:
+        known = word_list(code)
+        of_it = [word in known or all(part in known for part in _LETTERS.findall(word)) for word in small]
+        return sum(of_it) / max(len(small), 1)
+
+    best = max(_LISTS, key=lambda name: share(_LISTS[name]))
+    known = share(_LISTS[best])
+    return best if known >= _KNOWN and known >= share("en") + _MORE else None
+
+
+def guessed_forms(
+    grammars: Sequence[Grammar],
+    sentences: Collection[str],
+    tokens: Collection[str],
+    *,
+    is_language_stated: bool,
+) -> Iterator[tuple[Literal["error", "warning"], Path, int, str]]:
+    """Doubt what rules make of words that may not be regular or not English, once each.
+
+    Args:
+        grammars: Those of a suite.
+        sentences: Of all items.
+        tokens: Of all these sentences.
+        is_language_stated: Whether the suite says of which language its words are.
+    """
+    words = {
+        (word.path, word.line, word.lemma): one for one in _by_rule(grammars, tokens) for word in one[:1]
+    }
+    guessed = [word for word, is_stated in words.values() if not (is_stated or is_language_stated)]
+    foreign = {word.lemma: why for word in guessed if (why := _foreign(word, sentences)) is not None}
+    made = {word.forms["plur"] for word in guessed}
+    language = likely_language({*tokens} - made) if foreign else None
+    for (path, line, lemma), (word, is_stated) in words.items():
+        plural = repr(word.forms["plur"])
+        by_rule = f"{lemma!r} is inflected by the English rule to {plural}, but"
+        doubt = doubted(str(word.part), lemma)
+        if language is not None and not (is_stated or is_language_stated):
+            said = f"{by_rule} these words seem to be {language.capitalize()}. Add the line "
+            yield "error", path, line, f"{said}'language: {language}', and write {{sing: ..., plur: ...}}."
+        elif doubt is not None:
+            fix = f"Write {{sing: ..., plur: ...}} for {lemma!r}, or state the suite's 'language'."
+            message = f"{lemma!r} is inflected by rule to {plural}, which may be wrong: {doubt}. {fix}"
+            yield "warning", path, line, message
+        elif lemma in foreign:
+            fix = (
+                "Add the line 'language: german' with its language, or 'language: english' if it is English."
+            )
+            yield "warning", path, line, f"{by_rule} {foreign[lemma]}. {fix}"
+
+
+def _by_rule(grammars: Sequence[Grammar], tokens: Collection[str]) -> Iterator[tuple[Word, bool]]:
+    """Give words whose plural is by rule, and whether their grammar states its language.
+
+    Not those that stand in the singular alone.
+    """
+    for grammar in grammars:
+        is_stated = grammar.document.text("language") is not None
+        for slot in grammar.slots:
+            if slot.class_name is not None and grammar.lexicon is not None:
+                for word in find_class(grammar.lexicon, slot.class_name):
+                    by_rule = word.part is not None and "plur" in word.forms
+                    last = word.forms["plur"].split()[-1] if by_rule else ""
+                    if by_rule and not (slot.has_number and slot.numbers == 1 and last not in tokens):
+                        yield word, is_stated
+
+
+def _foreign(word: Word, sentences: Collection[str]) -> str | None:
+    """Say why a word may not be English; the first word of a verb is the one that is inflected."""
+    inflected = word.lemma if word.part == "noun" else word.lemma.partition(" ")[0]
+    parts = [part for part in _LETTERS.findall(inflected) if not part.isupper()]
+    unknown = [part for part in parts if word_list("en") and part.lower() not in word_list("en")]
+    if unknown:
+        return f"{unknown[0]!r} is in no list of English words"
+    capital = any(part[:1].isupper() for part in parts)
+    if word.part == "noun" and capital and any(f" {word.lemma} " in f"{text} " for text in sentences):
+        return "it has a capital letter inside a sentence"
+    return None
