@@ -21,6 +21,7 @@ import yaml
 from tseval.errors import GrammarError, suggest
 from tseval.files import how_to_raise, limits, open_regular
 from tseval.suites.inflection import plural_by_rule, right_plural
+from tseval.suites.word_lists import not_english
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -236,11 +237,15 @@ class Word:
         if name not in NUMBERS:
             where = f"It is defined at {self.path}:{self.line}."
             raise GrammarError(message, fix=f"{suggest(name, self.forms, 'Forms')} {where}")
-        known = None if self.part is None else right_plural(self.part, self.lemma)
+        first = self.lemma if self.part == "noun" else self.lemma.partition(" ")[0]
+        is_known = self.part is not None and not_english(first) is None
+        known = right_plural(str(self.part), self.lemma) if is_known else None
         fix = (
             "Regular are English nouns that add a plain -s and verb phrases whose first word drops one: "
             f"write {{sing: {self.lemma}, plur: {known or '...'}}} here, or add the word to 'irregular'."
         )
+        if self.part is not None and (not is_known or (first[:1].isupper() and not first.isupper())):
+            fix += " If it is not English, add the line 'language: german' with its language."
         raise GrammarError(message, self.path, self.line, fix)
 
     def inflected(self, number: str) -> Word:
