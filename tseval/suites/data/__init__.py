@@ -91,12 +91,10 @@ def not_a_suite(path: Path) -> SuiteError:
         line = ""
     endings = {"\t": ".tsv", ",": ".csv", ";": ".csv"}
     ending = next((ending for mark, ending in endings.items() if mark in line), "")
-    table = f"\n  Its first line looks like the header of a table: name a copy {path.stem}{ending}."
-    copy = table if ending else ""
+    copy = f"\n  The first line is the header of a table: name a copy {path.stem}{ending}." if ending else ""
     return SuiteError(
-        f"{path}: not a suite: {path.suffix or 'no ending'} is no ending of data.{copy}\n"
-        "  A suite is a folder of .jinja grammars, or one, or data: "
-        f"a table, as {', '.join(DATA_ENDINGS)} (docs/datasets.md)."
+        f"{path}: not a suite.\n  A suite is a folder of .jinja grammars, or one, or data: "
+        f"a table, as {', '.join(DATA_ENDINGS)} (docs/datasets.md).{copy}"
     )
 
 
