@@ -26,7 +26,7 @@ from supplied import AGREEMENT, BLIMP_SAMPLE, LAU_RATINGS, TREEBANK_SAMPLE, TREE
 from systems import needs_posix
 from torch import nn
 
-from tseval.cli.run import EXAMPLES
+from tseval.cli.examples import EXAMPLES
 from tseval.suites import load_suite
 
 DOCS, TESTS = ROOT / "docs", ROOT / "tests"
@@ -388,10 +388,26 @@ def test_every_command_of_the_page_runs(page, stage, tmp_path):
     assert [*wrong_here(page.stem, SHOWN[page], stage, tmp_path)] == []
 
 
+# Examples that start a pipe or a shell, or read what tseval lm-eval prints.
+NO_SINGLE_COMMAND = ("completion", "lm-eval")
+
+
+@needs_posix
+@pytest.mark.slowest
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what lm-eval imports
+@pytest.mark.parametrize("command", EXAMPLES)
+def test_the_examples_of_a_command_run(command, stage, tmp_path):
+    lines = [line.partition(" #")[0].strip() for line in EXAMPLES[command].splitlines()]
+    examples = [found[2].partition(" >")[0] for line in lines if (found := CALL.match(line))]
+    if command not in NO_SINGLE_COMMAND:
+        assert [*wrong_here("help", [(line, "") for line in examples], stage, tmp_path)] == []
+
+
 @pytest.mark.slow
 @needs_posix
 def test_the_examples_of_the_help_run_and_a_command_that_is_wrong_is_noticed(stage, tmp_path):
-    examples = [CALL.match(line)[2].partition(" #")[0].strip() for line in EXAMPLES.splitlines()]
+    lines = (CALL.match(line) for line in EXAMPLES["run"].splitlines())
+    examples = [found[2].partition(" #")[0].strip() for found in lines]
     wrong = ["table runs/none", "lint ./nothing.jsonl", "models --colour"]
     quoted = [("models", "no models"), ("lint ./pairs.jsonl", "tseval: no pairs")]
     found = [*wrong_here("help", [*((line, "") for line in examples + wrong), *quoted], stage, tmp_path)]

@@ -25,6 +25,7 @@ from tseval.cli.options import (
     QUIET,
     RUN,
     SUITE,
+    Command,
     Group,
     text_option,
 )
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
 
 @click.group(
     cls=Group,
-    purposes={"Published": ("fetch",), "With withheld words": ("twin",)},
+    purposes={"Published data sets": ("fetch",), "Hidden test sets": ("twin",)},
     invoke_without_command=True,
-    help="List the suites.",
+    help="List suites: those that come with tseval, data sets to download, formal languages.",
 )
 @click.pass_context
 def suites_command(context: click.Context) -> None:
@@ -83,7 +84,7 @@ def suites_command(context: click.Context) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @QUIET
 def fetch(names: tuple[str, ...], quiet: bool) -> None:
-    """Download data sets from where they are published, and check them."""
+    """Download published data sets, and check their digests."""
     from tseval.suites import fetch_suite
     from tseval.suites.data.catalogue import CATALOGUE, refuse_elsewhere
 
@@ -102,10 +103,16 @@ def fetch(names: tuple[str, ...], quiet: bool) -> None:
 @suites_command.command("twin")
 @click.argument("suite", type=SUITE)
 @click.option("--lexicon", type=FILE, required=True, metavar="FILE",
-              help="The withheld words, by class as in the suite's lexicon, as many of each.")  # fmt: skip
-@click.option("-o", "--out", type=FILE, metavar="DIR", help="Default: SUITE_hidden, here.")
+              help="Secret words: a lexicon with the same word classes as the suite, and as many words in "
+                   "each.")  # fmt: skip
+@click.option(
+    "-o", "--out", type=FILE, metavar="DIR", help="Folder for the new suite (default: SUITE_hidden)."
+)
 def write_twin_command(suite: str, lexicon: Path, out: Path | None) -> None:
-    """Write the grammars of SUITE with words that nobody else has, for whoever keeps a board."""
+    """Write a hidden version of a suite: the same grammars with secret words.
+
+    The maintainer of a leaderboard uses it to detect models that have seen the public items.
+    """
     from tseval.suites import load_suite, locate_suite
     from tseval.suites.grammar import write_twin
 
@@ -124,22 +131,28 @@ def write_twin_command(suite: str, lexicon: Path, out: Path | None) -> None:
 _LONG = 200_000  # items, from which on a bar is worth showing
 
 
-@click.command(help="Write out the items of a suite.")
+@click.command(cls=Command, help="Print the items of a suite, or write them to a file.")
 @click.argument("suite", type=SUITE)
 @click.option(
-    "--case", "cases", type=CASE, multiple=True, metavar="NAME", help="Only this case; may be repeated."
+    "--case",
+    "cases",
+    type=CASE,
+    multiple=True,
+    metavar="NAME",
+    help="Use only this case. Repeatable (default: all).",
 )
 @click.option("--format", "format_", type=click.Choice(["tsv", "jsonl", "parquet"]), default="tsv",
               show_default=True,
-              help="tsv: the case, then the sentences in label order (and the features of strings of "
-                   "formal languages), without a header.")  # fmt: skip
-@click.option("--limit", type=COUNT, metavar="N", help="The first N items.")
-@click.option("--sample", type=COUNT, metavar="N", help="N items drawn uniformly, in order.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of --sample.")
+              help="Format of the items. tsv has no header: the case, then the sentences in the order of "
+                   "their "
+                   "labels (for formal languages, also the features).")  # fmt: skip
+@click.option("--limit", type=COUNT, metavar="N", help="Print only the first N items (default: all).")
+@click.option("--sample", type=COUNT, metavar="N", help="Print N random items, in order (default: all).")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed for --sample.")
 @COLUMNS_OPTION
 @text_option("tokenised", of="a grammar's sentences")
-@click.option("-o", "--out", "output", type=FILE, metavar="FILE", help="Default: print.")
-@click.option("--quiet", is_flag=True, help="No progress bar.")
+@click.option("-o", "--out", "output", type=FILE, metavar="FILE", help="File for the items (default: print).")
+@click.option("--quiet", is_flag=True, help="Show no progress bar.")
 def expand_command(
     suite: str, cases: tuple[str, ...], format_: str, limit: int | None, sample: int | None, seed: int,
     columns: dict[str, str] | None, text: str, output: Path | None, quiet: bool,
@@ -186,15 +199,20 @@ def _with_progress(blocks: Iterable[Case], n_items: int, quiet: bool) -> Iterato
                 progress(done, n_items)
 
 
-@click.command(help="Check grammars and data sets.")
+@click.command(
+    cls=Command,
+    help="Check grammars and data sets for mistakes.\n\ntseval exits with 1 if it "
+    "finds any; notes do not count.",
+)
 @click.argument("suites", type=SUITE, nargs=-1, required=True, metavar="SUITE...")
 @click.option("--vocab", metavar="FILE or MODEL",
-              help="Report words missing here, and the pairs that each costs: a text file with one word per "
-                   "line, or a model as tseval run takes it.")  # fmt: skip
-@click.option("--all", "name_all", is_flag=True, help="List all missing words, not the first ones.")
+              help="Vocabulary, to report unknown words and the pairs that each costs: a text file with "
+                   "one word "
+                   "per line, or a model as for tseval run (default: none).")  # fmt: skip
+@click.option("--all", "name_all", is_flag=True, help="List all unknown words, not only the first ones.")
 @MODEL_ARGS
 @click.option("--sample", type=COUNT, metavar="N",
-              help="Look at N items of each grammar, drawn at random, where there are too many.")  # fmt: skip
+              help="Check N random items of each grammar that has more (default: all items).")  # fmt: skip
 @COLUMNS_OPTION
 def lint_command(
     suites: tuple[str, ...], vocab: str | None, name_all: bool, model_args: str, sample: int | None,
@@ -263,12 +281,12 @@ verb:
 """
 
 
-@click.command("new")
+@click.command("new", cls=Command)
 @click.argument("name", metavar="PHENOMENON")
 def new_command(name: str) -> None:
-    """Begin a suite of your own: a folder with a grammar and a lexicon that lint finds nothing in.
+    """Create a suite: a folder with a working example grammar and lexicon.
 
-    Change its words and sentences, and its `expect`; docs/grammars.md says what a grammar can hold.
+    Change its words, its sentences and the block `expect`. docs/grammars.md describes grammars.
     """
     folder = Path(name)
     case = folder.name.replace("-", "_")
@@ -295,24 +313,30 @@ def new_command(name: str) -> None:
 
 @click.group(cls=Group, purposes={"Suites": ("lm-eval",), "Runs": ("glmm", "eee")})
 def export_command() -> None:
-    """Write suites and runs for other tools."""
+    """Export suites and runs to other tools: lm-eval, R, Every Eval Ever."""
 
 
 @export_command.command("lm-eval")
 @click.argument("suite", type=SUITE)
 @click.option(
-    "-o", "--out", "output", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR"
+    "-o",
+    "--out",
+    "output",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="Folder for the tasks.",
 )
-@click.option("--limit", type=COUNT, metavar="N", help="Only the first N items of each case.")
-@click.option("--tokenise", is_flag=True, help="Split punctuation and clitics off the words of data.")
+@click.option("--limit", type=COUNT, metavar="N", help="Use the first N items of each case (default: all).")
+@click.option("--tokenise", is_flag=True, help="Split punctuation and clitics off the words of data sets.")
 @COLUMNS_OPTION
-@text_option("natural", of="a grammar's sentences; of data, whatever was written")
+@text_option("natural", of="a grammar's sentences (data sets stay unchanged)")
 @QUIET
 def lm_eval(
     suite: str, output: Path, limit: int | None, tokenise: bool, columns: dict[str, str] | None, text: str,
     quiet: bool,
 ) -> None:  # fmt: skip
-    """Write SUITE as tasks of lm-eval: a group, and a task for each row of the table."""
+    """Write a suite as tasks of lm-eval: a group, with one task for each row of the table."""
     from tseval.report.exports import write_tasks
     from tseval.suites import load_suite
 
@@ -329,10 +353,10 @@ def lm_eval(
 @export_command.command("glmm")
 @click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN...")
 @click.option("-o", "--out", "output", type=click.Path(path_type=Path, dir_okay=False), required=True,
-              metavar="FILE.csv")  # fmt: skip
+              metavar="FILE.csv", help="Table for the verdicts.")  # fmt: skip
 @QUIET
 def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
-    """Write the verdicts of RUNs as one table, and print the mixed model for it in R (lme4)."""
+    """Write the verdicts of runs as a table, and print R code for its mixed model (lme4)."""
     from tseval.boards.sources import open_runs
     from tseval.report.exports import in_r, mixed_model, write_verdicts
 
@@ -351,18 +375,25 @@ def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
 @export_command.command("eee")
 @click.argument("run", type=FILE)
 @click.option("-o", "--out", "output", type=FILE, metavar="FILE.json|DIR",
-              help="A file, or a folder in which the record gets the place that it has in the store.",
+              help="File for the record, or a folder with the layout of the store (default: print).",
 )  # fmt: skip
-@click.option("--model-id", metavar="DEVELOPER/NAME", help="What the model's hub calls it.")
-@click.option("--organisation", default="unknown", show_default=True, help="Who ran it.")
+@click.option(
+    "--model-id",
+    metavar="DEVELOPER/NAME",
+    help="Name of the model on its hub (default: the name in the run).",
+)
+@click.option("--organisation", default="unknown", show_default=True, help="Organisation that made the run.")
 @click.option("--relationship", default="other", show_default=True,
               type=click.Choice(["first_party", "third_party", "collaborative", "other"]),
-              help="Of these to the model's developer.")  # fmt: skip
+              help="Relationship of the organisation to the developer of the model.")  # fmt: skip
 @click.option("--availability", type=click.Choice(["open_weights", "closed_weights", "unknown"]),
-              default="unknown", show_default=True, help="Of the model's weights.")  # fmt: skip
+              default="unknown", show_default=True, help="Availability of the weights.")  # fmt: skip
 @QUIET
 def eee(run: Path, output: Path | None, quiet: bool, **said: str | None) -> None:  # fmt: skip
-    """Write a RUN, an entry of a board, or all entries of one, as records of Every Eval Ever."""
+    """Write records of Every Eval Ever.
+
+    RUN is a run, an entry of a leaderboard, or the folder of a leaderboard.
+    """
     from tseval.boards.sources import entries_with_ids, open_run
     from tseval.report.exports import Submission, make_record, write_record
     from tseval.runs import DEFINITION

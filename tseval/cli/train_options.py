@@ -86,61 +86,71 @@ def preset_option(presets: Mapping[str, Preset]) -> Callable[[Function], Functio
     """Make the option that names one of these presets."""
     return click.option(
         "--preset", type=click.Choice(list(presets)),
-        help="Sizes and settings of a paper; options that are given go before them.",
+        help="Sizes and settings of a paper. Options that you give override them (default: none).",
     )  # fmt: skip
 
 
-LOWERCASE = click.option("--lowercase", is_flag=True, help="Lower-case all text, also when scoring.")
+LOWERCASE = click.option("--lowercase", is_flag=True, help="Lower-case all text, in training and in scoring.")
 # Where the checkpoint goes, and how an interrupted training goes on.
 CHECKPOINT = [
-    click.option("-o", "--out", type=FILE, required=True, help="Checkpoint to write (.pt or .safetensors)."),
-    click.option("--resume", is_flag=True, help="Go on with an interrupted training, to the same result."),
+    click.option("-o", "--out", type=FILE, required=True, help="File for the checkpoint: .pt or "
+                                                               ".safetensors."),
+    click.option("--resume", is_flag=True, help="Continue an interrupted training, with the same result."),
     click.option("--save-every", type=POSITIVE, default=300.0, show_default=True,
-                 help="Seconds between savings that --resume goes on from."),
+                 help="Seconds between saved states for --resume."),
 ]  # fmt: skip
 TEXT = [
     click.option("--train", "train_files", type=FILE, multiple=True,
-                 help="Training text; may be repeated, and is read file after file."),
-    click.option("--valid", "valid_file", type=FILE, help="Validation text."),
+                 help="Training text, tokenised, one sentence a line. Repeatable: files are read in order."),
+    click.option("--valid", "valid_file", type=FILE, help="Validation text, tokenised, one sentence a line "
+                                                          "(default: none, with --suite)."),
     click.option("--suite", metavar="LANGUAGE",
-                 help="Draw both texts from a formal language, such as 'cross_serial(8)'; by whole lines."),
+                 help="Formal language for both texts, such as 'cross_serial(8)', read by whole lines "
+                      "(default: none)."),
     click.option("--vocab-from", type=FILE,
-                 help="Make the vocabulary from this text alone; else from all training texts."),
-    click.option("--vocab-size", type=COUNT, help="Keep the most frequent words only."),
-    click.option("--min-count", type=COUNT, default=1, show_default=True, help="Leave out rarer words."),
+                 help="Text for the vocabulary (default: all training texts)."),
+    click.option("--vocab-size", type=COUNT, help="Number of most frequent words to keep (default: all)."),
+    click.option("--min-count", type=COUNT, default=1, show_default=True, help="Fewest occurrences of a "
+                                                                               "word in the vocabulary."),
     LOWERCASE,
 ]  # fmt: skip
 MODEL = [
     *field_options(Sizes, embedding=200, hidden=650, layers=2, dropout=0.2),
     click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
-                 help="Something else that can be chosen about the cell, such as alpha_bound=none."),
+                 help="Setting of the cell, such as alpha_bound=none. Repeatable (list: "
+                      "docs/architectures.md)."),
 ]  # fmt: skip
 EARLY = [
     click.option("--eval-suite", "eval_suites", multiple=True, metavar="SUITE",
-                 help="Record the accuracy on this suite along the training."),
-    click.option("--eval-every", type=COUNT, help="Windows between evaluations; else with each validation."),
-    click.option("--eval-limit", type=COUNT, help="Evaluate the first N items of each case only."),
+                 help="Suite to score during the training. Repeatable (default: none)."),
+    click.option("--eval-every", type=COUNT, help="Windows between evaluations on --eval-suite (default: "
+                                                  "at each validation)."),
+    click.option("--eval-limit", type=COUNT, help="Use the first N items of each case of --eval-suite "
+                                                  "(default: all)."),
     click.option("--eval-sample", type=COUNT,
-                 help="Evaluate N items of each case only, drawn at random, the same ones each time."),
-    click.option("--eval-runs", type=FILE, help="Keep a run of every evaluation in this folder."),
+                 help="Use N random items of each case of --eval-suite, the same each time (default: all)."),
+    click.option("--eval-runs", type=FILE, help="Folder for a run of every evaluation (default: keep no "
+                                                "runs)."),
 ]  # fmt: skip
 OUTPUT = [
     *CHECKPOINT,
     click.option("--figure/--no-figure", default=True, show_default=True,
-                 help="Draw the learning curves beside the checkpoint."),
+                 help="Draw the learning curves into files next to the checkpoint."),
     DEVICE,
     QUIET,
 ]  # fmt: skip
 lm_options = take_all([*TEXT, *MODEL, preset_option(PRESETS), *field_options(Settings), *EARLY, *OUTPUT])
 classifier_options = take_all([
     click.option("--data", multiple=True, required=True, metavar="SUITE",
-                 help="A table of agreement examples, or other pairs with cases train and valid."),
-    click.option("--min-count", type=COUNT, default=2, show_default=True, help="Leave out rarer words."),
+                 help="Table of agreement examples, or other pairs with the cases train and valid. "
+                      "Repeatable."),
+    click.option("--min-count", type=COUNT, default=2, show_default=True, help="Fewest occurrences of a "
+                                                                               "word in the vocabulary."),
     LOWERCASE,
     *field_options(Sizes, without=["tied"], embedding=50, hidden=50, layers=1, dropout=0.0),
     click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
-                 help="Something else that can be chosen about the cell; activation is relu unless given, "
-                 "but tanh in GRU and LSTM."),
+                 help="Setting of the cell. Repeatable. The default of activation is relu, in GRU and LSTM "
+                      "tanh."),
     preset_option(CLASSIFIER_PRESETS),
     *field_options(ClassifierSettings),
     *CHECKPOINT,
