@@ -51,7 +51,7 @@ tseval board check boards/mine
 tseval board check zoo  # a leaderboard that comes with tseval""",
     "board retract": """\
 tseval board retract boards/other/entries/lstm-small --reason "wrong weights"
-tseval board retract boards/other/entries/lstm-small --reason "duplicate"""",
+tseval board retract boards/other/entries/lstm-small --reason duplicate""",
     "board rename": """\
 tseval board rename boards/mine/entries/lstm lstm-small
 tseval board rename boards/mine/entries/lstm-small lstm""",
