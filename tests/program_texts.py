@@ -39,7 +39,7 @@ class Text:
     @property
     def sentences(self) -> list[str]:
         """Split the text where a sentence ends; a new line that is indented begins a new one."""
-        parts = re.split(r"(?<=[.!?:;])\s+(?=[A-Z'\"`{(–-]|$)|\n\s*\n|\n\s+(?=\S)", self.text)
+        parts = re.split(r"(?<=[.!?:;])\s+(?=[A-Z'\"`{(–-]|$)|\n\s*\n|\n\s+(?=\S)|\n(?=tseval )", self.text)
         return [" ".join(part.split()) for part in parts if part.strip()]
 
 
@@ -186,7 +186,7 @@ def _written(node: ast.AST, assigned: dict[str, str]) -> str:
             assigned.get(value.id, f"{{{value.id}}}") if isinstance(value, ast.Name) else _written(value, {})
         )
     names = re.findall(r"[A-Za-z_]+", ast.unparse(value).split("!")[0])
-    return f"{{{names[-1] if names else '…'}}}"
+    return "{hint}" if names[:1] == ["suggest"] else f"{{{names[-1] if names else '…'}}}"
 
 
 @cache

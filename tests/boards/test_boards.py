@@ -281,7 +281,7 @@ def test_who_verified_an_entry_stands_in_the_maintainers_file_alone(root):
         wrong_with_board(board)
     )
     refused = call("verify", root / "run", *ask, "Ada Keeper")
-    assert (refused.returncode, "run is no entry of a board" in refused.stderr) == (2, True)
+    assert (refused.returncode, "run is not an entry of a leaderboard" in refused.stderr) == (2, True)
 
 
 def test_a_board_may_ask_for_a_precision_whatever_a_run_says_of_it(root):

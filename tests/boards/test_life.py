@@ -284,13 +284,16 @@ def test_a_new_version_of_the_suite_has_a_board_of_its_own(clone):
     assert "tseval board renew" in refuse("board", "add", board, run).stderr
     done = succeed("board", "renew", board)
     new, *waiting = done.stdout.splitlines()
-    assert waiting == ["not yet run on it: ann--lstm", "not yet run on it: bob--lstm"]
+    assert waiting == [
+        "without a run on the new suite: ann--lstm",
+        "without a run on the new suite: bob--lstm",
+    ]
     assert "is archived" in refuse("board", "add", board, run).stderr
     succeed("board", "add", new, run, "--name", "lstm")
     succeed("board", "write", clone)
     assert "bob--lstm\n" in (clone / new / "README.md").read_text().replace(r"\-", "-")
     checked = succeed("board", "check", clone)
-    assert checked.stdout.count("nothing is wrong") == 2
+    assert checked.stdout.count("no problems found") == 2
     assert succeed("table", board).stdout == before
     succeed("board", "build", clone, "-o", clone.parent / "site")
     assert dead_links(clone.parent / "site") == []
@@ -306,7 +309,7 @@ def test_boards_stand_beside_each_other_in_a_repository(tmp_path):
     succeed("board", "new", "both", "--repository", *both, cwd=tmp_path)
     succeed("board", "new", "both", "--repository", "--suite", "../../three.jsonl", cwd=tmp_path)
     checked = succeed("board", "check", "both", cwd=tmp_path).stdout.splitlines()
-    assert checked == [f"both/{name}: nothing is wrong" for name in ("one", "three", "two")]
+    assert checked == [f"both/{name}: no problems found" for name in ("one", "three", "two")]
 
 
 @pytest.mark.parametrize(

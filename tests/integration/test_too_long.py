@@ -183,7 +183,7 @@ def test_a_board_takes_such_a_run_and_says_how_much_was_left_out(models, pairs):
     succeed("board", "new", root / "board", "--suite", "../pairs.jsonl")
     succeed("board", "add", root / "board", root / "run")
     succeed("board", "write", root / "board")
-    assert "nothing is wrong" in succeed("board", "check", root / "board").stdout
+    assert "no problems found" in succeed("board", "check", root / "board").stdout
     model = ("--model", f"hf:{models / 'causal'}", "--rescore", "all")
     asked = succeed("verify", root / "board/entries/causal", *model).stdout
     assert "4 verdicts (2 said to be too long for the model), 1 row" in asked

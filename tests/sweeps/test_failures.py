@@ -189,7 +189,7 @@ def test_a_model_that_is_too_large_for_memory_stops_no_other_and_is_tried_again(
     command = "--model", "ckpt/step*.pt", "--suite", "./two", "--workers", 1, "-o", "out"
     said = sweeps.sweep(*command, code=1, SPARE=str(100 * 2**20))
     why = "ckpt/step7.pt: there is not enough memory to read it"
-    failed = f"tseval: step7-two failed: {why}\n  See out/sweep/step7-two.log.\n"
+    failed = f"tseval: step7-two failed: {why}\n  Log: out/sweep/step7-two.log\n"
     assert said.endswith(f"4 units: 3 done, 1 failed\n{failed}")
     assert f"tseval: {why}\n" in Path("out/sweep/step7-two.log").read_text()
     assert "4 units: 4 done (3 of them before)" in sweeps.sweep(*command)
@@ -226,7 +226,10 @@ def test_slurm_gets_one_array_job_with_the_settings_of_the_plan(sweeps, monkeypa
     assert re.search(r"^srun .* -m submitit.core._submit \S*out/sweep/engine$", script, re.MULTILINE)
     assert done.returncode == 1
     assert "tseval: job 77_0 was lost (FAILED).\n  See " in done.stderr
-    assert "tseval: 6 units left, step0-one first.\n  The same command goes on." in done.stderr
+    assert (
+        "tseval: 6 units not finished, the first is step0-one.\n  To continue, repeat the same command."
+        in done.stderr
+    )
 
 
 def test_a_machine_without_slurm_and_a_wrong_setting_are_one_message(sweeps):

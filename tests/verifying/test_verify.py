@@ -327,8 +327,8 @@ def test_the_command_prints_levels_and_exits_with_what_it_found(honest, forge):
     [
         (["nowhere"], "there is no run at 'nowhere'.\n  Name the directory of a run."),
         ([".", "--rescore", "1%"], "--rescore needs the model: name it with --model"),
-        ([".", "--rescore", "1"], "'1' is no share: write 1%, 0.5% or all"),
-        ([".", "--rescore", "nan%"], "'nan%' is no share: write 1%, 0.5% or all"),
+        ([".", "--rescore", "1"], "'1' is not a share of sentences. Write 1%, 0.5% or all"),
+        ([".", "--rescore", "nan%"], "'nan%' is not a share of sentences. Write 1%, 0.5% or all"),
     ],
 )
 def test_bad_input_is_told_in_a_message(arguments, said, tmp_path):

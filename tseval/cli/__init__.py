@@ -185,7 +185,11 @@ def main() -> None:
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
     except MemoryError:
-        _fail("there is not enough memory for this.\n  Close other programs, or give it less at a time.", 2)
+        _fail(
+            "the memory is not enough for this command.\n  Close other programs, or use fewer items "
+            "(--limit) or shorter texts.",
+            2,
+        )
     except (KeyboardInterrupt, click.Abort):
         _fail("interrupted", 130)
     finally:

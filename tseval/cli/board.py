@@ -55,9 +55,9 @@ def new(
 
     if len(suites) > 1 and (not repository or title is not None):
         raise click.UsageError(
-            "a board is over one suite. For a board of each, without --title: add --repository"
+            "a leaderboard has one suite. For one leaderboard each, leave out --title and add --repository."
             if title is None or not repository
-            else "--title is of one board: begin them one by one"
+            else "--title is for one leaderboard. Create the leaderboards one by one."
         )
     if repository:
         boards = new_repository(board, suites, title, score, columns, evidence)
@@ -65,7 +65,7 @@ def new(
         new_board(board, suites[0], title, score, columns, evidence)
         boards = [board]
     for one in boards:
-        click.echo(f"{one}: add runs with tseval board add {quote(str(one))} RUN", err=True)
+        click.echo(f"{one}: created. Add runs: tseval board add {quote(str(one))} RUN", err=True)
 
 
 _about = take_all([
@@ -148,7 +148,7 @@ def check_board(board: Path, entries: tuple[str, ...], base: str | None) -> None
     boards = boards_below(board) or [board]
     if base is not None:
         if entries:
-            raise click.UsageError("--changed finds the entries itself: name none.")
+            raise click.UsageError("--changed finds the entries itself. Leave out the entries.")
         changes = check_changes(boards, base)
         click.echo(summary(changes), nl=False)
         sys.exit(1 if changes.wrong else 0)
@@ -161,7 +161,7 @@ def check_board(board: Path, entries: tuple[str, ...], base: str | None) -> None
         if not found:
             for line in warnings_of(one, entries):
                 click.echo(f"warning: {where}{line}", err=True)
-            click.echo(f"{one}: nothing is wrong")
+            click.echo(f"{one}: no problems found")
         wrong = wrong or bool(found)
     if wrong:
         sys.exit(1)
@@ -233,7 +233,7 @@ def renew(board: Path, out: Path | None) -> None:
     new = renew_board(board, out)
     click.echo(new)
     for name in not_yet_run(new, read_definition(new)):
-        click.echo(f"not yet run on it: {name}")
+        click.echo(f"without a run on the new suite: {name}")
 
 
 @board_command.command("write")

@@ -58,9 +58,13 @@ def agreement(
 
     check_new_file(output, EXAMPLE_ENDINGS, "table of examples")
     if train + valid > 100:
-        raise click.UsageError(f"--train {train:g} and --valid {valid:g} are more than 100 percent.")
+        raise click.UsageError(
+            f"--train {train:g} and --valid {valid:g} add up to more than 100 percent. Lower one of them."
+        )
     if counted and frequent is None:
-        raise click.UsageError(f"--counts-from {counted[0]}: say with --frequent how many words to keep.")
+        raise click.UsageError(
+            f"--counts-from {counted[0]} has no effect alone. Add --frequent N, the number of words to keep."
+        )
     shares = Shares(train, valid)
     with busy("finding verbs", quiet):
         table, tally = convert(files, shares, source, Frequent(frequent, counted) if frequent else None)
@@ -75,14 +79,18 @@ def agreement(
 @data_command.command("pairs")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @click.option(
-    "--request", metavar="FILE|TEXT", help="Pattern to search for: a file, or the text 'pattern { ... }' (default: none)."
+    "--request",
+    metavar="FILE|TEXT",
+    help="Pattern to search for: a file, or the text 'pattern { ... }' (default: none).",
 )
 @click.option(
     "--change",
     metavar="NODE.FEATURE[=VALUE]",
     help="Feature to change in one word (default: to each other value).",
 )
-@click.option("--phenomenon", metavar="NAME", help="Pattern that comes with tseval (default: none; list: --list).")
+@click.option(
+    "--phenomenon", metavar="NAME", help="Pattern that comes with tseval (default: none; list: --list)."
+)
 @click.option("--forms", type=FILE, multiple=True, metavar="FILE",
               help="More word forms: another treebank (.conllu), or a UniMorph table. Repeatable.",
 )  # fmt: skip
@@ -130,7 +138,9 @@ def pairs_command(
 
     if listed:
         if request or phenomenon or output:
-            raise click.UsageError("--list counts all phenomena: leave --request, --phenomenon and -o out.")
+            raise click.UsageError(
+                "--list counts all phenomena and writes nothing. Leave out --request, --phenomenon and -o."
+            )
         with busy("counting pairs", quiet):
             rows = [
                 (one.name, one.title, f"{own.table.num_rows:,}" if own else "–")
@@ -141,7 +151,7 @@ def pairs_command(
         return
     wanted = _wanted_phenomenon(request, phenomenon, change, controller)
     if output is None:
-        raise click.UsageError("say where the pairs go: -o pairs.parquet.")
+        raise click.UsageError("no file for the pairs. Add -o pairs.parquet.")
     check_new_file(output, mp.PAIR_ENDINGS, "table of pairs")
     with busy("finding pairs", quiet):
         pairs = mp.make_pairs(files, wanted, forms)
@@ -171,7 +181,7 @@ def _wanted_phenomenon(
         return read_phenomenon(read_text(path), path.stem, request, change, controller)
     if phenomenon is None or request is not None:
         raise click.UsageError(
-            "say what is looked for: --phenomenon NAME, or --request FILE with --change NODE.FEATURE."
+            "nothing to search for. Add --phenomenon NAME, or --request FILE and --change NODE.FEATURE."
         )
     return open_phenomenon(phenomenon, change, controller)
 
@@ -203,7 +213,8 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
         opened = open_source_text(text, not untokenised)
     if opened.n_glued > opened.n_lines / 2:
         click.echo(
-            f"Warning: {opened.n_glued:,} of {opened.n_lines:,} lines end in a word with a full stop on it. "
+            f"Warning: {opened.n_glued:,} of {opened.n_lines:,} lines end in a word with a full stop "
+            f"attached. "
             "If the text is not tokenised, add --untokenised",
             err=True,
         )
@@ -213,7 +224,7 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
         with progress_bar(f"parsing {text.name}", quiet) as progress:
             parsed = parse_text(opened, output, parser, progress)
     except KeyboardInterrupt:
-        click.echo("\nWhat was parsed is saved: add --resume to go on.", err=True)
+        click.echo("\nFinished sentences are saved. To continue, add --resume.", err=True)
         raise
     if quiet:
         return
@@ -221,7 +232,8 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
         click.echo(f"{output}: finished already", err=True)
     else:
         told = (
-            f"{parsed.sentences:,} sentences, {parsed.words:,} words; {parsed.left_out:,} left out: no trees"
+            f"{parsed.sentences:,} sentences, {parsed.words:,} words; {parsed.left_out:,} left out (the "
+            f"parser found no tree)"
         )
         click.echo(f"{told}\n{output}", err=True)
 
@@ -258,7 +270,8 @@ def count_command(
     check_figure_names(figures, SuiteError)
     if repeated := {path.name for path in tables if [one.name for one in tables].count(path.name) > 1}:
         raise SuiteError(
-            f"two tables are called {min(repeated)!r}: bars are told apart by the names of files."
+            f"two tables have the file name {min(repeated)!r}, which would label their bars.\n  Rename one "
+            f"of them."
         )
     with busy("counting examples"):
         counts = noun_counts({path.name: read_examples(path) for path in tables}, splits)
@@ -291,7 +304,10 @@ def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None)
         for path in (gold, parsed):
             table = read_examples(path)
             if missing := [name for name in EQUAL if name not in table.column_names]:
-                raise SuiteError(f"{path}: does not say {missing[0]}, which is compared.")
+                raise SuiteError(
+                    f"{path}: the column {missing[0]} is missing.\n  Make the table again with tseval data "
+                    f"agreement."
+                )
             frames.append(table.to_pandas())
         found = found_examples(compare_examples(*frames), gold.name, parsed.name)
     print_or_write(found, form, output)

@@ -34,24 +34,24 @@ tseval verify runs/a                  # files and numbers
 tseval verify runs/b --model lstm.pt  # and scores of sentences
 tseval verify leaderboards/public     # all entries""",
     "board": """\
-tseval board new boards/mine --suite marvin_linzen
-tseval board add boards/mine runs/mine --licence MIT
-tseval board build boards/mine -o site""",
+tseval board new boards/new --suite marvin_linzen
+tseval board add boards/new runs/mine --licence MIT
+tseval board build boards/new -o site""",
     "board new": """\
-tseval board new boards/mine --suite marvin_linzen
+tseval board new boards/new --suite marvin_linzen
 tseval board new boards/own --suite marvin_linzen --title "Agreement\"""",
     "board add": """\
 tseval board add boards/mine runs/mine --licence MIT
-tseval board add boards/mine runs/b --name lstm-b --contains-suite no""",
+tseval board add boards/mine runs/other --name lstm-b --contains-suite no""",
     "board submit": """\
 tseval board submit runs/mine boards/mine --licence MIT
-tseval board submit runs/b boards/mine --name lstm-c --licence MIT""",
+tseval board submit runs/other boards/mine --name lstm-c --licence MIT""",
     "board check": """\
 tseval board check boards/mine
-tseval board check zoo  # a leaderboard that comes with tseval""",
+tseval board check boards/mine lstm  # one entry""",
     "board retract": """\
 tseval board retract boards/other/entries/lstm-small --reason "wrong weights"
-tseval board retract boards/other/entries/lstm-small --reason duplicate""",
+tseval board retract boards/mine/entries/lstm --reason duplicate""",
     "board rename": """\
 tseval board rename boards/mine/entries/lstm lstm-small
 tseval board rename boards/mine/entries/lstm-small lstm""",
@@ -87,10 +87,10 @@ tseval analyze attractors runs/lstm runs/drnn --figure attractors.svg
 tseval analyze attractors runs/lstm --distance 7""",
     "analyze profile": """\
 tseval analyze profile runs/profile --figure profile.svg
-tseval analyze profile runs/profile --words 5""",
+tseval analyze profile runs/profile --words 17""",
     "analyze effects": """\
 tseval analyze effects runs/gap
-tseval analyze effects runs/gap --figure effects.svg""",
+tseval analyze effects runs/gap --format json -o effects.json""",
     "analyze ratings": """\
 tseval analyze ratings runs/rated --figure ratings.svg
 tseval analyze ratings runs/rated --format json -o ratings.json""",
@@ -140,7 +140,7 @@ tseval export lm-eval marvin_linzen -o tasks
 tseval export glmm runs/a runs/b -o verdicts.csv""",
     "export lm-eval": """\
 tseval export lm-eval marvin_linzen -o tasks
-tseval export lm-eval ./pairs.jsonl -o tasks""",
+tseval export lm-eval ./pairs.jsonl -o more_tasks""",
     "export glmm": """\
 tseval export glmm runs/a runs/b -o verdicts.csv
 tseval export glmm runs/a runs/b -o verdicts.csv --quiet > model.R""",
@@ -165,7 +165,7 @@ tseval pair --model hf:gpt2 "The author laughs." "The author laugh.\"""",
     "surprisal": """\
 tseval surprisal --model bundled:lstm text.txt
 tseval surprisal --model hf:gpt2 story.txt --words
-echo "the author laughs ." | tseval surprisal --model bundled:lstm""",
+tseval surprisal --model bundled:lstm text.txt --entropy --top 3""",
     "lm-eval": """\
 tseval lm-eval --model tseval --model_args checkpoint=drnn.pt --tasks blimp
 tseval lm-eval --help  # the options of lm-eval""",

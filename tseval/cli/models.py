@@ -161,7 +161,8 @@ def _read(old: Path, vocab: Path | None, arguments: Mapping[str, str]) -> Checkp
     read = load_checkpoint(old)  # says what is wrong with the file, if anything is
     if vocab is not None or arguments:
         raise ModelError(
-            f"{old}: is a checkpoint of tseval's own already, with its words: leave out --vocab, --model-args"
+            f"{old}: a tseval checkpoint already, which contains its words. Leave out --vocab and "
+            f"--model-args."
         )
     return read
 
@@ -178,7 +179,7 @@ def _perplexity(read: Checkpoint, stored: PackedType, valid: Path | None) -> flo
         mark = fingerprint(model.sizes.to_mapping(), read.vocabulary, stored_weights(model, stored))
         return read.validation_perplexity if mark == read.fingerprint else None
     if not isinstance(model, LanguageModel):
-        raise ModelError(f"--valid {valid}: a classifier has no perplexity; leave it out")
+        raise ModelError(f"--valid {valid}: a classifier has no perplexity. Leave out --valid.")
     text = columns(encode_text([valid], read.vocabulary), _COLUMNS)
     return perplexity(mean_loss(as_stored(model, stored), Columns(text, _WINDOW)))
 
@@ -288,7 +289,7 @@ def surprisal_command(
 ) -> None:  # fmt: skip
     """Read FILE, or standard input: tokenised text, a sentence a line, or a table as tseval run takes it."""
     if stride is not None and window is None:
-        raise click.UsageError("--stride is for --window N: give both.")
+        raise click.UsageError("--stride needs windows. Add --window N.")
     from tseval.suites.data import TABLES, table_texts
     from tseval.suites.data.roles import refuse_columns
 
@@ -313,7 +314,8 @@ def surprisal_command(
     shown = [*(["entropy"] if entropy else []), *(["top"] if top else [])]
     if shown and (words or texts):
         raise SuiteError(
-            f"--{shown[0]} is of the next token: leave out --words, and give text, a sentence a line."
+            f"--{shown[0]} describes the next token, so it needs text, one sentence a line. Leave out "
+            f"--words and tables."
         )
     with busy(f"asking {model.card.name}"):
         ask = word_surprisals if words or texts else surprisals
@@ -335,8 +337,8 @@ def _in_windows(model: Model, window: int, stride: int | None) -> Model:
     read = getattr(model, "in_windows", None)
     if read is None:
         raise ModelError(
-            f"--window: {model.card.name} is no causal model of transformers.\n"
-            "  A recurrent model reads texts of any length: leave out --window."
+            f"--window: {model.card.name} is not a causal model of transformers.\n"
+            "  A recurrent model reads texts of any length. Leave out --window."
         )
     return cast("Model", read(window, stride or max(1, window // 2)))
 
@@ -364,7 +366,7 @@ def _read_lines(name: str) -> dict[int | str, str]:
         lines = read_open_text(cast("TextIO", file)).split("\n")
     sentences: dict[int | str, str] = {number: line for number, line in enumerate(lines, 1) if line.strip()}
     if not sentences:
-        raise SuiteError(f"{file.name}: no sentences.\n  Give text, one sentence a line.")
+        raise SuiteError(f"{file.name}: the file has no sentences.\n  Give a text with one sentence a line.")
     return sentences
 
 
@@ -403,9 +405,9 @@ def pair_command(
     good, bad = (typed_text(one.removeprefix(_NO_OPTION)) for one in (good, bad))
     for name, sentence in (("GOOD", good), ("BAD", bad)):
         if not sentence.strip():
-            raise SuiteError(f"{name} is empty: give two sentences")
+            raise SuiteError(f"{name} is empty. Give two sentences, each in quotes.")
         if any("\ud800" <= letter <= "\udfff" for letter in sentence):
-            raise SuiteError(f"{name} is not UTF-8 text: give two sentences")
+            raise SuiteError(f"{name} is not UTF-8 text. Give two sentences in UTF-8.")
     from tseval.evaluation import as_read
     from tseval.questions.unknown import Unknown
     from tseval.scoring.protocol import TotalModel
@@ -439,17 +441,19 @@ def _verdict(good: Sequence[Token], bad: Sequence[Token], unknown: Unknown) -> s
         texts = (one.text for one, other in zip(good, bad, strict=True) if one.text != other.text)
         glued = next((text for text in texts if len(text) > 1 and text[-1] in ".,;:?!"), None)
         why = (
-            f", to which {glued!r} is one word: write marks apart, {glued[:-1]} {glued[-1]}" if glued else ""
+            f", to which {glued!r} is one word: separate punctuation, {glued[:-1]} {glued[-1]}"
+            if glued
+            else ""
         )
-        return f"undecidable: the two look the same to the model{why}"
+        return f"undecidable: both sentences have the same tokens for the model{why}"
     if good[0].surprisal is None and good[0].token != bad[0].token:
-        return "undecidable: the two begin with different tokens, which the model leaves unscored"
+        return "undecidable: the first tokens differ, and the model does not score first tokens"
     half_known = unshared([unknown_words(tokens, unknown) for tokens in (good, bad)])
     named = ", ".join(map(repr, sorted(half_known)))
     if half_known and unknown.rule != "score":
         return (
-            f"undecidable (half known): the model does not know {named}, so it reads <unk> in one sentence\n"
-            "  and a known word in the other. --unknown score compares the two all the same"
+            f"undecidable (half known): the model does not know {named}, so one sentence has <unk>\n"
+            "  and the other a known word. To compare them anyway, add --unknown score"
         )
     sums = [fsum(t.surprisal for t in tokens if t.surprisal is not None) for tokens in (good, bad)]
     difference = sums[1] - sums[0]
@@ -471,7 +475,7 @@ def lm_eval_command(arguments: tuple[str, ...]) -> None:
         import lm_eval.models  # noqa: F401 - before ours: it lists its own only where nobody was first
         from lm_eval.__main__ import cli_evaluate
     except ImportError:
-        raise ModelError('lm-eval is not here: pip install "tseval[lm-eval]"') from None
+        raise ModelError('lm-eval is not installed. To install it: pip install "tseval[lm-eval]"') from None
 
     import tseval.lm_eval_tasks  # noqa: F401 - registers itself
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 import click
 from click.shell_completion import CompletionItem, split_arg_string
 
-from tseval.cli.console import WHOLE, busy, typed_text
+from tseval.cli.console import ALL_NOTES, WHOLE, busy, typed_text
 from tseval.cli.examples import examples_of
 from tseval.errors import ModelError, SuiteError, reason, suggest
 from tseval.files import bounded_lines, open_limited, open_regular
@@ -250,8 +250,8 @@ def _runs_here(_: click.Context) -> Iterator[str]:
     return chain(runs, boards)
 
 
-MODEL = Name(_models_here, "For example:\n\t--model bundled:lstm, which comes with tseval\n"
-                           "\t--model drnn.pt, a checkpoint of yours (docs/your-checkpoint.md)")  # fmt: skip
+MODEL = Name(_models_here, "For example:\n\t--model bundled:lstm (comes with tseval)\n"
+                           "\t--model drnn.pt (your checkpoint: docs/your-checkpoint.md)")  # fmt: skip
 SUITE, CASE, RUN = Name(_suites_here), Name(_cases_here), Name(_runs_here)
 FILE = click.Path(path_type=Path)
 COUNT = click.IntRange(min=1)
@@ -298,6 +298,9 @@ TEXT = text_option("auto", "auto", of="a grammar's sentences")
 VERBOSE = click.option("-v", "--verbose", "whole_signatures", is_flag=True, expose_value=False,
                        callback=lambda context, _option, given: context.meta.update({WHOLE: given}),
                        help="Show complete signatures on a terminal.")  # fmt: skip
+NOTES = click.option("--notes", is_flag=True, expose_value=False,
+                     callback=lambda context, _option, given: context.meta.update({ALL_NOTES: given}),
+                     help="Print all notes of the table, not only the first five.")  # fmt: skip
 QUIET = click.option("--quiet", is_flag=True, help="Print errors only.")
 
 
@@ -348,7 +351,7 @@ class FiniteRange(click.FloatRange):
         """Read the number; NaN and infinity compare in no useful way and are refused."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{number} is not a finite number", param, ctx)
+            self.fail(f"{number} is not a finite number. Give a number such as 0.5", param, ctx)
         return number
 
 
@@ -360,17 +363,23 @@ def read_open_text(file: TextIO) -> str:
             unpacked = io.TextIOWrapper(open_limited(Path(name), "text_bytes"), "utf-8")
         return "".join(bounded_lines(unpacked or file, name))
     except UnicodeDecodeError as error:
-        raise SuiteError(f"{name}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+        raise SuiteError(
+            f"{name}: not UTF-8 text ({error.reason} at byte {error.start}).\n  Save the file as UTF-8."
+        ) from None
     except (OSError, EOFError, zlib.error) as error:
-        raise SuiteError(f"{name}: cannot be read ({reason(error)})") from None
+        raise SuiteError(
+            f"{name}: the file cannot be read ({reason(error)}).\n  Check the file and its permissions."
+        ) from None
 
 
 def check_new(checkpoint: Path) -> None:
     """Refuse to write a checkpoint under another kind of name, or over a file."""
     if checkpoint.suffix not in (".pt", ".safetensors"):
-        raise ModelError(f"{checkpoint}: the name of a checkpoint ends in .pt or .safetensors")
+        raise ModelError(
+            f"{checkpoint}: not a name for a checkpoint. Choose a name that ends in .pt or .safetensors."
+        )
     if checkpoint.exists():
-        raise ModelError(f"{checkpoint}: exists already. Choose another -o, or remove it.")
+        raise ModelError(f"{checkpoint}: this file exists. Choose another -o, or remove the file.")
 
 
 MODEL_ARGS = click.option(
@@ -401,7 +410,10 @@ def open_chosen(
         click.echo(f"{spec}: {reading}", err=True)
     # An adapter from outside may overlook what it does not know.
     if precision not in {"float32", model.card.protocol.get("precision")}:
-        raise ModelError(f"--precision {precision}: {model.card.name} is not computed in it. Leave it out.")
+        raise ModelError(
+            f"--precision {precision}: {model.card.name} does not support this precision. Leave out "
+            f"--precision."
+        )
     return model
 
 
@@ -410,7 +422,10 @@ def with_precision(arguments: dict[str, str], precision: str) -> dict[str, str]:
     if precision == "float32":
         return arguments
     if (other := arguments.get("precision", precision)) != precision:
-        raise ModelError(f"--precision {precision} and --model-args precision={other} exclude each other")
+        raise ModelError(
+            f"--precision {precision} and --model-args precision={other} contradict each other. Leave out "
+            f"one of them."
+        )
     return {**arguments, "precision": precision}
 
 
@@ -436,7 +451,7 @@ def read_arguments(text: str) -> dict[str, str]:
             at = whole
             continue
         if (equals and not key) or not (equals or last):
-            raise ModelError(f"--model-args {text!r}: write key=value,key=value")
+            raise ModelError(f"--model-args {text!r}: a setting has no name. Write NAME=VALUE,NAME=VALUE.")
         last = key if equals else last
         found[last] = value if equals else f"{found[last]},{parts[at]}"
         at += 1

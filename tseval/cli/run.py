@@ -25,6 +25,7 @@ from tseval.cli.options import (
     FILE,
     MODEL,
     MODEL_ARGS,
+    NOTES,
     QUIET,
     RUN,
     SCORE_NAMES,
@@ -117,6 +118,7 @@ how_sentences_are_compared = take_all([
 @click.option("-o", "--out", type=FILE, help="Folder for the run (default: a new folder in runs/).")
 @click.option("--resume", is_flag=True, help="Continue an interrupted run.")
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
+@NOTES
 @VERBOSE
 def run_command(
     spec: str, model_args: str, suites: tuple[str, ...], clusters: tuple[str, ...], text: Form,
@@ -131,7 +133,7 @@ def run_command(
     from tseval.suites.data.ratings import chosen_score
 
     if out == Path():
-        raise RunError("--out is empty: name a directory for the run")
+        raise RunError("--out is empty. Name a folder for the run, such as --out runs/a.")
     with busy(f"reading {', '.join(suites)}", quiet):
         loaded = [with_critical(cluster_data(load_suite(name, **reading), clusters)) for name in suites]
     for name in suites:
@@ -141,11 +143,11 @@ def run_command(
         check_features(suite, by)
         if suite.left_out and not quiet:
             several = f"{suite.name}: {len(suite.left_out)} cases compare more than two sentences"
-            click.echo(f"{several}, and are left out: {', '.join(suite.left_out)}", err=True)
+            click.echo(f"{several}. Left out: {', '.join(suite.left_out)}", err=True)
     chosen = chosen_score(score, normalise, unigrams, loaded)
     names = [suite.name for suite in loaded]
     if repeated := {name for name in names if names.count(name) > 1}:
-        raise SuiteError(f"two suites are called {min(repeated)!r}: run them one by one")
+        raise SuiteError(f"two suites have the name {min(repeated)!r}. Run them one by one.")
     # Adapters bring torch along; unknown suites and features are told without waiting for it.
     model = open_chosen(spec, model_args, device, precision, quiet)
     if too_long == "refuse":
@@ -185,7 +187,7 @@ def _score(
                 out=out, resume=resume, progress=progress,
             )  # fmt: skip
     except KeyboardInterrupt:
-        said = f"\nWhat was scored is saved: add --resume --out {out} to go on."
+        said = f"\nFinished scores are saved. To continue, add --resume --out {out}"
         click.echo(shortened(said), err=True)
         raise
     refuse_other_clusters(run, out, suite)
@@ -256,14 +258,16 @@ def babylm_command(
     for folder, result in results.items():
         if 100 * result.n_tied > result.n_items:
             said = (
-                f"{folder}: {result.n_tied:,} of {result.n_items:,} items are ties, which count as right here"
+                f"{folder}: {result.n_tied:,} of {result.n_items:,} items are ties, which BabyLM counts "
+                f"as right"
             )
             click.echo(f"warning: {said}", err=True)
     for name in missing:
-        click.echo(f"missing: {data / name}: no predictions were made of it", err=True)
+        click.echo(f"missing: {data / name}: the folder is missing, so it has no predictions", err=True)
     if (data / "reading").is_dir():
         click.echo(
-            f"left out: {data / 'reading'}: BabyLM's own pipeline scores it (docs/babylm.md)", err=True
+            f"left out: {data / 'reading'}: the pipeline of BabyLM scores this task (docs/babylm.md)",
+            err=True,
         )
     if missing:
         context.exit(1)
@@ -328,13 +332,15 @@ def sweep_command(
 
     asks, files = words[:1] == (_STATUS,), [word for i, word in enumerate(words) if i or word != _STATUS]
     if len(files) + bool(models) != 1:
-        raise click.UsageError("name one plan, or models with --model.")
+        raise click.UsageError("no models. Name one PLAN, or models with --model.")
     if files:
         context, besides = click.get_current_context(), {"words", "engine_name", "workers", "out", "quiet"}
         for one in context.command.params:
             given = context.get_parameter_source(str(one.name)) is ParameterSource.COMMANDLINE
             if given and one.name not in besides:
-                raise click.UsageError(f"{one.opts[0]} stands in the plan, if there is one.")
+                raise click.UsageError(
+                    f"{one.opts[0]} and a plan contradict each other. Write the option into the plan."
+                )
         plan = read_plan(Path(files[0]))
     else:
         arguments = with_precision(read_arguments(model_args), precision)
@@ -367,17 +373,17 @@ def sweep_and_tell(units: Sequence[SweepUnit], folder: Path, force: Workforce, q
         swept = sweep(units, place, force, watch)
     if not quiet:
         before = sum(state.was_done for state in swept.states)
-        click.echo(counts_of(swept.states) + (f" ({before:,} of them before)" if before else ""), err=True)
+        click.echo(counts_of(swept.states) + (f" ({before:,} of them earlier)" if before else ""), err=True)
     failed = [state for state in swept.states if state.record.stage == "failed"]
     left = [state for state in swept.states if state.record.stage not in ENDED]
     for state in failed:
-        said = f"tseval: {state.unit.name} failed: {state.record.said}\n  See {place.log(state.unit)}."
+        said = f"tseval: {state.unit.name} failed: {state.record.said}\n  Log: {place.log(state.unit)}"
         click.echo(shortened(said), err=True)
     for complaint in dict.fromkeys(swept.complaints):
         click.echo(shortened(f"tseval: {complaint}"), err=True)
     if left:
-        said = f"tseval: {counted(len(left), 'unit')} left, {left[0].unit.name} first.\n"
-        click.echo(f"{said}  The same command goes on.", err=True)
+        said = f"tseval: {counted(len(left), 'unit')} not finished, the first is {left[0].unit.name}.\n"
+        click.echo(f"{said}  To continue, repeat the same command.", err=True)
     if failed or left:
         raise click.exceptions.Exit(1)
 
@@ -407,7 +413,7 @@ class Share(click.ParamType[float]):
         except (ValueError, ZeroDivisionError):
             share = 0.0
         if not 0 < share <= 1:
-            self.fail(f"{text!r} is no share: write 1%, 0.5% or all", param, ctx)
+            self.fail(f"{text!r} is not a share of sentences. Write 1%, 0.5% or all", param, ctx)
         return share
 
 
@@ -449,7 +455,7 @@ def verify_command(
 
     for option, given in (("--rescore", share), ("--draw", draw)):
         if spec is None and given is not None:
-            raise RunError(f"{option} needs the model: name it with --model")
+            raise RunError(f"{option} needs the model of the run. Add --model MODEL.")
     chosen = _runs_and_entries(paths)
     model = (
         None
@@ -500,9 +506,15 @@ def _refuse_to_record(paths: Sequence[Path]) -> None:
 
     for path in paths:
         if not (path / ENTRY_FILE).is_file():
-            raise RunError(f"--record: {path} is no entry of a board")
+            raise RunError(
+                f"--record: {path} is not an entry of a leaderboard. Name BOARD/entries/NAME, or leave out "
+                f"--record."
+            )
         if read_definition(path.resolve().parents[1]).published:
-            raise RunError(f"--record: {path} is of published accuracies: there is nothing to verify")
+            raise RunError(
+                f"--record: {path} has published accuracies only, without evidence to verify. Leave out "
+                f"--record."
+            )
 
 
 def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:

@@ -72,10 +72,10 @@ def suites_command(context: click.Context) -> None:
         click.echo("\nTo download with tseval suites fetch NAME:\n")
         headings, align = ("name", "title", "cases", "items", "licence"), (*align[:4], "left")
         print_table(absent, headings, align)
-    click.echo("\nTo download with git clone ADDRESS, and to open with --suite ./FOLDER:\n")
+    click.echo("\nTo download with git clone ADDRESS, then use with --suite ./FOLDER:\n")
     away = [(other.address, other.title, other.licence) for other in ELSEWHERE.values()]
     print_table(away, ("address", "title", "licence"))
-    click.echo("\nFormal languages, drawn when they are used:\n")
+    click.echo("\nFormal languages (tseval generates the strings):\n")
     languages = [(usage(name), kind.source.partition(", ")[0]) for name, kind in FORMAL_LANGUAGES.items()]
     print_table(languages, ("name and settings", "source"))
 
@@ -91,7 +91,7 @@ def fetch(names: tuple[str, ...], quiet: bool) -> None:
     for name in names:
         refuse_elsewhere(name)
         if name not in CATALOGUE:
-            raise SuiteError(f"there is no data set {name!r}.\n  {suggest(name, CATALOGUE, 'Data sets')}")
+            raise SuiteError(f"no data set has the name {name!r}.\n  {suggest(name, CATALOGUE, 'Data sets')}")
     for name in names:
         with progress_bar(f"fetching {name}", quiet) as progress:
             digest = fetch_suite(name, progress)
@@ -125,7 +125,7 @@ def write_twin_command(suite: str, lexicon: Path, out: Path | None) -> None:
         shutil.rmtree(out)
         raise
     about = f"{counted(twin.n_items, 'item')}, digest {twin.digest[:12]}"
-    click.echo(f"{out}: {about}; keep it to yourself", err=True)
+    click.echo(f"{out}: {about}; do not publish this folder", err=True)
 
 
 _LONG = 200_000  # items, from which on a bar is worth showing
@@ -159,7 +159,7 @@ def expand_command(
 ) -> None:  # fmt: skip
     """Write out the items of SUITE, a bundled name or a path."""
     if format_ == "parquet" and output is None:
-        raise click.UsageError("--format parquet writes a file: add -o FILE.")
+        raise click.UsageError("--format parquet cannot be printed. Add -o FILE.")
 
     from tseval.suites import stream_cases, writing_of
     from tseval.suites.grammar import write_items
@@ -226,7 +226,7 @@ def lint_command(
     from tseval.suites.lint import lint, lint_data
 
     if vocab is None and (name_all or model_args):
-        raise SuiteError(f"{'--all' if name_all else '--model-args'} needs a vocabulary: add --vocab")
+        raise SuiteError(f"{'--all' if name_all else '--model-args'} needs a vocabulary. Add --vocab FILE.")
     knows = None if vocab is None else known_words(vocab, model_args)
     paths = [find_suite(suite) for suite in suites]
     with busy(f"checking {', '.join(suites)}"):
@@ -402,7 +402,9 @@ def eee(run: Path, output: Path | None, quiet: bool, **said: str | None) -> None
     named = [(run, submission)]
     if (run / DEFINITION).is_file():
         if output is None or output.suffix == ".json" or submission.model_id is not None:
-            raise click.UsageError("a board has many entries: name a folder with -o, and no --model-id.")
+            raise click.UsageError(
+                "a leaderboard has many entries. Name a folder with -o, and leave out --model-id."
+            )
         named = [(folder, replace(submission, model_id=one)) for folder, one in entries_with_ids(run)]
     notes: dict[str, None] = {}
     written: list[Path] = []

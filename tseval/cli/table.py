@@ -19,6 +19,7 @@ from tseval.cli.options import (
     FORMAT,
     JSON_FORMAT,
     MARGIN_OPTION,
+    NOTES,
     RUN,
     SUITE,
     VERBOSE,
@@ -62,6 +63,7 @@ SEEDS_TOGETHER = click.option(
                    "case,accuracy,n (default: none).",
 )  # fmt: skip
 @click.option("-o", "--out", "output", type=FILE, help="File for the output (default: print).")
+@NOTES
 @VERBOSE
 @click.pass_context
 def table_command(
@@ -76,17 +78,23 @@ def table_command(
     a leaderboard that comes with tseval (bhatt2020).
     """
     if against is None and context.get_parameter_source("margin") is not ParameterSource.DEFAULT:
-        raise click.UsageError("--margin is for differences: name a model with --against.")
+        raise click.UsageError("--margin is for differences. Add --against MODEL.")
     if over is not None and (group or against is not None):
-        raise click.UsageError("--over stands alone: leave out --group and --against.")
+        raise click.UsageError("--over cannot be combined with --group or --against. Leave out one of them.")
     if human is not None and (group or by or over is not None or against is not None):
-        raise click.UsageError("--human stands alone: leave out --by, --group, --against and --over.")
+        raise click.UsageError(
+            "--human cannot be combined with other views. Leave out --by, --group, --against and --over."
+        )
     from tseval.boards.sources import open_against, open_runs, open_sources
     from tseval.report import document_of
     from tseval.runs import runs_below
 
     for path in (path for name in sources for path in runs_below(Path(name))[1]):
-        click.echo(f"{path}: not finished, left out", err=True)
+        click.echo(
+            f"{path}: left out, because the run is not finished. To finish it: tseval run --resume --out "
+            f"{path} ...",
+            err=True,
+        )
     with busy("reading runs"):
         if against is not None:
             from tseval.report.comparisons import differences_table
@@ -115,17 +123,18 @@ def _trainings(opened: RunSet, over: Clock, by: tuple[str, ...] = ()) -> list[Tr
 
     trainings, left_out = find_trainings(opened, over, by)
     for run in left_out:
-        click.echo(f"{run}: not known at which {over} of a training its model was, left out", err=True)
+        click.echo(f"{run}: left out, because the {over} of its checkpoint is unknown", err=True)
     alone = [training.name for training in trainings if len(training.runs) == 1]
     if alone and len(trainings) > 1:
-        joined = (
-            "runs join where name, sizes, words and protocol of the models are the same but for the number"
-        )
-        click.echo(f"one run each, which is no course: {', '.join(alone)}; {joined}", err=True)
+        joined = "tseval joins runs whose models differ only in the number in their name"
+        click.echo(f"only one run of each of these trainings: {', '.join(alone)} ({joined})", err=True)
     return trainings
 
 
-NOTHING_TO_DRAW = "no model could decide any of these items, so there is nothing to draw."
+NOTHING_TO_DRAW = (
+    "no model could decide any of these items, so the figure would be empty.\n  Choose other "
+    "items with --case or --where."
+)
 NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 run_options = take_all([
     click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN..."),
@@ -137,6 +146,7 @@ run_options = take_all([
     JSON_FORMAT,
     click.option("-o", "--out", "output", type=NEW_FILE, metavar="FILE", help="File for the numbers "
                                                                               "(default: print)."),
+    NOTES,
     VERBOSE,
 ])  # fmt: skip
 FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metavar="FILE",
@@ -364,7 +374,9 @@ def report_command(sources: tuple[str, ...], output: Path, suite: str | None, ti
     with busy("reading runs"):
         lacking = write_report(sources, output, suite, title)
     if lacking is not None:
-        click.echo(f"{output}: no items: {lacking}. Name the suite with --suite.", err=True)
+        click.echo(
+            f"{output}: the page has no items: {lacking}. To add them, name the suite with --suite.", err=True
+        )
     else:
         click.echo(output, err=True)
 

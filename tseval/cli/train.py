@@ -136,13 +136,15 @@ def lm_command(
         suites = [load_suite(one, limit=eval_limit, sample=eval_sample) for one in dict.fromkeys(eval_suites)]
         names = [suite.name for suite in suites]
         if repeated := {name for name in names if names.count(name) > 1}:
-            raise SuiteError(f"two suites are called {min(repeated)!r}: evaluate one of them")
+            raise SuiteError(f"two suites have the name {min(repeated)!r}. Leave out one --eval-suite.")
         text = read_training_text(context, language)
     vocabulary = text.vocabulary
     model = build(LanguageModel, replace(sizes, vocabulary=len(vocabulary)), settings, place)
     console.out(f"{describe_model(model, len(vocabulary))}, {len(text.streams[0]):,} training tokens")
     if product_type(settings.precision, place) is not getattr(torch, settings.precision):
-        console.out(f"--precision {settings.precision} gains nothing: this processor lacks such products")
+        console.out(
+            f"--precision {settings.precision} is not faster here: this processor has no such instructions"
+        )
     probe = EarlyEvaluation(accuracy_path(out), suites, vocabulary, eval_every, eval_runs) if suites else None
     destination = Destination(out, origin_of(preset, files=text.files), save_every, resume, probe)
     said = "window {}: validation perplexity {:.2f}"
@@ -167,7 +169,7 @@ def curves_command(
 ) -> None:
     """Draw the learning curves of models into one figure."""
     if error and strings:
-        raise click.UsageError("--error and --strings exclude each other.")
+        raise click.UsageError("--error and --strings are two different figures. Leave out one of them.")
     with busy("drawing"):
         if strings:
             by_epoch = read_string_curves(files)
@@ -249,7 +251,7 @@ def zoo_command(
     if target is not None:
         check_target(target)
     elif extend:
-        raise click.UsageError("--extend is for the folder of --publish: name that too.")
+        raise click.UsageError("--extend needs the folder of a leaderboard. Add --publish FOLDER.")
     with busy("reading texts", quiet):
         corpus = read_corpus(texts, more_texts)
     entries = plan(recipe, chosen, seeds, out)
@@ -274,11 +276,14 @@ def zoo_command(
             _print_published(target, boards)
     for entry in entries:
         if entry.name in failed:
-            said = shortened(f"tseval: {entry.name} failed: {failed[entry.name]}\n  See {entry.log}.")
+            said = shortened(f"tseval: {entry.name} failed: {failed[entry.name]}\n  Log: {entry.log}")
             click.echo(said, err=True)
     if failed:
         if target is not None:
-            said = f"tseval: nothing was published to {target}: the zoo is not complete"
+            said = (
+                f"tseval: no leaderboard in {target}, because some models failed. To continue, repeat "
+                f"the same command."
+            )
             click.echo(shortened(said), err=True)
         raise click.exceptions.Exit(1)
 

@@ -204,13 +204,15 @@ def cell_options(arch: str, texts: Sequence[str]) -> dict[str, Option]:
             options[name] = {"true": True, "false": False}[value] if kind is bool else kind(value)
         except (KeyError, ValueError):
             wanted = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
-            raise ModelError(f"--option {text}: {name} must be {wanted}") from None
+            raise ModelError(
+                f"--option {text}: {name} must be {wanted}. Write {name}=VALUE with such a value."
+            ) from None
     return options
 
 
 def _describe(arch: str, defaults: Mapping[str, Option]) -> str:
     shown = ", ".join(f"{name}={value}" for name, value in defaults.items())
-    return f"The defaults of {arch}: {shown}." if defaults else f"The cell {arch} has none."
+    return f"The defaults of {arch}: {shown}." if defaults else f"The cell {arch} has no settings."
 
 
 def chosen_settings(context: click.Context, cls: type[AnySettings]) -> AnySettings:
@@ -226,7 +228,8 @@ def reserved(out: Path, resume: bool) -> Iterator[None]:
     """Hold the place of a checkpoint: no two trainings write there at once."""
     _check_out(out, resume)
     taken = TrainingError(
-        f"{out} is being trained by another tseval.\n  Wait for it to end, or choose another --out."
+        f"{out} is locked: another tseval is training this model.\n  Wait until it ends, or choose another "
+        f"--out."
     )
     with locked(out.with_name(f"{out.name}.lock"), taken):
         _check_out(out, resume)  # another may have ended before we held the lock
@@ -238,17 +241,21 @@ def _check_out(out: Path, resume: bool) -> None:
     unfinished = resume_path(out)
     if unfinished.exists() and not resume:
         raise TrainingError(
-            f"{unfinished}: an interrupted training. Add --resume to go on with it, or remove "
-            f"{f'it and {out}' if out.exists() else 'it'} to start over."
+            f"{unfinished}: an interrupted training. To continue, add --resume; to start over, remove "
+            f"{f'the file and {out}' if out.exists() else 'the file'}."
         )
     if out.exists() and not resume:
-        raise TrainingError(f"{out}: exists already. Choose another --out, or remove it.")
+        raise TrainingError(f"{out}: this file exists. Choose another --out, or remove the file.")
     if out.suffix not in (".pt", ".safetensors"):
-        raise TrainingError(f"{out}: the name of a checkpoint ends in .pt or .safetensors")
+        raise TrainingError(
+            f"{out}: not a name for a checkpoint. Choose a name that ends in .pt or .safetensors."
+        )
     if not out.parent.is_dir():
-        raise TrainingError(f"{out}: there is no folder {out.parent}")
+        raise TrainingError(
+            f"{out}: the folder {out.parent} does not exist. Create the folder, or choose another --out."
+        )
     if not os.access(out.parent, os.W_OK):
-        raise TrainingError(f"{out}: the folder {out.parent} cannot be written")
+        raise TrainingError(f"{out}: you may not write into the folder {out.parent}. Choose another --out.")
 
 
 def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | ClassifierSettings) -> str | None:
@@ -262,8 +269,8 @@ def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | Classif
     for name, value in asked.items():
         if made.get(name, value) != value:
             raise TrainingError(
-                f"{out}: finished already, but with {name} {made[name]!r}, not {value!r}.\n"
-                "  Choose another --out, or remove it."
+                f"{out}: this model was trained with {name} {made[name]!r}, not {value!r}.\n"
+                "  Choose another --out, or remove the file."
             )
     return f"{out}: finished already, fingerprint {checkpoint.fingerprint[:12]}"
 
@@ -277,7 +284,7 @@ def build(
         return kind(sizes, settings.initial_range).to(device)
     except (MemoryError, RuntimeError):
         raise TrainingError(
-            f"a model of this size does not fit into memory: lower --hidden ({sizes.hidden}), "
+            f"a model of this size does not fit into memory. Lower --hidden ({sizes.hidden}), "
             f"--embedding ({sizes.embedding}), or the number of words ({sizes.vocabulary})"
         ) from None
 
@@ -318,7 +325,7 @@ class Bar:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.bar.stop()
         if kind is KeyboardInterrupt:
-            click.echo("\nWhat was learnt is saved: add --resume to go on.", err=True)
+            click.echo("\nThe state is saved. To continue, add --resume.", err=True)
 
     def start(self, done: int, total: int) -> None:
         """Hear how much there is to do; see `tseval.training.language_model.Listener`."""
@@ -345,7 +352,7 @@ class Bar:
         """Hear of a validation."""
         mark = "saved" if kept else "not better"
         if self.guess is not None and value > self.guess:
-            mark += f"; mere guessing has {self.guess:,.0f}: lower --learning-rate"
+            mark += f"; worse than guessing ({self.guess:,.0f}): lower --learning-rate"
         self.console.out(f"{self.validation.format(step, value)} ({mark})")
 
 
@@ -368,13 +375,13 @@ def chosen_language(context: click.Context) -> Language | None:
     if suite is None:
         if not context.params["train_files"] or context.params["valid_file"] is None:
             raise TrainingError(
-                "there is no text to train on: give --train FILE and --valid FILE, or --suite LANGUAGE, "
+                "no text to train on. Give --train FILE and --valid FILE, or --suite LANGUAGE, "
                 "such as --suite 'cross_serial(8)'"
             )
         return None
     if given:
         option = {"train_files": "train", "valid_file": "valid"}.get(given[0], given[0].replace("_", "-"))
-        raise TrainingError(f"--suite brings its own text and vocabulary: leave out --{option}")
+        raise TrainingError(f"--suite brings its own text and vocabulary. Leave out --{option}.")
     context.params["whole_lines"] = True
     return parse_language(suite)
 
@@ -392,13 +399,15 @@ def read_training_text(context: click.Context, language: Language | None) -> Tra
     of_words = train_files if vocab_from is None else [vocab_from]
     counts = count_words(of_words, lowercase=lowercase)
     if not counts:
-        raise TrainingError(f"{', '.join(map(str, of_words))}: no words to train on")
+        raise TrainingError(
+            f"{', '.join(map(str, of_words))}: the text has no words. Give a text with one sentence a line."
+        )
     vocabulary = Vocabulary.from_counts(
         counts, size=context.params["vocab_size"], min_count=min_count, lowercase=lowercase
     )
     if len(vocabulary) == SPECIAL_WORDS:
         text = "the training text" if vocab_from is None else vocab_from
-        raise TrainingError(f"no word of {text} occurs {min_count} times: lower --min-count")
+        raise TrainingError(f"no word of {text} occurs {min_count} times. Lower --min-count.")
     return TrainingText(
         vocabulary,
         (map_text(train_files, vocabulary), encode_text([valid_file], vocabulary)),

@@ -27,9 +27,9 @@ from tseval.report.document import (
     NONE,
     Document,
     format_interval,
+    format_n_eff,
     format_rank_set,
     format_share,
-    format_worth,
     latex,
 )
 from tseval.report.layout import RANK_LABEL, grid_of_columns, recorded
@@ -392,7 +392,7 @@ def _cell(row: Mapping[Hashable, object]) -> PageCell:
         return PageCell(NONE)
     items = f"{known['n_items']:,.0f} items" if "n_items" in known else None
     if items and row["clusters"] and "n_eff" in known:  # where items are independent, each is worth one
-        items += f", worth {format_worth(known['n_eff'], fixed=bool(row['fixed']))}"
+        items += f", {format_n_eff(known['n_eff'], fixed=bool(row['fixed']))} eff. items"
     if items and known.get("n_half_known"):
         items += f", {known['n_half_known']:,.0f} half known"
     return PageCell(

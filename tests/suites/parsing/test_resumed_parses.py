@@ -81,7 +81,7 @@ def stopped(tmp_path, monkeypatch):
         patch.setattr(Parser, "parse", stop)
         ended = parse(tmp_path)
     assert ended.returncode == 130
-    assert "What was parsed is saved: add --resume to go on." in ended.stderr
+    assert "Finished sentences are saved. To continue, add --resume." in ended.stderr
     return tmp_path
 
 
