@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 from program_texts import (
+    ROOT,
     Text,
     commands,
     help_texts,
@@ -27,7 +28,7 @@ TO_DO = {
     "verdicts", "verifying", "writing",
 }  # fmt: skip
 # Pages that are checked too. To check all of docs/: [ROOT / "README.md", *ROOT.glob("docs/**/*.md")].
-PAGES: list[Path] = []
+PAGES = [ROOT / "README.md"]
 
 LONGEST_SENTENCE = 30  # words
 LONGEST_PAGE = 1_800  # words of a page that is no reference
