@@ -25,6 +25,12 @@ NO_ENGLISH = re.compile(
 SAYING = re.compile(r"(?:Error|Finding|fail|echo|warn|UsageError|BadParameter)$")
 
 
+# Errors that users meet as they are. Others are caught, and become a part of a message or of a report.
+ADVISING = re.compile(
+    r"^\(?(?:click\.)?(?:Tseval|Grammar|Suite|Model|Training|Run|Board|Away|Limit|Usage)Error\("
+)
+
+
 @dataclass(frozen=True)
 class Text:
     """One text and its place: a command with its option, or a file with its line."""
@@ -146,7 +152,7 @@ def _kind_of(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> tuple[str | None
         if isinstance(above, ast.Subscript) and ast.unparse(above.value) == "Annotated":
             return None, False, False
         if isinstance(above, ast.Raise):
-            kind, raised = "message", True
+            kind, raised = "message", bool(above.exc) and bool(ADVISING.search(ast.unparse(above.exc)))
         if isinstance(above, ast.keyword) and above.arg == "fix":
             raised, advised, kind = False, True, "message"
             break

@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
 Badge = Literal["published", "reported", "recomputed", "rescored", "re-run"]
 BADGES: dict[Badge, str] = {
-    "published": "accuracies alone; there is no evidence to check them by",
-    "reported": "evidence is here, and nobody has said that it was checked",
-    "recomputed": "numbers worked out again from suite and evidence",
-    "rescored": "the model was asked again about a share of the sentences that nobody could choose",
-    "re-run": "the model was asked again about all sentences",
+    "published": "published accuracies, without evidence to recompute them",
+    "reported": "evidence is available, but nobody has verified it",
+    "recomputed": "numbers recomputed from suite and evidence",
+    "rescored": "the model scored a random share of the sentences again",
+    "re-run": "the model scored all sentences again",
 }
 # What levels of verification (`tseval.verifying.levels`) are shown as, the lowest first.
 _SHOWN: dict[str, Badge] = {
@@ -101,7 +101,7 @@ def facts_of(
             "Weights": about.weights,
             "Licence": about.licence,
             "Trained on": about.training_data,
-            "Holds the suite": about.contains_suite,
+            "Contains the suite": about.contains_suite,
             "Submitted by": about.submitter,
             "On": about.date,
             "Contact": about.contact,
@@ -344,9 +344,9 @@ def hidden_lines(models: Sequence[ModelFacts], n_people: int) -> list[PageLine]:
         )
     nobody = [PageCell("")] * n_people
     return [
-        PageLine("section", "hidden", "With withheld words", ""),
-        PageLine("row", "hidden", "Mean, hidden words", "", cells=(*means, *nobody)),
-        PageLine("row", "hidden", "Hidden less public", "", cells=(*differences, *nobody)),
+        PageLine("section", "hidden", "Hidden words", ""),
+        PageLine("row", "hidden", "Mean (hidden)", "", cells=(*means, *nobody)),
+        PageLine("row", "hidden", "Hidden minus public", "", cells=(*differences, *nobody)),
     ]
 
 
