@@ -122,7 +122,7 @@ def test_all_entries_of_a_board_are_verified_against_one_expansion_of_its_suite(
         ("run", None, "exists.\n  Name the entry otherwise with --name."),
         ("run", "LSTM", "exists.\n  Name the entry otherwise with --name."),
         ("run", "../x", "cannot be the name of an entry"),
-        ("other-score", "mean", "its sentences are compared by 'mean', the board's by 'sentence'"),
+        ("other-score", "mean", "the run compares sentences by 'mean', the board's by 'sentence'"),
     ],
 )
 def test_what_does_not_belong_is_refused(root, run, name, said):
@@ -144,7 +144,7 @@ def test_several_runs_are_added_together_or_none_is(root):
     before = sorted(board.rglob("*")), (board / "README.md").read_text()
     refusals = (
         ((root / "third", root / "run"), {}, "lstm exists"),
-        ((root / "third", root / "third"), {}, "two of the runs are of 'third'"),
+        ((root / "third", root / "third"), {}, "two of the runs have the model 'third'"),
         ((root / "third", root / "fourth"), {"name": "both"}, "several runs cannot share one name"),
     )
     for runs, options, said in refusals:
@@ -166,7 +166,7 @@ def test_several_runs_are_added_together_or_none_is(root):
 
 def test_a_part_of_the_suite_another_protocol_and_a_run_that_does_not_hold_are_refused(root, model):
     evaluate(model, load_suite(root / "pairs.jsonl", limit=3), out=root / "part")
-    with pytest.raises(BoardError, match="it is over a part of the suite"):
+    with pytest.raises(BoardError, match="the run scored only a part of the suite"):
         add_entries(root / "board", [root / "part"], About(), "part")
     (root / "second/table.md").write_text("| lstm | 1.000 |\n")
     with pytest.raises(BoardError, match=r"table\.md is not the file the manifest describes"):

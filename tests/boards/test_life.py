@@ -191,7 +191,7 @@ def test_names_of_old_lead_to_an_entry_and_a_retracted_one_has_no_rank(clone):
     succeed("board", "retract", entries / "ann--lstm", "--reason", "Not the model that it names",
                    "--link", "https://example.org/issues/1")  # fmt: skip
     again = refuse("board", "retract", entries / "ann--lstm", "--reason", "x")
-    assert "ann--lstm was retracted on" in again.stderr
+    assert "ann--lstm was retracted already on" in again.stderr
     assert succeed("board", "check", clone).stderr == ""
     readme = (clone / "board/README.md").read_text()
     assert "| ann--lstm | Not the model that it names |" in " ".join(readme.split()).replace(r"\-", "-")
@@ -261,12 +261,12 @@ def test_what_a_model_gets_right_on_a_hidden_twin_stands_beside_its_mean(clone):
     assert found["mean"] == pytest.approx(hidden["accuracy"], abs=0.0006)
     assert found["difference"] == pytest.approx(difference, abs=0.0006)
     assert found["difference_interval"] == pytest.approx([difference - below, difference + above], abs=0.0011)
-    assert "## With withheld words" in (board / "README.md").read_text()
+    assert "## Hidden words" in (board / "README.md").read_text()
     assert succeed("board", "check", clone).stderr == ""
     other = refuse("board", "hidden", board, root / "open", "--suite", clone / "agreement")
     assert "is over the board's own suite" in other.stderr
     succeed("board", "build", clone, "-o", root / "site")
-    assert "Hidden less public" in (root / "site/board/index.html").read_text("utf-8")
+    assert "Hidden minus public" in (root / "site/board/index.html").read_text("utf-8")
 
 
 @pytest.mark.slow
@@ -344,7 +344,7 @@ def test_a_board_may_ask_how_many_seeds_were_tried(clone):
     with (clone / "board/board.yaml").open("a") as file:
         file.write("seeds_tried: 5\n")
     done = call("board", "check", clone / "board")
-    assert "ann--lstm: it is one of 3 seeds, and the board asks for 5 (--seeds-tried)" in done.stdout
+    assert "ann--lstm: it is one of 3 seeds, and the board requires 5 (--seeds-tried)" in done.stdout
 
 
 def test_verifying_takes_over_the_precision_of_an_entry_and_records_who_did(clone):

@@ -241,7 +241,7 @@ def test_whatever_needs_the_evidence_says_where_it_is(shipped, command):
     done = call(*command, shipped)
     assert done.returncode == 2
     assert "mine: what its numbers follow from is not a part of the installed package" in done.stderr
-    assert "Clone tseval's repository and name the folder there: leaderboards/mine" in done.stderr
+    assert "Clone the repository of tseval, and name the folder leaderboards/mine" in done.stderr
 
 
 def test_in_a_clone_that_leaves_evidence_out_the_command_that_fetches_it_works(shipped, tmp_path):
@@ -256,7 +256,7 @@ def test_in_a_clone_that_leaves_evidence_out_the_command_that_fetches_it_works(s
     git("sparse-checkout", "set", "--no-cone", "/*", "!/leaderboards/*/entries/*/evidence.parquet")
     assert not place.exists()
     said = call("verify", shipped).stderr
-    assert "mine: what its numbers follow from was left out of this clone.\n" in said
+    assert "mine: this clone does not contain the evidence of this leaderboard.\n" in said
     git(*shlex.split(said.partition("Fetch it: git ")[2]))
     assert place.read_bytes() == b"evidence"
 

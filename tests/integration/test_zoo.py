@@ -182,7 +182,7 @@ def test_what_is_published_is_all_that_is_small_and_a_page_that_says_how_it_was_
     assert "](curves.svg)" in page
     assert {"srn", "drnn"} <= set(re.findall(r"<!-- (\w+) -->", (tables / "curves.svg").read_text()))
     assert call("table", tables, "bhatt2020", cwd=stopped.place).stdout in page
-    section = page.partition("## Which ranks are known")[2].partition("\n## ")[0]
+    section = page.partition("## Ranks")[2].partition("\n## ")[0]
     for arch in ("srn", "drnn"):
         (line,) = (line for line in section.splitlines() if line.startswith(f"| {arch} "))
         assert re.search(r"\| +[12] \[[12](–2)?\] \|", line)

@@ -110,7 +110,10 @@ def test_what_is_no_page_of_ours_is_left_alone(root):
         site.mkdir()
         (site / name).write_text(text, "utf-8")
         said = refused("board", "build", root / "board", "-o", site)
-        assert said == f"tseval: {site} holds what is no page of tseval.\n  Name a new folder for the page.\n"
+        assert (
+            said
+            == f"tseval: {site} contains files that are no pages of tseval.\n  Name a new folder for the pages.\n"
+        )
         assert [(path.name, path.read_text("utf-8")) for path in site.iterdir()] == [(name, text)]
     (root / "file").write_text("", "utf-8")
     assert "cannot be written into" in refused("board", "build", root / "board", "-o", root / "file")

@@ -189,7 +189,7 @@ def test_rows_without_a_score_are_left_out_and_named(folder, tmp_path):
     ("arguments", "said"),
     [
         (["nowhere"], "there is no run or board at 'nowhere'"),
-        (["bhatt2020"], "bhatt2020 is not one run.\n  Name the directory of a run, or an entry"),
+        (["bhatt2020"], "bhatt2020 is not a single run.\n  Name the directory of a run, or an entry"),
         (["pairs.jsonl"], "pairs.jsonl is not a run"),
         (
             ["pairs", "--model-id", "lstm"],

@@ -94,7 +94,10 @@ def test_a_typo_is_named_with_file_and_field(tmp_path, text, said):
 @pytest.mark.parametrize(
     ("models", "said"),
     [
-        (("ckpt/stp*.pt",), r"ckpt/stp\*.pt: no file matches"),
+        (
+            ("ckpt/stp*.pt",),
+            r"ckpt/stp\*.pt: no file matches this pattern.\n  Check the path, or quote the pattern.",
+        ),
         (
             ("a/best.pt", "b/best.pt"),
             "a/best.pt on marvin_linzen and b/best.pt on marvin_linzen would both be",

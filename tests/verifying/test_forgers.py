@@ -145,9 +145,9 @@ def test_numbers_within_last_bits_that_all_favour_the_claim_are_found_by_asking_
     seal_anew(run)
     report = verify_run(run, model=model, share=0.03)  # each is as near as the model's own noise allows
     assert report.ok, str(report)
-    assert re.search(r": when it was opened, its noise was up to [\d.]+\); [\d,]+ verdicts fall", str(report))
+    assert re.search(r": its measured noise is up to [\d.]+\); [\d,]+ verdicts fall", str(report))
     said = wrong_at(verify_run(run, model=model, share=1.0), "rerun")
-    assert "more correct: last bits do not favour anyone so" in said
+    assert "more correct: rounding does not favour one side" in said
 
 
 # What evidence is.
@@ -238,7 +238,7 @@ def names_a_file_elsewhere(text):
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (names_a_file_elsewhere, r"^manifest\.json lists '\.\./\.\./secret', which is no file of it$"),
+        (names_a_file_elsewhere, r"^manifest\.json lists '\.\./\.\./secret', which is not a file of a run$"),
         (lambda text: text.replace('"correct"', '"correct": 0,\n    "correct"', 1),
          "the name 'correct' stands twice in one object"),
     ],
@@ -252,7 +252,7 @@ def test_a_manifest_that_lists_what_is_elsewhere_or_says_one_thing_twice_is_refu
 
 def test_a_run_without_a_seal_is_said_to_have_none(run, verified):
     edit_json(run / "manifest.json", lambda manifest: manifest.update(seal=None))
-    assert verified(run).checks[0].found == "manifest and 4 files; no seal, as in old runs"
+    assert verified(run).checks[0].found == "manifest and 4 files; without a seal, as in old runs"
 
 
 # Where things are.
@@ -270,7 +270,7 @@ def test_a_claim_does_not_say_where_its_suite_is(root, run):
 @pytest.mark.parametrize(
     ("score", "level", "said"),
     [
-        ("best", "whole", "^manifest.json: key.score is 'best', which is no score$"),
+        ("best", "whole", "^manifest.json: key.score is 'best', which is not a score$"),
         ("choices", "recomputed", "choices"),
     ],
 )
