@@ -257,7 +257,7 @@ def test_an_entry_that_is_a_link_or_left_by_a_kill_is_named(root):
     assert "cannot be the name of an entry" in ended.stderr
     shutil.move(entries / "two.partial", root / "two")
     (entries / "two").symlink_to(root / "two")
-    assert "two: is no folder" in wrong_with_board(root / "board")
+    assert "two: is not a folder" in wrong_with_board(root / "board")
     (entries / "two").unlink()
     manifest = entries / "lstm" / "manifest.json"
     shutil.move(manifest, root)

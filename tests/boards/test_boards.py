@@ -78,7 +78,7 @@ def test_an_entry_gives_the_tables_of_its_run(made):
 
 def test_an_entry_outside_its_board_and_a_board_without_entries_are_no_runs(made, tmp_path):
     shutil.copytree(made / "board" / "entries" / "lstm", tmp_path / "a" / "b" / "lstm")
-    with pytest.raises(RunError, match=r"(?s)of its board is not known: .*Name an entry within"):
+    with pytest.raises(RunError, match=r"(?s)of its leaderboard is unknown: .*Name an entry inside"):
         read_run(tmp_path / "a" / "b" / "lstm")
     shutil.copy(made / "pairs.jsonl", tmp_path)
     new = "board", "new", tmp_path / "mine", "--suite", "../pairs.jsonl"
@@ -119,8 +119,8 @@ def test_all_entries_of_a_board_are_verified_against_one_expansion_of_its_suite(
 @pytest.mark.parametrize(
     ("run", "name", "said"),
     [
-        ("run", None, "exists.\n  Name the entry otherwise with --name."),
-        ("run", "LSTM", "exists.\n  Name the entry otherwise with --name."),
+        ("run", None, "exists.\n  Choose another name for the entry with --name."),
+        ("run", "LSTM", "exists.\n  Choose another name for the entry with --name."),
         ("run", "../x", "cannot be the name of an entry"),
         ("other-score", "mean", "the run compares sentences by 'mean', the board's by 'sentence'"),
     ],
@@ -145,7 +145,7 @@ def test_several_runs_are_added_together_or_none_is(root):
     refusals = (
         ((root / "third", root / "run"), {}, "lstm exists"),
         ((root / "third", root / "third"), {}, "two of the runs have the model 'third'"),
-        ((root / "third", root / "fourth"), {"name": "both"}, "several runs cannot share one name"),
+        ((root / "third", root / "fourth"), {"name": "both"}, "are for one run"),
     )
     for runs, options, said in refusals:
         with pytest.raises(BoardError, match=said):
@@ -277,7 +277,7 @@ def test_who_verified_an_entry_stands_in_the_maintainers_file_alone(root):
     assert other.returncode == 1
     assert "lstm-bf16" not in (board / "checks.yaml").read_text()
     edit_yaml(board / "entries/lstm/entry.yaml", lambda entry: entry["checks"][0].update(level="rerun"))
-    assert "lstm: says of itself who verified it: that stands in checks.yaml" in "\n".join(
+    assert "lstm: entry.yaml names who verified it. Remove this: checks.yaml" in "\n".join(
         wrong_with_board(board)
     )
     refused = call("verify", root / "run", *ask, "Ada Keeper")

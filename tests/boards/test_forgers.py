@@ -127,7 +127,7 @@ def of_number(entry):
 # What is forged, the level that sees it, and what it says.
 OF_PAIRS = {
     **{f"{part} in the protocol does not stand for that of the key":
-       (of_part(part), "whole", r"key\.protocol does not follow")
+       (of_part(part), "whole", r"key\.protocol does not match")
        for part in ("fingerprint", "terminator", "model", "score", "suite")},
     "another terminator than the suite's does not follow":
         (of_key(lambda key: key.update(terminator="<eos>")), "recomputed",

@@ -140,10 +140,10 @@ def clone(merged, tmp_path):
 
 
 FORBIDDEN = [
-    ("board/board.yaml", "changes board/board.yaml: a submission is entries/NAME alone"),
-    ("board/checks.yaml", "changes board/checks.yaml: a submission is entries/NAME alone"),
-    (".github/workflows/board.yml", "changes .github/workflows/board.yml: a submission is entries/NAME"),
-    ("board/entries/ann--lstm/entry.yaml", "of an entry that is on the board"),
+    ("board/board.yaml", "changes board/board.yaml: a submission may add entries/NAME only"),
+    ("board/checks.yaml", "changes board/checks.yaml: a submission may add entries/NAME only"),
+    (".github/workflows/board.yml", "changes .github/workflows/board.yml: a submission may add entries/NAME"),
+    ("board/entries/ann--lstm/entry.yaml", "which belongs to an existing entry"),
 ]
 
 
@@ -177,14 +177,17 @@ def test_a_copy_of_the_suite_that_was_changed_is_named(clone):
 def test_a_base_that_is_no_ancestor_is_one_message(clone):
     git(clone, "checkout", "--quiet", "--orphan", "other")
     git(clone, "commit", "--quiet", "--message", "Another history")
-    for base, said in (("origin/main", "is no ancestor of what is"), ("nowhere", "no commit 'nowhere'")):
+    for base, said in (
+        ("origin/main", "is not an ancestor of the current commit"),
+        ("nowhere", "no commit 'nowhere'"),
+    ):
         assert said in refuse("board", "check", clone, "--changed", base).stderr
 
 
 def test_names_of_old_lead_to_an_entry_and_a_retracted_one_has_no_rank(clone):
     entries = clone / "board/entries"
     taken = refuse("board", "rename", "entries/bob--lstm", "ann--lstm", cwd=clone / "board").stderr
-    assert taken == "tseval: entries/ann--lstm exists.\n  Name the entry otherwise.\n"
+    assert taken == "tseval: entries/ann--lstm exists.\n  Choose another name for the entry.\n"
     renamed = succeed("board", "rename", "entries/bob--lstm", "lstm-bf16", cwd=clone / "board")
     assert renamed.stderr == "entries/lstm-bf16\n"
     assert read_entry(entries / "lstm-bf16").aliases == ("bob--lstm",)
@@ -264,7 +267,7 @@ def test_what_a_model_gets_right_on_a_hidden_twin_stands_beside_its_mean(clone):
     assert "## Hidden words" in (board / "README.md").read_text()
     assert succeed("board", "check", clone).stderr == ""
     other = refuse("board", "hidden", board, root / "open", "--suite", clone / "agreement")
-    assert "is over the board's own suite" in other.stderr
+    assert "scored the public suite of the board" in other.stderr
     succeed("board", "build", clone, "-o", root / "site")
     assert "Hidden minus public" in (root / "site/board/index.html").read_text("utf-8")
 
@@ -358,7 +361,7 @@ def test_verifying_takes_over_the_precision_of_an_entry_and_records_who_did(clon
 
 def test_a_board_becomes_a_record_for_each_entry_of_a_common_store(clone):
     store = clone.parent / "store"
-    assert "name a folder" in refuse("export", "eee", clone / "board").stderr
+    assert "Name a folder" in refuse("export", "eee", clone / "board").stderr
     succeed("export", "eee", clone / "board", "-o", store)
     records = [json.loads(file.read_text("utf-8")) for file in store.rglob("*.json")]
     assert sorted(one["model_info"]["id"] for one in records) == ["ann/lstm", "bob/lstm"]

@@ -121,7 +121,10 @@ def test_every_verification_draws_anew_and_says_what(root, model, verified):
     found = [verified(root / "run", model=model).checks[-1].found for _ in range(3)]
     assert len({re.search(r"drawn by (\w+)$", one)[1] for one in found}) == 3
     ended = call("verify", root / "run", "--draw", "x")
-    assert (ended.returncode, ended.stderr) == (2, "tseval: --draw needs the model: name it with --model\n")
+    assert (ended.returncode, ended.stderr) == (
+        2,
+        "tseval: --draw needs the model of the run. Add --model MODEL.\n",
+    )
 
 
 @pytest.mark.slow
@@ -145,7 +148,7 @@ def test_numbers_within_last_bits_that_all_favour_the_claim_are_found_by_asking_
     seal_anew(run)
     report = verify_run(run, model=model, share=0.03)  # each is as near as the model's own noise allows
     assert report.ok, str(report)
-    assert re.search(r": its measured noise is up to [\d.]+\); [\d,]+ verdicts fall", str(report))
+    assert re.search(r": its measured noise is up to [\d.]+\); [\d,]+ verdicts differ", str(report))
     said = wrong_at(verify_run(run, model=model, share=1.0), "rerun")
     assert "more correct: rounding does not favour one side" in said
 
@@ -311,6 +314,6 @@ def test_a_table_that_another_version_wrote_is_said_to_be_so(run, verified):
     edit_json(run / "manifest.json", lambda manifest: manifest["versions"].update(tseval="0.0.9"))
     seal_anew(run)
     assert wrong_at(verified(run), "recomputed") == (
-        f"table.md is not the table of these verdicts as tseval {here} prints it; tseval 0.0.9 is said to "
-        "have written it. What follows, tseval table prints"
+        f"table.md is not the table of these verdicts as tseval {here} prints it; the manifest names "
+        "tseval 0.0.9. To print the right table: tseval table"
     )

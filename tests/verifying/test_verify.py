@@ -326,7 +326,7 @@ def test_the_command_prints_levels_and_exits_with_what_it_found(honest, forge):
     ("arguments", "said"),
     [
         (["nowhere"], "there is no run at 'nowhere'.\n  Name the folder of a run."),
-        ([".", "--rescore", "1%"], "--rescore needs the model: name it with --model"),
+        ([".", "--rescore", "1%"], "--rescore needs the model of the run. Add --model MODEL."),
         ([".", "--rescore", "1"], "'1' is not a share of sentences. Write 1%, 0.5% or all"),
         ([".", "--rescore", "nan%"], "'nan%' is not a share of sentences. Write 1%, 0.5% or all"),
     ],

@@ -68,7 +68,7 @@ def _changes(repository: Repository, boards: Sequence[Path], base: str) -> Chang
     commit = ask(*named, may_fail=True).strip()
     if not commit:
         raise BoardError(
-            f"this repository has no commit {base!r} here.\n  Fetch it: git fetch origin, with its history."
+            f"this repository has no commit {base!r}.\n  To fetch it: git fetch origin, with its history."
         )
     if ask("merge-base", commit, "HEAD", may_fail=True).strip() != commit:
         raise BoardError(

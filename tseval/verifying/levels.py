@@ -258,7 +258,7 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
     name, facts = claim.key.suite, claim.manifest.suite
     try:
         if not spec and (set(name) & {"/", "\\", "\0"} or name in {"", ".", ".."}):
-            raise SuiteError(f"{name!r} is the path of a suite. Name the suite with --suite.")
+            raise SuiteError(f"{name!r} is the path of a suite, not its name.")
         with afresh():
             suite = load_suite(
                 spec or claim.key.suite,
@@ -269,7 +269,7 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
             )
     except SuiteError as error:
         raise SuiteError(
-            f"{first_line(error)}\n  Name the suite of {claim.name} with --suite, as for tseval run"
+            f"{first_line(error)}\n  Name the suite of {claim.name} with --suite, as for tseval run."
         ) from None
     if (suite.exclude, suite.excluded) != (facts.exclude, facts.excluded):
         raise CheckFailed(f"{MANIFEST}: suite.excluded is not the list {facts.exclude!r}")
