@@ -197,10 +197,25 @@ def _written(node: ast.AST, assigned: dict[str, str]) -> str:
 
 @cache
 def program_texts() -> list[Text]:
-    """Give all help texts and literals of the program."""
-    found = [*help_texts()]
+    """Give all help texts and literals of the program, and the texts of its web pages."""
+    found = [*help_texts(), *web_texts()]
     for path in source_files():
         found += literal_texts(path.read_text("utf-8"), room_of(path), path.relative_to(ROOT).as_posix())
+    return found
+
+
+def web_texts() -> list[Text]:
+    """Give the texts of the templates of web pages, without markup."""
+    found = []
+    for path in sorted((ROOT / "tseval/pages/web").glob("*.html")):
+        shown = re.sub(r"\{[{]\s*([\w.]*).*?\}\}", r"{\1}", path.read_text("utf-8"), flags=re.DOTALL)
+        shown = re.sub(
+            r"\{#.*?#\}|</?(?:code|a|bdi|small|b|span)\b[^>]*>|\{% end\w+ %\}", "", shown, flags=re.DOTALL
+        )
+        parts = re.split(r"<[^>]*>|\{%.*?%\}", shown)
+        found += [
+            Text("literal", "pages", path.name, part.strip()) for part in parts if len(WORD.findall(part)) > 2
+        ]
     return found
 
 

@@ -178,7 +178,7 @@ def test_a_report_holds_its_items_or_says_why_not(root):
     assert done.returncode == 0
     assert "no items" in done.stderr
     assert "To add them, name the suite with --suite." in done.stderr
-    assert "<li>There are no items on this page" in page.read_text("utf-8")
+    assert "<li>This page has no items" in page.read_text("utf-8")
     suite = ("--suite", root / "pairs.jsonl")
     done = call("report", root / "run", root / "second", *suite, "-o", page)
     assert (done.returncode, done.stderr) == (0, f"{page}\n")
