@@ -144,7 +144,7 @@ class Sweeps:
             if process.returncode == 0:
                 return killed
             assert process.returncode == 1, errors
-            assert "The same command goes on." in errors
+            assert "To continue, repeat the same command." in errors
         raise AssertionError(errors)
 
 

@@ -28,6 +28,7 @@ PROGRAMS = {
     ),
     "calibration": ("--draws 5", "verbs"),
     "callbacks": ("--text corpus/valid.txt.gz --layers 1 --width 16 --steps 6 --sample 1", "of the training"),
+    "draw_texts": ("--seed 3", "42. tseval/"),
     "forms": ("--suite determiner_noun", "contexts"),
     "hf": ("--layers 1 --hidden 16 --vocabulary 300 --dense 0 --even 512 --sparse 0", "minicons"),
     "public_boards": ("--blimp blimp.jsonl.gz --out suites", "marvin_linzen_120"),

@@ -14,6 +14,7 @@ from systems import needs_posix
 
 from tseval import load_model
 from tseval.cli import COMMANDS, tseval
+from tseval.cli.examples import EXAMPLES
 from tseval.evaluation import run_key
 from tseval.report.boards import bundled_boards
 from tseval.suites import available_suites, load_suite
@@ -99,6 +100,14 @@ def test_a_wrong_mention_is_noticed(line, message):
     for text in (f"```console\n$ {line}\n```\n", f"    {line}\n", f"Try `{line}`."):
         (words,) = mentioned(text)
         assert message in str(wrong_with(words))
+
+
+@pytest.mark.parametrize("command", EXAMPLES)
+def test_the_examples_of_a_command_parse_and_show_it(command):
+    lines = re.findall(r"\btseval (.+?)(?: +#| >|\)\"|$)", EXAMPLES[command], re.MULTILINE)
+    assert len(lines) == len(EXAMPLES[command].splitlines())
+    assert {line: wrong for line in lines if (wrong := wrong_with(shlex.split(line)))} == {}
+    assert lines[0].startswith(command)
 
 
 def anchors(page: Path) -> set[str]:

@@ -70,7 +70,7 @@ def test_non_attractors_are_the_other_intervening_nouns():
 @pytest.mark.parametrize(
     ("analysis", "frame", "said"),
     [
-        (joint_grid, verdicts("+", n_attractors=[1]), r"no feature 'n_intervening'.\n  Take a suite whose i"),
+        (joint_grid, verdicts("+", n_attractors=[1]), r"no feature 'n_intervening'.\n  Use a suite with"),
         (profile, verdicts("+"), r"no feature 'position'.\n  A profile needs .*:profile"),
     ],
 )  # fmt: skip
@@ -106,7 +106,7 @@ def test_undecidable_items_take_no_part_in_a_profile():
     frame = scored([("a", 1, "x", 0.0, 0.0), ("a", 1, "x", 1.0, 1.0)])
     frame["undecidable"] = [True, False]
     assert profile(frame)["n_items"].tolist() == [1]
-    with pytest.raises(SuiteError, match="nothing in these runs can be decided"):
+    with pytest.raises(SuiteError, match="no item of these runs can be decided"):
         profile(frame.assign(undecidable=True))
 
 
@@ -151,9 +151,12 @@ def test_items_are_chosen_by_case_and_values_as_they_are_printed():
     ("where", "message"),
     [
         ([("m", "1")], r"no feature 'm'.\n  .*Features: n."),
-        ([("n", "7")], r"no item has n '7'.\n  Values: 1, 2."),
-        ([("case", "z")], r"no item has case 'z'.\n  Values: x, y."),
-        ([("n", "1"), ("case", "y")], r"no item has all of n=1 and case=y.\n  Leave one of them out."),
+        ([("n", "7")], r"no item has n '7'.\n  Choose one of 1, 2."),
+        ([("case", "z")], r"no item has case 'z'.\n  Choose one of x, y."),
+        (
+            [("n", "1"), ("case", "y")],
+            r"no item has all of n=1 and case=y.\n  Leave out one of these conditions.",
+        ),
     ],
 )
 def test_a_choice_that_leaves_nothing_says_what_there_is(where, message):
@@ -242,7 +245,7 @@ def test_the_command_prints_both_tables_and_every_format(tables):
 @pytest.mark.parametrize(
     ("gold", "parsed", "message"),
     [
-        ("gold.tsv", "bare.tsv", "bare.tsv: does not say n_attractors, which is compared."),
+        ("gold.tsv", "bare.tsv", "bare.tsv: the column n_attractors is missing."),
         ("gold.tsv", "other.tsv", "the two tables have no sentence in common"),
         ("gold.tsv", "none.tsv", "none.tsv: cannot be read"),
     ],

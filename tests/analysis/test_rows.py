@@ -72,7 +72,7 @@ def test_an_unknown_feature_gets_the_nearest_name():
     with pytest.raises(SuiteError) as caught:
         count(verdicts(("A", "+"), attractor="x", number="y"), ["atractor"])
     assert str(caught.value) == (
-        "the suite has no feature 'atractor' to break the table down by.\n"
+        "the suite has no feature 'atractor' for --by.\n"
         "  Did you mean 'attractor'? Features: attractor, number."
     )
 

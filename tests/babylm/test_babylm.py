@@ -116,7 +116,7 @@ def test_a_missing_folder_is_named_and_the_others_are_scored(small):
     assert ended.returncode == 1
     for name in set(FOLDERS) - {"comps", "wug_past_tense"}:
         assert f"missing: data/{name}: no predictions were made of it" in ended.stderr
-    assert "left out: data/reading: BabyLM's own pipeline scores it" in ended.stderr
+    assert "left out: data/reading: the pipeline of BabyLM scores this task" in ended.stderr
     # The pipeline takes what follows the last period of a model's name for an ending.
     made = small / "out/plain/main/zero_shot/causal"
     assert sorted(path.parent.name for path in made.rglob("predictions.json")) == ["comps", "wug_past_tense"]

@@ -78,7 +78,7 @@ def test_an_entry_gives_the_tables_of_its_run(made):
 
 def test_an_entry_outside_its_board_and_a_board_without_entries_are_no_runs(made, tmp_path):
     shutil.copytree(made / "board" / "entries" / "lstm", tmp_path / "a" / "b" / "lstm")
-    with pytest.raises(RunError, match=r"(?s)of its board is not known: .*Name an entry within"):
+    with pytest.raises(RunError, match=r"(?s)of its leaderboard is unknown: .*Name an entry inside"):
         read_run(tmp_path / "a" / "b" / "lstm")
     shutil.copy(made / "pairs.jsonl", tmp_path)
     new = "board", "new", tmp_path / "mine", "--suite", "../pairs.jsonl"
@@ -119,10 +119,10 @@ def test_all_entries_of_a_board_are_verified_against_one_expansion_of_its_suite(
 @pytest.mark.parametrize(
     ("run", "name", "said"),
     [
-        ("run", None, "exists.\n  Name the entry otherwise with --name."),
-        ("run", "LSTM", "exists.\n  Name the entry otherwise with --name."),
+        ("run", None, "exists.\n  Choose another name for the entry with --name."),
+        ("run", "LSTM", "exists.\n  Choose another name for the entry with --name."),
         ("run", "../x", "cannot be the name of an entry"),
-        ("other-score", "mean", "its sentences are compared by 'mean', the board's by 'sentence'"),
+        ("other-score", "mean", "the run compares sentences by 'mean', the board's by 'sentence'"),
     ],
 )
 def test_what_does_not_belong_is_refused(root, run, name, said):
@@ -144,8 +144,8 @@ def test_several_runs_are_added_together_or_none_is(root):
     before = sorted(board.rglob("*")), (board / "README.md").read_text()
     refusals = (
         ((root / "third", root / "run"), {}, "lstm exists"),
-        ((root / "third", root / "third"), {}, "two of the runs are of 'third'"),
-        ((root / "third", root / "fourth"), {"name": "both"}, "several runs cannot share one name"),
+        ((root / "third", root / "third"), {}, "two of the runs have the model 'third'"),
+        ((root / "third", root / "fourth"), {"name": "both"}, "are for one run"),
     )
     for runs, options, said in refusals:
         with pytest.raises(BoardError, match=said):
@@ -166,7 +166,7 @@ def test_several_runs_are_added_together_or_none_is(root):
 
 def test_a_part_of_the_suite_another_protocol_and_a_run_that_does_not_hold_are_refused(root, model):
     evaluate(model, load_suite(root / "pairs.jsonl", limit=3), out=root / "part")
-    with pytest.raises(BoardError, match="it is over a part of the suite"):
+    with pytest.raises(BoardError, match="the run scored only a part of the suite"):
         add_entries(root / "board", [root / "part"], About(), "part")
     (root / "second/table.md").write_text("| lstm | 1.000 |\n")
     with pytest.raises(BoardError, match=r"table\.md is not the file the manifest describes"):
@@ -277,11 +277,11 @@ def test_who_verified_an_entry_stands_in_the_maintainers_file_alone(root):
     assert other.returncode == 1
     assert "lstm-bf16" not in (board / "checks.yaml").read_text()
     edit_yaml(board / "entries/lstm/entry.yaml", lambda entry: entry["checks"][0].update(level="rerun"))
-    assert "lstm: says of itself who verified it: that stands in checks.yaml" in "\n".join(
+    assert "lstm: entry.yaml names who verified it. Remove this: checks.yaml" in "\n".join(
         wrong_with_board(board)
     )
     refused = call("verify", root / "run", *ask, "Ada Keeper")
-    assert (refused.returncode, "run is no entry of a board" in refused.stderr) == (2, True)
+    assert (refused.returncode, "run is not an entry of a leaderboard" in refused.stderr) == (2, True)
 
 
 def test_a_board_may_ask_for_a_precision_whatever_a_run_says_of_it(root):

@@ -127,7 +127,7 @@ def of_number(entry):
 # What is forged, the level that sees it, and what it says.
 OF_PAIRS = {
     **{f"{part} in the protocol does not stand for that of the key":
-       (of_part(part), "whole", r"key\.protocol does not follow")
+       (of_part(part), "whole", r"key\.protocol does not match")
        for part in ("fingerprint", "terminator", "model", "score", "suite")},
     "another terminator than the suite's does not follow":
         (of_key(lambda key: key.update(terminator="<eos>")), "recomputed",
@@ -221,4 +221,4 @@ def test_a_figure_that_a_browser_would_run_is_named(entry):
     (board / "curves" / f"{entry.name}.parquet").symlink_to(entry / "evidence.parquet")
     found = wrong_with_board(board)
     assert f"curves/{entry.name}.parquet is a link" in found
-    assert "curves.svg holds what a browser would run, as no figure of tseval does" in found
+    assert "curves.svg contains code that a browser would run; figures of tseval do not" in found

@@ -140,10 +140,10 @@ def clone(merged, tmp_path):
 
 
 FORBIDDEN = [
-    ("board/board.yaml", "changes board/board.yaml: a submission is entries/NAME alone"),
-    ("board/checks.yaml", "changes board/checks.yaml: a submission is entries/NAME alone"),
-    (".github/workflows/board.yml", "changes .github/workflows/board.yml: a submission is entries/NAME"),
-    ("board/entries/ann--lstm/entry.yaml", "of an entry that is on the board"),
+    ("board/board.yaml", "changes board/board.yaml: a submission may add entries/NAME only"),
+    ("board/checks.yaml", "changes board/checks.yaml: a submission may add entries/NAME only"),
+    (".github/workflows/board.yml", "changes .github/workflows/board.yml: a submission may add entries/NAME"),
+    ("board/entries/ann--lstm/entry.yaml", "which belongs to an existing entry"),
 ]
 
 
@@ -177,7 +177,10 @@ def test_a_copy_of_the_suite_that_was_changed_is_named(clone):
 def test_a_base_that_is_no_ancestor_is_one_message(clone):
     git(clone, "checkout", "--quiet", "--orphan", "other")
     git(clone, "commit", "--quiet", "--message", "Another history")
-    for base, said in (("origin/main", "is no ancestor of what is"), ("nowhere", "no commit 'nowhere'")):
+    for base, said in (
+        ("origin/main", "is not an ancestor of the current commit"),
+        ("nowhere", "no commit 'nowhere'"),
+    ):
         assert said in refuse("board", "check", clone, "--changed", base).stderr
 
 
@@ -185,14 +188,14 @@ def test_a_base_that_is_no_ancestor_is_one_message(clone):
 def test_names_of_old_lead_to_an_entry_and_a_retracted_one_has_no_rank(clone):
     entries = clone / "board/entries"
     taken = refuse("board", "rename", "entries/bob--lstm", "ann--lstm", cwd=clone / "board").stderr
-    assert taken == "tseval: entries/ann--lstm exists.\n  Name the entry otherwise.\n"
+    assert taken == "tseval: entries/ann--lstm exists.\n  Choose another name for the entry.\n"
     renamed = succeed("board", "rename", "entries/bob--lstm", "lstm-bf16", cwd=clone / "board")
     assert renamed.stderr == "entries/lstm-bf16\n"
     assert read_entry(entries / "lstm-bf16").aliases == ("bob--lstm",)
     succeed("board", "retract", entries / "ann--lstm", "--reason", "Not the model that it names",
                    "--link", "https://example.org/issues/1")  # fmt: skip
     again = refuse("board", "retract", entries / "ann--lstm", "--reason", "x")
-    assert "ann--lstm was retracted on" in again.stderr
+    assert "ann--lstm was retracted already on" in again.stderr
     assert succeed("board", "check", clone).stderr == ""
     readme = (clone / "board/README.md").read_text()
     assert "| ann--lstm | Not the model that it names |" in " ".join(readme.split()).replace(r"\-", "-")
@@ -262,12 +265,12 @@ def test_what_a_model_gets_right_on_a_hidden_twin_stands_beside_its_mean(clone):
     assert found["mean"] == pytest.approx(hidden["accuracy"], abs=0.0006)
     assert found["difference"] == pytest.approx(difference, abs=0.0006)
     assert found["difference_interval"] == pytest.approx([difference - below, difference + above], abs=0.0011)
-    assert "## With withheld words" in (board / "README.md").read_text()
+    assert "## Hidden words" in (board / "README.md").read_text()
     assert succeed("board", "check", clone).stderr == ""
     other = refuse("board", "hidden", board, root / "open", "--suite", clone / "agreement")
-    assert "is over the board's own suite" in other.stderr
+    assert "scored the public suite of the board" in other.stderr
     succeed("board", "build", clone, "-o", root / "site")
-    assert "Hidden less public" in (root / "site/board/index.html").read_text("utf-8")
+    assert "Hidden minus public" in (root / "site/board/index.html").read_text("utf-8")
 
 
 @pytest.mark.slow
@@ -285,13 +288,16 @@ def test_a_new_version_of_the_suite_has_a_board_of_its_own(clone):
     assert "tseval board renew" in refuse("board", "add", board, run).stderr
     done = succeed("board", "renew", board)
     new, *waiting = done.stdout.splitlines()
-    assert waiting == ["not yet run on it: ann--lstm", "not yet run on it: bob--lstm"]
+    assert waiting == [
+        "without a run on the new suite: ann--lstm",
+        "without a run on the new suite: bob--lstm",
+    ]
     assert "is archived" in refuse("board", "add", board, run).stderr
     succeed("board", "add", new, run, "--name", "lstm")
     succeed("board", "write", clone)
     assert "bob--lstm\n" in (clone / new / "README.md").read_text().replace(r"\-", "-")
     checked = succeed("board", "check", clone)
-    assert checked.stdout.count("nothing is wrong") == 2
+    assert checked.stdout.count("no problems found") == 2
     assert succeed("table", board).stdout == before
     succeed("board", "build", clone, "-o", clone.parent / "site")
     assert dead_links(clone.parent / "site") == []
@@ -307,7 +313,7 @@ def test_boards_stand_beside_each_other_in_a_repository(tmp_path):
     succeed("board", "new", "both", "--repository", *both, cwd=tmp_path)
     succeed("board", "new", "both", "--repository", "--suite", "../../three.jsonl", cwd=tmp_path)
     checked = succeed("board", "check", "both", cwd=tmp_path).stdout.splitlines()
-    assert checked == [f"both/{name}: nothing is wrong" for name in ("one", "three", "two")]
+    assert checked == [f"both/{name}: no problems found" for name in ("one", "three", "two")]
 
 
 @pytest.mark.parametrize(
@@ -342,7 +348,7 @@ def test_a_board_may_ask_how_many_seeds_were_tried(clone):
     with (clone / "board/board.yaml").open("a") as file:
         file.write("seeds_tried: 5\n")
     done = call("board", "check", clone / "board")
-    assert "ann--lstm: it is one of 3 seeds, and the board asks for 5 (--seeds-tried)" in done.stdout
+    assert "ann--lstm: it is one of 3 seeds, and the board requires 5 (--seeds-tried)" in done.stdout
 
 
 def test_verifying_takes_over_the_precision_of_an_entry_and_records_who_did(clone):
@@ -356,7 +362,7 @@ def test_verifying_takes_over_the_precision_of_an_entry_and_records_who_did(clon
 
 def test_a_board_becomes_a_record_for_each_entry_of_a_common_store(clone):
     store = clone.parent / "store"
-    assert "name a folder" in refuse("export", "eee", clone / "board").stderr
+    assert "Name a folder" in refuse("export", "eee", clone / "board").stderr
     succeed("export", "eee", clone / "board", "-o", store)
     records = [json.loads(file.read_text("utf-8")) for file in store.rglob("*.json")]
     assert sorted(one["model_info"]["id"] for one in records) == ["ann/lstm", "bob/lstm"]

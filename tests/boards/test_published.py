@@ -88,7 +88,7 @@ def test_of_a_published_board_nothing_more_than_its_files_is_verified(name):
     ]
     for report in reports:
         assert [check["level"] for check in report["checks"]] == ["whole"]
-        assert "nothing follows from evidence" in report["checks"][0]["found"]
+        assert "without evidence to recompute them" in report["checks"][0]["found"]
 
 
 def test_bundled_boards_are_over_the_suites_that_they_say():
@@ -207,12 +207,12 @@ def test_what_does_not_follow_and_who_is_not_there_is_named(board):
 
 
 def test_no_run_is_added_to_a_published_board_and_no_model_asked_about_it(board, tmp_path):
-    with pytest.raises(BoardError, match="its entries have no evidence"):
+    with pytest.raises(BoardError, match="has published accuracies, so tseval cannot add runs"):
         add_entries(board, [tmp_path / "run"], About())
     asked = call("verify", board, "--model", "bundled:lstm")
-    assert (asked.returncode, "nothing to ask a model about" in asked.stderr) == (2, True)
+    assert (asked.returncode, "Leave out --model" in asked.stderr) == (2, True)
     entry = call("table", board / "entries/GRU")
-    assert (entry.returncode, "is of published accuracies" in entry.stderr) == (2, True)
+    assert (entry.returncode, "has published accuracies" in entry.stderr) == (2, True)
 
 
 # Boards as they come with the package: their numbers, and where the rest is; and the zoo.
@@ -233,15 +233,15 @@ def test_a_board_without_its_evidence_shows_its_numbers_and_says_why_it_has_no_i
     assert "| The one row " in succeed("table", shipped).stdout
     succeed("board", "build", shipped, "-o", tmp_path / "site")
     page = (tmp_path / "site/index.html").read_text("utf-8")
-    assert "There are no items on this page: mine: what its numbers follow from is not a part of the" in page
+    assert "This page has no items: mine: the installed package does not contain the evidence" in page
 
 
 @pytest.mark.parametrize("command", [("verify",), ("table", "--by", "n"), ("analyze", "pairwise")])
 def test_whatever_needs_the_evidence_says_where_it_is(shipped, command):
     done = call(*command, shipped)
     assert done.returncode == 2
-    assert "mine: what its numbers follow from is not a part of the installed package" in done.stderr
-    assert "Clone tseval's repository and name the folder there: leaderboards/mine" in done.stderr
+    assert "mine: the installed package does not contain the evidence of this leaderboard" in done.stderr
+    assert "Clone the repository of tseval, and name the folder leaderboards/mine" in done.stderr
 
 
 def test_in_a_clone_that_leaves_evidence_out_the_command_that_fetches_it_works(shipped, tmp_path):
@@ -256,8 +256,8 @@ def test_in_a_clone_that_leaves_evidence_out_the_command_that_fetches_it_works(s
     git("sparse-checkout", "set", "--no-cone", "/*", "!/leaderboards/*/entries/*/evidence.parquet")
     assert not place.exists()
     said = call("verify", shipped).stderr
-    assert "mine: what its numbers follow from was left out of this clone.\n" in said
-    git(*shlex.split(said.partition("Fetch it: git ")[2]))
+    assert "mine: this clone does not contain the evidence of this leaderboard.\n" in said
+    git(*shlex.split(said.partition("To fetch it: git ")[2]))
     assert place.read_bytes() == b"evidence"
 
 

@@ -98,9 +98,9 @@ def test_pairs_are_counted_item_by_item_and_their_differences_have_a_word(folder
     printed = analyze("pairwise", "a", "b", "--margin", "0.5", cwd=folder)
     assert f"| {whole['outcome']}" in printed
     assert "**Pairs, intervening nouns: 1**" in printed
-    assert "**McNemar's test, items independent, all items**" in printed
-    assert "- Intervals are of 95%, items independent. What has fewer than 5 entries in a row" in printed
-    assert "the difference is surely smaller than 0.5" in printed
+    assert "**McNemar's test (items treated as independent), all items**" in printed
+    assert "- 95% intervals treat items as independent. They do not generalise beyond factors" in printed
+    assert "the difference is significantly smaller than 0.5" in printed
     assert "**Pairs, number: plur**" in analyze("pairwise", "a", "b", "--by", "number", cwd=folder)
 
 
@@ -119,12 +119,15 @@ def test_figures_are_drawn_as_svg_and_png(folder, tmp_path):
         (["attractors", "nowhere"], "there is no run or board at 'nowhere'"),
         (["attractors", "bhatt2020"], "is a published board: it has no items to analyse"),
         (["attractors", "a", "p"], "are over different items"),
-        (["attractors", "a", "--where", "n_attractors=5"], "no item has n_attractors '5'.\n  Values: 0, 1."),
+        (
+            ["attractors", "a", "--where", "n_attractors=5"],
+            "no item has n_attractors '5'.\n  Choose one of 0, 1.",
+        ),
         (["attractors", "a", "--where", "number"], "write FEATURE=VALUE"),
-        (["attractors", "a", "--case", "xx"], "no item has case 'xx'.\n  Values: pp."),
+        (["attractors", "a", "--case", "xx"], "no item has case 'xx'.\n  Choose one of pp."),
         (["attractors", "a", "--figure", "a.gif"], "the name of a figure ends in .svg or .pdf or .png"),
         (["rows", "a", "b", "--group"], "lstm (a) and lstm (b) are of one model, not of two seeds"),
-        (["profile", "p", "--words", "4"], "no item has 4 words before the verb.\n  There are items with 5."),
+        (["profile", "p", "--words", "4"], "no item has 4 words before the verb.\n  Choose one of 5."),
         (
             ["profile", "a", "--words", "5"],
             "no feature 'position'.\n  A profile needs a run of a suite's :pr",

@@ -66,7 +66,7 @@ def test_a_converted_pickle_scores_bit_for_bit_as_the_pickle(folder):
     ("arguments", "message"),
     [
         (["gpu.pt", "-o", "x.bin", "--vocab", "vocab.txt"], "x.bin: the name of a checkpoint ends in .pt or"),
-        (["gpu.pt", "-o", "gru-zip.pt", "--vocab", "vocab.txt"], "gru-zip.pt: exists already."),
+        (["gpu.pt", "-o", "gru-zip.pt", "--vocab", "vocab.txt"], "gru-zip.pt: this file exists."),
         (["zip.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "zip.pt: refused, and not run: its pickle"),
         (["own.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "own.pt: is a checkpoint of tseval's own already"),
     ],

@@ -68,8 +68,8 @@ def test_several_tables_have_a_bar_each(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("a.tsv", "--split", "tests"), "a.tsv: there is no split 'tests'; there are test, train."),
-        (("a.tsv", "a.tsv"), "two tables are called 'a.tsv'"),
+        (("a.tsv", "--split", "tests"), "a.tsv: no split has the name 'tests'"),
+        (("a.tsv", "a.tsv"), "two tables have the file name 'a.tsv'"),
         (("bare.tsv",), "bare.tsv: has no column 'n_intervening', so there is nothing to count by."),
     ],
 )

@@ -26,7 +26,7 @@ from supplied import AGREEMENT, BLIMP_SAMPLE, LAU_RATINGS, TREEBANK_SAMPLE, TREE
 from systems import needs_posix
 from torch import nn
 
-from tseval.cli.run import EXAMPLES
+from tseval.cli.examples import EXAMPLES
 from tseval.suites import load_suite
 
 DOCS, TESTS = ROOT / "docs", ROOT / "tests"
@@ -62,6 +62,7 @@ NOT_RUN = {
     "sweep plan.yaml --engine slurm": "wants a cluster; test_clusters.py has one",
     "train zoo": "starts a process for each model; test_zoo.py makes a small one",
     "suites fetch": "downloads; test_fetching.py serves what is fetched",
+    "board hidden": "wants runs on a hidden suite; test_life.py makes them",
     "board renew": "wants a new version of the suite; test_life.py makes one",
     "board add boards/mine runs/mine --evidence": "wants that address; test_evidence_elsewhere.py serves one",
     "run --model unigram:": "wants a package of the page; test_tutorial_adapter.py installs it",
@@ -88,6 +89,7 @@ SUBSTITUTED = [
     (r"(?<=--eval-runs )runs/lstm", "runs/new", "the page reads that folder first"),
     (r"^analyze ratings runs/a", "analyze ratings runs/rated", "runs/a is over pairs"),
     (r"leaderboards/zoo(?!-)", "leaderboards/public", "much evidence"),
+    (r"^(verify runs/[ab].*)$", r"\1 --suite ./marvin_linzen", "163,124 items"),
     (r"(?<=^board build )zoo", "boards/mine", "much evidence"),
     (r"leaderboards/zoo-wide|runs/zoo-wide/runs", "runs/zoo", "much evidence"),
     (r"^(board new .*)marvin_linzen", r"\1../../marvin_linzen", "163,124 items"),
@@ -245,6 +247,12 @@ STAGE = {
     "runs/zoo": several(ON, "lstm", "drnn-1", "drnn-2"),
     "constructed": several(f"{RUN} ./marvin_linzen:number --model", "number-lstm-1", "number-lstm-2"),
     "profile/gru-1": f"{RUN} ./marvin_linzen:number_profile --case prep_inanim --model number-lstm-1.pt",
+    "boards/mine @help": "board new {} --suite ../../marvin_linzen; board add {} runs/first --name lstm",
+    **{f"runs/{name} @help": f"{ON} {arch}.pt"
+       for name, arch in (("first", "lstm"), ("mine", "drnn"), ("other", "abdrnn"))},
+    "runs/profile @help": f"{RUN} agreement:profile --case pp --sample 5 --model bundled:lstm",
+    "runs/dyck @help": f"{RUN} {DYCK} --model lstm.pt",
+    **dict.fromkeys(["gold.tsv @help", "parsed.tsv @help"], "data agreement en_ewt-ud-dev.conllu -o {}"),
     "boards/other": "board new {} --suite ../../marvin_linzen; board add {} runs/b --name lstm-small",
 }  # fmt: skip
 
@@ -389,10 +397,32 @@ def test_every_command_of_the_page_runs(page, stage, tmp_path):
     assert [*wrong_here(page.stem, SHOWN[page], stage, tmp_path)] == []
 
 
+# Examples that change a shell, or download.
+NO_SINGLE_COMMAND = ("completion", "lm-eval")
+
+
+def examples_in(command):
+    """List the examples of the help of a command."""
+    lines = [line.partition(" #")[0].strip() for line in EXAMPLES[command].splitlines()]
+    return [found[2].partition(" >")[0] for line in lines if (found := CALL.match(line))]
+
+
+@needs_posix
+@pytest.mark.slowest
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what lm-eval imports
+@pytest.mark.parametrize("command", EXAMPLES)
+def test_the_examples_of_a_command_run(command, stage, tmp_path):
+    bring("run --suite ./marvin_linzen", "help", tmp_path, stage)  # the suite of the boards
+    if command not in NO_SINGLE_COMMAND:
+        examples = [(line, "") for line in examples_in(command)]
+        assert [*wrong_here("help", examples, stage, tmp_path)] == []
+
+
 @pytest.mark.slow
 @needs_posix
 def test_the_examples_of_the_help_run_and_a_command_that_is_wrong_is_noticed(stage, tmp_path):
-    examples = [CALL.match(line)[2].partition(" #")[0].strip() for line in EXAMPLES.splitlines()]
+    lines = (CALL.match(line) for line in EXAMPLES["run"].splitlines())
+    examples = [found[2].partition(" #")[0].strip() for found in lines]
     wrong = ["table runs/none", "lint ./nothing.jsonl", "models --colour"]
     quoted = [("models", "no models"), ("lint ./pairs.jsonl", "tseval: no pairs")]
     found = [*wrong_here("help", [*((line, "") for line in examples + wrong), *quoted], stage, tmp_path)]
@@ -401,6 +431,7 @@ def test_the_examples_of_the_help_run_and_a_command_that_is_wrong_is_noticed(sta
 
 def test_nothing_is_substituted_exempted_or_made_in_vain():
     lines = [(page.stem, line, *substitute(line)) for page, commands in SHOWN.items() for line, _ in commands]
+    lines += [("help", line, *substitute(line)) for command in EXAMPLES for line in examples_in(command)]
     assert {pattern for pattern, *_ in SUBSTITUTED} == {pattern for *_, used in lines for pattern in used}
     assert NOT_RUN.keys() == {*map(exempt, (line for _, line, *_ in lines))} - {None}
     read = [(page, line) for page, shown_line, line, _ in lines if not exempt(shown_line)]

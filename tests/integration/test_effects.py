@@ -197,7 +197,7 @@ def test_a_design_can_be_verified_and_put_on_a_board(folder):
     done = succeed(
         "verify", "a", "--suite", "mine", "--model", "bundled:lstm", "--rescore", "all", cwd=folder
     )
-    assert "0 of 150 verdicts fall otherwise" in done.stdout
+    assert "0 of 150 verdicts differ" in done.stdout
     for command in (["new", "bd", "--suite", "../mine"], ["add", "bd", "a"], ["check", "bd"]):
         succeed("board", *command, cwd=folder)
     shown = call("table", "bd", cwd=folder).stdout

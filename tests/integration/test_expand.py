@@ -136,7 +136,7 @@ def test_parquet_has_a_column_for_every_label_and_feature(tseval, mine: Path, tm
         ("expand marvin_linzen --case vp_cord",
          "tseval: suite 'marvin_linzen' has no case 'vp_cord'.\n  Did you mean 'vp_coord'? Cases: ", None),
         ("lint marvin_linzen --vocab bundled:lst",
-         "tseval: there is no bundled checkpoint 'lst'.\n  Did you mean 'lstm'?", None),
+         "tseval: no bundled checkpoint has the name 'lst'.\n  Did you mean 'lstm'?", None),
         ("lint marvin_linzen --vocab no.txt",
          "tseval: no.txt: cannot be read: No such file or directory.\n"
          "  Give a text file with one word per line, a checkpoint, or bundled:NAME.\n", ""),

@@ -76,7 +76,8 @@ def test_a_table_takes_every_run_below_a_folder(tmp_path):
     with start_run(tmp_path / "runs" / "begun", make_key(suite)):
         pass
     done = succeed("table", "runs/", cwd=tmp_path)
-    assert done.stderr == "runs/begun: not finished, left out\n"
+    finish = "tseval run --resume --out runs/begun ..."
+    assert done.stderr == f"runs/begun: left out, because the run is not finished. To finish it: {finish}\n"
     assert [cell.strip() for cell in done.stdout.splitlines()[0].split("|")[2:-1]] == ["ree", "one", "two"]
     assert call("table", "runs/deeper/three", "runs/one", "runs/two", cwd=tmp_path).stdout == done.stdout
     assert "'runs/one' is the same as 'runs'." in call("table", "runs", "runs/one", cwd=tmp_path).stderr

@@ -53,7 +53,7 @@ SMALL = "dyck-srn", "-k", 2, "-m", 1
         ((*SMALL, "--show-gates", ")1"), "may not stand there: <eos>, (1, (2 may (<eos> ends the string)"),
         ((*SMALL, "-k", 99, "--show-gates", "a"), "not in the language: (1, (2, (3, (4, …, )97, )98, )99"),
         ((*SMALL, "-o", "oracle.bin"), "ends in .pt or .safetensors"),
-        ((*SMALL, "-o", "here.pt"), "here.pt: exists already"),
+        ((*SMALL, "-o", "here.pt"), "here.pt: this file exists"),
     ],
 )
 def test_bad_input_gets_one_message(tmp_path, arguments, message):

@@ -70,7 +70,7 @@ def test_a_table_of_both_tells_them_apart(folder):
     [
         (("--precision", "float16"), "'float16' is not one of"),
         (("--model-args", "precision=half"), "precision=half: Values: bfloat16, float32"),
-        (("--precision", "bfloat16", "--model-args", "precision=float32"), "exclude each other"),
+        (("--precision", "bfloat16", "--model-args", "precision=float32"), "contradict each other"),
         (("--precision", "bfloat16", "--model", "hf:causal"), "--model-args dtype=bfloat16"),
         (("--precision", "bfloat16", "--model", "mlm:causal"), "--model-args dtype=bfloat16"),
         (("--precision", "bfloat16", "--model", "oracle:dyck-lstm"), "dyck-lstm takes no such argument"),

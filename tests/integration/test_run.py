@@ -232,7 +232,10 @@ def test_resume_without_out_finds_the_interrupted_run(checkpoint, tmp_path):
     ("arguments", "message"),
     [
         (("--suite", "marvin_linsen"), "Did you mean 'marvin_linzen'?"),
-        (("--suite", "marvin_linzen", "--suite", "marvin_linzen"), "two suites are called 'marvin_linzen'"),
+        (
+            ("--suite", "marvin_linzen", "--suite", "marvin_linzen"),
+            "two suites have the name 'marvin_linzen'",
+        ),
         (("--by", "atractor"), "Did you mean 'attractor'?"),
         (("--model-args", "nonsense"), "write key=value"),
         (("--model-args", "bos=true"), "takes no --model-args"),

@@ -58,7 +58,7 @@ def test_a_column_that_items_share_is_kept_with_the_run(pairs):
     assert found.verdicts["number.entry"].tolist() == ["sing", "plur"]
     assert found.manifest.suite.digest == load_suite(pairs / "pairs.jsonl").digest
     ended = call("analyze", "pairwise", "run", "--where", "number.entry=dual", cwd=pairs)
-    assert "no item has number.entry 'dual'.\n  Values: plur, sing." in ended.stderr
+    assert "no item has number.entry 'dual'.\n  Choose one of plur, sing." in ended.stderr
 
 
 def test_a_column_that_is_not_there_is_refused_before_anything_is_scored(pairs):

@@ -174,7 +174,7 @@ def test_a_pair_that_was_dropped_as_too_long_is_found_by_the_model(models, pairs
         if not check.ok
     ]
     assert wrong == (
-        "this model reads 5 of the suite's sentences, and too long for it are 3, but 4 are claimed to be read"
+        "this model reads 5 of the suite's sentences, and cannot read 3, but 4 are claimed as read"
     )
 
 
@@ -185,10 +185,10 @@ def test_a_board_takes_such_a_run_and_says_how_much_was_left_out(models, pairs):
     succeed("board", "new", root / "board", "--suite", "../pairs.jsonl")
     succeed("board", "add", root / "board", root / "run")
     succeed("board", "write", root / "board")
-    assert "nothing is wrong" in succeed("board", "check", root / "board").stdout
+    assert "no problems found" in succeed("board", "check", root / "board").stdout
     model = ("--model", f"hf:{models / 'causal'}", "--rescore", "all")
     asked = succeed("verify", root / "board/entries/causal", *model).stdout
-    assert "4 verdicts (2 said to be too long for the model), 1 row" in asked
+    assert "4 verdicts (2 recorded as too long for the model), 1 row" in asked
     assert "5 of 5 sentences" in asked
     table = succeed("table", root / "board").stdout
     assert table.splitlines()[:6] == succeed("table", root / "run").stdout.splitlines()[:6]

@@ -109,7 +109,7 @@ def test_a_model_that_is_worse_than_guessing_is_pointed_out(corpus):
         (("--min-count", 999_999), "no word of the training text occurs 999999 times"),
         (("--valid", "absent.txt"), "absent.txt: cannot be read"),
         (("--batch", 100_000), "too few for a batch"),
-        (("--out", "train.txt"), "train.txt: exists already"),
+        (("--out", "train.txt"), "train.txt: this file exists"),
         (("--out", "absent/model.pt"), "there is no folder absent"),
         (("--arch", "lstn"), "'lstn' is not one of"),
         (("--arch", "ablated-lstm", "--option", "alpha"), "NAME=VALUE. The cell ablated-lstm has none."),
@@ -156,7 +156,9 @@ def test_a_killed_training_resumes_to_the_bit_identical_checkpoint(corpus):
     step = kill_mid_epoch(corpus, command, windows)
     assert 0 < step < 2 * windows
     said = refused(train(corpus, *settings, out="killed.pt")).stderr
-    assert "killed.pt.resume: an interrupted training. Add --resume to go on with it, or remove" in said
+    assert (
+        "killed.pt.resume: an interrupted training. To continue, add --resume; to start over, remove" in said
+    )
     succeeded(train(corpus, *settings, "--resume", out="killed.pt"))
     assert_same(outcome(corpus, "whole"), outcome(corpus, "killed"))
     assert not (corpus / "killed.pt.resume").exists()
@@ -170,7 +172,7 @@ def test_a_finished_training_is_not_done_again(corpus):
     assert (corpus / "model.pt").read_bytes() == before
     other = refused(train(corpus, "--epochs", 1, "--resume", "--hidden", 8))
     assert "model.pt: finished already, but with hidden 16, not 8." in other.stderr
-    assert "model.pt: exists already" in refused(train(corpus, "--epochs", 1)).stderr
+    assert "model.pt: this file exists" in refused(train(corpus, "--epochs", 1)).stderr
 
 
 @pytest.mark.slow

@@ -170,7 +170,7 @@ def test_a_row_above_chance_before_the_first_step_is_named(tmp_path):
 
 def test_a_run_without_a_step_is_left_out_and_named(runs):
     done = succeed("table", "m-step5", "m", "other", "--over", "step", cwd=runs)
-    assert done.stderr.splitlines()[0] == "m: not known at which step of a training its model was, left out"
+    assert done.stderr.splitlines()[0] == "m: left out, because the step of its checkpoint is unknown"
     assert "**m by step**" in done.stdout
     assert "**other by step**" in done.stdout
 
@@ -178,7 +178,7 @@ def test_a_run_without_a_step_is_left_out_and_named(runs):
 def test_runs_of_which_no_step_is_known_are_refused(runs):
     for command, what in (("table m --over step", "step"), ("table other --over tokens", "tokens")):
         said = refuse(*command.split(), cwd=runs).stderr
-        assert f"of none of these runs is known at which {what} of a training its model was" in said
+        assert f"no run names the {what} of its checkpoint" in said
 
 
 @pytest.mark.parametrize(
@@ -232,8 +232,8 @@ def test_trainings_of_one_name_but_other_models_stay_apart(tmp_path):
 
 def test_over_stands_alone_and_knows_its_features(runs):
     for more, said in (
-        (["--group"], "--over stands alone"),
-        (["--against", "m"], "--over stands alone"),
+        (["--group"], "--over cannot be combined"),
+        (["--against", "m"], "--over cannot be combined"),
         (["--by", "colour"], "has no feature 'colour'"),
     ):
         assert said in refuse("table", "m-step5", "--over", "step", *more, cwd=runs).stderr

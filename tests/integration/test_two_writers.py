@@ -78,8 +78,11 @@ PROGRAM = """
 """
 # What the second hears: while the first writes, and when it has ended already.
 SECOND = {
-    "run": ("run is being written by another tseval.\n  Wait", "run holds a complete run.\n  Read it"),
-    "publication": ("tables is being written by another tseval.\n  When it has ended, give", None),
+    "run": (
+        "run is locked: another tseval is writing this run.\n  Wait",
+        "run holds a complete run.\n  Read it",
+    ),
+    "publication": ("tables is locked: another tseval is writing this run.\n  When it has ended, give", None),
     "zoo": ("zoo is being worked on by another tseval, or", None),
     "resumed training": ("model.pt is being trained by another tseval.\n  Wait", None),
 }

@@ -149,7 +149,7 @@ def whole(stopped, resumed, few_cases, tmp_path, monkeypatch):
 @pytest.mark.slowest
 def test_a_zoo_that_is_stopped_stops_its_models_and_says_how_to_go_on(stopped):
     assert stopped.code == 130
-    assert "saved in zoo: the same command goes on" in stopped.said
+    assert "saved in zoo. To continue, repeat the same command." in stopped.said
     assert "zoo is being worked on by another tseval" in stopped.meanwhile
     assert stopped.place.joinpath("zoo/models/drnn.pt.resume").exists(), "its training went on to the end"
     # A model left in training would hold the lock.
@@ -165,7 +165,7 @@ def test_the_same_command_goes_on_and_redoes_nothing(stopped, resumed):
     assert "srn: training" not in resumed.stderr
     assert "drnn: training" in resumed.stderr
     log = (stopped.place / "zoo/drnn.log").read_text()
-    assert "add --resume to go on" in log, "the first training was told to stop, and saved"
+    assert "To continue, add --resume" in log, "the first training was told to stop, and saved"
     assert resumed.stdout == call("table", "zoo/runs/srn", "zoo/runs/drnn", cwd=stopped.place).stdout
 
 
@@ -182,7 +182,7 @@ def test_what_is_published_is_all_that_is_small_and_a_page_that_says_how_it_was_
     assert "](curves.svg)" in page
     assert {"srn", "drnn"} <= set(re.findall(r"<!-- (\w+) -->", (tables / "curves.svg").read_text()))
     assert call("table", tables, "bhatt2020", cwd=stopped.place).stdout in page
-    section = page.partition("## Which ranks are known")[2].partition("\n## ")[0]
+    section = page.partition("## Ranks")[2].partition("\n## ")[0]
     for arch in ("srn", "drnn"):
         (line,) = (line for line in section.splitlines() if line.startswith(f"| {arch} "))
         assert re.search(r"\| +[12] \[[12](–2)?\] \|", line)
@@ -201,7 +201,7 @@ def test_the_board_holds_the_accuracies_of_the_runs(stopped, resumed):
 
 @pytest.mark.slowest
 def test_everything_of_a_published_zoo_follows_from_its_evidence(stopped, resumed):
-    assert "nothing is wrong" in tseval("board", "check", "tables", cwd=stopped.place).stdout
+    assert "no problems found" in tseval("board", "check", "tables", cwd=stopped.place).stdout
     reports = json.loads(tseval("verify", "tables", "--json", cwd=stopped.place).stdout)
     assert [report["level"] for report in reports] == ["plausible", "plausible"]
     of_runs = tseval("table", "zoo/runs/srn", "zoo/runs/drnn", "--by", "attractor", cwd=stopped.place)
@@ -256,7 +256,7 @@ def test_a_zoo_trained_on_two_machines_is_published_as_one(whole, parts):
     assert nothing.stdout == result.stdout
     assert "training" not in nothing.stderr, "both are there already, though not in this zoo"
     assert not (second / "empty").exists()
-    assert "nothing is wrong" in tseval("board", "check", "joined/tables", cwd=whole).stdout
+    assert "no problems found" in tseval("board", "check", "joined/tables", cwd=whole).stdout
 
 
 @pytest.mark.slowest
@@ -297,7 +297,7 @@ def test_an_architecture_that_fails_is_named_at_the_end_and_the_others_go_on(who
     result = zoo(whole, "--publish", "other-tables", archs=("srn", "abdrnn"), code=1)
     assert "tseval: abdrnn failed: the " in result.stderr
     assert "Lower --learning-rate or --clip." in result.stderr
-    assert "See zoo/abdrnn.log." in result.stderr
+    assert "Log: zoo/abdrnn.log" in result.stderr
     assert "nothing was published to other-tables" in result.stderr
     assert not (whole / "other-tables").exists()
     assert "| srn on marvin_linzen" in result.stdout

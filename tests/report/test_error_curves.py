@@ -66,8 +66,8 @@ def test_the_command_draws_it_and_writes_its_numbers(curves):
     ("damage", "message"),
     [
         (lambda path: path.unlink(),
-         r"urn\.accuracy\.parquet: no such file of accuracies .*\n  .*--eval-suite"),
-        (lambda path: path.write_text("x"), "cannot be read as accuracies along a training"),
+         r"urn\.accuracy\.parquet: this file of accuracies .*\n  .*--eval-suite"),
+        (lambda path: path.write_text("x"), "this file does not contain accuracies during a training"),
         (lambda path: pq.write_table(pa.table({"step": [7], "suite": ["dyck"], "accuracy": [0.5]}), path),
          r"no accuracy belongs to a loss in .*urn\.curves\.parquet"),
     ],
@@ -121,11 +121,11 @@ def test_what_cannot_be_drawn_of_strings_is_said(tmp_path, curves):
     with pytest.raises(TrainingError, match=r"as accuracies along a training .*string_loss"):
         read_string_curves([curves])
     paths = [write_strings(tmp_path, name, [2.0, 1.0], [0.5, 0.25], name) for name in ("a", "b")]
-    with pytest.raises(TrainingError, match=r"of several languages \(a, b\): draw them apart"):
+    with pytest.raises(TrainingError, match=r"of several languages \(a, b\): draw one figure for each"):
         read_string_curves(paths)
     nothing = write_strings(tmp_path, "c", pa.nulls(2, pa.float64()), [None, 0.25])
     said = r"nothing of a formal language was measured .*\n  .*--eval-suite"
     with pytest.raises(TrainingError, match=said):
         read_string_curves([nothing])
     done = refuse("train", "curves", curves, "--error", "--strings", "-o", "x.svg", cwd=tmp_path)
-    assert "--error and --strings exclude each other" in done.stderr
+    assert "--error and --strings are two different figures" in done.stderr

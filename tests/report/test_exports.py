@@ -157,7 +157,7 @@ def test_its_place_and_date_are_the_runs_and_made_again_it_replaces_itself(folde
     assert record["evaluation_id"].startswith("tseval_pairs/us/m/")
     done = call("export", "eee", "elsewhere", "--model-id", "us/m", "-o", "one.json", cwd=tmp_path)
     assert (tmp_path / "one.json").read_bytes() == file.read_bytes()
-    assert "Left unsaid, as the run does not know it: --organisation, --relationship" in done.stderr
+    assert "Not recorded, because the run does not contain it: --organisation, --relationship" in done.stderr
 
 
 def test_an_entry_of_a_board_has_the_record_of_its_run(folder, tmp_path):
@@ -189,10 +189,13 @@ def test_rows_without_a_score_are_left_out_and_named(folder, tmp_path):
     ("arguments", "said"),
     [
         (["nowhere"], "there is no run or board at 'nowhere'"),
-        (["bhatt2020"], "bhatt2020 is not one run.\n  Name the directory of a run, or an entry"),
+        (["bhatt2020"], "bhatt2020 is not a single run.\n  Name the directory of a run, or an entry"),
         (["pairs.jsonl"], "pairs.jsonl is not a run"),
-        (["pairs", "--model-id", "lstm"], "'lstm' is not the id of a model.\n  Name its developer"),
-        (["pairs", "--model-id", "a/b/../c"], "'a/b/../c' is not the id of a model."),
+        (
+            ["pairs", "--model-id", "lstm"],
+            "'lstm' is not the name of a model on a hub.\n  Name its developer",
+        ),
+        (["pairs", "--model-id", "a/b/../c"], "'a/b/../c' is not the name of a model on a hub."),
         (["pairs", "-o", "store"], "Name the model with --model-id DEVELOPER/NAME, or a file"),
         (["pairs", "-o", "pairs.jsonl", "--model-id", "a/b"], "pairs.jsonl is a file.\n  Name a folder"),
         (["pairs", "-o", "folder.json"], "folder.json: Is a directory"),
@@ -284,7 +287,7 @@ def test_factors_of_few_entries_are_not_random_and_named(opened):
 def test_items_that_share_nothing_need_no_mixed_model(opened):
     model = mixed_model(opened({}, n_rows=2))
     assert in_r(model, "a.csv").endswith("fit <- glm(correct ~ row, data = verdicts, family = binomial)\n")
-    assert model.notes == ("No item is known to share a word with others: there is nothing to be random.",)
+    assert model.notes == ("No items share words, so the model has no random effects.",)
 
 
 def test_what_is_undecidable_is_left_out_and_missing_entries_are_empty(opened):
@@ -307,7 +310,7 @@ def test_runs_in_which_nothing_can_be_decided_are_refused(opened):
     with pytest.raises(RunError) as caught:
         mixed_model(opened({"verb": WORDS}, unknown=("b", "c")))
     assert str(caught.value) == (
-        "no item of these runs can be decided, so there is nothing to fit.\n"
+        "no item of these runs can be decided, so there are no data for a model.\n"
         "  The model may not know the words: tseval table shows how many items are undecidable."
     )
 

@@ -21,7 +21,7 @@ from tseval.report.opened import for_analysis
 
 N_SUBJECTS, N_VERBS = 6, 8
 VERBS = [f"verb{i}" for i in range(N_VERBS)]
-NOTE = "items independent, as the run names no lexical factors"
+NOTE = "the run names no lexical factors, so its intervals treat items as independent"
 
 
 def crossed(name="a", *, entries=True, sizes=(N_SUBJECTS, N_VERBS), **row):
@@ -67,10 +67,10 @@ def content(table):
 def test_worth_stands_beside_items_and_the_note_names_the_factors():
     table = build_table([make_run(make_suite(crossed()), knows(5))])
     assert cells(table, "lstm on small") == [
-        "Items", "Worth", "Accuracy", "95% interval", "Ties", "Undecidable",
+        "Items", "Eff. items", "Accuracy", "95% interval", "Ties", "Undecidable",
     ]  # fmt: skip
     assert cells(table, "Simple")[:3] == ["48", "8", "0.625"]
-    assert "items are clustered by lexicon entry (subject, verb)." in render(table)
+    assert "(clustered by lexicon entry: subject, verb)." in render(table)
     assert NOTE not in render(table)
 
 
@@ -92,12 +92,12 @@ def test_factors_of_few_entries_are_named_as_fixed():
     one = as_entries(["the"] * case.n_items)
     case = replace(case, entries=case.entries.append_column("determiner", one))
     table = build_table([make_run(make_suite(case), knows(5))])
-    assert "Not drawn but fixed, with fewer than 5 entries in a row: determiner." in render(table)
+    assert "Fewer than 5 different entries in a row (determiner): the interval" in render(table)
     assert content(table)["rows"][0]["fixed"] == ["determiner"]
     alone = replace(case, entries=pa.table({"determiner": one}))
     text = render(build_table([make_run(make_suite(alone), knows(5))]))
-    assert "Worth" not in text
-    assert "- Not drawn but fixed, with fewer than 5 entries in a row: determiner." in text
+    assert "Eff. items" not in text
+    assert "- Fewer than 5 different entries in a row (determiner): the interval" in text
 
 
 def test_a_mean_has_an_interval_for_verbs_that_stand_in_all_rows():
@@ -134,7 +134,7 @@ def models(*n_verbs, case=None):
 def test_models_that_differ_by_one_verb_are_not_told_apart_and_those_far_apart_are():
     table = build_table(models(0, 27, 28, 29, case=crossed(sizes=(30, 30))))
     assert cells(table, "Rank by mean accuracy") == ["4 [4]", "3 [1–3]", "2 [1–3]", "1 [1–3]"]
-    assert "Not told apart by their mean accuracies: m29, m28, m27." in render(table)
+    assert "No clear difference in mean accuracy: m29, m28, m27." in render(table)
     told = content(table)
     assert told["ranking"]["rank_high"] == {"m0": 4, "m27": 3, "m28": 3, "m29": 3}
     assert told["ranking"]["tied"] == [["m29", "m28", "m27"]]
@@ -169,7 +169,7 @@ def test_rank_sets_of_a_run_without_entries_beside_one_that_has_them_are_cluster
 def test_beside_a_published_board_there_are_no_sets_and_a_note_says_why():
     table = build_table([*models(5), board({"Simple": ("0.5", "0.4")})])
     assert table.ranking is None
-    assert "Ranks have no intervals: of published accuracies it is not known which items" in render(table)
+    assert "Ranks have no intervals, because published accuracies do not say which items" in render(table)
     assert [row["rank_low"] for row in content(table)["rows"]] == [None] * 3
     alone = build_table([board({"Simple": ("0.5", "0.4")})])
     assert "no intervals" not in render(alone)
@@ -198,9 +198,9 @@ def test_weak_models_that_know_no_verb_move_nobodys_mean_rank():
     assert after.means[-1].rank == (*before.means[-1].rank, 4, 4)
     assert after.means[-1].accuracy == (*before.means[-1].accuracy, None, None)
     text = render(after)
-    assert "weak: nothing decidable in 2 of 2 rows, so no mean accuracy." in text
-    assert "weak: low coverage. It decides only 0.000 of the contrasts" in text
-    assert cells(after, "Coverage, decided of all")[-2:] == ["0.000 (low)", "0.000 (low)"]
+    assert "weak: no decidable item in 2 of 2 rows, so no mean accuracy." in text
+    assert "weak: low coverage, only 0% of the contrasts can be decided" in text
+    assert cells(after, "Coverage (share decided)")[-2:] == ["0.000 (low)", "0.000 (low)"]
     assert [rank.split(" ")[0] for rank in cells(after, "Rank by mean accuracy")] == list("32144")
 
 
@@ -221,8 +221,8 @@ def test_no_model_gains_by_not_knowing_words():
     table = build_table([honest, sly])
     assert cells(table, "Simple") == ["0.750", "1.000"]  # of what each can decide
     assert cells(table, "Mean arithmetic rank") == ["1", "2"]
-    assert "24 are undecidable, left out of accuracy and wrong in ranks." in render(table)
-    assert cells(table, "Coverage, decided of all") == ["1.000", "0.500 (low)"]
+    assert "24 are undecidable (not counted in accuracy, wrong in ranks)." in render(table)
+    assert cells(table, "Coverage (share decided)") == ["1.000", "0.500 (low)"]
     assert [row["coverage"] for row in content(table)["rows"]] == [1.0, 0.5]
 
 
@@ -245,8 +245,8 @@ def test_a_table_names_what_misses_95_percent():
         runs = models(4, 6, case=case)
         for document in (build_table(runs[:1]), build_table(runs), pairs(for_analysis(runs), None)):
             assert ("Few words have most of the items of a row" in render(document)) == said
-    assert "interval of a mean arithmetic rank holds where models are far apart" in render(build_table(runs))
-    apart, near = "Of two seeds that differ as much as here", "Near accuracies of 0 and 1"
+    assert "Intervals of mean ranks are reliable only if models are far apart" in render(build_table(runs))
+    apart, near = "Two seeds differ much here", "Near accuracies of 0 and 1"
     for right, found in (((4, 8), apart), ((8, 8), ""), ((8,) * 4, near), ((8,) * 3, ""), ((4, 8, 4, 8), "")):
         runs = [make_run(make_suite(crossed()), knows(n), model=f"m{i}") for i, n in enumerate((*right, 3))]
         names = [f"m{i}" for i in range(len(runs))]

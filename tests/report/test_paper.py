@@ -57,7 +57,7 @@ def test_the_paragraph_says_what_the_signature_says(folder):
 def test_what_was_not_done_is_not_cited(folder):
     parts = parts_of(printed("cite", "bad", cwd=folder))
     assert "mccaffrey" not in parts["references.bib"].lower()
-    assert "items independent" in parts["methods.tex"]
+    assert "treat items as independent" in parts["methods.tex"]
     assert re.search(r"@misc\{small,", parts["references.bib"])
     assert "marvin" not in str(parts).lower()
     assert "The model read with: " in parts["methods.tex"]
@@ -72,7 +72,7 @@ def test_where_nothing_is_decidable_nothing_is_said_of_words(folder):
         "run", "--model", "bundled:lstm", "--suite", "./none.jsonl", "--out", "none", "--quiet", cwd=folder
     )
     text = parts_of(printed("cite", "none", cwd=folder))["methods.tex"]
-    assert "\nIntervals are of what is decidable, and here nothing is.\n" in text
+    assert "\nNo item is decidable, so there are no intervals.\n" in text
 
 
 def test_the_best_of_each_row_is_bold_and_intervals_come_on_demand(folder):

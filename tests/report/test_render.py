@@ -76,7 +76,7 @@ def test_a_run_beside_a_board_is_cut_before_it_is_ranked(right, of, printed):
     table = build_table([run, board({"GRU": printed}, n_items=of)])
     assert lines(table)["Simple"] == [printed, printed]
     assert lines(table)["Mean arithmetic rank"] == ["1", "1"]
-    assert "runs are cut alike, not rounded, before they are ranked" in render(table)
+    assert "truncated, not rounded, to" in render(table)
 
 
 def test_published_values_stay_as_they_were_printed():
@@ -87,7 +87,7 @@ def test_ties_and_undecidable_items_are_never_silent_beside_other_models():
     tied = make_run(hundred(), words(60, n_tied=3), model="tied")
     clear = make_run(hundred(), words(60), model="clear")
     text = render(build_table([tied, clear]))
-    assert "tied: of 100 contrasts 3 are ties, counted as wrong, and 0 are undecidable" in text
+    assert "tied: 3 of 100 contrasts are ties (counted as wrong), 0 are undecidable" in text
     assert "clear: of" not in text
 
 
@@ -129,7 +129,7 @@ def test_rows_that_only_one_column_has_are_left_out_of_ranks_and_said_so():
     text = build_table([run, board({"GRU": "0.5"})])
     assert lines(text)["Other"] == ["1.00", "–"]
     assert lines(text)["The one row"] == ["0.60", "0.50"]
-    assert "1 of 2 rows lack a value and are left out of means and ranks" in render(text)
+    assert "1 of 2 rows have a missing value, and do not count in means and ranks" in render(text)
 
 
 # Headings
@@ -173,12 +173,12 @@ def test_what_one_table_cannot_hold_is_refused(suites, published, by, error, sai
 
 def test_a_part_of_a_suite_is_marked_as_such():
     text = render(build_table([make_run(PART, words(60))]))
-    assert "Only a part of the suite was scored: these are not results on the suite." in text
+    assert "Only a part of the suite was scored: these are not results on the whole suite." in text
 
 
 def test_columns_scored_in_different_ways_are_said_so():
     runs = [make_run(hundred(), words(60)), make_run(hundred(), words(60), model="gru", mode="mean")]
-    assert "different ways (lstm: sentence, gru: mean)" in render(build_table(runs))
+    assert "different methods (lstm: sentence, gru: mean)" in render(build_table(runs))
 
 
 # Files
@@ -211,7 +211,7 @@ def test_what_parameters_count_is_said_once_and_only_where_they_are_printed():
     bare = lines(build_table([make_run(hundred(), words(5), parameters=117_000_000), board({"GRU": "0.5"})]))
     assert (bare["Validation perplexity"], bare["Parameters"]) == (["–", "50.25"], ["117M", "–"])
     assert "Validation perplexity" not in lines(build_table([make_run(hundred(), words(5))] * 2))
-    run, note = make_run(hundred(), words(5), core_parameters=1_402_950), "count the recurrent core only"
+    run, note = make_run(hundred(), words(5), core_parameters=1_402_950), "those of the recurrent layers only"
     assert note not in render(build_table([run]))
     text = build_table([run, replace(run, name="again")])
     assert lines(text)["Parameters"] == ["1.4M", "1.4M"]

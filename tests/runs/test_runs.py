@@ -122,7 +122,7 @@ def test_names_do_not_identify_a_run_but_digests_do():
 def test_a_file_and_what_is_below_one_are_no_place_for_a_run(tmp_path):
     file = tmp_path / "file"
     file.touch()
-    assert message(start_run, file, KEY) == f"{file} is a file.\n  Name a directory for the run with --out."
+    assert message(start_run, file, KEY) == f"{file} is a file.\n  Name a folder for the run with --out."
     assert "run cannot be written: Not a directory.\n" in message(start_run, file / "run", KEY)
 
 
@@ -164,7 +164,7 @@ def test_a_complete_run_is_not_overwritten(finished):
 def test_an_interrupted_run_asks_for_resume(tmp_path):
     interrupt(tmp_path / "run")
     text = message(start_run, tmp_path / "run", KEY)
-    assert "run holds an interrupted run.\n  Go on with it by adding --resume" in text
+    assert "run holds an interrupted run.\n  To continue it, add --resume" in text
 
 
 def test_a_run_of_another_key_cannot_be_resumed_and_says_what_differs(tmp_path):
@@ -222,7 +222,7 @@ def test_a_part_that_is_no_parquet_is_scored_again_though_its_name_holds(tmp_pat
 def test_two_writers_cannot_hold_one_run(tmp_path):
     with start_run(tmp_path, KEY):
         text = message(start_run, tmp_path, KEY, resume=True)
-        assert text.startswith(f"{tmp_path} is being written by another tseval.\n  Wait")
+        assert text.startswith(f"{tmp_path} is locked: another tseval is writing this run.\n  Wait")
     start_run(tmp_path, KEY, resume=True).close()
 
 
@@ -285,7 +285,7 @@ def test_no_room_is_one_message_and_saved_parts_stay(tmp_path, request, full, re
     run = (request.getfixturevalue("tiny_disk") if full == "disk" else tmp_path) / "run"
     output, errors = python(FULL, run, full, step).communicate()
     assert errors == ""
-    advice = f"Parts saved so far: 1. Make room, then go on with --resume --out {run}."
+    advice = f"Parts saved so far: 1. Free some space, then continue with --resume --out {run}."
     assert f"{reason}.\n  {advice}" in output
     assert output.startswith(f"{run}/{name}")
     assert not list(run.rglob("*.partial"))
@@ -307,7 +307,8 @@ def test_resuming_a_complete_run_checks_every_file(finished, name):
     assert text.startswith(f"{file} is not the file the manifest describes")
     file.unlink()
     text = message(start_run, finished, KEY, resume=True)
-    assert text == f"{file}: No such file or directory.\n  The run is damaged: score it again."
+    damaged = "The run is damaged. Score the suite again, into a new folder."
+    assert text == f"{file}: No such file or directory.\n  {damaged}"
 
 
 def test_a_complete_run_can_be_taken_up_twice_at_once(tmp_path):
@@ -335,7 +336,7 @@ def rewrite(path, **changes):
 def test_a_directory_without_a_manifest_is_not_a_run(tmp_path):
     assert (
         message(read_run, tmp_path)
-        == f"{tmp_path} is not a run: it has no manifest.json.\n  Name the directory of a run."
+        == f"{tmp_path} is not a run: it has no manifest.json.\n  Name the folder of a run."
     )
 
 
@@ -372,7 +373,7 @@ def test_a_newer_format_asks_for_an_upgrade(finished):
     rewrite(finished, format=2)
     said = message(read_run, finished)
     assert "has format 2, and this tseval reads formats up to 1" in said
-    assert "upgrade" in said
+    assert "Update tseval" in said
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_every_reader_refuses_an_edit_and_names_it(path, field, value):
     name = field.split(".")[0]
     assert refusals(path) == (
         f"{path}/manifest.json was edited: {name} is not what was sealed.\n"
-        "  Run tseval run again into a new directory."
+        "  Score the suite again with tseval run, into a new folder."
     )
 
 
@@ -121,19 +121,19 @@ def test_a_field_that_is_added_and_an_edited_seal_are_named(path):
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("signature", "suite:other", "signature does not follow from key"),
-        ("suite.complete", False, "suite.complete does not follow from key.items"),
-        ("suite.name", "large", "suite.name does not follow from key.suite"),
-        ("suite.digest", "6" * 64, "suite.digest does not follow from key.suite_digest"),
-        ("suite.terminator", "!", "suite.terminator does not follow from key.terminator"),
-        ("suite.n_items", 3, "counts.items does not follow from suite.n_items"),
-        ("suite.n_contrasts", 3, "counts.contrasts does not follow from suite.n_contrasts"),
-        ("model.fingerprint", "b" * 64, "model.fingerprint does not follow from key.fingerprint"),
-        ("model.protocol.dtype", "float64", "model.protocol does not follow from key.protocol"),
-        ("counts.correct", 3, "counts.correct does not follow from counts.contrasts"),
-        ("counts.resumed_sentences", 5, "counts.resumed_sentences does not follow from counts.sentences"),
-        ("counts.too_long", 5, "counts.too_long does not follow from counts.undecidable"),
-        ("counts.too_long", -1, "counts.too_long does not follow from counts.undecidable"),
+        ("signature", "suite:other", "signature does not match key"),
+        ("suite.complete", False, "suite.complete does not match key.items"),
+        ("suite.name", "large", "suite.name does not match key.suite"),
+        ("suite.digest", "6" * 64, "suite.digest does not match key.suite_digest"),
+        ("suite.terminator", "!", "suite.terminator does not match key.terminator"),
+        ("suite.n_items", 3, "counts.items does not match suite.n_items"),
+        ("suite.n_contrasts", 3, "counts.contrasts does not match suite.n_contrasts"),
+        ("model.fingerprint", "b" * 64, "model.fingerprint does not match key.fingerprint"),
+        ("model.protocol.dtype", "float64", "model.protocol does not match key.protocol"),
+        ("counts.correct", 3, "counts.correct does not match counts.contrasts"),
+        ("counts.resumed_sentences", 5, "counts.resumed_sentences does not match counts.sentences"),
+        ("counts.too_long", 5, "counts.too_long does not match counts.undecidable"),
+        ("counts.too_long", -1, "counts.too_long does not match counts.undecidable"),
     ],
 )
 def test_a_manifest_that_contradicts_itself_is_refused_though_its_seal_holds(
@@ -163,8 +163,8 @@ def test_counts_are_held_to_the_tables_when_these_are_read(path, changes, named,
     with pytest.raises(RunError) as caught:
         getattr(run, table)
     assert str(caught.value) == (
-        f"{path}/manifest.json was edited: counts.{named} does not follow from {table}.parquet.\n"
-        "  Score the run again, into a new directory."
+        f"{path}/manifest.json was edited: counts.{named} does not match {table}.parquet.\n"
+        "  Score the suite again, into a new folder."
     )
 
 

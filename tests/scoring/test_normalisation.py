@@ -212,4 +212,4 @@ def test_verification_and_boards_refuse_normalised_runs(folder):
     assert "v has scores normalised by penlp" in refused.stderr
     succeed("board", "new", "board", "--suite", folder / "pairs.jsonl", cwd=folder)
     done = refuse("board", "add", "board", "v", cwd=folder)
-    assert "its sentences are compared by 'sentence/penlp', the board's by 'sentence'" in done.stderr
+    assert "the run compares sentences by 'sentence/penlp', the board's by 'sentence'" in done.stderr

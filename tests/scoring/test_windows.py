@@ -92,7 +92,7 @@ def test_the_command_reads_what_it_refuses_without_windows(folder, tmp_path):
         (("--window", "65"), "--window 65: gpt2 reads at most 64 tokens.\n  Give --window 64."),
         (("--window", "8", "--stride", "8"), "--stride 8: give 1 to 7, so that windows of 8 overlap"),
         (("--stride", "8"), "--stride is for --window N: give both."),
-        (("--entropy", "--words"), "--entropy is of the next token: leave out --words"),
+        (("--entropy", "--words"), "--entropy describes the next token"),
     ):
         assert said in refuse("surprisal", "--model", f"hf:{folder}", *arguments, file).stderr
 
@@ -100,7 +100,7 @@ def test_the_command_reads_what_it_refuses_without_windows(folder, tmp_path):
 def test_a_recurrent_model_needs_no_windows(tmp_path):
     file = write_file(tmp_path / "long.txt", LONG + "\n")
     told = refuse("surprisal", "--model", "bundled:lstm", "--window", "64", file)
-    assert "A recurrent model reads texts of any length: leave out --window." in told.stderr
+    assert "A recurrent model reads texts of any length. Leave out --window." in told.stderr
 
 
 def test_entropy_and_best_tokens_are_those_of_the_forward_pass(folder, plain):

@@ -94,14 +94,17 @@ def test_a_typo_is_named_with_file_and_field(tmp_path, text, said):
 @pytest.mark.parametrize(
     ("models", "said"),
     [
-        (("ckpt/stp*.pt",), r"ckpt/stp\*.pt: no file matches"),
+        (
+            ("ckpt/stp*.pt",),
+            r"ckpt/stp\*.pt: no file matches this pattern.\n  Check the path, or quote the pattern.",
+        ),
         (
             ("a/best.pt", "b/best.pt"),
-            "a/best.pt on marvin_linzen and b/best.pt on marvin_linzen would both be",
+            "a/best.pt on marvin_linzen and b/best.pt on marvin_linzen would both have the folder",
         ),
-        (("bundled:lstm", "bundled:lstm"), r"would both be out.lstm-marvin_linzen"),
+        (("bundled:lstm", "bundled:lstm"), r"would both have the folder out.lstm-marvin_linzen"),
         (("hf:x@{5..1}",), r"hf:x@\{5..1\}: \{5..1\} should be \{FIRST..LAST..STEP\}, and go up"),
-        ((), "the sweep has no units"),
+        ((), "the sweep has no runs to make"),
     ],
 )
 def test_what_cannot_be_swept_is_refused_before_anything_is_begun(checkpoints, models, said):
@@ -120,9 +123,9 @@ def test_the_command_wants_one_plan_or_models(checkpoints):
     Path("p.yaml").write_text("models: [bundled:lstm]\nsuites: [marvin_linzen]")
     for words in ([], ["p.yaml", "q.yaml"], ["p.yaml", "--model", "a.pt"]):
         done = call("sweep", *words)
-        assert (done.returncode, "name one plan, or models with --model" in done.stderr) == (2, True), words
+        assert (done.returncode, "Name one PLAN, or models with --model" in done.stderr) == (2, True), words
     done = call("sweep", "p.yaml", "--limit", 3)
-    assert (done.returncode, "--limit stands in the plan" in done.stderr) == (2, True)
+    assert (done.returncode, "--limit and a plan contradict each other" in done.stderr) == (2, True)
     done = call("sweep", "nothere.yaml")
     assert (done.returncode, done.stderr) == (2, "tseval: nothere.yaml: No such file or directory\n")
 

@@ -81,7 +81,7 @@ def test_no_mean_of_seeds_is_printed_without_its_spread(zoo):
     place, printed = zoo
     page = (place / "tables/README.md").read_text()
     table = call("table", "tables", cwd=place).stdout
-    for text in (printed, page.partition("## Beside the paper")[0], table):
+    for text in (printed, page.partition("## With the published models")[0], table):
         lines = [
             line for line in text.splitlines() if re.match(r"\| (Simple|Twice|All 2 rows|Validation)", line)
         ]

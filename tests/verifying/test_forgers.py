@@ -121,7 +121,10 @@ def test_every_verification_draws_anew_and_says_what(root, model, verified):
     found = [verified(root / "run", model=model).checks[-1].found for _ in range(3)]
     assert len({re.search(r"drawn by (\w+)$", one)[1] for one in found}) == 3
     ended = call("verify", root / "run", "--draw", "x")
-    assert (ended.returncode, ended.stderr) == (2, "tseval: --draw needs the model: name it with --model\n")
+    assert (ended.returncode, ended.stderr) == (
+        2,
+        "tseval: --draw needs the model of the run. Add --model MODEL.\n",
+    )
 
 
 @pytest.mark.slow
@@ -145,9 +148,9 @@ def test_numbers_within_last_bits_that_all_favour_the_claim_are_found_by_asking_
     seal_anew(run)
     report = verify_run(run, model=model, share=0.03)  # each is as near as the model's own noise allows
     assert report.ok, str(report)
-    assert re.search(r": when it was opened, its noise was up to [\d.]+\); [\d,]+ verdicts fall", str(report))
+    assert re.search(r": its measured noise is up to [\d.]+\); [\d,]+ verdicts differ", str(report))
     said = wrong_at(verify_run(run, model=model, share=1.0), "rerun")
-    assert "more correct: last bits do not favour anyone so" in said
+    assert "more correct: rounding does not favour one side" in said
 
 
 # What evidence is.
@@ -238,7 +241,7 @@ def names_a_file_elsewhere(text):
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (names_a_file_elsewhere, r"^manifest\.json lists '\.\./\.\./secret', which is no file of it$"),
+        (names_a_file_elsewhere, r"^manifest\.json lists '\.\./\.\./secret', which is not a file of a run$"),
         (lambda text: text.replace('"correct"', '"correct": 0,\n    "correct"', 1),
          "the name 'correct' stands twice in one object"),
     ],
@@ -252,7 +255,7 @@ def test_a_manifest_that_lists_what_is_elsewhere_or_says_one_thing_twice_is_refu
 
 def test_a_run_without_a_seal_is_said_to_have_none(run, verified):
     edit_json(run / "manifest.json", lambda manifest: manifest.update(seal=None))
-    assert verified(run).checks[0].found == "manifest and 4 files; no seal, as in old runs"
+    assert verified(run).checks[0].found == "manifest and 4 files; without a seal, as in old runs"
 
 
 # Where things are.
@@ -270,7 +273,7 @@ def test_a_claim_does_not_say_where_its_suite_is(root, run):
 @pytest.mark.parametrize(
     ("score", "level", "said"),
     [
-        ("best", "whole", "^manifest.json: key.score is 'best', which is no score$"),
+        ("best", "whole", "^manifest.json: key.score is 'best', which is not a score$"),
         ("choices", "recomputed", "choices"),
     ],
 )
@@ -311,6 +314,6 @@ def test_a_table_that_another_version_wrote_is_said_to_be_so(run, verified):
     edit_json(run / "manifest.json", lambda manifest: manifest["versions"].update(tseval="0.0.9"))
     seal_anew(run)
     assert wrong_at(verified(run), "recomputed") == (
-        f"table.md is not the table of these verdicts as tseval {here} prints it; tseval 0.0.9 is said to "
-        "have written it. What follows, tseval table prints"
+        f"table.md is not the table of these verdicts as tseval {here} prints it; the manifest names "
+        "tseval 0.0.9. To print the right table: tseval table"
     )

@@ -156,7 +156,7 @@ def test_a_run_from_before_lexical_factors_holds_without_them_and_it_is_said(hon
     reseal(path, lambda manifest: manifest["suite"].pop("clusters"))
     report = verify_run(path)
     assert report.ok
-    assert report.checks[1].found.endswith("; what items share is not said, as in old runs")
+    assert report.checks[1].found.endswith("; lexical factors are not recorded, as in old runs")
     assert "is not said" not in str(verify_run(honest))
 
 
@@ -209,7 +209,7 @@ def test_sentences_of_another_suite_are_found(honest, forge):
     first, *others = scored["sentence"].to_pylist()
     forged = put(scored, "sentence", [first.replace(first.split()[0], "zebras"), *others])
     said = wrong_at(verify_run(forge(sentences=forged)), "recomputed")
-    assert "its sentences are not those of the suite: 'zebras " in said
+    assert "the sentences are not those of the suite: 'zebras " in said
 
 
 def test_what_may_follow_a_prefix_cannot_have_more_than_all(honest, tmp_path):
@@ -292,7 +292,7 @@ def test_another_model_is_not_asked(honest, tmp_path):
 
     other = open_own("native lstm", tmp_path).model
     said = wrong_at(verify_run(honest, model=other), "rescored")
-    assert said.startswith("this model, opened so, is not the one of the claim: ")
+    assert said.startswith("this model is not the model of the run: ")
     assert "fingerprint: " in said
 
 
@@ -325,10 +325,10 @@ def test_the_command_prints_levels_and_exits_with_what_it_found(honest, forge):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nowhere"], "there is no run at 'nowhere'.\n  Name the directory of a run."),
-        ([".", "--rescore", "1%"], "--rescore needs the model: name it with --model"),
-        ([".", "--rescore", "1"], "'1' is no share: write 1%, 0.5% or all"),
-        ([".", "--rescore", "nan%"], "'nan%' is no share: write 1%, 0.5% or all"),
+        (["nowhere"], "there is no run at 'nowhere'.\n  Name the folder of a run."),
+        ([".", "--rescore", "1%"], "--rescore needs the model of the run. Add --model MODEL."),
+        ([".", "--rescore", "1"], "'1' is not a share of sentences. Write 1%, 0.5% or all"),
+        ([".", "--rescore", "nan%"], "'nan%' is not a share of sentences. Write 1%, 0.5% or all"),
     ],
 )
 def test_bad_input_is_told_in_a_message(arguments, said, tmp_path):
@@ -344,7 +344,7 @@ def test_a_suite_that_is_not_here_is_asked_for(tmp_path, model):
     evaluate(model, load_suite(pairs), out=tmp_path / "run")
     done = call("verify", tmp_path / "run", cwd=tmp_path)
     assert done.returncode == 2
-    assert "Say where the suite of run is, as for tseval run: --suite" in done.stderr
+    assert "Name the suite of run with --suite, as for tseval run" in done.stderr
     assert call("verify", tmp_path / "run", "--suite", pairs, cwd=tmp_path).returncode == 0
 
 

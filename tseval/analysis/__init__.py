@@ -186,7 +186,7 @@ def _grouped(answers: Correctness) -> tuple[Correctness, list[tuple[NDArray[np.i
 def no_accuracy(name: str) -> RunError:
     """Make the error that says that rated sentences have no accuracy."""
     return RunError(
-        f"{name} is over rated sentences: its model has correlations with ratings, and no accuracy.\n"
+        f"{name} scores rated sentences, so it has correlations with ratings and no accuracy.\n"
         "  Print these with tseval table RUN, or tseval analyze ratings RUN."
     )
 
@@ -218,8 +218,7 @@ def refuse_unknown_features(by: Sequence[str], columns: Iterable[str]) -> None:
     for feature in by:
         if feature not in features:
             raise SuiteError(
-                f"the suite has no feature {feature!r} to break the table down by.\n"
-                f"  {suggest(feature, features, 'Features')}"
+                f"the suite has no feature {feature!r} for --by.\n  {suggest(feature, features, 'Features')}"
             )
 
 
@@ -358,13 +357,12 @@ def select(verdicts: pd.DataFrame, where: Sequence[tuple[str, str]]) -> pd.DataF
             if not (values == value).any():
                 present = [str(one) for one in sorted(verdicts[name].dropna().unique())]
                 more = f" and {len(present) - _SHOWN} more" if len(present) > _SHOWN else ""
-                raise SuiteError(
-                    f"no item has {name} {value!r}.\n  Values: {', '.join(present[:_SHOWN]) or 'none'}{more}."
-                )
+                choices = f"{', '.join(present[:_SHOWN]) or 'none'}{more}"
+                raise SuiteError(f"no item has {name} {value!r}.\n  Choose one of {choices}.")
         kept = kept[values.loc[kept.index].isin(wanted)]
     if kept.empty:
         said = " and ".join(f"{name}={value}" for name, value in where)
-        raise SuiteError(f"no item has all of {said}.\n  Leave one of them out.")
+        raise SuiteError(f"no item has all of {said}.\n  Leave out one of these conditions.")
     return kept
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 N, ATTRACTORS, OTHERS = "n_intervening", "n_attractors", "n_non_attractors"
-_FIX = "Take a suite whose items say it: agreement, or a file that tseval data agreement wrote."
+_FIX = "Use a suite with this feature: agreement, or a file from tseval data agreement."
 
 
 def joint_grid(verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -71,7 +71,7 @@ def with_words(verdicts: pd.DataFrame, words: int) -> pd.DataFrame:
     lengths = verdicts.groupby(["case", "item"])[POSITION].transform("max").astype("int64")
     if not (lengths == words).any():
         known = ", ".join(map(str, sorted(lengths.unique())))
-        raise SuiteError(f"no item has {words} words before the verb.\n  There are items with {known}.")
+        raise SuiteError(f"no item has {words} words before the verb.\n  Choose one of {known}.")
     return verdicts[lengths == words]
 
 
@@ -89,8 +89,8 @@ def profile(verdicts: pd.DataFrame) -> pd.DataFrame:
     decided = verdicts[~verdicts["undecidable"].astype(bool)]
     if decided.empty:
         raise SuiteError(
-            "nothing in these runs can be decided: the model knows neither answer.\n"
-            "  Language models answer SUITE:profile, classifiers SUITE:number_profile."
+            "no item of these runs can be decided: the model knows neither answer.\n"
+            "  Run SUITE:profile for a language model, SUITE:number_profile for a classifier."
         )
     confidence = expit((decided["better_score"] - decided["worse_score"]).astype("float64"))
     groups = decided.assign(confidence=confidence).groupby(["case", POSITION], sort=False)
@@ -125,7 +125,7 @@ def compare_examples(gold: pd.DataFrame, parsed: pd.DataFrame) -> pd.DataFrame:
     gold, parsed = (frame[VERB + EQUAL].drop_duplicates(VERB) for frame in (gold, parsed))
     if not set(gold["sentence"]) & set(parsed["sentence"]):
         raise SuiteError(
-            "the two tables have no sentence in common, and sentences are compared word for word.\n"
+            "the two tables have no sentence in common. tseval compares sentences word for word.\n"
             "  Parse the words of the treebank: tseval data parse TREEBANK.conllu -o FILE.conllu"
         )
     gold, parsed = _marked(gold, parsed), _marked(parsed, gold)

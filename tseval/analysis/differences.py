@@ -107,7 +107,7 @@ def compare(pairs: Sequence[Difference], margin: float) -> list[Comparison]:
     """
     if not 0 < margin < 1:
         raise RunError(
-            f"a margin is a difference of accuracies, between 0 and 1, and {margin:g} is not.\n"
+            f"a margin is a difference of accuracies between 0 and 1, and {margin:g} is not.\n"
             "  Give the smallest difference that matters, such as 0.02."
         )
     different = holm([one.p for one in pairs])

@@ -82,7 +82,7 @@ def mean_surprisals(verdicts: pd.DataFrame) -> pd.DataFrame:
         found.append(means.assign(**{REGION: region, CONDITION: condition}))
     if not found:
         raise SuiteError(
-            "these runs compare no regions of sentences, so there are no conditions and no effects.\n"
+            "these runs do not compare regions of sentences, so there are no conditions and no effects.\n"
             "  Score a suite whose grammars state predictions (docs/grammars.md), or one of SyntaxGym."
         )
     rows = pd.concat(found, ignore_index=True)

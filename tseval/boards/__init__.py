@@ -354,7 +354,10 @@ def published_board(board: Path, definition: Definition) -> Board:
     """Put the accuracies of all entries together, as they are printed."""
     folders = entry_folders(board, definition.order)
     if not folders:
-        raise BoardError(f"{board / DEFINITION}: a board of published accuracies needs an entry.")
+        raise BoardError(
+            f"{board / DEFINITION}: a board of published accuracies needs an entry.\n  Write "
+            "entries/NAME/entry.yaml (docs/boards.md)."
+        )
     entries = [published_entry(folder, definition) for folder in folders]
     printed = {entry.name: {row.key: row.accuracy for row in entry.rows} for entry in entries}
     return Board(

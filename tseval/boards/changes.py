@@ -46,11 +46,13 @@ def check_changes(boards: Sequence[Path], base: str) -> Changes:
         BoardError: There is no such commit, or it is no ancestor of what is checked out.
     """
     if not has_git():
-        raise BoardError("--changed asks git what was changed, and git is not installed.")
+        raise BoardError(
+            "--changed needs git, which is not installed.\n  Install git, or leave out --changed."
+        )
     with opened_repository(boards[0]) as repository:
         if repository is None:
             raise BoardError(
-                f"{boards[0]} is in no git repository.\n  Without --changed the whole board is checked."
+                f"{boards[0]} is not in a git repository.\n  Leave out --changed to check the whole board."
             )
         found = _changes(repository, boards, base)
     for board, names in found.entries.items():
@@ -66,12 +68,12 @@ def _changes(repository: Repository, boards: Sequence[Path], base: str) -> Chang
     commit = ask(*named, may_fail=True).strip()
     if not commit:
         raise BoardError(
-            f"there is no commit {base!r} here.\n  Fetch it: git fetch origin, with its history."
+            f"this repository has no commit {base!r}.\n  To fetch it: git fetch origin, with its history."
         )
     if ask("merge-base", commit, "HEAD", may_fail=True).strip() != commit:
         raise BoardError(
-            f"{base} is no ancestor of what is checked out.\n"
-            "  Merge it first, or name the commit that the changes begin at: git merge-base HEAD " + base
+            f"{base} is not an ancestor of the current commit.\n"
+            "  Merge it first, or name the commit before the changes: git merge-base HEAD " + base
         )
     plain = "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "-z"
     changed = ask("diff", *plain, "--ignore-submodules=all", commit, "--").split("\0")
@@ -85,9 +87,9 @@ def _changes(repository: Repository, boards: Sequence[Path], base: str) -> Chang
         place = next((one for one in places if path.startswith(f"{one.as_posix()}/")), None)
         name = "" if place is None else path.removeprefix(f"{place.as_posix()}/").partition("/")[0]
         if place is None:
-            found.wrong.append(f"changes {path}: a submission is {ENTRY_FOLDERS}/NAME alone")
+            found.wrong.append(f"changes {path}: a submission may add {ENTRY_FOLDERS}/NAME only")
         elif name in before[place]:
-            found.wrong.append(f"changes {path}, of an entry that is on the board")
+            found.wrong.append(f"changes {path}, which belongs to an existing entry")
         elif name not in (own := found.entries.setdefault(places[place], [])):
             own.append(name)
     return found
@@ -120,7 +122,7 @@ def summary(changes: Changes) -> str:
 
 def _summary(changes: Changes) -> Iterator[str]:
     if changes.wrong:
-        yield "**This cannot be merged as it is:**"
+        yield "**This cannot be merged yet:**"
         yield "\n".join(f"- {markdown(one)}" for one in changes.wrong)
     for board, names in changes.entries.items():
         title = read_definition(board).title
@@ -129,9 +131,9 @@ def _summary(changes: Changes) -> Iterator[str]:
             for entry in readable_entries(board / ENTRY_FOLDERS / name for name in names):
                 yield _beside_neighbours(board, entry)
     if not changes.entries and not changes.wrong:
-        yield "No entry was added."
+        yield "No new entry."
     if changes.warnings:
-        yield "**To be looked at:**"
+        yield "**Please look at:**"
         yield "\n".join(f"- {markdown(one)}" for one in changes.warnings)
 
 
@@ -154,7 +156,7 @@ def _beside_neighbours(board: Path, entry: Entry) -> str:
         lines.append([label, *(_printed(columns[name].get(key)) for name in neighbours)])
     lines.append(["mean over all rows", *(_printed(means[name]) for name in neighbours)])
     ranks = [1 + sum((means[one] or 0) > (means[name] or 0) for one in ranked) for name in neighbours]
-    lines.append([f"rank by it, of {len(ranked)}", *map(str, ranks)])
+    lines.append([f"rank, of {len(ranked)}", *map(str, ranks)])
     heads = [f"**{markdown(name)}**" if name == entry.name else markdown(name) for name in neighbours]
     align = ("left", *["right"] * len(neighbours))
     return tabulate(lines, headers=["", *heads], tablefmt="pipe", colalign=align, disable_numparse=True)

@@ -47,6 +47,7 @@ from tseval.errors import (
     counted,
     first_line,
     shortened,
+    suggest,
 )
 from tseval.evidence import LARGEST_EVIDENCE, read_evidence, readable
 from tseval.files import PARTIAL, read_bytes
@@ -107,7 +108,7 @@ def verify_entry(
         if definition.published:
             if model is not None:
                 raise BoardError(
-                    f"{folder} is of published accuracies: there is nothing to ask a model about."
+                    f"{folder} has published accuracies only, without evidence.\n  Leave out --model."
                 )
             return _verify_published(folder, definition)
         suite = board_suite(board)
@@ -135,7 +136,7 @@ def _verify_published(folder: Path, definition: Definition) -> Verification:
         entry = published_entry(folder, definition)
     except (BoardError, LimitError) as error:
         return Verification(str(folder), "unread", (Check("whole", False, first_line(error)),))
-    found = f"{counted(len(entry.rows), 'row')} of accuracies as published; nothing follows from evidence"
+    found = f"{counted(len(entry.rows), 'row')} of published accuracies, without evidence to recompute them"
     return Verification(str(folder), f"{entry.name} on {definition.suite}", (Check("whole", True, found),))
 
 
@@ -164,14 +165,15 @@ class _EntryLadder(Ladder):
             check_known_score(manifest)
             if split_measure(manifest.key.score)[1]:
                 raise CheckFailed(
-                    f"{MANIFEST}: key.score is {manifest.key.score!r}, which follows from no evidence"
+                    f"{MANIFEST}: key.score is {manifest.key.score!r}, which tseval cannot recompute from "
+                    "evidence"
                 )
             evidence = read_evidence(evidence_of(self.path, manifest))
             scored = self._run.load_sentences()
         except (BoardError, RunError, EvidenceError, LimitError) as error:
             raise CheckFailed(str(error).partition("\n")[0]) from None
         if manifest.seal is None:
-            raise CheckFailed(f"{MANIFEST} has no seal, as all entries do")
+            raise CheckFailed(f"{MANIFEST} has no seal, which every entry needs")
         self.what = f"{self._entry.name} on {self._suite.name}"
         for field, stated, follows in (
             ("signature", self._entry.signature, manifest.signature),
@@ -202,7 +204,7 @@ class _EntryLadder(Ladder):
         _compare_counts(self._entry, self._run)
         n_verdicts = counted(self.again.verdicts.num_rows, "verdict")
         if left_out:
-            n_verdicts += f" ({left_out:,} said to be too long for the model)"
+            n_verdicts += f" ({left_out:,} recorded as too long for the model)"
         return f"{n_verdicts}, {counted(len(self._entry.rows), 'row')} from suite and evidence"
 
 
@@ -239,7 +241,7 @@ def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
     folders = entry_folders(board, definition.order)
     known = [folder.name for folder in folders]
     if unknown := [name for name in names if name not in known]:
-        raise BoardError(f"{board} has no entry {unknown[0]!r}")
+        raise BoardError(f"{board} has no entry {unknown[0]!r}.\n  {suggest(unknown[0], known, 'Entries')}")
     retracted = read_checks(board).retracted
     found = [f"{name} is a link" for name in links_in(board)]
     for folder in folders:
@@ -302,7 +304,7 @@ def _listed(board: Path) -> tuple[str, ...] | None:
 def wrong_with_entry(folder: Path, definition: Definition, suite: SplitSuite | None) -> Iterator[str]:
     """Say what is wrong with one entry; the first thing that its verification finds ends it."""
     if folder.is_symlink() or not folder.is_dir():
-        yield "is no folder"
+        yield "is not a folder"
         return
     found = list(_wrong_with_its_files(folder, definition, suite))
     yield from found
@@ -320,7 +322,7 @@ def wrong_with_entry(folder: Path, definition: Definition, suite: SplitSuite | N
         return
     entry = read_entry(folder)
     if any((one.level, one.by) != ("plausible", ADDED_BY) for one in entry.checks):
-        yield f"says of itself who verified it: that stands in {CHECKS} (tseval verify --record)"
+        yield f"entry.yaml names who verified it. Remove this: {CHECKS} has it (tseval verify --record)"
     elif refusal := unfit(definition, entry_run(folder, suite), entry.about):
         yield refusal
 
@@ -353,9 +355,9 @@ def repeated(folders: Sequence[Path]) -> Iterator[str]:
     known: dict[str, Entry] = {}
     for folder in folders:
         if (first := names.setdefault(folder.name.lower(), folder.name)) != folder.name:
-            yield f"{folder.name}: is the name of {first} in other letters"
+            yield f"{folder.name}: has the same name in other letters as {first} "
         if (owner := aliases.get(folder.name.lower(), folder.name)) != folder.name:
-            yield f"{owner}: says that {folder.name}, which is another entry, was its name"
+            yield f"{owner}: claims that {folder.name}, which is another entry, was its earlier name"
         try:
             entry = read_entry(folder)
         except (BoardError, LimitError):
@@ -402,8 +404,8 @@ def _wrong_with_files(
         name = left.name.removesuffix(PARTIAL).removesuffix(".old")
         fix = "remove it"
         if left.name.endswith(f".old{PARTIAL}") and not left.with_name(name).exists():
-            fix = f"it is the entry {name}: give it that name again"
-        yield f"{left.name} is what a kill left of an entry: {fix}"
+            fix = f"the folder has the entry {name}: rename the folder to it"
+        yield f"{left.name} is left from an interrupted change: {fix}"
     try:
         # Entries may have come since the pages were written: these are held to the entries that they are of.
         listed = _listed(board)
@@ -421,7 +423,7 @@ def _wrong_with_files(
         except (OSError, TsevalError):
             same = False
         if not same:
-            yield f"{name} does not follow from the entries: write it again with tseval board write {board}"
+            yield f"{name} does not match the entries. To write it again: tseval board write {board}"
 
 
 def _wrong_with_curves(board: Path, entries: Sequence[str]) -> Iterator[str]:
@@ -429,10 +431,10 @@ def _wrong_with_curves(board: Path, entries: Sequence[str]) -> Iterator[str]:
     folder, figure = board / CURVES_FOLDER, board / CURVES_FIGURE
     yield from (f"{folder.name}/{name} is a link" for name in links_in(folder))
     if figure.is_file() and _ACTIVE.search(read_bytes(figure, "document_bytes")):
-        yield f"{CURVES_FIGURE} holds what a browser would run, as no figure of tseval does"
+        yield f"{CURVES_FIGURE} contains code that a browser would run; figures of tseval do not"
     for file in sorted(folder.iterdir()):
         if file.suffix != ".parquet" or file.stem not in entries:
-            yield f"{folder.name} holds {file.name!r}, which is of no entry"
+            yield f"{folder.name} holds {file.name!r}, which belongs to no entry"
             continue
         try:
             read_curves(file)

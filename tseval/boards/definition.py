@@ -94,11 +94,11 @@ def read_definition(board: Path) -> Definition:
         definition = check_written(read_written(file), Definition)
         _check(definition)
     except FileNotFoundError:
-        fix = f"Make one: tseval board new {quote(str(board))} --suite SUITE"
+        fix = f"Create one: tseval board new {quote(str(board))} --suite SUITE"
         if board.exists():  # where none can be made
             within = ", ".join(str(file.parent) for file in sorted(board.glob(f"*/{DEFINITION}")))
-            fix = f"Boards in it: {within}." if within else "Name the folder of a board."
-        raise BoardError(f"{board} is no board: it has no {DEFINITION}.\n  {fix}") from None
+            fix = f"Name one of {within}." if within else "Name the folder of a leaderboard."
+        raise BoardError(f"{board} is not a leaderboard: it has no {DEFINITION}.\n  {fix}") from None
     except (OSError, ContentError) as error:
         raise BoardError(f"{file}: {reason(error)}.") from None
     return definition

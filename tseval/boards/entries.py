@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ADDED_BY = "tseval board add"
-_NAME_FIX = "It has letters, digits, dots and dashes, at most 60."
+_NAME_FIX = "Use at most 60 letters, digits, dots and dashes."
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -110,11 +110,11 @@ def add_entries(
         return [board / step.path for step in plan.steps if step.action == "put" and "/" in step.path]
     definition = _open_to_runs(board)
     if len(paths) > 1 and (name is not None or url is not None or instead_of is not None):
-        raise BoardError("several runs cannot share one name, address or predecessor: add such a run alone.")
+        raise BoardError("--name, --evidence and --replace are for one run. Add the runs one by one.")
     if url is not None:
         check_address(url)
     about = replace(about, date=about.date or today())
-    with _as_board_error("what is said of the model"):
+    with _as_board_error("the options about the model"):
         check_about(about)
     suite = str(suite_spec(definition.suite, board))
     added: dict[Path, dict[str, bytes]] = {}
@@ -128,14 +128,17 @@ def add_entries(
             keep_evidence(content)
         folder = board / ENTRY_FOLDERS / entry.name
         if _is_taken(folder, added):
-            raise BoardError(f"two of the runs are of {entry.name!r}: add one of them alone, with --name.")
+            raise BoardError(f"two of the runs have the model {entry.name!r}: add one of them with --name.")
         added[folder], entries[folder] = files, entry
     with board_transaction(board, *command) as change:
         there = entry_folders(board)
         if instead_of is not None:
             old = board / ENTRY_FOLDERS / instead_of
             if old not in there:
-                raise BoardError(f"{board} has no entry {instead_of!r} to replace.")
+                raise BoardError(
+                    f"{board} has no entry {instead_of!r} to replace.\n  List the entries: "
+                    f"tseval table {board}."
+                )
             there.remove(old)
             entries = {folder: _successor(entry, old) for folder, entry in entries.items()}
         _refuse_taken(entries, there, set(read_checks(board).retracted), " with --name")
@@ -159,13 +162,14 @@ def _open_to_runs(board: Path) -> Definition:
     definition = read_definition(board)
     if definition.published:
         raise BoardError(
-            f"{board} is of published accuracies: its entries have no evidence.\n"
+            f"{board} has published accuracies, so tseval cannot add runs.\n"
             f"  Write {ENTRY_FOLDERS}/NAME/{ENTRY_FILE} as docs/boards.md says, then tseval board write."
         )
     if definition.renewed_by is not None:
         raise BoardError(
-            f"{board} is archived: there is a newer version of its suite.\n"
-            f"  Run the model on that, and add the run to {os.path.normpath(board / definition.renewed_by)}"
+            f"{board} is archived, because its suite has a newer version.\n"
+            f"  Run the model on the new suite, and add the run to "
+            f"{os.path.normpath(board / definition.renewed_by)}"
         )
     if (present := suite_here(definition, board).digest) != definition.digest:
         raise BoardError(
@@ -184,14 +188,16 @@ def _refuse_taken(
     aliases = {alias.lower(): other.name for other in others for alias in other.aliases}
     for folder, entry in entries.items():
         if _is_taken(folder, there):
-            raise BoardError(f"{folder} exists.\n  Name the entry otherwise{how}.")
+            raise BoardError(f"{folder} exists.\n  Choose another name for the entry{how}.")
         if (other := aliases.get(folder.name.lower())) is not None:
-            raise BoardError(f"{folder.name} was the name of {other}.\n  Name the entry otherwise{how}.")
+            raise BoardError(
+                f"{folder.name} was an earlier name of {other}.\n  Name the entry otherwise{how}."
+            )
         twin = known.setdefault(entry.identity, entry)
         if twin is not entry:
             raise BoardError(
                 f"{entry.name} has the weights and the protocol of {twin.name}, which is on the board.\n"
-                "  One model is one entry, whatever its file is called."
+                "  A model may have one entry only: to replace it, add --replace."
             )
 
 
@@ -207,14 +213,20 @@ def entry_files(
     name = name or run.manifest.key.model
     own = name if ENTRY_NAME.fullmatch(name) else _NOT_IN_NAMES.sub("--", name).strip("-.")
     if not ENTRY_NAME.fullmatch(own) or ("/" in name and ".." in name.split("/")):
-        raise BoardError(f"{name!r} cannot be the name of an entry.\n  Name it with --name. {_NAME_FIX}")
+        raise BoardError(
+            f"{name!r} cannot be the name of an entry.\n  Choose a name with --name. {_NAME_FIX}"
+        )
     if own != name and about.display_name is None:
         about = replace(about, display_name=name)
     if refusal := unfit(definition, run, about):
-        raise BoardError(f"{path} cannot be on the board: {refusal}.")
+        raise BoardError(
+            f"{path} cannot be an entry: {refusal}.\n  Score the model as the board requires (tseval run)."
+        )
     found = verify_run(path, suite=suite)
     if not found.ok:
-        raise BoardError(f"{path} does not hold: {found.checks[-1].found}.\n  See tseval verify {path}")
+        raise BoardError(
+            f"{path} cannot be verified: {found.checks[-1].found}.\n  For details: tseval verify {path}"
+        )
     evidence = gather(run.load_sentences(), definition.digest)
     if run.manifest.counts.too_long:
         sentences = sentences_of(load_suite(suite, columns=definition.columns or None))
@@ -222,7 +234,10 @@ def entry_files(
         evidence = replace(evidence, too_long=tuple(np.flatnonzero(left_out).tolist()))
     content = evidence_bytes(evidence)
     if len(content) > LARGEST_EVIDENCE:
-        raise BoardError(f"{path}: its evidence has {len(content):,} bytes, more than {LARGEST_EVIDENCE:,}")
+        raise BoardError(
+            f"{path}: the evidence has {len(content):,} bytes, more than {LARGEST_EVIDENCE:,}.\n"
+            "  Store the evidence elsewhere: --evidence URL"
+        )
     entry = Entry(
         format=BOARD_FILES_FORMAT,
         name=own,
@@ -240,15 +255,15 @@ def unfit(definition: Definition, run: Run, about: About) -> str | None:  # noqa
     """Say why a run is none of what a board is over, or lacks what the board asks for, if so."""
     key, suite = run.manifest.key, run.manifest.suite
     if not suite.complete:
-        return "it is over a part of the suite"
+        return "the run scored only a part of the suite"
     if suite.digest != definition.digest:
-        return f"it is over {suite.name}@{suite.digest[:8]}, the board over {definition.digest[:8]}"
+        return f"the run has the suite {suite.name}@{suite.digest[:8]}, the board {definition.digest[:8]}"
     if suite.clusters:
-        return f"its items are clustered by {', '.join(suite.clusters)}, not as the suite says"
+        return f"the items are clustered by {', '.join(suite.clusters)}, unlike in the suite"
     if key.score != definition.score:
-        return f"its sentences are compared by {key.score!r}, the board's by {definition.score!r}"
+        return f"the run compares sentences by {key.score!r}, the board's by {definition.score!r}"
     if key.half_known is not None:
-        return "its half-known pairs are compared (--unknown score), and the board's are undecidable"
+        return "the run compares half-known pairs (--unknown score), and the board counts them as undecidable"
     # Products in another precision than the weights' are stated where there are any.
     stated = {
         **key.protocol,
@@ -262,7 +277,7 @@ def unfit(definition: Definition, run: Run, about: About) -> str | None:  # noqa
     if (least := definition.seeds_tried) and (about.seeds_tried or 0) < least:
         tried = about.seeds_tried
         said = f"is one of {counted(tried, 'seed')}" if tried else "does not say how many seeds were tried"
-        return f"it {said}, and the board asks for {least} (--seeds-tried)"
+        return f"it {said}, and the board requires {least} (--seeds-tried)"
     return None
 
 
@@ -319,7 +334,9 @@ def _call_otherwise(change: Transaction, old: str, new: str, *, moved: bool) -> 
 
 def _entry_of_board(folder: Path) -> tuple[Path, Entry]:
     if not (folder / ENTRY_FILE).is_file():
-        raise BoardError(f"{folder} is no entry of a board.\n  Name one: BOARD/{ENTRY_FOLDERS}/NAME")
+        raise BoardError(
+            f"{folder} is not an entry of a leaderboard.\n  Name one: BOARD/{ENTRY_FOLDERS}/NAME"
+        )
     return folder.resolve().parents[1], read_entry(folder)
 
 
@@ -359,7 +376,10 @@ def retract_entry(folder: Path, why: str, link: str | None = None) -> None:
     with board_transaction(board, *command) as change:
         checks = read_checks(board)
         if entry.name in checks.retracted:
-            raise BoardError(f"{entry.name} was retracted on {checks.retracted[entry.name].on}.")
+            raise BoardError(
+                f"{entry.name} was retracted already on {checks.retracted[entry.name].on}.\n  Name "
+                "another entry."
+            )
         retracted = {**checks.retracted, entry.name: Retraction(why, today(), link)}
         change.put(CHECKS, checks_text(replace(checks, retracted=retracted)))
         change.commit()
@@ -371,14 +391,22 @@ def renew_board(board: Path, out: Path | None = None) -> Path:
     is_completed = complete_interrupted(board, "renew", str(out)) is not None
     definition = read_definition(board)
     if definition.published:
-        raise BoardError(f"{board} is of published accuracies, which follow from no suite.")
+        raise BoardError(
+            f"{board} has published accuracies, which have no suite to renew.\n  Write a new "
+            "board.yaml (docs/boards.md)."
+        )
     if is_completed and definition.renewed_by is not None:
         return out or Path(os.path.normpath(board.absolute() / definition.renewed_by))
     if definition.renewed_by is not None:
-        raise BoardError(f"{board} was renewed: see {os.path.normpath(board / definition.renewed_by)}")
+        raise BoardError(
+            f"{board} was renewed already.\n  Use {os.path.normpath(board / definition.renewed_by)}"
+        )
     present = suite_here(definition, board)
     if present.digest == definition.digest:
-        raise BoardError(f"{board}: its suite {definition.suite} has no other version here.")
+        raise BoardError(
+            f"{board}: its suite {definition.suite} has no other version here.\n  Change or "
+            "fetch the suite first, then renew."
+        )
     new = out or board.absolute().with_name(f"{board.resolve().name}-{present.digest[:8]}")
     spec = suite_spec(definition.suite, board)
     suite = os.path.relpath(spec, new) if isinstance(spec, Path) else spec
@@ -426,15 +454,27 @@ def record_hidden(board: Path, paths: Sequence[Path], suite: str) -> dict[str, H
         key = Entry(BOARD_FILES_FORMAT, "", run.manifest.signature, run.manifest.key.fingerprint, About(), ())
         folder = of_model.get(key.model_identity)
         if folder is None:
-            raise BoardError(f"{path} is of no entry of {board}: none has its weights and its protocol.")
+            raise BoardError(
+                f"{path} has the model of no entry of {board}: no entry has these weights "
+                "and this protocol.\n  Add the entry first: tseval board add."
+            )
         if run.manifest.suite.digest == definition.digest:
-            raise BoardError(f"{path} is over the board's own suite, not over a twin of withheld words.")
+            raise BoardError(
+                f"{path} scored the public suite of the board.\n  Score the hidden suite: "
+                "tseval run --suite TWIN."
+            )
         verified = verify_run(path, suite=suite)
         if not verified.ok:
-            raise BoardError(f"{path} does not hold: {verified.checks[-1].found}.")
+            raise BoardError(
+                f"{path} cannot be verified: {verified.checks[-1].found}.\n  For details: tseval verify "
+                f"{path}"
+            )
         public, hidden = (_mean_over_rows(one, path) for one in (entry_run(folder, split), run))
         if public[0] != hidden[0]:
-            raise BoardError(f"{path} has other rows than the board: it is over no twin of its suite.")
+            raise BoardError(
+                f"{path} has other rows than the board.\n  Score the hidden version of this "
+                "suite: tseval run --suite TWIN."
+            )
         found[folder.name] = _beside(run, public[1], hidden[1])
     with board_transaction(board, "hidden", *map(str, paths), suite) as change:
         checks = read_checks(board)
@@ -449,7 +489,10 @@ def _mean_over_rows(run: Run, path: Path) -> tuple[list[RowKey], Estimate]:
     rows = [one.key for one in rows_of(run.verdicts)]
     ((mean,),) = estimate_means([answers], [range(len(rows))])
     if mean is None or (counts["n_items"] == counts["n_undecidable"]).any():
-        raise BoardError(f"{path}: in a row nothing is decidable, so there is no mean over rows.")
+        raise BoardError(
+            f"{path}: a row has no decidable item, so the mean over rows is unknown.\n  Use "
+            "a model that knows the words of the suite."
+        )
     return rows, mean
 
 

@@ -59,13 +59,13 @@ def new_board(
     if spec == suite and suite not in available_suites() and Path(suite).exists():
         raise BoardError(
             f"seen from {board} there is no {suite}.\n"
-            f"  Name it as it is seen from there: --suite {os.path.relpath(suite, board)}"
+            f"  Name the path relative to the board: --suite {os.path.relpath(suite, board)}"
         )
     loaded = load_suite(spec, columns=columns)
     if not loaded.has_accuracy:
         raise BoardError(
-            f"{loaded.name} has ratings of sentences, and a board holds accuracies.\n"
-            "  Print correlations side by side: tseval table RUN..."
+            f"{loaded.name} has ratings of sentences, but a leaderboard needs accuracies.\n"
+            "  To compare correlations: tseval table RUN..."
         )
     definition = Definition(
         format=BOARD_FILES_FORMAT,
@@ -130,8 +130,8 @@ def copy_suite(spec: str | Path, folder: Path) -> None:
         files += sorted(root.glob("*.yaml"))
     if (size := sum(one.stat().st_size for one in files)) > LARGEST_COPY:
         raise BoardError(
-            f"{path} has {size:,} bytes, more than a board takes in ({LARGEST_COPY:,}).\n"
-            "  Name the file or folder that holds the suite alone."
+            f"{path} has {size:,} bytes, more than a leaderboard may copy ({LARGEST_COPY:,}).\n"
+            "  Name a file or folder with the suite only."
         )
     for one in files:
         place = folder / one.relative_to(root)
@@ -181,14 +181,18 @@ def new_repository(
     names = [BOARD_FOLDER] if alone else [re.sub(r"[^\w.-]+", "-", Path(suite).stem) for suite in suites]
     boards = [folder / name for name in names]
     if len(set(boards)) < len(boards):
-        raise BoardError("two of the suites have one name: begin their boards without --repository.")
+        raise BoardError(
+            "two of the suites have the same name. Create their leaderboards without --repository."
+        )
     here = {
         suite_spec(read_definition(one.parent).suite, one.parent): one.parent
         for one in folder.glob(f"*/{DEFINITION}")
     }
     for board, suite in zip(boards, suites, strict=True):
         if (other := here.get(suite_spec(suite, board))) is not None:
-            raise BoardError(f"{other} exists, and is over {suite}.\n  Begin a board over another suite.")
+            raise BoardError(
+                f"{other} exists, and has the suite {suite}.\n  Choose another suite or another folder."
+            )
     for board, suite in zip(boards, suites, strict=True):
         new_board(board, suite, title, score, columns, evidence)
     if is_one:

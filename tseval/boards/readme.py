@@ -169,9 +169,11 @@ def _page(
     if definition.rules:
         yield "## Rules\n\n" + "\n".join(f"- {markdown(rule)}" for rule in definition.rules)
     if definition.renewed_by:
-        yield f"Archived: the suite has a newer version, and {_beside(definition.renewed_by)} is over that."
+        yield (
+            f"Archived: the suite has a newer version, with the leaderboard {_beside(definition.renewed_by)}."
+        )
     if definition.renews:
-        yield f"Over a new version of the suite; the board over the last one is {_beside(definition.renews)}."
+        yield f"For a new version of the suite; the earlier leaderboard is {_beside(definition.renews)}."
     if numbers is not None:
         yield from _results(name, definition, runs, columns, numbers)
         about: dict[str, dict[str, str]] = {name: _about_entry(entries[name], definition) for name in columns}
@@ -191,9 +193,9 @@ def _page(
     yield "## Check it"
     yield f"    tseval verify {quote(name)}"
     if definition.published:
-        yield "It says that the entries are whole: of published accuracies, nothing else can be known."
+        yield "It checks that the files are intact; published accuracies have no evidence to recompute."
     else:
-        yield "With a model at hand, `--model MODEL` asks it again."
+        yield "To also score sentences again, add `--model MODEL`."
 
 
 def _beside(other: str) -> str:
@@ -204,10 +206,11 @@ def _of_the_maintainer(board: Path, definition: Definition) -> Iterator[str]:
     """Write what was found with withheld words, what was retracted, and what is to be run again."""
     known = read_checks(board)
     if known.hidden:
-        yield "## With withheld words"
+        yield "## Hidden words"
         yield (
-            "The same grammars with other words, which the board's maintainers alone have. Means are over "
-            "all rows, intervals of 95%; *worse* where the whole interval of the difference is below 0."
+            "The same grammars with other words, which only the maintainers know. Means over all rows "
+            "with 95% "
+            "intervals; *worse*: the whole interval of the difference is below 0."
         )
         rows = [
             (markdown(name), format_share(one.mean), format_interval(one.interval), f"{one.difference:+.3f}",
@@ -224,7 +227,7 @@ def _of_the_maintainer(board: Path, definition: Definition) -> Iterator[str]:
         ]
         yield tabulate(gone, headers=("model", "why", "on", "see"), tablefmt="pipe", disable_numparse=True)
     if definition.renews and (waiting := not_yet_run(board, definition)):
-        yield "## Not yet run on this version"
+        yield "## No run on this version yet"
         yield ", ".join(markdown(name) for name in waiting)
 
 
@@ -250,8 +253,9 @@ def _results(
     if of_seeds is not None:
         yield "## Seeds"
         yield (
-            "Means over seeds, ± the standard deviation between them; intervals hold for other words, and "
-            "for other seeds where there are several."
+            "Means over seeds, ± the standard deviation between seeds. Intervals generalise to other "
+            "words, and "
+            "with several seeds also to other seeds."
         )
         yield render(of_seeds).rstrip()
     if table.ranking is not None:
@@ -259,9 +263,9 @@ def _results(
     if definition.beside is not None:
         if definition.beside not in bundled_boards():
             known = suggest(definition.beside, bundled_boards(), "Boards")
-            raise BoardError(f"{name}: beside: there is no board {definition.beside!r}.\n  {known}")
+            raise BoardError(f"{name}: beside: no leaderboard has the name {definition.beside!r}.\n  {known}")
         paper = read_board(BUNDLED_BOARDS / definition.beside)
-        yield "## Beside the paper"
+        yield "## With the published models"
         yield f"    tseval table {quote(name)} {definition.beside}"
         yield render(build_table([*shown, paper])).rstrip()
 
@@ -278,11 +282,12 @@ def _ranks(table: Table) -> Iterator[str]:
         known = format_rank_set(overall, found.overall.low[place], found.overall.high[place])
         sure = format_interval((found.low[place], found.high[place]), 2)
         rows.append((column.heading, format_share(accuracy), known, format_mean_rank(rank), sure))
-    headings = ("model", "mean accuracy", "rank by it", "mean arithmetic rank", "95% interval")
-    yield "## Which ranks are known"
+    headings = ("model", "mean accuracy", "rank", "mean rank over rows", "95% interval")
+    yield "## Ranks"
     yield (
-        "In brackets stand the ranks that a model may have, all of them right together with 95% confidence: "
-        "for other words of the same kind, and these very models. Another seed may change them."
+        "In brackets: the possible ranks of each model, with 95% confidence for all models together, for "
+        "other "
+        "words of the same kind. Other training seeds may change them."
     )
     yield tabulate(
         rows, headers=headings, tablefmt="pipe", colalign=("left", *["right"] * 4), disable_numparse=True
@@ -423,18 +428,22 @@ def _notes(columns: Mapping[str, Sequence[Column]]) -> Iterator[str]:
     if len(flat) > len(columns):
         counts = ", ".join(f"{name} {len(several)}" for name, several in columns.items())
         yield (
-            f"Accuracies and perplexities are means over seeds: {counts}. ± is the standard deviation "
-            "between seeds."
+            f"Accuracies and perplexities are means over seeds ({counts}), ± the standard deviation between "
+            "seeds."
         )
     for column in flat:
         tied, undecidable = (int(column.rows[name].sum()) for name in ("n_tied", "n_undecidable"))
         if tied or undecidable:
             yield (
-                f"{column.heading}: {tied:,} contrasts are ties, counted as wrong, and {undecidable:,} are "
-                "undecidable, left out of accuracy."
+                f"{column.heading}: {tied:,} contrasts are ties (counted as wrong), {undecidable:,} are "
+                "undecidable "
+                "(not counted in accuracy)."
             )
         if N_HALF_KNOWN in column.rows and (n_half_known := int(column.rows[N_HALF_KNOWN].sum())):
-            yield f"{column.heading}: it knows one form only of {n_half_known:,} contrasts (half known)."
+            yield (
+                f"{column.heading}: {n_half_known:,} contrasts are half known: the model knows only one "
+                "of their two forms."
+            )
 
 
 def request_text(folders: Sequence[Path]) -> str:
@@ -446,11 +455,11 @@ def request_text(folders: Sequence[Path]) -> str:
         lines += [
             f"- Model: {markdown(entry.name)}; weights: {markdown(about.weights or 'where?')}; "
             f"licence: {markdown(about.licence or 'which?')}",
-            f"- Learnt from: {markdown(about.training_data or 'what?')}; "
-            f"that holds sentences of the suite: {about.contains_suite}",
+            f"- Training data: {markdown(about.training_data or 'what?')}; "
+            f"with sentences of the suite: {about.contains_suite}",
             f"- Seeds tried: {about.seeds_tried or 'how many?'}",
             f"- `tseval verify {quote(str(folder))} --model MODEL --rescore all` says: ?",
             "",
         ]
-    lines.append("By opening this I promise what CONTRIBUTING.md says.")
+    lines.append("With this request I confirm the promises in CONTRIBUTING.md.")
     return "\n".join(lines) + "\n"

@@ -45,7 +45,8 @@ def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, ra
     for source in open_sources(names, items=True):
         if isinstance(source, Board):
             raise RunError(
-                f"{source.name} is a published board: it has no items to analyse.\n  Name run directories."
+                f"{source.name} is a leaderboard of published accuracies, without items to analyse.\n  "
+                "Name folders of runs."
             )
         runs.append(source)
     return for_analysis(runs, where, rated=rated)
@@ -71,14 +72,18 @@ def open_run(path: Path) -> Run:
     """Open the directory of one run, or an entry of a board."""
     sources = open_sources([str(path)])
     if len(sources) != 1 or isinstance(sources[0], Board) or not (path / MANIFEST).is_file():
-        raise RunError(f"{path} is not one run.\n  Name the directory of a run, or an entry of a board.")
+        raise RunError(
+            f"{path} is not a single run.\n  Name the folder of a run, or an entry of a leaderboard."
+        )
     return sources[0]
 
 
 def _found(name: str, items: bool) -> list[tuple[Path, Callable[[], Run | Board]]]:
     """Give where the runs or boards are that a name stands for, each with what opens it."""
     if not name:
-        raise RunError("'' is no run and no board.\n  Is a variable of the shell empty?")
+        raise RunError(
+            "'' is not a run or a leaderboard.\n  Name one; check whether a variable of the shell is empty."
+        )
     path = Path(name)
     if path.suffix == ".json":
         return [(path, partial(read_board, path))]
@@ -95,7 +100,7 @@ def _found(name: str, items: bool) -> list[tuple[Path, Callable[[], Run | Board]
         return _found(str(BUNDLED_BOARDS / name), items)
     raise RunError(
         f"there is no run or board at {name!r}.\n"
-        f"  Name a run directory or a board. {suggest(name, bundled_boards(), 'Boards')}"
+        f"  Name the folder of a run, or a leaderboard. {suggest(name, bundled_boards(), 'Boards')}"
     )
 
 
@@ -137,7 +142,7 @@ def _board(path: Path, items: bool) -> list[tuple[Path, Callable[[], Run | Board
 def _entries(path: Path, folders: list[Path]) -> list[tuple[Path, Callable[[], Run | Board]]]:
     board = folders[0].resolve().parents[1]
     if read_definition(board).published:
-        raise BoardError(f"{path} is of published accuracies, which are shown by boards.\n  Name {board}")
+        raise BoardError(f"{path} has published accuracies, without items.\n  Name {board}")
     runs = dict(zip(folders, entry_runs(folders), strict=True))
     return [(folder, partial(runs.__getitem__, folder)) for folder in folders]
 
@@ -154,10 +159,11 @@ def not_shipped(board: Path) -> BoardError:
     """Make the error that says where the evidence of such a board is."""
     if (BUNDLED_BOARDS.resolve().parent / ".git").exists():
         return BoardError(
-            f"{board.name}: what its numbers follow from was left out of this clone.\n"
-            f"  Fetch it: git sparse-checkout add '/leaderboards/{board.name}/entries/*/evidence.parquet'"
+            f"{board.name}: this clone does not contain the evidence of this leaderboard.\n"
+            f"  To fetch it: git sparse-checkout add '/leaderboards/{board.name}/entries/*/evidence.parquet'"
         )
     return BoardError(
-        f"{board.name}: what its numbers follow from is not a part of the installed package, for its size.\n"
-        f"  Clone tseval's repository and name the folder there: leaderboards/{board.name}"
+        f"{board.name}: the installed package does not contain the evidence of this leaderboard, because "
+        "of its size.\n"
+        f"  Clone the repository of tseval, and name the folder leaderboards/{board.name}"
     )

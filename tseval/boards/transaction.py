@@ -133,14 +133,17 @@ def board_transaction(board: Path, *command: str) -> Iterator[Transaction]:
     """
     if links := links_in(board):
         raise BoardError(
-            f"{board / links[0]} is a link, and what is written there would land elsewhere.\n"
-            "  Put a file or a folder in its place."
+            f"{board / links[0]} is a link, so tseval would write outside the leaderboard.\n"
+            "  Replace the link by a file or a folder."
         )
     lock = board / BOARD_LOCK
     if lock.exists() and not lock.is_file():
-        raise BoardError(f"{lock} is no regular file.\n  Remove it.")
+        raise BoardError(f"{lock} is not a regular file.\n  Remove it.")
     if (held := take_lock(lock)) is None:
-        raise BoardError(f"{board} is being changed by another tseval.\n  Try again when it has ended.")
+        raise BoardError(
+            f"{board} is locked: another tseval is changing this leaderboard.\n  Wait until "
+            "it ends, then try again."
+        )
     try:
         completed = _completed(board, lock, held, command)
         yield Transaction(board, command, completed, held)
@@ -187,7 +190,9 @@ def is_interrupted(board: Path) -> bool:
 
 def how_to_complete(board: Path) -> str:
     """Say how an interrupted change is completed."""
-    return f"a change of the board was interrupted. Complete it: tseval board write {quote(str(board))}"
+    return (
+        f"a change of the leaderboard was interrupted. To complete it: tseval board write {quote(str(board))}"
+    )
 
 
 def links_in(folder: Path) -> list[str]:
@@ -227,12 +232,12 @@ def _read_plan(held: int, lock: Path) -> Plan | None:
     try:
         plan = checked(parse_json(text.decode()), Plan)
     except (ValueError, RecursionError, ContentError):
-        raise BoardError(f"{lock} holds no plan of tseval.\n  Remove it.") from None
+        raise BoardError(f"{lock} is not a file of tseval.\n  Remove it.") from None
     for step in plan.steps:
         places = [step.path, *([step.source] if step.action == "move" else [])]
         is_known = all(_OF_A_PLAN.fullmatch(place) for place in places)
         if not is_known or (step.action == "put" and not re.fullmatch("[0-9]{1,9}", step.source)):
-            raise BoardError(f"{lock} holds a plan that no tseval makes.\n  Remove it.")
+            raise BoardError(f"{lock} contains changes that tseval does not make.\n  Remove it.")
     return plan
 
 
@@ -248,7 +253,7 @@ def _take_steps(board: Path, plan: Plan) -> None:
                 os.rename(board / step.source, place)
         elif os.path.lexists(source):
             if not _is_own(source) or place.parent.is_symlink():
-                raise BoardError(f"{source} is a link, and no tseval writes one.\n  Remove it.")
+                raise BoardError(f"{source} is a link, which tseval does not write.\n  Remove it.")
             if place.is_dir():
                 _take_away(place, staging / f"old-{number}")
             place.parent.mkdir(exist_ok=True)  # git keeps no empty folder
@@ -306,7 +311,9 @@ def built_aside(folder: Path) -> Iterator[Path]:
     aside = folder.with_name(f"{folder.name}{PARTIAL}")
     if aside.exists():
         if not (aside / BOARD_LOCK).is_file() and any(aside.iterdir()):
-            raise BoardError(f"{aside} is in the way of the new board.\n  Move it away.")
+            raise BoardError(
+                f"{aside} is where tseval must write the new leaderboard.\n  Move this file or folder away."
+            )
         _remove_aside(aside)
     aside.mkdir(parents=True)
     try:

@@ -19,75 +19,82 @@ import click
 from click.shell_completion import get_completion_class, shell_complete
 
 from tseval.cli.console import Stream
-from tseval.cli.options import Group
+from tseval.cli.options import Command, Group
 from tseval.errors import TsevalError, shortened
 
 # Command name to (module below tseval.cli, one-line help). The help stands here so that listing
 # the commands imports none of them; a test compares it with each command's own.
 COMMANDS = {
     "run": ("run", "Score a model on a suite, write the run, print the table."),
-    "sweep": ("run", "Score many models on many suites, by as many workers as there are."),
+    "sweep": ("run", "Score many models on many suites, in parallel."),
     "babylm": (
         "run",
-        "Score BabyLM's zero-shot tasks, and write the predictions that its pipeline collects.",
+        "Score the zero-shot tasks of BabyLM and write predictions for its pipeline.",
     ),
-    "table": ("table", "Print runs and published boards side by side, with ranks."),
-    "report": ("table", "Write runs as a web page: the table, any two models compared, single items."),
-    "cite": ("table", "Write what a paper needs: BibTeX, a paragraph on methods, the table in LaTeX."),
-    "verify": ("run", "Check that runs are whole, follow from suite and evidence, and can be."),
-    "board": ("board", "Keep a leaderboard: a folder of entries that anyone can check."),
+    "table": ("table", "Print runs and leaderboards side by side, with ranks."),
+    "report": ("table", "Write a web page of runs: the table, any two models compared, single items."),
+    "cite": ("table", "Write BibTeX, a paragraph on methods and a LaTeX table for a paper."),
+    "verify": (
+        "run",
+        "Verify runs: files intact, numbers recomputed from the evidence, scores confirmed by the model.",
+    ),
+    "board": ("board", "Create and maintain leaderboards: folders of entries that anyone can check."),
     "analyze": (
         "table",
-        "Analyse runs: rows, attractors, profiles, pairs, words, designs, ratings, trainings, languages.",
+        "Analyse runs: accuracy by row, attractors, words, pairs of models, ratings, training steps.",
     ),
-    "suites": ("suites", "List the suites."),
-    "models": ("models", "List the kinds of model and the bundled checkpoints."),
+    "suites": (
+        "suites",
+        "List suites: those that come with tseval, data sets to download, formal languages.",
+    ),
+    "models": ("models", "List kinds of model, and the checkpoints that come with tseval."),
     "check-model": (
         "models",
-        "Check that a model's numbers can be believed: the same in any batch, finite, and more.",
+        "Check a model: the same numbers in any batch, no look-ahead, finite sums, memory.",
     ),
-    "expand": ("suites", "Write out the items of a suite."),
+    "expand": ("suites", "Print the items of a suite, or write them to a file."),
     "new": (
         "suites",
         "Create a suite: a folder with a working example grammar and lexicon.",
     ),
-    "data": ("data", "Make data sets from treebanks and published files."),
-    "export": ("suites", "Write suites and runs for other tools."),
-    "lm-eval": ("models", "Run lm-eval, which then knows the model tseval."),
-    "lint": ("suites", "Check grammars and data sets."),
+    "data": ("data", "Make data sets from treebanks, texts and published files."),
+    "export": ("suites", "Export suites and runs to other tools: lm-eval, R, Every Eval Ever."),
+    "lm-eval": ("models", "Run lm-eval with the models of tseval."),
+    "lint": ("suites", "Check grammars and data sets for mistakes."),
     "surprisal": ("models", "Print the surprisal of every token of a text, or of every row of a table."),
-    "pair": ("models", "Compare two sentences, token by token."),
+    "pair": ("models", "Compare two sentences token by token, and say which the model prefers."),
     "convert": (
         "models",
-        "Write a recurrent language model that torch saved as a checkpoint of tseval's own, or one smaller.",
+        "Convert a recurrent language model from torch to a tseval checkpoint, or compress a checkpoint.",
     ),
     "oracle": ("models", "Build a network that knows a Dyck language exactly, without training."),
-    "train": ("", "Train models into checkpoints."),
+    "train": ("", "Train language models and classifiers."),
     "completion": (
         "",
-        "Print what makes a shell complete commands, models, suites, runs, cases and features.",
+        "Print the completion script for a shell.",
     ),
 }
 PURPOSES = {
     "Score models": ("run", "sweep", "babylm", "pair", "surprisal"),
-    "Read results": ("table", "report", "analyze", "cite", "board", "export"),
-    "Trust them": ("verify", "check-model", "lint"),
-    "Find or make suites": ("suites", "expand", "new", "data"),
-    "Find or make models": ("models", "train", "convert", "oracle"),
-    "Set up": ("completion", "lm-eval"),
+    "Compare and report": ("table", "report", "analyze", "cite", "export"),
+    "Check and verify": ("verify", "check-model", "lint"),
+    "Suites": ("suites", "expand", "new", "data"),
+    "Models": ("models", "train", "convert", "oracle"),
+    "Leaderboards": ("board",),
+    "Setup": ("completion", "lm-eval"),
 }
 TRAININGS = {
     "lm": (
         "train",
-        "Train a word-level language model on tokenised text, one sentence a line, or on a formal language.",
+        "Train a word-level language model on tokenised text or on a formal language.",
     ),
-    "number": ("train", "Train a classifier that predicts a verb's number from the words before it."),
-    "grammaticality": ("train", "Train a classifier that judges whole sentences."),
+    "number": ("train", "Train a classifier that predicts the number of a verb from the words before it."),
+    "grammaticality": ("train", "Train a classifier that judges sentences as grammatical or ungrammatical."),
     "zoo": (
         "train",
-        "Train every architecture on the same text, score each on Marvin & Linzen, print the ranked table.",
+        "Train every architecture on the same text, score each on Marvin & Linzen, print the ranks.",
     ),
-    "curves": ("train", "Draw the learning curves of several models into one figure."),
+    "curves": ("train", "Draw the learning curves of models into one figure."),
 }
 
 
@@ -102,14 +109,14 @@ class Root(Group):
         """Give the address of the project."""
         urls = dict(url.split(", ", 1) for url in metadata("tseval").get_all("Project-URL", []))
         formatter.write_paragraph()
-        formatter.write_text(f"Pages that messages name, such as docs/adapters.md, are at {urls['Homepage']}")
+        formatter.write_text(f"Documentation, such as docs/adapters.md: {urls['Homepage']}")
 
 
 @click.group(cls=Root, purposes=PURPOSES, summaries=COMMANDS,
              context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})  # fmt: skip
 @click.version_option(package_name="tseval", message="tseval %(version)s")
 def tseval() -> None:
-    """Targeted syntactic evaluation: does a model prefer the grammatical sentence to its twin?"""
+    """Targeted syntactic evaluation: does a language model prefer grammatical sentences?"""
 
 
 # It stands here, so that its commands are listed without torch.
@@ -117,20 +124,21 @@ def tseval() -> None:
              purposes={"Language models": ("lm", "zoo"), "Classifiers": ("number", "grammaticality"),
                        "Figures": ("curves",)})  # fmt: skip
 def train_command() -> None:
-    """Train models into checkpoints."""
+    """Train language models and classifiers."""
 
 
 SHELLS = ("bash", "zsh", "fish")
 ASKED = "_TSEVAL_COMPLETE"  # by which a shell asks what may stand on a line
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion_command(shell: str) -> None:
-    """Print what makes a shell complete commands, models, suites, runs, cases and features.
+    """Print the completion script for a shell.
 
-    For bash, in ~/.bashrc: eval "$(tseval completion bash)". For zsh, in ~/.zshrc: eval "$(tseval completion
-    zsh)". For fish: tseval completion fish > ~/.config/fish/completions/tseval.fish
+    With it, the shell completes commands, models, suites, runs, cases and features. To install it, add the
+    line of
+    your shell from the examples.
     """
     kind = get_completion_class(shell)
     assert kind is not None
@@ -177,7 +185,11 @@ def main() -> None:
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
     except MemoryError:
-        _fail("there is not enough memory for this.\n  Close other programs, or give it less at a time.", 2)
+        _fail(
+            "the memory is not enough for this command.\n  Close other programs, or use fewer items "
+            "(--limit) or shorter texts.",
+            2,
+        )
     except (KeyboardInterrupt, click.Abort):
         _fail("interrupted", 130)
     finally:

@@ -20,40 +20,44 @@ if TYPE_CHECKING:
     cls=Group,
     purposes={
         "Submit": ("submit",),
-        "Keep": ("new", "add", "check", "retract", "rename", "hidden", "renew"),
-        "Show": ("write", "build"),
+        "Maintain": ("new", "add", "check", "retract", "rename", "hidden", "renew"),
+        "Publish": ("write", "build"),
     },
 )
 def board_command() -> None:
-    """Keep a leaderboard: a folder of entries that anyone can check."""
+    """Create and maintain leaderboards: folders of entries that anyone can check."""
 
 
 @board_command.command("new")
 @click.argument("board", type=FILE)
 @click.option("--suite", "suites", type=SUITE, required=True, multiple=True,
-              help="Name of a suite, or its path as seen from the board's folder; several with "
-                   "--repository.")  # fmt: skip
-@click.option("--title", help="As a reader would cite it; else that of the suite.")
-@click.option("--score", type=SCORE_NAMES, help="What sentences are compared by.")
+              help="Suite name, or its path relative to BOARD. Repeatable with --repository.")  # fmt: skip
+@click.option("--title", help="Title of the leaderboard (default: the title of the suite).")
+@click.option(
+    "--score",
+    type=SCORE_NAMES,
+    help="Part of the sentences to compare (default: the published method of the suite).",
+)
 @COLUMNS_OPTION
 @click.option("--evidence", metavar="URL",
-              help="Where evidence will lie, instead of in the board: an https address with {sha256} "
-                   "in it.")  # fmt: skip
+              help="Address for evidence outside the leaderboard: https, with {sha256} in it (default: "
+                   "inside).")  # fmt: skip
 @click.option("--repository", is_flag=True,
-              help="A folder that a forge can host: the board is in its folder board, or, of several, in "
-                   "one of the suite's name.")  # fmt: skip
+              help="Create a git repository with checks for pull requests. BOARD is its folder; each suite "
+                   "gets "
+                   "a leaderboard inside.")  # fmt: skip
 def new(
     board: Path, suites: tuple[str, ...], title: str | None, score: Score | None,
     columns: dict[str, str] | None, evidence: str | None, repository: bool,
 ) -> None:  # fmt: skip
-    """Begin a board in a new folder; with --repository one for each suite, beside those that are there."""
+    """Create a leaderboard in a new folder, or a repository of leaderboards with --repository."""
     from tseval.boards.folder import new_board, new_repository
 
     if len(suites) > 1 and (not repository or title is not None):
         raise click.UsageError(
-            "a board is over one suite. For a board of each, without --title: add --repository"
+            "a leaderboard has one suite. For one leaderboard each, leave out --title and add --repository."
             if title is None or not repository
-            else "--title is of one board: begin them one by one"
+            else "--title is for one leaderboard. Create the leaderboards one by one."
         )
     if repository:
         boards = new_repository(board, suites, title, score, columns, evidence)
@@ -61,24 +65,25 @@ def new(
         new_board(board, suites[0], title, score, columns, evidence)
         boards = [board]
     for one in boards:
-        click.echo(f"{one}: add runs with tseval board add {quote(str(one))} RUN", err=True)
+        click.echo(f"{one}: created. Add runs: tseval board add {quote(str(one))} RUN", err=True)
 
 
 _about = take_all([
-    click.option("--name", help="What the board calls the model of a single run; else the name in the run."),
-    click.option("--revision", help="Of the model, where there are several."),
-    click.option("--paper", help="That describes the model: an address, or a reference."),
-    click.option("--weights", help="Where they are, or how they are had."),
-    click.option("--licence", help="Of the model's weights."),
-    click.option("--training-data", help="What the model was trained on, or the board's name for it."),
+    click.option("--name", help="Name to show for the model (default: the name in the run)."),
+    click.option("--revision", help="Revision of the model (default: unknown)."),
+    click.option("--paper", help="Paper about the model: an address or a reference (default: none)."),
+    click.option("--weights", help="Place of the weights: an address, or how to get them (default: "
+                                   "unknown)."),
+    click.option("--licence", help="Licence of the weights (default: unknown)."),
+    click.option("--training-data", help="Training data of the model (default: unknown)."),
     click.option("--contains-suite", type=click.Choice(["yes", "no", "unknown"]), default="unknown",
-                 show_default=True, help="Whether that holds sentences of the suite."),
+                 show_default=True, help="Sentences of the suite in the training data: yes, no or unknown."),
     click.option("--seeds-tried", type=COUNT, metavar="N",
-                 help="How many seeds were trained, of which this is one."),
-    click.option("--submitter", help="Who submits it."),
-    click.option("--contact", help="Whom to ask."),
+                 help="Number of seeds that you trained, this one included (default: unknown)."),
+    click.option("--submitter", help="Name of the submitter (default: none)."),
+    click.option("--contact", help="Contact for questions (default: none)."),
     click.option("--evidence", "url", metavar="URL",
-                 help="Where the evidence will lie, instead of in the board: an https address."),
+                 help="Address for the evidence outside the leaderboard, with https (default: inside)."),
 ])  # fmt: skip
 
 
@@ -87,12 +92,12 @@ _about = take_all([
 @click.argument("runs", type=FILE, nargs=-1, required=True, metavar="RUN...")
 @_about
 @click.option("--replace", metavar="ENTRY",
-              help="An entry that the run takes the place of; its name goes on to lead there.")  # fmt: skip
+              help="Entry to replace. Its old name redirects to the new entry (default: none).")  # fmt: skip
 def add(
     board: Path, runs: tuple[Path, ...], name: str | None, url: str | None, replace: str | None,
     **about: str | int | None,
 ) -> None:  # fmt: skip
-    """Add each RUN to a BOARD, if all hold. What is said of the model is said of each."""
+    """Add runs to a leaderboard, if all of them pass its checks. The options describe every RUN."""
     _add(board, runs, name, url, replace, about)
 
 
@@ -103,7 +108,7 @@ def add(
 def submit(
     runs: tuple[Path, ...], board: Path, name: str | None, url: str | None, **about: str | int | None
 ) -> None:
-    """Write the entry of each RUN into a clone of a BOARD, and print the text of the request."""
+    """Add runs to your clone of a leaderboard, and print the text for the pull request."""
     from tseval.boards.readme import request_text
 
     click.echo(request_text(_add(board, runs, name, url, None, about)), nl=False)
@@ -129,12 +134,12 @@ def _add(
 @click.argument("board", type=FILE)
 @click.argument("entries", nargs=-1, metavar="[ENTRY]...")
 @click.option("--changed", "base", metavar="BASE",
-              help="Only what has changed since this commit, which new entries alone may; prints a summary "
-                   "in Markdown, with new entries beside their neighbours.")  # fmt: skip
+              help="Check only changes since this commit, and allow only new entries. Print a summary in "
+                   "Markdown with the new ranks (default: check everything).")  # fmt: skip
 def check_board(board: Path, entries: tuple[str, ...], base: str | None) -> None:
-    """Name everything that is wrong with a BOARD, or with some entries; exit with 1 if anything is.
+    """Check a leaderboard, or some of its entries, and list every problem.
 
-    A folder stands for all boards in it.
+    BOARD may be a folder with several leaderboards. tseval exits with 1 if it finds a problem.
     """
     from tseval.boards.changes import check_changes, summary
     from tseval.boards.check import warnings_of, wrong_with_board
@@ -143,7 +148,7 @@ def check_board(board: Path, entries: tuple[str, ...], base: str | None) -> None
     boards = boards_below(board) or [board]
     if base is not None:
         if entries:
-            raise click.UsageError("--changed finds the entries itself: name none.")
+            raise click.UsageError("--changed finds the entries itself. Leave out the entries.")
         changes = check_changes(boards, base)
         click.echo(summary(changes), nl=False)
         sys.exit(1 if changes.wrong else 0)
@@ -156,7 +161,7 @@ def check_board(board: Path, entries: tuple[str, ...], base: str | None) -> None
         if not found:
             for line in warnings_of(one, entries):
                 click.echo(f"warning: {where}{line}", err=True)
-            click.echo(f"{one}: nothing is wrong")
+            click.echo(f"{one}: no problems found")
         wrong = wrong or bool(found)
     if wrong:
         sys.exit(1)
@@ -164,10 +169,13 @@ def check_board(board: Path, entries: tuple[str, ...], base: str | None) -> None
 
 @board_command.command("retract")
 @click.argument("entry", type=FILE)
-@click.option("--reason", required=True, help="Why, for all to read.")
-@click.option("--link", metavar="URL", help="Where that was discussed.")
+@click.option("--reason", required=True, help="Reason for the retraction, which readers will see.")
+@click.option("--link", metavar="URL", help="Address of the discussion (default: none).")
 def retract(entry: Path, reason: str, link: str | None) -> None:
-    """Take an ENTRY, BOARD/entries/NAME, out of tables and ranks; it stays listed as retracted."""
+    """Retract an entry: remove it from tables and ranks, and list it as retracted.
+
+    ENTRY is the folder BOARD/entries/NAME.
+    """
     from tseval.boards.entries import retract_entry
 
     retract_entry(entry, reason, link)
@@ -178,7 +186,10 @@ def retract(entry: Path, reason: str, link: str | None) -> None:
 @click.argument("entry", type=FILE)
 @click.argument("name")
 def rename(entry: Path, name: str) -> None:
-    """Give an ENTRY, BOARD/entries/OLD, another NAME; the old one goes on to lead to it."""
+    """Rename an entry. The old name redirects to the new one.
+
+    ENTRY is the folder BOARD/entries/OLD.
+    """
     from tseval.boards.entries import rename_entry
 
     rename_entry(entry, name)
@@ -189,10 +200,13 @@ def rename(entry: Path, name: str) -> None:
 @click.argument("board", type=FILE)
 @click.argument("runs", type=FILE, nargs=-1, required=True, metavar="RUN...")
 @click.option(
-    "--suite", type=SUITE, required=True, help="The twin, of tseval suite twin, that the runs are over."
+    "--suite", type=SUITE, required=True, help="Hidden version of the suite, made by tseval suites twin."
 )
 def hidden(board: Path, runs: tuple[Path, ...], suite: str) -> None:
-    """Record what entries of a BOARD got right on a hidden twin of its suite: a RUN for each."""
+    """Record the accuracy of entries on a hidden version of the suite.
+
+    Each RUN scores the model of one entry on the hidden version.
+    """
     from tseval.boards.entries import record_hidden
 
     for name, found in record_hidden(board, runs, suite).items():
@@ -203,9 +217,15 @@ def hidden(board: Path, runs: tuple[Path, ...], suite: str) -> None:
 
 @board_command.command("renew")
 @click.argument("board", type=FILE)
-@click.option("-o", "--out", type=FILE, metavar="DIR", help="The new board; else BOARD-DIGEST, beside it.")
+@click.option(
+    "-o",
+    "--out",
+    type=FILE,
+    metavar="DIR",
+    help="Folder for the new leaderboard (default: BOARD-DIGEST, next to the old one).",
+)
 def renew(board: Path, out: Path | None) -> None:
-    """Begin a board over the new version of the suite of a BOARD, which is then archived."""
+    """Create a leaderboard for the new version of its suite, and archive the old leaderboard."""
     from tseval.boards.definition import read_definition
     from tseval.boards.entries import renew_board
     from tseval.boards.readme import not_yet_run
@@ -213,13 +233,16 @@ def renew(board: Path, out: Path | None) -> None:
     new = renew_board(board, out)
     click.echo(new)
     for name in not_yet_run(new, read_definition(new)):
-        click.echo(f"not yet run on it: {name}")
+        click.echo(f"without a run on the new suite: {name}")
 
 
 @board_command.command("write")
 @click.argument("board", type=FILE)
 def write(board: Path) -> None:
-    """Write README.md and board.json of a BOARD again; a folder stands for all boards in it."""
+    """Write README.md and board.json from the entries.
+
+    BOARD may be a folder with several leaderboards.
+    """
     from tseval.boards.definition import read_definition
     from tseval.boards.sources import boards_below
     from tseval.boards.transaction import board_transaction
@@ -233,12 +256,13 @@ def write(board: Path) -> None:
 @board_command.command("build")
 @click.argument("board")
 @click.option("-o", "--out", "site", type=FILE, required=True,
-              help="Folder of the page: new, or of an earlier one.")  # fmt: skip
+              help="Folder for the pages: a new one, or one with earlier pages.")  # fmt: skip
 def build_page(board: str, site: Path) -> None:
-    """Write the page of a BOARD: its folder, a folder of several, or the name of one that comes with tseval.
+    """Write web pages of a leaderboard: the table, and one page for each entry with its items.
 
-    SITE/index.html opens in any browser, from a disk as from a server, and asks no network for anything;
-    SITE/entries/ has a page for each entry with evidence, with its items.
+    BOARD is the folder of a leaderboard, a folder with several, or the name of one that comes with tseval.
+    The
+    pages open in any browser, from disk or from a server, and need no network.
     """
     from tseval.cli.console import busy
     from tseval.pages import build_board

@@ -138,6 +138,7 @@ def width_of(stream: TextIO) -> int | None:
         return None
 
 
+ALL_NOTES = f"{__name__}.notes"  # among the same: whether all notes of a table are printed
 WHOLE = f"{__name__}.whole"  # among what a command was told: whether signatures are shown to their end
 
 
@@ -253,7 +254,9 @@ def ended_in_order(out: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        click.echo(shortened(f"\nWhat was done is saved in {out}: the same command goes on."), err=True)
+        click.echo(
+            shortened(f"\nFinished work is saved in {out}. To continue, repeat the same command."), err=True
+        )
         raise
     finally:
         for number, handler in before.items():
@@ -339,12 +342,15 @@ def print_or_write(content: Document | Table, form: Format = "md", output: Path 
             click.get_current_context().get_parameter_source("form") is not ParameterSource.COMMANDLINE
         )
         screen = screen_of(sys.stdout) if form == "md" and by_itself else None
-        text = render(content, form, screen)
+        few_notes = form == "md" and not click.get_current_context().meta.get(ALL_NOTES, True)
+        text = render(content, form, screen, few_notes=few_notes)
         if screen is None:
             click.echo(text, nl=False)
         else:
             print(text, end="", file=drawable(sys.stdout), flush=True)  # all text in it has been made plain
     else:
         if (output.parent / MANIFEST).is_file() and output.name in {MANIFEST, *RUN_FILES}:
-            raise RunError(f"{output} is a file of the run there.\n  Write elsewhere with -o.")
+            raise RunError(
+                f"-o {output}: this file belongs to a run, and would be overwritten.\n  Choose another -o."
+            )
         write_text(output, render(content, form))

@@ -19,26 +19,30 @@ if TYPE_CHECKING:
 
 @click.group(
     cls=Group,
-    purposes={"Make examples": ("parse", "agreement", "pairs"), "Look at them": ("count", "compare")},
+    purposes={"Make examples": ("parse", "agreement", "pairs"), "Inspect examples": ("count", "compare")},
 )
 def data_command() -> None:
-    """Make data sets from treebanks and published files."""
+    """Make data sets from treebanks, texts and published files."""
 
 
 @data_command.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @click.option("-o", "--out", "output", type=FILE, required=True, metavar="FILE",
-              help="The examples, .parquet, .tsv or .tsv.gz.")  # fmt: skip
-@click.option("--source", metavar="NAME", help="What the column source says.  [default: name of each file]")
+              help="File for the examples: .parquet, .tsv or .tsv.gz.")  # fmt: skip
+@click.option(
+    "--source", metavar="NAME", help="Value for the column source (default: the name of each file)."
+)
 @click.option("--train", type=FiniteRange(0, 100), default=80.0, show_default=True, metavar="PERCENT",
-              help="Documents for training.")  # fmt: skip
+              help="Percentage of documents for training.")  # fmt: skip
 @click.option("--valid", type=FiniteRange(0, 100), default=10.0, show_default=True, metavar="PERCENT",
-              help="Documents for validation; the rest is for testing.")  # fmt: skip
+              help="Percentage of documents for validation. The rest is for testing.")  # fmt: skip
 @click.option("--frequent", type=COUNT, metavar="N",
-              help="Keep the N most frequent words of treebanks; for all others write their Penn tags.",
+              help="Keep the N most frequent words of a treebank, and replace all others by their Penn tags "
+                   "(default: keep all).",
 )  # fmt: skip
 @click.option("--counts-from", "counted", type=FILE, multiple=True, metavar="TEXT",
-              help="Count them in a tokenised text; repeatable.  [default: in the treebanks]")  # fmt: skip
+              help="Tokenised text for the counts of --frequent. Repeatable (default: the treebanks).",
+)  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
 def agreement(
     files: tuple[Path, ...], output: Path, source: str | None, train: float, valid: float,
@@ -46,17 +50,21 @@ def agreement(
 ) -> None:  # fmt: skip
     """Find verbs that agree with a noun, and write them as a table of examples.
 
-    FILE is a treebank in CoNLL-U, the table of Linzen et al. 2016, or a NAME.text with NAME.gold beside it;
-    all may be compressed (.gz).
+    FILE is a treebank in CoNLL-U, the table of Linzen et al. 2016, or NAME.text with NAME.gold in the same
+    folder. Files may be compressed (.gz).
     """
     from tseval.suites.agreement import EXAMPLE_ENDINGS, Shares, check_new_file, write_examples
     from tseval.suites.agreement.published import Frequent, convert, summarise, warnings_about
 
     check_new_file(output, EXAMPLE_ENDINGS, "table of examples")
     if train + valid > 100:
-        raise click.UsageError(f"--train {train:g} and --valid {valid:g} are more than 100 percent.")
+        raise click.UsageError(
+            f"--train {train:g} and --valid {valid:g} add up to more than 100 percent. Lower one of them."
+        )
     if counted and frequent is None:
-        raise click.UsageError(f"--counts-from {counted[0]}: say with --frequent how many words to keep.")
+        raise click.UsageError(
+            f"--counts-from {counted[0]} has no effect alone. Add --frequent N, the number of words to keep."
+        )
     shares = Shares(train, valid)
     with busy("finding verbs", quiet):
         table, tally = convert(files, shares, source, Frequent(frequent, counted) if frequent else None)
@@ -71,35 +79,57 @@ def agreement(
 @data_command.command("pairs")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @click.option(
-    "--request", metavar="FILE|TEXT", help="What is looked for: a file, or 'pattern { ... }' itself."
+    "--request",
+    metavar="FILE|TEXT",
+    help="Pattern to search for: a file, or the text 'pattern { ... }' (default: none).",
 )
 @click.option(
-    "--change", metavar="NODE.FEATURE[=VALUE]", help="What is changed.  [default: each other value]"
+    "--change",
+    metavar="NODE.FEATURE[=VALUE]",
+    help="Feature to change in one word (default: to each other value).",
 )
-@click.option("--phenomenon", metavar="NAME", help="A request that comes with tseval; --list names them.")
+@click.option(
+    "--phenomenon", metavar="NAME", help="Pattern that comes with tseval (default: none; list: --list)."
+)
 @click.option("--forms", type=FILE, multiple=True, metavar="FILE",
-              help="More forms: another treebank (.conllu), or a table of UniMorph; repeatable.")  # fmt: skip
+              help="More word forms: another treebank (.conllu), or a UniMorph table. Repeatable.",
+)  # fmt: skip
 @click.option(
     "--controller",
     metavar="NODE",
-    help="What the changed word depends on.  [default: what shares the feature]",
+    help="Word with which the changed word agrees (default: the one that shares the feature).",
 )
 @click.option(
-    "--per-cell", type=COUNT, metavar="N", help="At most N pairs of each value and number of attractors."
+    "--per-cell",
+    type=COUNT,
+    metavar="N",
+    help="Keep at most N pairs of each value and number of attractors (default: all).",
 )
-@click.option("--frequency", type=FILE, metavar="TEXT", help="Count both forms of every pair in a text.")
-@click.option("--list", "listed", is_flag=True, help="Count what each phenomenon gives, and write nothing.")
+@click.option(
+    "--frequency",
+    type=FILE,
+    metavar="TEXT",
+    help="Text in which to count both forms of every pair (default: none).",
+)
+@click.option(
+    "--list",
+    "listed",
+    is_flag=True,
+    help="List the phenomena with their numbers of pairs, and write nothing.",
+)
 @click.option("-o", "--out", "output", type=FILE, metavar="FILE",
-              help="The pairs, a suite: .parquet, .tsv or .csv, perhaps with .gz.")  # fmt: skip
+              help="File for the pairs: .parquet, .tsv or .csv, also with .gz (default: none, with "
+                   "--list).")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
 def pairs_command(
     files: tuple[Path, ...], request: str | None, change: str | None, phenomenon: str | None,
     forms: tuple[Path, ...], controller: str | None, per_cell: int | None, frequency: Path | None,
     listed: bool, output: Path | None, quiet: bool,
 ) -> None:  # fmt: skip
-    """Make minimal pairs of any treebank: find words, change one of their features.
+    """Make minimal pairs from a treebank: find words by a pattern, and change one of their features.
 
-    FILE is a treebank in CoNLL-U, in any language, perhaps compressed (.gz). The pairs are a suite.
+    FILE is a treebank in CoNLL-U in any language, also compressed (.gz). tseval run reads the pairs as a
+    suite.
     """
     from tabulate import tabulate
 
@@ -108,7 +138,9 @@ def pairs_command(
 
     if listed:
         if request or phenomenon or output:
-            raise click.UsageError("--list counts all phenomena: leave --request, --phenomenon and -o out.")
+            raise click.UsageError(
+                "--list counts all phenomena and writes nothing. Leave out --request, --phenomenon and -o."
+            )
         with busy("counting pairs", quiet):
             rows = [
                 (one.name, one.title, f"{own.table.num_rows:,}" if own else "–")
@@ -119,7 +151,7 @@ def pairs_command(
         return
     wanted = _wanted_phenomenon(request, phenomenon, change, controller)
     if output is None:
-        raise click.UsageError("say where the pairs go: -o pairs.parquet.")
+        raise click.UsageError("no file for the pairs. Add -o pairs.parquet.")
     check_new_file(output, mp.PAIR_ENDINGS, "table of pairs")
     with busy("finding pairs", quiet):
         pairs = mp.make_pairs(files, wanted, forms)
@@ -149,7 +181,7 @@ def _wanted_phenomenon(
         return read_phenomenon(read_text(path), path.stem, request, change, controller)
     if phenomenon is None or request is not None:
         raise click.UsageError(
-            "say what is looked for: --phenomenon NAME, or --request FILE with --change NODE.FEATURE."
+            "nothing to search for. Add --phenomenon NAME, or --request FILE and --change NODE.FEATURE."
         )
     return open_phenomenon(phenomenon, change, controller)
 
@@ -157,20 +189,22 @@ def _wanted_phenomenon(
 @data_command.command("parse")
 @click.argument("text", type=FILE, metavar="TEXT")
 @click.option("-o", "--out", "output", type=FILE, required=True, metavar="FILE",
-              help="The trees, .conllu or .conllu.gz.")  # fmt: skip
+              help="File for the trees: .conllu or .conllu.gz.")  # fmt: skip
 @click.option("--parser", "model", required=True, metavar="MODEL",
-              help="A model of spaCy: an installed package, or a folder.")  # fmt: skip
+              help="spaCy model: an installed package or a folder.")  # fmt: skip
 @click.option("--untokenised", is_flag=True,
-              help="TEXT is running text, a paragraph a line: the parser finds sentences and words.",
+              help="Read running text, one paragraph a line, and let the parser find sentences and words.",
 )  # fmt: skip
-@click.option("--resume", is_flag=True, help="Go on with an interrupted parse.")
+@click.option("--resume", is_flag=True, help="Continue an interrupted parse.")
 @click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
 def parse_command(text: Path, output: Path, model: str, untokenised: bool, resume: bool, quiet: bool) -> None:
-    """Parse a text into trees, for `tseval data agreement`.
+    """Parse a text into trees, for tseval data agreement.
 
-    TEXT has one sentence a line, with spaces between its words, and may be compressed (.gz); or it is a
-    treebank in CoNLL-U, of which the words are taken. Sentences for which the parser gives no tree are left
-    out and counted. Stopped and run again with --resume, it writes the same bytes.
+    TEXT has one sentence a line with spaces between its words, or is a treebank in CoNLL-U, whose words
+    tseval
+    takes. It may be compressed (.gz). tseval leaves out and counts sentences without a tree. If you stop
+    it, run
+    the same command with --resume: the file will be the same.
     """
     from tseval.suites.agreement.parse import check_trees_path, open_parser, open_source_text, parse_text
 
@@ -179,7 +213,8 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
         opened = open_source_text(text, not untokenised)
     if opened.n_glued > opened.n_lines / 2:
         click.echo(
-            f"Warning: {opened.n_glued:,} of {opened.n_lines:,} lines end in a word with a full stop on it. "
+            f"Warning: {opened.n_glued:,} of {opened.n_lines:,} lines end in a word with a full stop "
+            f"attached. "
             "If the text is not tokenised, add --untokenised",
             err=True,
         )
@@ -189,7 +224,7 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
         with progress_bar(f"parsing {text.name}", quiet) as progress:
             parsed = parse_text(opened, output, parser, progress)
     except KeyboardInterrupt:
-        click.echo("\nWhat was parsed is saved: add --resume to go on.", err=True)
+        click.echo("\nFinished sentences are saved. To continue, add --resume.", err=True)
         raise
     if quiet:
         return
@@ -197,27 +232,36 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
         click.echo(f"{output}: finished already", err=True)
     else:
         told = (
-            f"{parsed.sentences:,} sentences, {parsed.words:,} words; {parsed.left_out:,} left out: no trees"
+            f"{parsed.sentences:,} sentences, {parsed.words:,} words; {parsed.left_out:,} left out (the "
+            f"parser found no tree)"
         )
         click.echo(f"{told}\n{output}", err=True)
 
 
 @data_command.command("count")
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...", type=FILE)
-@click.option("--split", "splits", multiple=True, metavar="SPLIT", help="Only this split; may be repeated.")
+@click.option(
+    "--split",
+    "splits",
+    multiple=True,
+    metavar="SPLIT",
+    help="Count only this split. Repeatable (default: all).",
+)
 @FORMAT
 @JSON_FORMAT
-@click.option("-o", "--out", "output", type=FILE, metavar="FILE", help="Write the numbers to a file.")
+@click.option(
+    "-o", "--out", "output", type=FILE, metavar="FILE", help="File for the numbers (default: print)."
+)
 @click.option("--figure", "figures", type=FILE, multiple=True, metavar="FILE",
-              help="Draw bars into a .svg, .pdf or .png file; may be repeated.")  # fmt: skip
+              help="Draw bars into a .svg, .pdf or .png file. Repeatable (default: no figure).")  # fmt: skip
 def count_command(
     tables: tuple[Path, ...], splits: tuple[str, ...], form: Format, output: Path | None,
     figures: tuple[Path, ...],
 ) -> None:  # fmt: skip
-    """Print how many examples there are by intervening nouns and attractors.
+    """Count examples by the number of intervening nouns and of attractors.
 
-    TABLE is a table of examples by `tseval data agreement`. The bars of one table are parted by attractors;
-    several tables have a bar each.
+    TABLE is a table of examples from tseval data agreement. The bars of one table are split by attractors.
+    Several tables have one bar each.
     """
     from tseval.report.analyses import noun_count_bars, noun_counts
     from tseval.report.figures import COUNT_BARS, check_figure_names, write_figure
@@ -226,7 +270,8 @@ def count_command(
     check_figure_names(figures, SuiteError)
     if repeated := {path.name for path in tables if [one.name for one in tables].count(path.name) > 1}:
         raise SuiteError(
-            f"two tables are called {min(repeated)!r}: bars are told apart by the names of files."
+            f"two tables have the file name {min(repeated)!r}, which would label their bars.\n  Rename one "
+            f"of them."
         )
     with busy("counting examples"):
         counts = noun_counts({path.name: read_examples(path) for path in tables}, splits)
@@ -241,12 +286,14 @@ def count_command(
 @click.argument("parsed", type=FILE)
 @FORMAT
 @JSON_FORMAT
-@click.option("-o", "--out", "output", type=FILE, metavar="FILE", help="Write to a file.")
+@click.option(
+    "-o", "--out", "output", type=FILE, metavar="FILE", help="File for the output (default: print)."
+)
 def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None) -> None:
-    """Print how good examples from parsed trees are, by attractors.
+    """Compare examples from parsed trees with examples from gold trees, by attractors.
 
-    GOLD and PARSED are tables of examples by `tseval data agreement`, of gold trees and of parsed trees of
-    the same sentences.
+    GOLD and PARSED are tables from tseval data agreement, made from gold trees and parsed trees of the same
+    sentences.
     """
     from tseval.analysis.breakdowns import EQUAL, compare_examples
     from tseval.report.analyses import found_examples
@@ -257,7 +304,10 @@ def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None)
         for path in (gold, parsed):
             table = read_examples(path)
             if missing := [name for name in EQUAL if name not in table.column_names]:
-                raise SuiteError(f"{path}: does not say {missing[0]}, which is compared.")
+                raise SuiteError(
+                    f"{path}: the column {missing[0]} is missing.\n  Make the table again with tseval data "
+                    f"agreement."
+                )
             frames.append(table.to_pandas())
         found = found_examples(compare_examples(*frames), gold.name, parsed.name)
     print_or_write(found, form, output)

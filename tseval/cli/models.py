@@ -20,6 +20,7 @@ from tseval.cli.options import (
     MODEL,
     MODEL_ARGS,
     UNKNOWN_OPTION,
+    Command,
     FiniteRange,
     check_new,
     model_options,
@@ -44,9 +45,9 @@ if TYPE_CHECKING:
     from tseval.writing import Form
 
 
-@click.command()
+@click.command(cls=Command)
 def models_command() -> None:
-    """List the kinds of model and the bundled checkpoints."""
+    """List kinds of model, and the checkpoints that come with tseval."""
     from tseval.adapters import adapters, is_outside, load_adapter
     from tseval.models import bundled_checkpoints
     from tseval.models.checkpoint import load_checkpoint
@@ -74,15 +75,17 @@ def models_command() -> None:
     print_table(rows, headings, ["left", "left", *["right"] * 5])
 
 
-@click.command(help="Check that a model's numbers can be believed: the same in any batch, finite, and more.")
+@click.command(
+    cls=Command, help="Check a model: the same numbers in any batch, no look-ahead, finite sums, memory."
+)
 @click.argument("spec", type=MODEL)
 @MODEL_ARGS
 @DEVICE
 @click.option("--sentences", "file", type=click.File(encoding="utf-8", errors="strict"),
-              help="Text to check with, tokenised, one sentence a line, of words that the model knows; "
-                   "else 288 English sentences.")  # fmt: skip
+              help="Tokenised text for the check, one sentence a line, with words that the model knows "
+                   "(default: 288 English sentences).")  # fmt: skip
 @click.option("--tolerance", type=FiniteRange(min=0), default=1e-3, show_default=True,
-              help="Largest difference, in nats, between numbers that should be equal.")  # fmt: skip
+              help="Largest allowed difference between equal numbers, in nats.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def check_model_command(
     spec: str, model_args: str, device: str, file: TextIO | None, tolerance: float, as_json: bool
@@ -105,26 +108,30 @@ def check_model_command(
 _COLUMNS, _WINDOW = 32, 35  # how a validation text is read: side by side, and words at a time
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("old", type=FILE)
 @click.option("-o", "--out", "new", type=FILE, required=True, metavar="FILE",
-              help="The new checkpoint, .pt or .safetensors.")  # fmt: skip
+              help="File for the new checkpoint: .pt or .safetensors.")  # fmt: skip
 @click.option("--vocab", type=FILE, metavar="FILE",
-              help="The words of a pickle, one a line, in the order of their ids.")  # fmt: skip
+              help="Words of the old model, one a line, in the order of their ids (default: from the "
+                   "file).")  # fmt: skip
 @MODEL_ARGS
 @click.option("--stored", type=click.Choice(["float32", "float16", "int8"]), default="float32",
               show_default=True,
-              help="Numbers in the file; float16 halves it and rounds, int8 takes a sixth and rounds more.",
+              help="Number format in the file. float16: half the size. int8: one sixth of the size. Both "
+                   "round the "
+                   "weights.",
 )  # fmt: skip
 @click.option("--valid", type=FILE, metavar="TEXT",
-              help="Tokenised text, whose perplexity under the new checkpoint is kept in it.")  # fmt: skip
+              help="Tokenised text for the validation perplexity of the new checkpoint (default: none).",
+)  # fmt: skip
 def convert_command(
     old: Path, new: Path, vocab: Path | None, model_args: str, stored: PackedType, valid: Path | None
 ) -> None:
-    """Write a recurrent language model that torch saved as a checkpoint of tseval's own, or one smaller.
+    """Convert a recurrent language model from torch to a tseval checkpoint, or compress a checkpoint.
 
-    OLD is whatever `--model` opens as such; nothing in it is executed. The perplexity of
-    a checkpoint stays if its numbers do.
+    OLD is a file that tseval run --model can open. tseval runs no code from it. The new checkpoint keeps the
+    validation perplexity of the old one if its numbers do not change.
     """
     check_new(new)
 
@@ -154,7 +161,8 @@ def _read(old: Path, vocab: Path | None, arguments: Mapping[str, str]) -> Checkp
     read = load_checkpoint(old)  # says what is wrong with the file, if anything is
     if vocab is not None or arguments:
         raise ModelError(
-            f"{old}: is a checkpoint of tseval's own already, with its words: leave out --vocab, --model-args"
+            f"{old}: a tseval checkpoint already, which contains its words. Leave out --vocab and "
+            f"--model-args."
         )
     return read
 
@@ -171,25 +179,26 @@ def _perplexity(read: Checkpoint, stored: PackedType, valid: Path | None) -> flo
         mark = fingerprint(model.sizes.to_mapping(), read.vocabulary, stored_weights(model, stored))
         return read.validation_perplexity if mark == read.fingerprint else None
     if not isinstance(model, LanguageModel):
-        raise ModelError(f"--valid {valid}: a classifier has no perplexity; leave it out")
+        raise ModelError(f"--valid {valid}: a classifier has no perplexity. Leave out --valid.")
     text = columns(encode_text([valid], read.vocabulary), _COLUMNS)
     return perplexity(mean_loss(as_stored(model, stored), Columns(text, _WINDOW)))
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("kind", metavar="KIND")
-@click.option("-k", "k", type=COUNT, required=True, help="Types of bracket.")
-@click.option("-m", "m", type=COUNT, required=True, help="Most brackets that are open at once.")
+@click.option("-k", "k", type=COUNT, required=True, help="Number of bracket types.")
+@click.option("-m", "m", type=COUNT, required=True, help="Largest number of open brackets.")
 @click.option("--code", default="log", show_default=True,
-              help="How a bracket is spelt in units: log (binary digits) or one-hot.")  # fmt: skip
+              help="Code of a bracket in the units: log (binary digits) or one-hot.")  # fmt: skip
 @click.option("-o", "--out", "output", type=FILE, metavar="FILE",
-              help="Save it as a checkpoint, .pt or .safetensors.")  # fmt: skip
+              help="File for the checkpoint: .pt or .safetensors (default: do not save).")  # fmt: skip
 @click.option("--show-gates", "symbols", metavar="SYMBOLS",
-              help="Read these symbols and show the stack in its units after each.")  # fmt: skip
+              help="Symbols to read, to show the units and the stack after each (default: none).",
+)  # fmt: skip
 def oracle_command(kind: str, k: int, m: int, code: str, output: Path | None, symbols: str | None) -> None:
     """Build a network that knows a Dyck language exactly, without training.
 
-    KIND is dyck-srn or dyck-lstm, the constructions of Hewitt et al. (2020).
+    KIND is dyck-srn or dyck-lstm, the two constructions of Hewitt et al. (2020).
     """
     from tseval.models.checkpoint import save_checkpoint
     from tseval.models.network import count_parameters
@@ -238,28 +247,38 @@ def _show_follows(follows: dict[str, float], k: int) -> str:
 
 
 DRAWN = click.option("--format", "form", type=click.Choice(["picture", "tsv", "jsonl"]),
-                     help="Default: picture on a terminal, else tsv.")  # fmt: skip
-TYPED_TEXT = text_option("as-written", "auto", of="what is read, by the rules of English")
+                     help="Format of the output (default: picture on a terminal, tsv elsewhere).",
+)  # fmt: skip
+TYPED_TEXT = text_option("as-written", "auto", of="the text for the model, by the rules of English")
 
 
-@click.command(help="Print the surprisal of every token of a text, or of every row of a table.")
+@click.command(
+    cls=Command,
+    help="Print the surprisal of every token of a text, or of every row of a table.\n\nFILE has one "
+    "sentence a "
+    "line, or is a table as for tseval run. Without FILE, tseval reads standard input.",
+)
 @click.argument("name", metavar="FILE", default="-")
 @model_options
-@click.option("--words", is_flag=True, help="One row a word, not one a token, nor one a row of a table.")
-@click.option("--entropy", is_flag=True, help="Add the entropy of the next token before each token.")
-@click.option("--top", type=COUNT, metavar="K", help="Add the K most probable tokens in the place of each.")
+@click.option(
+    "--words", is_flag=True, help="Print one row for each word, not for each token or row of a table."
+)
+@click.option("--entropy", is_flag=True, help="Add the entropy of the next-token distribution at each token.")
+@click.option(
+    "--top", type=COUNT, metavar="K", help="Add the K most probable tokens at each place (default: none)."
+)
 @click.option(
     "--window",
     type=COUNT,
     metavar="N",
-    help="Read texts of any length in windows of N tokens, the start symbol included.",
+    help="Read long texts in windows of N tokens, with the start symbol (default: no windows).",
 )
 @click.option(
     "--stride",
     type=COUNT,
     metavar="M",
-    help="Tokens from one window to the next (default: half a window). Each token is scored once, "
-    "with the widest context.",
+    help="Distance between windows in tokens (default: half a window). Each token is scored once, with its "
+    "widest context.",
 )
 @COLUMNS_OPTION
 @TYPED_TEXT
@@ -270,7 +289,7 @@ def surprisal_command(
 ) -> None:  # fmt: skip
     """Read FILE, or standard input: tokenised text, a sentence a line, or a table as tseval run takes it."""
     if stride is not None and window is None:
-        raise click.UsageError("--stride is for --window N: give both.")
+        raise click.UsageError("--stride needs windows. Add --window N.")
     from tseval.suites.data import TABLES, reading_taken, table_texts
     from tseval.suites.data.roles import refuse_columns
 
@@ -297,7 +316,8 @@ def surprisal_command(
     shown = [*(["entropy"] if entropy else []), *(["top"] if top else [])]
     if shown and (words or texts):
         raise SuiteError(
-            f"--{shown[0]} is of the next token: leave out --words, and give text, a sentence a line."
+            f"--{shown[0]} describes the next token, so it needs text, one sentence a line. Leave out "
+            f"--words and tables."
         )
     with busy(f"asking {model.card.name}"):
         ask = word_surprisals if words or texts else surprisals
@@ -319,8 +339,8 @@ def _in_windows(model: Model, window: int, stride: int | None) -> Model:
     read = getattr(model, "in_windows", None)
     if read is None:
         raise ModelError(
-            f"--window: {model.card.name} is no causal model of transformers.\n"
-            "  A recurrent model reads texts of any length: leave out --window."
+            f"--window: {model.card.name} is not a causal model of transformers.\n"
+            "  A recurrent model reads texts of any length. Leave out --window."
         )
     return cast("Model", read(window, stride or max(1, window // 2)))
 
@@ -348,11 +368,11 @@ def _read_lines(name: str) -> dict[int | str, str]:
         lines = read_open_text(cast("TextIO", file)).split("\n")
     sentences: dict[int | str, str] = {number: line for number, line in enumerate(lines, 1) if line.strip()}
     if not sentences:
-        raise SuiteError(f"{file.name}: no sentences.\n  Give text, one sentence a line.")
+        raise SuiteError(f"{file.name}: the file has no sentences.\n  Give a text with one sentence a line.")
     return sentences
 
 
-class _Sentences(click.Command):
+class _Sentences(Command):
     """A command whose arguments are sentences: one that begins with a dash, `- the author`, is no option."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
@@ -367,7 +387,12 @@ class _Sentences(click.Command):
 _NO_OPTION = "\ue000"
 
 
-@click.command(cls=_Sentences, help="Compare two sentences, token by token.")
+@click.command(
+    cls=_Sentences,
+    help="Compare two sentences token by token, and say which the model prefers.\n\nGOOD and BAD are "
+    "sentences in "
+    "the form that the model reads: tokenised for word-level models.",
+)
 @click.argument("good")
 @click.argument("bad")
 @model_options
@@ -382,9 +407,9 @@ def pair_command(
     good, bad = (typed_text(one.removeprefix(_NO_OPTION)) for one in (good, bad))
     for name, sentence in (("GOOD", good), ("BAD", bad)):
         if not sentence.strip():
-            raise SuiteError(f"{name} is empty: give two sentences")
+            raise SuiteError(f"{name} is empty. Give two sentences, each in quotes.")
         if any("\ud800" <= letter <= "\udfff" for letter in sentence):
-            raise SuiteError(f"{name} is not UTF-8 text: give two sentences")
+            raise SuiteError(f"{name} is not UTF-8 text. Give two sentences in UTF-8.")
     from tseval.evaluation import as_read
     from tseval.questions.unknown import Unknown
     from tseval.scoring.protocol import TotalModel
@@ -418,17 +443,19 @@ def _verdict(good: Sequence[Token], bad: Sequence[Token], unknown: Unknown) -> s
         texts = (one.text for one, other in zip(good, bad, strict=True) if one.text != other.text)
         glued = next((text for text in texts if len(text) > 1 and text[-1] in ".,;:?!"), None)
         why = (
-            f", to which {glued!r} is one word: write marks apart, {glued[:-1]} {glued[-1]}" if glued else ""
+            f", to which {glued!r} is one word: separate punctuation, {glued[:-1]} {glued[-1]}"
+            if glued
+            else ""
         )
-        return f"undecidable: the two look the same to the model{why}"
+        return f"undecidable: both sentences have the same tokens for the model{why}"
     if good[0].surprisal is None and good[0].token != bad[0].token:
-        return "undecidable: the two begin with different tokens, which the model leaves unscored"
+        return "undecidable: the first tokens differ, and the model does not score first tokens"
     half_known = unshared([unknown_words(tokens, unknown) for tokens in (good, bad)])
     named = ", ".join(map(repr, sorted(half_known)))
     if half_known and unknown.rule != "score":
         return (
-            f"undecidable (half known): the model does not know {named}, so it reads <unk> in one sentence\n"
-            "  and a known word in the other. --unknown score compares the two all the same"
+            f"undecidable (half known): the model does not know {named}, so one sentence has <unk>\n"
+            "  and the other a known word. To compare them anyway, add --unknown score"
         )
     sums = [fsum(t.surprisal for t in tokens if t.surprisal is not None) for tokens in (good, bad)]
     difference = sums[1] - sums[0]
@@ -439,7 +466,8 @@ def _verdict(good: Sequence[Token], bad: Sequence[Token], unknown: Unknown) -> s
 
 
 @click.command(
-    help="Run lm-eval, which then knows the model tseval.",
+    cls=Command,
+    help="Run lm-eval with the models of tseval.",
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -449,7 +477,7 @@ def lm_eval_command(arguments: tuple[str, ...]) -> None:
         import lm_eval.models  # noqa: F401 - before ours: it lists its own only where nobody was first
         from lm_eval.__main__ import cli_evaluate
     except ImportError:
-        raise ModelError('lm-eval is not here: pip install "tseval[lm-eval]"') from None
+        raise ModelError('lm-eval is not installed. To install it: pip install "tseval[lm-eval]"') from None
 
     import tseval.lm_eval_tasks  # noqa: F401 - registers itself
 

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 import click
 from click.shell_completion import CompletionItem, split_arg_string
 
-from tseval.cli.console import WHOLE, busy, typed_text
+from tseval.cli.console import ALL_NOTES, WHOLE, busy, typed_text
+from tseval.cli.examples import examples_of
 from tseval.errors import ModelError, SuiteError, reason, suggest
 from tseval.files import bounded_lines, open_limited, open_regular
 
@@ -34,13 +35,36 @@ Function = TypeVar("Function", bound="Callable[..., object] | click.Command")
 RENAMED = {"--output": "--out"}
 
 
+class Command(click.Command):
+    """A command whose help begins with its examples (`tseval.cli.examples`)."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write examples between the usage and the description."""
+        _write_examples(ctx, formatter)
+        super().format_help_text(ctx, formatter)
+
+
+def _write_examples(context: click.Context, formatter: click.HelpFormatter) -> None:
+    names: list[str] = []
+    at = context
+    while at.parent is not None:
+        names.insert(0, at.command.name or "")
+        at = at.parent
+    if lines := examples_of(names):
+        with formatter.section("Examples"):
+            for line in lines:
+                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+
 class Group(click.Group):
-    """A group that lists its commands whole, and by what a person wants to do.
+    """A group that shows examples, and lists its commands by what a person wants to do.
 
     Args:
         summaries: Command to (module below tseval.cli, one-line help), of commands that are imported when
             they are used; "" is the package itself.
     """
+
+    command_class = Command
 
     def __init__(
         self,
@@ -86,6 +110,11 @@ class Group(click.Group):
         assert command is not None
         return command.get_short_help_str(limit=200)
 
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write examples between the usage and the description."""
+        _write_examples(ctx, formatter)
+        super().format_help_text(ctx, formatter)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by purpose, without importing them."""
         for purpose, names in self.purposes.items():
@@ -107,20 +136,6 @@ def _respelt(word: str, known: Collection[str]) -> str:
         return word
     click.echo(f"{option} is now {today}; the old spelling works in this version", err=True)
     return f"{today}{equals}{value}"
-
-
-class Examples(click.Command):
-    """A command whose help begins with examples of what it is used for; they are its `epilog`."""
-
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples between the usage and what the command does."""
-        with formatter.section("Examples"):
-            for line in (self.epilog or "").splitlines():
-                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
-        super().format_help_text(ctx, formatter)
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write nothing: the examples have been shown."""
 
 
 class Name(click.ParamType[str]):
@@ -235,8 +250,8 @@ def _runs_here(_: click.Context) -> Iterator[str]:
     return chain(runs, boards)
 
 
-MODEL = Name(_models_here, "For example:\n\t--model bundled:lstm, which comes with tseval\n"
-                           "\t--model drnn.pt, a checkpoint of yours (docs/your-checkpoint.md)")  # fmt: skip
+MODEL = Name(_models_here, "For example:\n\t--model bundled:lstm (comes with tseval)\n"
+                           "\t--model drnn.pt (your checkpoint: docs/your-checkpoint.md)")  # fmt: skip
 SUITE, CASE, RUN = Name(_suites_here), Name(_cases_here), Name(_runs_here)
 FILE = click.Path(path_type=Path)
 COUNT = click.IntRange(min=1)
@@ -247,27 +262,33 @@ SCORE_NAMES = click.Choice(["sentence", "critical", "ending", "regions", "choice
 UNKNOWN_RULES = click.Choice(["undecidable", "score"])
 UNKNOWN_OPTION = click.option(
     "--unknown", type=UNKNOWN_RULES, default="undecidable", show_default=True,
-    help="Pairs of which the model knows one form only: count them as undecidable, or score them like all "
-         "others.",
+    help="Treatment of pairs with one form that the model does not know: `undecidable` counts them apart, "
+         "`score` compares them anyway.",
 )  # fmt: skip
 FORMAT_NAMES = click.Choice(["md", "csv", "json", "latex"])
 CLOCK_NAMES = click.Choice(["step", "tokens", "epoch"])
 FORMAT = click.option("--format", "form", type=FORMAT_NAMES, default="md", show_default=True,
-                      help="Of what is printed, or written.")  # fmt: skip
-JSON_FORMAT = click.option("--json", "form", flag_value="json", help="As --format json.")
-DEVICE = click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
+                      help="Format of the output: Markdown, CSV, JSON or LaTeX.")  # fmt: skip
+JSON_FORMAT = click.option("--json", "form", flag_value="json", help="Short for --format json.")
+DEVICE = click.option(
+    "--device",
+    default="auto",
+    show_default=True,
+    help="Device for the model: auto (a GPU if there is one), cpu or cuda.",
+)
 BY = click.option("--by", multiple=True, metavar="FEATURE", type=Name(_features_here),
                   callback=lambda _context, _option, given: _listed(given),
-                  help="Break rows down by a feature; several as A,B, or by repeating it.")  # fmt: skip
+                  help="Split each row by the values of FEATURE. Write several as A,B. Repeatable.",
+)  # fmt: skip
 # The default is `tseval.analysis.comparisons.DEFAULT_MARGIN`, which takes too long to import for a help text.
 MARGIN_OPTION = click.option("--margin", type=float, default=0.02, show_default=True, metavar="SHARE",
-                             help="The smallest difference of accuracies that matters.")  # fmt: skip
+                             help="Smallest difference of accuracies that matters to you.")  # fmt: skip
 
 
 def text_option(default: str | None, *forms: str, of: str) -> Callable[[Function], Function]:
     """Let a user choose the form in which sentences are read, or written out."""
-    shown = ("natural (The author laughs.)", "tokenised (the author laughs .)", "as-written")
-    auto = ["or as the model was trained"] if "auto" in forms else []
+    shown = ("natural (The author laughs.)", "tokenised (the author laughs .)", "as-written (unchanged)")
+    auto = ["auto (the form in its training)"] if "auto" in forms else []
     names = click.Choice([*forms, *(form.partition(" ")[0] for form in shown)])
     return click.option("--text", type=names, default=default, show_default=True,
                         help=f"Form of {of}: {', '.join([*shown, *auto])}.")  # fmt: skip
@@ -276,7 +297,10 @@ def text_option(default: str | None, *forms: str, of: str) -> Callable[[Function
 TEXT = text_option("auto", "auto", of="a grammar's sentences")
 VERBOSE = click.option("-v", "--verbose", "whole_signatures", is_flag=True, expose_value=False,
                        callback=lambda context, _option, given: context.meta.update({WHOLE: given}),
-                       help="Show signatures whole on a terminal, as files have them.")  # fmt: skip
+                       help="Show complete signatures on a terminal.")  # fmt: skip
+NOTES = click.option("--notes", is_flag=True, expose_value=False,
+                     callback=lambda context, _option, given: context.meta.update({ALL_NOTES: given}),
+                     help="Print all notes of the table, not only the first five.")  # fmt: skip
 QUIET = click.option("--quiet", is_flag=True, help="Print errors only.")
 
 
@@ -309,12 +333,14 @@ _LAYOUT = f"{__name__}.layout"
 COLUMNS_OPTION = take_all([
     click.option("--layout", metavar="LAYOUT", is_eager=True, expose_value=False,
                  callback=lambda context, _option, given: context.meta.update({_LAYOUT: given}),
-                 help="How rows of a table become items: alternating, or a column a region, as in "
-                      "'Start {Transitive|Intransitive} {,|} NP *Verb'."),
+                 help="Layout of a table: `alternating` (good and bad rows in turn), or one column for "
+                      "each region, as "
+                      "in 'Start {Transitive|Intransitive} {,|} NP *Verb' (default: one row for each item)."),
     click.option("--columns", metavar="ROLE=NAME,...",
                  callback=lambda context, _option, given: _columns(context, given),
-                 help="Of a table, what each column is: good and bad; sentence, item, condition, label, "
-                      "rating; prefix, candidates, region, word and others (docs/datasets.md)."),
+                 help="Roles of the columns of a table: good, bad, sentence, item, condition, label, rating, "
+                      "prefix, candidates, region, word and others (default: by their names; "
+                      "docs/datasets.md)."),
 ])  # fmt: skip
 
 
@@ -325,7 +351,7 @@ class FiniteRange(click.FloatRange):
         """Read the number; NaN and infinity compare in no useful way and are refused."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{number} is not a finite number", param, ctx)
+            self.fail(f"{number} is not a finite number. Give a number such as 0.5", param, ctx)
         return number
 
 
@@ -337,25 +363,35 @@ def read_open_text(file: TextIO) -> str:
             unpacked = io.TextIOWrapper(open_limited(Path(name), "text_bytes"), "utf-8")
         return "".join(bounded_lines(unpacked or file, name))
     except UnicodeDecodeError as error:
-        raise SuiteError(f"{name}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+        raise SuiteError(
+            f"{name}: not UTF-8 text ({error.reason} at byte {error.start}).\n  Save the file as UTF-8."
+        ) from None
     except (OSError, EOFError, zlib.error) as error:
-        raise SuiteError(f"{name}: cannot be read ({reason(error)})") from None
+        raise SuiteError(
+            f"{name}: the file cannot be read ({reason(error)}).\n  Check the file and its permissions."
+        ) from None
 
 
 def check_new(checkpoint: Path) -> None:
     """Refuse to write a checkpoint under another kind of name, or over a file."""
     if checkpoint.suffix not in (".pt", ".safetensors"):
-        raise ModelError(f"{checkpoint}: the name of a checkpoint ends in .pt or .safetensors")
+        raise ModelError(
+            f"{checkpoint}: not a name for a checkpoint. Choose a name that ends in .pt or .safetensors."
+        )
     if checkpoint.exists():
-        raise ModelError(f"{checkpoint}: exists already. Choose another -o, or remove it.")
+        raise ModelError(f"{checkpoint}: this file exists. Choose another -o, or remove the file.")
 
 
 MODEL_ARGS = click.option(
-    "--model-args", default="", metavar="KEY=VALUE,...", help="key=value,... for the model's adapter."
+    "--model-args",
+    default="",
+    metavar="KEY=VALUE,...",
+    help="Settings for this kind of model, such as dtype=float32 (default: none; list: docs/adapters.md).",
 )
 model_options = take_all([
     click.option("--model", "spec", type=MODEL, required=True, metavar="MODEL",
-                 help="Checkpoint, or SCHEME:REST (bundled:lstm)."),
+                 help="Model: a checkpoint file, or KIND:NAME such as bundled:lstm, hf:gpt2 (list: tseval "
+                      "models)."),
     MODEL_ARGS,
     DEVICE,
 ])  # fmt: skip
@@ -374,7 +410,10 @@ def open_chosen(
         click.echo(f"{spec}: {reading}", err=True)
     # An adapter from outside may overlook what it does not know.
     if precision not in {"float32", model.card.protocol.get("precision")}:
-        raise ModelError(f"--precision {precision}: {model.card.name} is not computed in it. Leave it out.")
+        raise ModelError(
+            f"--precision {precision}: {model.card.name} does not support this precision. Leave out "
+            f"--precision."
+        )
     return model
 
 
@@ -383,7 +422,10 @@ def with_precision(arguments: dict[str, str], precision: str) -> dict[str, str]:
     if precision == "float32":
         return arguments
     if (other := arguments.get("precision", precision)) != precision:
-        raise ModelError(f"--precision {precision} and --model-args precision={other} exclude each other")
+        raise ModelError(
+            f"--precision {precision} and --model-args precision={other} contradict each other. Leave out "
+            f"one of them."
+        )
     return {**arguments, "precision": precision}
 
 
@@ -409,7 +451,7 @@ def read_arguments(text: str) -> dict[str, str]:
             at = whole
             continue
         if (equals and not key) or not (equals or last):
-            raise ModelError(f"--model-args {text!r}: write key=value,key=value")
+            raise ModelError(f"--model-args {text!r}: a setting has no name. Write NAME=VALUE,NAME=VALUE.")
         last = key if equals else last
         found[last] = value if equals else f"{found[last]},{parts[at]}"
         at += 1

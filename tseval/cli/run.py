@@ -25,6 +25,7 @@ from tseval.cli.options import (
     FILE,
     MODEL,
     MODEL_ARGS,
+    NOTES,
     QUIET,
     RUN,
     SCORE_NAMES,
@@ -32,7 +33,7 @@ from tseval.cli.options import (
     TEXT,
     UNKNOWN_OPTION,
     VERBOSE,
-    Examples,
+    Command,
     model_options,
     open_chosen,
     read_arguments,
@@ -61,56 +62,63 @@ if TYPE_CHECKING:
 
 
 RUNS = Path("runs")
-EXAMPLES = """\
-tseval run --model bundled:lstm                # comes with tseval
-tseval run --model drnn.pt --suite ./mine      # your checkpoint and grammars
-tseval run --model hf:gpt2 --limit 50          # a look at 50 items a case"""
 how_suites_are_read = take_all([
-    click.option("--case", "cases", type=CASE, multiple=True, help="Only these cases."),
-    click.option("--limit", type=COUNT, help="Only the first N items of each case."),
+    click.option("--case", "cases", type=CASE, multiple=True, help="Use only this case. Repeatable "
+                                                                   "(default: all cases)."),
+    click.option("--limit", type=COUNT, metavar="N",
+                 help="Use the first N items of each case (default: all)."),
     click.option("--sample", type=COUNT, metavar="N",
-                 help="Only N items of each case, drawn at random; the same ones at any time."),
-    click.option("--seed", type=int, default=0, show_default=True, help="Of --sample, and of :judgement."),
+                 help="Use N random items of each case, the same for the same --seed (default: all)."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Random seed for --sample and for "
+                                                                        "SUITE:judgement."),
     click.option("--tokenise", is_flag=True,
-                 help="Split punctuation and clitics off the words of data, for word-level models."),
+                 help="Split punctuation and clitics off the words of data sets, for word-level models."),
     click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
-                 help="Items with the same value are not independent, whatever the suite says; may be "
-                      "repeated."),
+                 help="Treat items that share a value in COLUMN as dependent (clustered intervals). "
+                      "Repeatable."),
     COLUMNS_OPTION,
     TEXT,
     click.option("--exclude", metavar="known-errors or FILE",
-                 help="Items of data to leave out: errors that are known of a published set, or a list of "
-                      "paradigm and pairID."),
+                 help="Items of a data set to leave out: its known errors, or a table with the columns "
+                      "paradigm and "
+                      "pairID (default: none)."),
 ])  # fmt: skip
 how_sentences_are_compared = take_all([
     click.option("--score", type=SCORE_NAMES,
-                 help="Compare whole sentences, the first word that differs, endings, or means per word; "
-                      "else what the suite was published with."),
+                 help="Part of the sentences to compare: sentence (all of it), critical (the first "
+                      "different word), "
+                      "ending, regions, choices, mean (per word) (default: the published method of the "
+                      "suite)."),
     click.option("--normalise", default="none", show_default=True, metavar="NAME",
-                 help="Divide log-probabilities of sentences by: none, words, tokens, characters, bytes, "
-                      "slor, penlp or alpha=A. Continuations take characters (lm-eval's acc_norm) or bytes."),
+                 help="Length normalisation of log-probabilities: none, words, tokens, characters, bytes, "
+                      "slor, "
+                      "penlp or alpha=A. For continuations: characters (acc_norm of lm-eval) or bytes."),
     click.option("--unigrams", type=FILE, metavar="FILE",
-                 help="How often single tokens occur, for slor: a table of token,count."),
+                 help="Token frequencies for slor: a table with the columns token,count (default: none)."),
     click.option("--precision", type=click.Choice(["float32", "bfloat16"]), default="float32",
-                 show_default=True, help="Of products in tseval's own checkpoints; sums stay in float32."),
+                 show_default=True, help="Precision of matrix products in tseval checkpoints. Sums are "
+                                         "always float32."),
     UNKNOWN_OPTION,
     click.option("--too-long", type=click.Choice(["skip", "refuse"]), default="skip", show_default=True,
-                 help="Where a sentence is longer than the model reads, count its pairs as undecidable, or "
-                      "refuse the run."),
+                 help="Treatment of sentences longer than the model's context: `skip` counts their pairs as "
+                      "undecidable, `refuse` stops."),
 ])  # fmt: skip
 
 
-@click.command(cls=Examples, epilog=EXAMPLES)
+@click.command(cls=Command)
 @model_options
 @click.option("--suite", "suites", type=SUITE, multiple=True, default=["marvin_linzen"], show_default=True,
-              help="Name of a suite, or path of grammars or data; with :METHOD, something else about it.",
+              help="Suite name, or path to grammars or data. Add :METHOD for another task on the same "
+                   "items, such "
+                   "as marvin_linzen:profile. Repeatable.",
 )  # fmt: skip
 @how_suites_are_read
 @how_sentences_are_compared
 @BY
-@click.option("-o", "--out", type=FILE, help="Directory for the run.")
-@click.option("--resume", is_flag=True, help="Go on with an interrupted run.")
+@click.option("-o", "--out", type=FILE, help="Folder for the run (default: a new folder in runs/).")
+@click.option("--resume", is_flag=True, help="Continue an interrupted run.")
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
+@NOTES
 @VERBOSE
 def run_command(
     spec: str, model_args: str, suites: tuple[str, ...], clusters: tuple[str, ...], text: Form,
@@ -125,7 +133,7 @@ def run_command(
     from tseval.suites.data.ratings import chosen_score
 
     if out == Path():
-        raise RunError("--out is empty: name a directory for the run")
+        raise RunError("--out is empty. Name a folder for the run, such as --out runs/a.")
     with busy(f"reading {', '.join(suites)}", quiet):
         loaded = [with_critical(cluster_data(load_suite(name, **reading), clusters)) for name in suites]
     for name in suites:
@@ -135,11 +143,11 @@ def run_command(
         check_features(suite, by)
         if suite.left_out and not quiet:
             several = f"{suite.name}: {len(suite.left_out)} cases compare more than two sentences"
-            click.echo(f"{several}, and are left out: {', '.join(suite.left_out)}", err=True)
+            click.echo(f"{several}. Left out: {', '.join(suite.left_out)}", err=True)
     chosen = chosen_score(score, normalise, unigrams, loaded)
     names = [suite.name for suite in loaded]
     if repeated := {name for name in names if names.count(name) > 1}:
-        raise SuiteError(f"two suites are called {min(repeated)!r}: run them one by one")
+        raise SuiteError(f"two suites have the name {min(repeated)!r}. Run them one by one.")
     # Adapters bring torch along; unknown suites and features are told without waiting for it.
     model = open_chosen(spec, model_args, device, precision, quiet)
     if too_long == "refuse":
@@ -179,7 +187,7 @@ def _score(
                 out=out, resume=resume, progress=progress,
             )  # fmt: skip
     except KeyboardInterrupt:
-        said = f"\nWhat was scored is saved: add --resume --out {out} to go on."
+        said = f"\nFinished scores are saved. To continue, add --resume --out {out}"
         click.echo(shortened(said), err=True)
         raise
     refuse_other_clusters(run, out, suite)
@@ -214,20 +222,20 @@ def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool, read: str | N
         click.echo(line if len(line) <= get_terminal_size().columns else f"next:\n{line[6:]}", err=True)
 
 
-@click.command()
+@click.command(cls=Command)
 @model_options
 @click.option("--data", type=FILE, required=True,
-              help="The folder full_eval or fast_eval of BabyLM's evaluation data.")  # fmt: skip
+              help="Folder full_eval or fast_eval of the BabyLM evaluation data.")  # fmt: skip
 @click.option("-o", "--out", type=FILE, default=Path("results"), show_default=True,
-              help="Folder for the predictions, laid out as BabyLM's pipeline has it.")  # fmt: skip
+              help="Folder for the predictions, in the layout of the BabyLM pipeline.")  # fmt: skip
 @QUIET
 @click.pass_context
 def babylm_command(
     context: click.Context, spec: str, model_args: str, device: str, data: Path, out: Path, quiet: bool
 ) -> None:
-    """Score BabyLM's zero-shot tasks, and write the predictions that its pipeline collects.
+    """Score the zero-shot tasks of BabyLM and write predictions for its pipeline.
 
-    A folder that is missing is named, and the exit code is then 1.
+    If a task's folder is missing, tseval names it and exits with 1.
     """
     from tseval import babylm
 
@@ -250,14 +258,16 @@ def babylm_command(
     for folder, result in results.items():
         if 100 * result.n_tied > result.n_items:
             said = (
-                f"{folder}: {result.n_tied:,} of {result.n_items:,} items are ties, which count as right here"
+                f"{folder}: {result.n_tied:,} of {result.n_items:,} items are ties, which BabyLM counts "
+                f"as right"
             )
             click.echo(f"warning: {said}", err=True)
     for name in missing:
-        click.echo(f"missing: {data / name}: no predictions were made of it", err=True)
+        click.echo(f"missing: {data / name}: the folder is missing, so it has no predictions", err=True)
     if (data / "reading").is_dir():
         click.echo(
-            f"left out: {data / 'reading'}: BabyLM's own pipeline scores it (docs/babylm.md)", err=True
+            f"left out: {data / 'reading'}: the pipeline of BabyLM scores this task (docs/babylm.md)",
+            err=True,
         )
     if missing:
         context.exit(1)
@@ -283,31 +293,38 @@ def _table(results: Mapping[str, TaskResult]) -> str:
 _STATUS = "status"
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("words", nargs=-1, metavar=f"[{_STATUS}] [PLAN]")
 @click.option("--model", "models", type=MODEL, metavar="MODEL", multiple=True,
-              help="As tseval run takes it, or several: step*.pt, hf:ID@step{1000,2000}.")  # fmt: skip
+              help="Model, as for tseval run, or a pattern: step*.pt, hf:ID@step{1000,2000}. Repeatable.",
+)  # fmt: skip
 @MODEL_ARGS
 @click.option("--suite", "suites", type=SUITE, multiple=True, default=["marvin_linzen"], show_default=True,
-              help="As tseval run takes it, or several.")  # fmt: skip
+              help="Suite, as for tseval run. Repeatable.")  # fmt: skip
 @how_suites_are_read
 @how_sentences_are_compared
 @DEVICE
 @click.option("--engine", "engine_name", type=click.Choice(["local", "slurm", "ray"]), default="local",
-              show_default=True, help="Where workers are started.")  # fmt: skip
-@click.option("--workers", type=COUNT, help="How many; else one for each GPU, or for each core.")
-@click.option("-o", "--out", type=FILE, help="Folder of the runs; else runs/ and the name of the plan.")
+              show_default=True, help="Place where the workers start: this machine, a SLURM queue or a Ray "
+                                      "cluster.")  # fmt: skip
+@click.option(
+    "--workers",
+    type=COUNT,
+    help="Number of workers (default: one for each GPU, or one for each core without a GPU).",
+)
+@click.option("-o", "--out", type=FILE, help="Folder for the runs (default: runs/ and the name of the plan).")
 @click.option("--quiet", is_flag=True, help="Print failures and errors only.")
 def sweep_command(
     words: tuple[str, ...], models: tuple[str, ...], model_args: str, suites: tuple[str, ...],
     cases: tuple[str, ...], clusters: tuple[str, ...], unigrams: Path | None, precision: str,
     engine_name: str, workers: int | None, out: Path | None, quiet: bool, **reading: Any,
 ) -> None:  # fmt: skip
-    """Score many models on many suites, by as many workers as there are.
+    """Score many models on many suites, in parallel.
 
-    What is swept stands in PLAN, a YAML file, or in --model, --suite and the options of tseval run. Every
-    model and suite gives a run in the folder. The same command goes on where it was stopped: what is done is
-    not done again. Exits with 1 if anything failed. With the word status it only says how far everything is.
+    Name the models and suites in PLAN, a YAML file, or with --model and --suite. Each pair of a model and a
+    suite becomes one run in the folder. If you stop a sweep, the same command continues it and repeats
+    nothing.
+    tseval exits with 1 if a run failed. The word status prints the progress and scores nothing.
     """
     from tseval.sweeps import STATE, Workforce, states_of
     from tseval.sweeps.engines import find_engine
@@ -315,13 +332,15 @@ def sweep_command(
 
     asks, files = words[:1] == (_STATUS,), [word for i, word in enumerate(words) if i or word != _STATUS]
     if len(files) + bool(models) != 1:
-        raise click.UsageError("name one plan, or models with --model.")
+        raise click.UsageError("no models. Name one PLAN, or models with --model.")
     if files:
         context, besides = click.get_current_context(), {"words", "engine_name", "workers", "out", "quiet"}
         for one in context.command.params:
             given = context.get_parameter_source(str(one.name)) is ParameterSource.COMMANDLINE
             if given and one.name not in besides:
-                raise click.UsageError(f"{one.opts[0]} stands in the plan, if there is one.")
+                raise click.UsageError(
+                    f"{one.opts[0]} and a plan contradict each other. Write the option into the plan."
+                )
         plan = read_plan(Path(files[0]))
     else:
         arguments = with_precision(read_arguments(model_args), precision)
@@ -354,17 +373,17 @@ def sweep_and_tell(units: Sequence[SweepUnit], folder: Path, force: Workforce, q
         swept = sweep(units, place, force, watch)
     if not quiet:
         before = sum(state.was_done for state in swept.states)
-        click.echo(counts_of(swept.states) + (f" ({before:,} of them before)" if before else ""), err=True)
+        click.echo(counts_of(swept.states) + (f" ({before:,} of them earlier)" if before else ""), err=True)
     failed = [state for state in swept.states if state.record.stage == "failed"]
     left = [state for state in swept.states if state.record.stage not in ENDED]
     for state in failed:
-        said = f"tseval: {state.unit.name} failed: {state.record.said}\n  See {place.log(state.unit)}."
+        said = f"tseval: {state.unit.name} failed: {state.record.said}\n  Log: {place.log(state.unit)}"
         click.echo(shortened(said), err=True)
     for complaint in dict.fromkeys(swept.complaints):
         click.echo(shortened(f"tseval: {complaint}"), err=True)
     if left:
-        said = f"tseval: {counted(len(left), 'unit')} left, {left[0].unit.name} first.\n"
-        click.echo(f"{said}  The same command goes on.", err=True)
+        said = f"tseval: {counted(len(left), 'unit')} not finished, the first is {left[0].unit.name}.\n"
+        click.echo(f"{said}  To continue, repeat the same command.", err=True)
     if failed or left:
         raise click.exceptions.Exit(1)
 
@@ -394,34 +413,41 @@ class Share(click.ParamType[float]):
         except (ValueError, ZeroDivisionError):
             share = 0.0
         if not 0 < share <= 1:
-            self.fail(f"{text!r} is no share: write 1%, 0.5% or all", param, ctx)
+            self.fail(f"{text!r} is not a share of sentences. Write 1%, 0.5% or all", param, ctx)
         return share
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("paths", type=RUN, nargs=-1, required=True, metavar="RUN_OR_BOARD...")
-@click.option("--suite", type=SUITE, help="Where the suite is; else the name that the run states.")
+@click.option("--suite", type=SUITE, help="Name or path of the suite (default: the name in the run).")
 @click.option(
-    "--model", "spec", type=MODEL, metavar="MODEL", help="Ask the model again: checkpoint, or SCHEME:REST."
+    "--model",
+    "spec",
+    type=MODEL,
+    metavar="MODEL",
+    help="Model that made the run, to score sentences again (default: check without a model).",
 )
 @MODEL_ARGS
 @DEVICE
 @click.option("--rescore", "share", type=Share(),
-              help="How many sentences the model is asked about: 1% (default) to all.",
+              help="Share of the sentences for --model to score again, from 1% to all (default: 1%).",
 )  # fmt: skip
-@click.option("--draw", help="Ask about the sentences that a report drew, which names this; else drawn anew.")
+@click.option(
+    "--draw",
+    help="Draw of an earlier report, to score the same sentences again (default: new random sentences).",
+)
 @click.option("--record", metavar="NAME",
-              help="Write into the board of each entry that NAME verified it: for whoever keeps the board.",
+              help="Record in the leaderboard that NAME verified the entries (default: record nothing).",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
 def verify_command(
     paths: tuple[str, ...], suite: str | None, spec: str | None, model_args: str, device: str,
     share: float | None, draw: str | None, record: str | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Check that runs are whole, follow from suite and evidence, and can be.
+    """Verify runs: files intact, numbers recomputed from the evidence, scores confirmed by the model.
 
-    With --model the model is asked again about a share of the sentences, drawn anew. Exits with 1 if anything
-    is wrong.
+    Without --model, tseval checks the files and recomputes the numbers. With --model, it also scores a random
+    share of the sentences again. It exits with 1 if a check fails.
     """
     from tseval.boards.check import record_check
     from tseval.boards.definition import read_definition
@@ -429,7 +455,7 @@ def verify_command(
 
     for option, given in (("--rescore", share), ("--draw", draw)):
         if spec is None and given is not None:
-            raise RunError(f"{option} needs the model: name it with --model")
+            raise RunError(f"{option} needs the model of the run. Add --model MODEL.")
     chosen = _runs_and_entries(paths)
     model = (
         None
@@ -480,9 +506,15 @@ def _refuse_to_record(paths: Sequence[Path]) -> None:
 
     for path in paths:
         if not (path / ENTRY_FILE).is_file():
-            raise RunError(f"--record: {path} is no entry of a board")
+            raise RunError(
+                f"--record: {path} is not an entry of a leaderboard. Name BOARD/entries/NAME, or leave out "
+                f"--record."
+            )
         if read_definition(path.resolve().parents[1]).published:
-            raise RunError(f"--record: {path} is of published accuracies: there is nothing to verify")
+            raise RunError(
+                f"--record: {path} has published accuracies only, without evidence to verify. Leave out "
+                f"--record."
+            )
 
 
 def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:

@@ -25,6 +25,7 @@ from tseval.cli.options import (
     QUIET,
     RUN,
     SUITE,
+    Command,
     Group,
     text_option,
 )
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
 
 @click.group(
     cls=Group,
-    purposes={"Published": ("fetch",), "With withheld words": ("twin",)},
+    purposes={"Published data sets": ("fetch",), "Hidden test sets": ("twin",)},
     invoke_without_command=True,
-    help="List the suites.",
+    help="List suites: those that come with tseval, data sets to download, formal languages.",
 )
 @click.pass_context
 def suites_command(context: click.Context) -> None:
@@ -71,10 +72,10 @@ def suites_command(context: click.Context) -> None:
         click.echo("\nTo download with tseval suites fetch NAME:\n")
         headings, align = ("name", "title", "cases", "items", "licence"), (*align[:4], "left")
         print_table(absent, headings, align)
-    click.echo("\nTo download with git clone ADDRESS, and to open with --suite ./FOLDER:\n")
+    click.echo("\nTo download with git clone ADDRESS, then use with --suite ./FOLDER:\n")
     away = [(other.address, other.title, other.licence) for other in ELSEWHERE.values()]
     print_table(away, ("address", "title", "licence"))
-    click.echo("\nFormal languages, drawn when they are used:\n")
+    click.echo("\nFormal languages (tseval generates the strings):\n")
     languages = [(usage(name), kind.source.partition(", ")[0]) for name, kind in FORMAL_LANGUAGES.items()]
     print_table(languages, ("name and settings", "source"))
 
@@ -83,14 +84,14 @@ def suites_command(context: click.Context) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @QUIET
 def fetch(names: tuple[str, ...], quiet: bool) -> None:
-    """Download data sets from where they are published, and check them."""
+    """Download published data sets, and check their digests."""
     from tseval.suites import fetch_suite
     from tseval.suites.data.catalogue import CATALOGUE, refuse_elsewhere
 
     for name in names:
         refuse_elsewhere(name)
         if name not in CATALOGUE:
-            raise SuiteError(f"there is no data set {name!r}.\n  {suggest(name, CATALOGUE, 'Data sets')}")
+            raise SuiteError(f"no data set has the name {name!r}.\n  {suggest(name, CATALOGUE, 'Data sets')}")
     for name in names:
         with progress_bar(f"fetching {name}", quiet) as progress:
             digest = fetch_suite(name, progress)
@@ -102,10 +103,16 @@ def fetch(names: tuple[str, ...], quiet: bool) -> None:
 @suites_command.command("twin")
 @click.argument("suite", type=SUITE)
 @click.option("--lexicon", type=FILE, required=True, metavar="FILE",
-              help="The withheld words, by class as in the suite's lexicon, as many of each.")  # fmt: skip
-@click.option("-o", "--out", type=FILE, metavar="DIR", help="Default: SUITE_hidden, here.")
+              help="Secret words: a lexicon with the same word classes as the suite, and as many words in "
+                   "each.")  # fmt: skip
+@click.option(
+    "-o", "--out", type=FILE, metavar="DIR", help="Folder for the new suite (default: SUITE_hidden)."
+)
 def write_twin_command(suite: str, lexicon: Path, out: Path | None) -> None:
-    """Write the grammars of SUITE with words that nobody else has, for whoever keeps a board."""
+    """Write a hidden version of a suite: the same grammars with secret words.
+
+    The maintainer of a leaderboard uses it to detect models that have seen the public items.
+    """
     from tseval.suites import load_suite, locate_suite
     from tseval.suites.grammar import write_twin
 
@@ -118,36 +125,41 @@ def write_twin_command(suite: str, lexicon: Path, out: Path | None) -> None:
         shutil.rmtree(out)
         raise
     about = f"{counted(twin.n_items, 'item')}, digest {twin.digest[:12]}"
-    click.echo(f"{out}: {about}; keep it to yourself", err=True)
+    click.echo(f"{out}: {about}; do not publish this folder", err=True)
 
 
 _LONG = 200_000  # items, from which on a bar is worth showing
 
 
-@click.command(help="Write out the items of a suite.")
+@click.command(cls=Command, help="Print the items of a suite, or write them to a file.")
 @click.argument("suite", type=SUITE)
 @click.option(
-    "--case", "cases", type=CASE, multiple=True, metavar="NAME", help="Only this case; may be repeated."
+    "--case",
+    "cases",
+    type=CASE,
+    multiple=True,
+    metavar="NAME",
+    help="Use only this case. Repeatable (default: all).",
 )
 @click.option("--format", "format_", type=click.Choice(["tsv", "jsonl", "parquet"]), default="tsv",
               show_default=True,
-              help="tsv: the case, then a column for each label (and the features of strings of "
-                   "formal languages).")  # fmt: skip
-@click.option("--no-header", is_flag=True, help="tsv: leave out the header line.")
-@click.option("--limit", type=COUNT, metavar="N", help="The first N items.")
-@click.option("--sample", type=COUNT, metavar="N", help="N items drawn uniformly, in order.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of --sample.")
+              help="Format of the items. tsv: the case, then a column for each label (for formal languages, "
+                   "also the features).")  # fmt: skip
+@click.option("--no-header", is_flag=True, help="Leave out the header line of tsv.")
+@click.option("--limit", type=COUNT, metavar="N", help="Print only the first N items (default: all).")
+@click.option("--sample", type=COUNT, metavar="N", help="Print N random items, in order (default: all).")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed for --sample.")
 @COLUMNS_OPTION
 @text_option(None, of="a grammar's sentences, with the mark that ends them when they are scored")
-@click.option("-o", "--out", "output", type=FILE, metavar="FILE", help="Default: print.")
-@click.option("--quiet", is_flag=True, help="No progress bar.")
+@click.option("-o", "--out", "output", type=FILE, metavar="FILE", help="File for the items (default: print).")
+@click.option("--quiet", is_flag=True, help="Show no progress bar.")
 def expand_command(
     suite: str, cases: tuple[str, ...], format_: str, no_header: bool, limit: int | None, sample: int | None,
     seed: int, columns: dict[str, str] | None, text: str | None, output: Path | None, quiet: bool,
 ) -> None:  # fmt: skip
     """Write out the items of SUITE, a bundled name or a path."""
     if format_ == "parquet" and output is None:
-        raise click.UsageError("--format parquet writes a file: add -o FILE.")
+        raise click.UsageError("--format parquet cannot be printed. Add -o FILE.")
 
     from tseval.suites import stream_cases, terminator_of, writing_of
     from tseval.suites.grammar import write_items
@@ -201,20 +213,23 @@ def _with_progress(blocks: Iterable[Case], n_items: int, quiet: bool) -> Iterato
                 progress(done, n_items)
 
 
-@click.command(help="Check grammars and data sets.")
+@click.command(
+    cls=Command,
+    help="Check grammars and data sets for mistakes.\n\ntseval exits with 1 if it "
+    "finds any; notes do not count.",
+)
 @click.argument("suites", type=SUITE, nargs=-1, required=True, metavar="SUITE...")
 @click.option("--vocab", metavar="FILE or MODEL",
-              help="Report words missing here, and the pairs that each costs: a text file with one word per "
-                   "line, or a model as tseval run takes it.")  # fmt: skip
+              help="Vocabulary, to report unknown words and the pairs that each costs: a text file with "
+                   "one word per line, or a model as for tseval run (default: none).")  # fmt: skip
 @click.option("--model", "spec", type=MODEL, metavar="MODEL",
-              help="Show what this model reads of ten items, token by token, and the words that it does not "
-                   "know.")  # fmt: skip
-@click.option("--all", "name_all", is_flag=True, help="List all missing words, not the first ones.")
+              help="Model that reads ten items: print its tokens and mark unknown words (default: none).")
+@click.option("--all", "name_all", is_flag=True, help="List all unknown words, not only the first ones.")
 @MODEL_ARGS
 @click.option("--sample", type=COUNT, metavar="N",
-              help="Look at N items of each grammar, drawn at random, where there are too many.")  # fmt: skip
+              help="Check N random items of each grammar that has more (default: all items).")  # fmt: skip
 @COLUMNS_OPTION
-@click.option("--quiet", is_flag=True, help="No table of items and words at the end.")
+@click.option("--quiet", is_flag=True, help="Print no table of items and words at the end.")
 def lint_command(
     suites: tuple[str, ...], vocab: str | None, spec: str | None, name_all: bool, model_args: str,
     sample: int | None, columns: dict[str, str] | None, quiet: bool,
@@ -229,7 +244,7 @@ def lint_command(
     from tseval.suites.overview import write_overview
 
     if vocab is None and (name_all or (model_args and spec is None)):
-        raise SuiteError(f"{'--all' if name_all else '--model-args'} needs a vocabulary: add --vocab")
+        raise SuiteError(f"{'--all' if name_all else '--model-args'} needs a vocabulary. Add --vocab FILE.")
     knows = None if vocab is None else known_words(vocab, model_args)
     paths = [find_suite(suite) for suite in suites]
     with busy(f"checking {', '.join(suites)}"):
@@ -291,17 +306,17 @@ verb:
 """
 
 
-@click.command("new")
+@click.command("new", cls=Command)
 @click.argument("name", metavar="PHENOMENON")
 @click.option(
     "--language", metavar="LANGUAGE",
-    help="Write an example in this language, by name or ISO code: Arabic, English, German, Hindi, Japanese, "
-         "Russian, Turkish.",
+    help="Language of the example, by name or ISO code: Arabic, English, German, Hindi, Japanese, "
+         "Russian, Turkish (default: an English example).",
 )  # fmt: skip
 def new_command(name: str, language: str | None) -> None:
     """Create a suite: a folder with a working example grammar and lexicon.
 
-    Change its words and sentences, and its `expect`; docs/grammars.md says what a grammar can hold.
+    Change its words, its sentences and the block `expect`. docs/grammars.md describes grammars.
     """
     from tseval.suites.starter import starter_files, starter_language
 
@@ -341,24 +356,30 @@ def new_command(name: str, language: str | None) -> None:
 
 @click.group(cls=Group, purposes={"Suites": ("lm-eval",), "Runs": ("glmm", "eee")})
 def export_command() -> None:
-    """Write suites and runs for other tools."""
+    """Export suites and runs to other tools: lm-eval, R, Every Eval Ever."""
 
 
 @export_command.command("lm-eval")
 @click.argument("suite", type=SUITE)
 @click.option(
-    "-o", "--out", "output", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR"
+    "-o",
+    "--out",
+    "output",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="Folder for the tasks.",
 )
-@click.option("--limit", type=COUNT, metavar="N", help="Only the first N items of each case.")
-@click.option("--tokenise", is_flag=True, help="Split punctuation and clitics off the words of data.")
+@click.option("--limit", type=COUNT, metavar="N", help="Use the first N items of each case (default: all).")
+@click.option("--tokenise", is_flag=True, help="Split punctuation and clitics off the words of data sets.")
 @COLUMNS_OPTION
-@text_option("natural", of="a grammar's sentences; of data, whatever was written")
+@text_option("natural", of="a grammar's sentences (data sets stay unchanged)")
 @QUIET
 def lm_eval(
     suite: str, output: Path, limit: int | None, tokenise: bool, columns: dict[str, str] | None, text: str,
     quiet: bool,
 ) -> None:  # fmt: skip
-    """Write SUITE as tasks of lm-eval: a group, and a task for each row of the table."""
+    """Write a suite as tasks of lm-eval: a group, with one task for each row of the table."""
     from tseval.report.exports import write_tasks
     from tseval.suites import load_suite
 
@@ -375,10 +396,10 @@ def lm_eval(
 @export_command.command("glmm")
 @click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN...")
 @click.option("-o", "--out", "output", type=click.Path(path_type=Path, dir_okay=False), required=True,
-              metavar="FILE.csv")  # fmt: skip
+              metavar="FILE.csv", help="Table for the verdicts.")  # fmt: skip
 @QUIET
 def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
-    """Write the verdicts of RUNs as one table, and print the mixed model for it in R (lme4)."""
+    """Write the verdicts of runs as a table, and print R code for its mixed model (lme4)."""
     from tseval.boards.sources import open_runs
     from tseval.report.exports import in_r, mixed_model, write_verdicts
 
@@ -397,18 +418,25 @@ def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
 @export_command.command("eee")
 @click.argument("run", type=FILE)
 @click.option("-o", "--out", "output", type=FILE, metavar="FILE.json|DIR",
-              help="A file, or a folder in which the record gets the place that it has in the store.",
+              help="File for the record, or a folder with the layout of the store (default: print).",
 )  # fmt: skip
-@click.option("--model-id", metavar="DEVELOPER/NAME", help="What the model's hub calls it.")
-@click.option("--organisation", default="unknown", show_default=True, help="Who ran it.")
+@click.option(
+    "--model-id",
+    metavar="DEVELOPER/NAME",
+    help="Name of the model on its hub (default: the name in the run).",
+)
+@click.option("--organisation", default="unknown", show_default=True, help="Organisation that made the run.")
 @click.option("--relationship", default="other", show_default=True,
               type=click.Choice(["first_party", "third_party", "collaborative", "other"]),
-              help="Of these to the model's developer.")  # fmt: skip
+              help="Relationship of the organisation to the developer of the model.")  # fmt: skip
 @click.option("--availability", type=click.Choice(["open_weights", "closed_weights", "unknown"]),
-              default="unknown", show_default=True, help="Of the model's weights.")  # fmt: skip
+              default="unknown", show_default=True, help="Availability of the weights.")  # fmt: skip
 @QUIET
 def eee(run: Path, output: Path | None, quiet: bool, **said: str | None) -> None:  # fmt: skip
-    """Write a RUN, an entry of a board, or all entries of one, as records of Every Eval Ever."""
+    """Write records of Every Eval Ever.
+
+    RUN is a run, an entry of a leaderboard, or the folder of a leaderboard.
+    """
     from tseval.boards.sources import entries_with_ids, open_run
     from tseval.report.exports import Submission, make_record, write_record
     from tseval.runs import DEFINITION
@@ -417,7 +445,9 @@ def eee(run: Path, output: Path | None, quiet: bool, **said: str | None) -> None
     named = [(run, submission)]
     if (run / DEFINITION).is_file():
         if output is None or output.suffix == ".json" or submission.model_id is not None:
-            raise click.UsageError("a board has many entries: name a folder with -o, and no --model-id.")
+            raise click.UsageError(
+                "a leaderboard has many entries. Name a folder with -o, and leave out --model-id."
+            )
         named = [(folder, replace(submission, model_id=one)) for folder, one in entries_with_ids(run)]
     notes: dict[str, None] = {}
     written: list[Path] = []

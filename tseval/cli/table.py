@@ -19,9 +19,11 @@ from tseval.cli.options import (
     FORMAT,
     JSON_FORMAT,
     MARGIN_OPTION,
+    NOTES,
     RUN,
     SUITE,
     VERBOSE,
+    Command,
     Group,
     take_all,
 )
@@ -39,26 +41,29 @@ if TYPE_CHECKING:
 
 
 SEEDS_TOGETHER = click.option(
-    "--group", is_flag=True, help="Average the seeds of each architecture, with the spread between them."
+    "--group", is_flag=True, help="Average over the seeds of each architecture, with their spread."
 )
 
 
-@click.command("table")
+@click.command("table", cls=Command)
 @click.argument("sources", type=RUN, nargs=-1, required=True, metavar="RUN_OR_BOARD...")
 @FORMAT
 @JSON_FORMAT
 @BY
 @click.option("--against", metavar="MODEL",
-              help="Print differences from this model: its name or its run; with --group, from this "
-                   "architecture.")  # fmt: skip
+              help="Print differences from this model: its name or its run. With --group: the name of an "
+                   "architecture (default: print accuracies).")  # fmt: skip
 @MARGIN_OPTION
 @SEEDS_TOGETHER
 @click.option("--over", type=CLOCK_NAMES,
-              help="A column for each step of a training that the models are checkpoints of.")  # fmt: skip
+              help="Print one column for each checkpoint of a training, by this clock (default: one for "
+                   "each model).")  # fmt: skip
 @click.option("--human", type=FILE, metavar="FILE",
-              help="What people get right, beside the models: a table of case,accuracy or case,accuracy,n.",
+              help="Human accuracy for a column of its own: a table with the columns case,accuracy or "
+                   "case,accuracy,n (default: none).",
 )  # fmt: skip
-@click.option("-o", "--out", "output", type=FILE, help="Write to a file.")
+@click.option("-o", "--out", "output", type=FILE, help="File for the output (default: print).")
+@NOTES
 @VERBOSE
 @click.pass_context
 def table_command(
@@ -66,23 +71,30 @@ def table_command(
     against: str | None, margin: float, group: bool, over: Clock | None, human: Path | None,
     output: Path | None,
 ) -> None:  # fmt: skip
-    """Print runs and published boards side by side, with ranks.
+    """Print runs and leaderboards side by side, with ranks.
 
-    RUN_OR_BOARD is a run directory, a folder that holds some, a board's folder, or the name of a
-    board that comes with tseval (bhatt2020).
+    RUN_OR_BOARD is the folder of a run, a folder with several runs, the folder of a leaderboard, or the
+    name of
+    a leaderboard that comes with tseval (bhatt2020).
     """
     if against is None and context.get_parameter_source("margin") is not ParameterSource.DEFAULT:
-        raise click.UsageError("--margin is for differences: name a model with --against.")
+        raise click.UsageError("--margin is for differences. Add --against MODEL.")
     if over is not None and (group or against is not None):
-        raise click.UsageError("--over stands alone: leave out --group and --against.")
+        raise click.UsageError("--over cannot be combined with --group or --against. Leave out one of them.")
     if human is not None and (group or by or over is not None or against is not None):
-        raise click.UsageError("--human stands alone: leave out --by, --group, --against and --over.")
+        raise click.UsageError(
+            "--human cannot be combined with other views. Leave out --by, --group, --against and --over."
+        )
     from tseval.boards.sources import open_against, open_runs, open_sources
     from tseval.report import document_of
     from tseval.runs import runs_below
 
     for path in (path for name in sources for path in runs_below(Path(name))[1]):
-        click.echo(f"{path}: not finished, left out", err=True)
+        click.echo(
+            f"{path}: left out, because the run is not finished. To finish it: tseval run --resume --out "
+            f"{path} ...",
+            err=True,
+        )
     with busy("reading runs"):
         if against is not None:
             from tseval.report.comparisons import differences_table
@@ -111,31 +123,35 @@ def _trainings(opened: RunSet, over: Clock, by: tuple[str, ...] = ()) -> list[Tr
 
     trainings, left_out = find_trainings(opened, over, by)
     for run in left_out:
-        click.echo(f"{run}: not known at which {over} of a training its model was, left out", err=True)
+        click.echo(f"{run}: left out, because the {over} of its checkpoint is unknown", err=True)
     alone = [training.name for training in trainings if len(training.runs) == 1]
     if alone and len(trainings) > 1:
-        joined = (
-            "runs join where name, sizes, words and protocol of the models are the same but for the number"
-        )
-        click.echo(f"one run each, which is no course: {', '.join(alone)}; {joined}", err=True)
+        joined = "tseval joins runs whose models differ only in the number in their name"
+        click.echo(f"only one run of each of these trainings: {', '.join(alone)} ({joined})", err=True)
     return trainings
 
 
-NOTHING_TO_DRAW = "no model could decide any of these items, so there is nothing to draw."
+NOTHING_TO_DRAW = (
+    "no model could decide any of these items, so the figure would be empty.\n  Choose other "
+    "items with --case or --where."
+)
 NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 run_options = take_all([
     click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN..."),
     click.option("--case", "cases", type=CASE, multiple=True, metavar="NAME",
-                 help="Only this case; may be repeated."),
+                 help="Use only this case. Repeatable (default: all)."),
     click.option("--where", "where", multiple=True, metavar="FEATURE=VALUE",
-                 help="Only items with this value; may be repeated."),
+                 help="Use only items with this value of a feature. Repeatable (default: all)."),
     FORMAT,
     JSON_FORMAT,
-    click.option("-o", "--out", "output", type=NEW_FILE, metavar="FILE", help="Write the numbers to a file."),
+    click.option("-o", "--out", "output", type=NEW_FILE, metavar="FILE", help="File for the numbers "
+                                                                              "(default: print)."),
+    NOTES,
     VERBOSE,
 ])  # fmt: skip
 FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metavar="FILE",
-                      help="Draw into a .svg, .pdf or .png file; may be repeated.")  # fmt: skip
+                      help="Draw a figure into a .svg, .pdf or .png file. Repeatable (default: no "
+                           "figure).")  # fmt: skip
 
 
 @click.group(cls=Group, purposes={
@@ -144,7 +160,7 @@ FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metav
     "Designs, ratings, formal languages": ("effects", "ratings", "formal"),
 })  # fmt: skip
 def analyze_command() -> None:
-    """Analyse runs: rows, attractors, profiles, pairs, words, designs, ratings, trainings, languages."""
+    """Analyse runs: accuracy by row, attractors, words, pairs of models, ratings, training steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +216,16 @@ class Chosen:
 @analyze_command.command("attractors")
 @run_options
 @FIGURE
-@click.option("--distance", type=int, metavar="N", help="Only items with N words between subject and verb.")
+@click.option(
+    "--distance",
+    type=int,
+    metavar="N",
+    help="Use only items with N words between subject and verb (default: all).",
+)
 @click.option("--attractors", "n_attractors", type=int, metavar="K",
-              help="Only items with K attractors, by the nouns that are none.")  # fmt: skip
+              help="Use only items with K attractors, and count the other nouns (default: all).")  # fmt: skip
 def attractors_command(distance: int | None, n_attractors: int | None, **given: Any) -> None:
-    """Print accuracy by intervening nouns and attractors among them."""
+    """Print accuracy by the number of intervening nouns and of attractors."""
     from tseval.report import analyses
 
     make, panels = analyses.attractors, analyses.attractor_panels
@@ -221,7 +242,7 @@ def attractors_command(distance: int | None, n_attractors: int | None, **given: 
 @BY
 @SEEDS_TOGETHER
 def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
-    """Print the accuracy of each row of the table with its interval; the figure has bars."""
+    """Print the accuracy of each row with its interval, and draw it as bars."""
     from tseval.report.comparisons import row_bars, seeds_of, seeds_table
 
     def make(opened: RunSet) -> Document:
@@ -236,9 +257,11 @@ def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
 @analyze_command.command("profile")
 @run_options
 @FIGURE
-@click.option("--words", type=COUNT, metavar="N", help="Only items with N words before the verb.")
+@click.option(
+    "--words", type=COUNT, metavar="N", help="Use only items with N words before the verb (default: all)."
+)
 def profile_command(words: int | None, **given: Any) -> None:
-    """Print the mean confidence in the correct answer after each word."""
+    """Print the mean probability of the correct answer after each word."""
     from tseval.report.analyses import profile_panels, profiles
 
     Chosen(**given).analyse(
@@ -248,10 +271,14 @@ def profile_command(words: int | None, **given: Any) -> None:
 
 @analyze_command.command("pairwise")
 @run_options
-@click.option("--by", metavar="FEATURE", help="A table for each value; default: n_intervening, if there.")
+@click.option(
+    "--by",
+    metavar="FEATURE",
+    help="Feature, for one table for each value (default: n_intervening, if the items have it).",
+)
 @MARGIN_OPTION
 def pairwise_command(by: str | None, margin: float, **given: Any) -> None:
-    """Print how far pairs of models are apart, how sure that is, and what only one of two gets right."""
+    """Compare models in pairs: differences, intervals, and items that only one of two gets right."""
     from tseval.report.comparisons import pairs
 
     Chosen(**given).analyse(lambda opened: pairs(opened, by, margin))
@@ -261,9 +288,10 @@ def pairwise_command(by: str | None, margin: float, **given: Any) -> None:
 @run_options
 @FIGURE
 @click.option("--counts-from", "texts", type=FILE, multiple=True, metavar="TEXT",
-              help="Set accuracy against how often words occur in a text; may be repeated.")  # fmt: skip
+              help="Text for word frequencies, to compare with accuracy. Repeatable (default: none).",
+)  # fmt: skip
 def robustness_command(texts: tuple[Path, ...], **given: Any) -> None:
-    """Print what limits each interval, and what single words do to each row."""
+    """Print how much each row depends on single words, and what limits its interval."""
     from tseval.report.robustness import analyse_words, word_panels
 
     def make(opened: RunSet) -> Document:
@@ -280,7 +308,7 @@ def robustness_command(texts: tuple[Path, ...], **given: Any) -> None:
 @run_options
 @FIGURE
 def effects_command(**given: Any) -> None:
-    """Print the effect of each prediction in bits, and surprisals under the conditions of a design."""
+    """Print the effect of each prediction of a design in bits, and the surprisal in each condition."""
     from tseval.report.analyses import design_effects, surprisal_panels
 
     Chosen(**given).analyse(design_effects, lambda _, found: surprisal_panels(found), "DOTS")
@@ -290,9 +318,9 @@ def effects_command(**given: Any) -> None:
 @run_options
 @FIGURE
 @click.option("--over", type=CLOCK_NAMES, default="step", show_default=True,
-              help="What a training is measured in.")  # fmt: skip
+              help="Clock of the training: steps, tokens or epochs.")  # fmt: skip
 def trajectory_command(over: Clock, **given: Any) -> None:
-    """Print when each row rises above chance along a training, from runs of its checkpoints."""
+    """Print the training step at which each row rises above chance, from runs of checkpoints."""
     from tseval.report.trajectories import rises, trajectory_panels
 
     trainings: list[Training] = []
@@ -309,7 +337,7 @@ def trajectory_command(over: Clock, **given: Any) -> None:
 @FIGURE
 @BY
 def ratings_command(by: tuple[str, ...], **given: Any) -> None:
-    """Print how far scores of sentences go with ratings of people, and draw a dot for each sentence."""
+    """Print correlations of scores with human ratings, and draw a dot for each sentence."""
     from tseval.report.analyses import ratings, scatter_panels
 
     Chosen(**given).analyse(lambda opened: ratings(opened, by), scatter_panels, "SCATTER", rated=True)
@@ -320,7 +348,7 @@ def ratings_command(by: tuple[str, ...], **given: Any) -> None:
 @FIGURE
 @SEEDS_TOGETHER
 def formal_command(group: bool, **given: Any) -> None:
-    """Print accuracy by distance, or error by attractors or pattern, as the papers on the language do."""
+    """Print accuracy or error on formal languages, in the form of the papers on each language."""
     from tseval.report.analyses import formal, formal_of_seeds, formal_panel
     from tseval.report.comparisons import seeds_of
 
@@ -330,23 +358,25 @@ def formal_command(group: bool, **given: Any) -> None:
     Chosen(**given).analyse(make, lambda opened, found: [formal_panel(opened, found)], "BANDS")
 
 
-@click.command("report")
+@click.command("report", cls=Command)
 @click.argument("sources", type=RUN, nargs=-1, required=True, metavar="RUN_OR_BOARD...")
-@click.option("-o", "--out", "output", type=FILE, required=True, help="The page, one file: page.html.")
-@click.option("--suite", type=SUITE, help="Where the suite of the runs is; else the name that they state.")
-@click.option("--title", help="Of the page.")
+@click.option("-o", "--out", "output", type=FILE, required=True, help="File for the page, such as page.html.")
+@click.option("--suite", type=SUITE, help="Name or path of the suite (default: the name in the runs).")
+@click.option("--title", help="Title of the page (default: the name of the suite).")
 def report_command(sources: tuple[str, ...], output: Path, suite: str | None, title: str | None) -> None:
-    """Write runs as a web page: the table, any two models compared, single items.
+    """Write a web page of runs: the table, any two models compared, single items.
 
-    RUN_OR_BOARD is as for tseval table. The page is one file that holds everything: it opens in any browser
-    and asks no network for anything.
+    RUN_OR_BOARD is the same as for tseval table. The page is one file. It opens in any browser and needs no
+    network.
     """
     from tseval.pages import write_report
 
     with busy("reading runs"):
         lacking = write_report(sources, output, suite, title)
     if lacking is not None:
-        click.echo(f"{output}: no items: {lacking}. Name the suite with --suite.", err=True)
+        click.echo(
+            f"{output}: the page has no items: {lacking}. To add them, name the suite with --suite.", err=True
+        )
     else:
         click.echo(output, err=True)
 
@@ -354,16 +384,17 @@ def report_command(sources: tuple[str, ...], output: Path, suite: str | None, ti
 PAPER_FILES = ("references.bib", "methods.tex", "table.tex")
 
 
-@click.command("cite")
+@click.command("cite", cls=Command)
 @click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN...")
-@click.option("--intervals", is_flag=True, help="Put intervals beside accuracies in the table.")
+@click.option("--intervals", is_flag=True, help="Add intervals to the table.")
 @click.option("-o", "--out", "output", type=FILE, metavar="DIR",
-              help=f"Write {', '.join(PAPER_FILES)} to a folder, instead of printing them.")  # fmt: skip
+              help=f"Folder for {', '.join(PAPER_FILES)} (default: print them).")  # fmt: skip
 def cite_command(runs: tuple[str, ...], intervals: bool, output: Path | None) -> None:
-    """Write what a paper needs: BibTeX, a paragraph on methods, the table in LaTeX.
+    """Write BibTeX, a paragraph on methods and a LaTeX table for a paper.
 
-    Cited are the software, the suite and the methods that were used; the paragraph says what the signatures
-    of the runs say. Citations are natbib's, the table's rules booktabs'.
+    The citations are the software, the suite and the methods of these runs. The paragraph states the
+    settings of
+    the runs. The LaTeX needs the packages natbib and booktabs.
     """
     from tseval.boards.sources import open_runs
     from tseval.files import write_text

@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 
 from tseval.cli.console import busy, ended_in_order, open_console, print_or_write, say_progress, watching
-from tseval.cli.options import COUNT, FILE
+from tseval.cli.options import COUNT, FILE, Command
 from tseval.cli.train_options import (
     Bar,
     apply_preset,
@@ -65,19 +65,19 @@ if TYPE_CHECKING:
 TRAIN, VALID = ("train",), ("valid", "dev")
 
 
-@click.command()
+@click.command(cls=Command)
 @classifier_options
 @click.pass_context
 def number_command(context: click.Context, /, **_: object) -> None:
-    """Train a classifier that predicts a verb's number from the words before it."""
+    """Train a classifier that predicts the number of a verb from the words before it."""
     _train(context, "number")
 
 
-@click.command()
+@click.command(cls=Command)
 @classifier_options
 @click.pass_context
 def grammaticality_command(context: click.Context, /, **_: object) -> None:
-    """Train a classifier that judges whole sentences."""
+    """Train a classifier that judges sentences as grammatical or ungrammatical."""
     _train(context, "grammaticality")
 
 
@@ -110,7 +110,7 @@ def _train(context: click.Context, task: str) -> None:
     console.out(f"{out}: validation accuracy {best:.3f}")
 
 
-@click.command()
+@click.command(cls=Command)
 @lm_options
 @click.pass_context
 def lm_command(
@@ -118,7 +118,7 @@ def lm_command(
     eval_suites: tuple[str, ...], eval_every: int | None, eval_limit: int | None, eval_sample: int | None,
     eval_runs: Path | None, figure: bool, device: str, quiet: bool, **_: object,
 ) -> None:  # fmt: skip
-    """Train a word-level language model on tokenised text, one sentence a line, or on a formal language."""
+    """Train a word-level language model on tokenised text or on a formal language."""
     console = open_console(quiet)
     language = chosen_language(context)
     apply_preset(context, language=language)
@@ -136,13 +136,15 @@ def lm_command(
         suites = [load_suite(one, limit=eval_limit, sample=eval_sample) for one in dict.fromkeys(eval_suites)]
         names = [suite.name for suite in suites]
         if repeated := {name for name in names if names.count(name) > 1}:
-            raise SuiteError(f"two suites are called {min(repeated)!r}: evaluate one of them")
+            raise SuiteError(f"two suites have the name {min(repeated)!r}. Leave out one --eval-suite.")
         text = read_training_text(context, language)
     vocabulary = text.vocabulary
     model = build(LanguageModel, replace(sizes, vocabulary=len(vocabulary)), settings, place)
     console.out(f"{describe_model(model, len(vocabulary))}, {len(text.streams[0]):,} training tokens")
     if product_type(settings.precision, place) is not getattr(torch, settings.precision):
-        console.out(f"--precision {settings.precision} gains nothing: this processor lacks such products")
+        console.out(
+            f"--precision {settings.precision} is not faster here: this processor has no such instructions"
+        )
     probe = EarlyEvaluation(accuracy_path(out), suites, vocabulary, eval_every, eval_runs) if suites else None
     destination = Destination(out, origin_of(preset, files=text.files), save_every, resume, probe)
     said = "window {}: validation perplexity {:.2f}"
@@ -153,22 +155,21 @@ def lm_command(
     console.out(f"{out}: validation perplexity {best:.2f}")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, type=FILE)
-@click.option("-o", "--out", type=FILE, required=True, help="Figure to write (.svg, .pdf or .png).")
-@click.option(
-    "--error", is_flag=True, help="Draw error on the --eval-suite against the training loss instead."
-)
+@click.option("-o", "--out", type=FILE, required=True, help="File for the figure: .svg, .pdf or .png.")
+@click.option("--error", is_flag=True, help="Draw the error on the --eval-suite against the training loss.")
 @click.option("--strings", is_flag=True,
-              help="Draw what the --eval-suite, a formal language, tells instead: loss and error by epoch. "
-                   "Names that end in -seed1, -seed2, ... are one line.")  # fmt: skip
-@click.option("--numbers", type=FILE, help="Write the numbers behind the figure to a .csv file.")
+              help="Draw loss and error on the --eval-suite, a formal language, by epoch. Files that end "
+                   "in -seed1, "
+                   "-seed2, ... become one line.")  # fmt: skip
+@click.option("--numbers", type=FILE, help="File for the numbers of the figure: .csv (default: none).")
 def curves_command(
     files: tuple[Path, ...], out: Path, error: bool, strings: bool, numbers: Path | None
 ) -> None:
-    """Draw the learning curves of several models into one figure."""
+    """Draw the learning curves of models into one figure."""
     if error and strings:
-        raise click.UsageError("--error and --strings exclude each other.")
+        raise click.UsageError("--error and --strings are two different figures. Leave out one of them.")
     with busy("drawing"):
         if strings:
             by_epoch = read_string_curves(files)
@@ -200,34 +201,43 @@ def _figures(out: Path) -> list[Path]:
     return [curves_path(out).with_suffix(ending) for ending in (".svg", ".png")]
 
 
-@click.command("zoo")
+@click.command("zoo", cls=Command)
 @click.option("--corpus", "texts", type=FILE, required=True,
-              help="Folder with train.txt.gz and valid.txt.gz.")  # fmt: skip
+              help="Folder with the texts train.txt.gz and valid.txt.gz.")  # fmt: skip
 @click.option("--train", "more_texts", type=FILE, multiple=True,
-              help="More training text, after the corpus's own, whose words it adds none to.")  # fmt: skip
-@click.option("-o", "--out", type=FILE, required=True, help="Folder of the zoo: models, runs and logs.")
+              help="More training text after train.txt.gz. It adds no words to the vocabulary. "
+                   "Repeatable.")  # fmt: skip
+@click.option("-o", "--out", type=FILE, required=True, help="Folder for models, runs and logs.")
 @click.option("--recipe", "recipe_name", default="paper", show_default=True,
-              help="paper, wide, cpu, small, or a YAML file.")  # fmt: skip
+              help="Recipe for the training: paper, wide, cpu, small, or a YAML file.")  # fmt: skip
 @click.option("--arch", "archs", type=click.Choice(list(CELLS)), multiple=True,
-              help="Only this architecture; may be repeated.")  # fmt: skip
+              help="Train only this architecture. Repeatable (default: all).")  # fmt: skip
 @click.option("--seeds", type=COUNT,
-              help="Models of each architecture; else as the recipe says.")  # fmt: skip
+              help="Number of models of each architecture (default: from the recipe).")  # fmt: skip
 @click.option("--jobs", type=COUNT,
-              help="Models made at a time; else one on each core, or one on a GPU.")  # fmt: skip
-@click.option("--beside", multiple=True, metavar="BOARD", help="A board to print beside the zoo (bhatt2020).")
+              help="Number of models to train at the same time (default: one for each core, or one on a "
+                   "GPU).")  # fmt: skip
+@click.option(
+    "--beside",
+    multiple=True,
+    metavar="BOARD",
+    help="Leaderboard to print in the same table, such as bhatt2020. Repeatable.",
+)
 @click.option("--publish", "target", type=FILE,
-              help="Also write a board to this folder: tables and evidence, no weights.")  # fmt: skip
+              help="Folder for a leaderboard of the models, with evidence, without weights (default: "
+                   "none).")  # fmt: skip
 @click.option("--extend", is_flag=True,
-              help="Keep the models that this folder has, made elsewhere in the same way.")  # fmt: skip
+              help="Keep the models in the folder of --publish that the same recipe made on another "
+                   "machine.")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
 def zoo_command(
     texts: Path, more_texts: tuple[Path, ...], out: Path, recipe_name: str, archs: tuple[str, ...],
     seeds: int | None, jobs: int | None, beside: tuple[str, ...], target: Path | None, extend: bool,
     quiet: bool,
 ) -> None:  # fmt: skip
-    """Train every architecture on the same text, score each on Marvin & Linzen, print the ranked table.
+    """Train every architecture on the same text, score each on Marvin & Linzen, print the ranks.
 
-    The same command goes on where an earlier one was stopped; what is finished is not done again.
+    If you stop it, the same command continues and repeats no finished model.
     """
     from tseval.boards.sources import open_sources
     from tseval.training.zoo import alone, make, plan, read_corpus, read_recipe, settle
@@ -241,7 +251,7 @@ def zoo_command(
     if target is not None:
         check_target(target)
     elif extend:
-        raise click.UsageError("--extend is for the folder of --publish: name that too.")
+        raise click.UsageError("--extend needs the folder of a leaderboard. Add --publish FOLDER.")
     with busy("reading texts", quiet):
         corpus = read_corpus(texts, more_texts)
     entries = plan(recipe, chosen, seeds, out)
@@ -266,11 +276,14 @@ def zoo_command(
             _print_published(target, boards)
     for entry in entries:
         if entry.name in failed:
-            said = shortened(f"tseval: {entry.name} failed: {failed[entry.name]}\n  See {entry.log}.")
+            said = shortened(f"tseval: {entry.name} failed: {failed[entry.name]}\n  Log: {entry.log}")
             click.echo(said, err=True)
     if failed:
         if target is not None:
-            said = f"tseval: nothing was published to {target}: the zoo is not complete"
+            said = (
+                f"tseval: no leaderboard in {target}, because some models failed. To continue, repeat "
+                f"the same command."
+            )
             click.echo(shortened(said), err=True)
         raise click.exceptions.Exit(1)
 

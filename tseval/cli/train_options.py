@@ -86,61 +86,71 @@ def preset_option(presets: Mapping[str, Preset]) -> Callable[[Function], Functio
     """Make the option that names one of these presets."""
     return click.option(
         "--preset", type=click.Choice(list(presets)),
-        help="Sizes and settings of a paper; options that are given go before them.",
+        help="Sizes and settings of a paper. Options that you give override them (default: none).",
     )  # fmt: skip
 
 
-LOWERCASE = click.option("--lowercase", is_flag=True, help="Lower-case all text, also when scoring.")
+LOWERCASE = click.option("--lowercase", is_flag=True, help="Lower-case all text, in training and in scoring.")
 # Where the checkpoint goes, and how an interrupted training goes on.
 CHECKPOINT = [
-    click.option("-o", "--out", type=FILE, required=True, help="Checkpoint to write (.pt or .safetensors)."),
-    click.option("--resume", is_flag=True, help="Go on with an interrupted training, to the same result."),
+    click.option("-o", "--out", type=FILE, required=True, help="File for the checkpoint: .pt or "
+                                                               ".safetensors."),
+    click.option("--resume", is_flag=True, help="Continue an interrupted training, with the same result."),
     click.option("--save-every", type=POSITIVE, default=300.0, show_default=True,
-                 help="Seconds between savings that --resume goes on from."),
+                 help="Seconds between saved states for --resume."),
 ]  # fmt: skip
 TEXT = [
     click.option("--train", "train_files", type=FILE, multiple=True,
-                 help="Training text; may be repeated, and is read file after file."),
-    click.option("--valid", "valid_file", type=FILE, help="Validation text."),
+                 help="Training text, tokenised, one sentence a line. Repeatable: files are read in order."),
+    click.option("--valid", "valid_file", type=FILE, help="Validation text, tokenised, one sentence a line "
+                                                          "(default: none, with --suite)."),
     click.option("--suite", metavar="LANGUAGE",
-                 help="Draw both texts from a formal language, such as 'cross_serial(8)'; by whole lines."),
+                 help="Formal language for both texts, such as 'cross_serial(8)', read by whole lines "
+                      "(default: none)."),
     click.option("--vocab-from", type=FILE,
-                 help="Make the vocabulary from this text alone; else from all training texts."),
-    click.option("--vocab-size", type=COUNT, help="Keep the most frequent words only."),
-    click.option("--min-count", type=COUNT, default=1, show_default=True, help="Leave out rarer words."),
+                 help="Text for the vocabulary (default: all training texts)."),
+    click.option("--vocab-size", type=COUNT, help="Number of most frequent words to keep (default: all)."),
+    click.option("--min-count", type=COUNT, default=1, show_default=True, help="Fewest occurrences of a "
+                                                                               "word in the vocabulary."),
     LOWERCASE,
 ]  # fmt: skip
 MODEL = [
     *field_options(Sizes, embedding=200, hidden=650, layers=2, dropout=0.2),
     click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
-                 help="Something else that can be chosen about the cell, such as alpha_bound=none."),
+                 help="Setting of the cell, such as alpha_bound=none. Repeatable (list: "
+                      "docs/architectures.md)."),
 ]  # fmt: skip
 EARLY = [
     click.option("--eval-suite", "eval_suites", multiple=True, metavar="SUITE",
-                 help="Record the accuracy on this suite along the training."),
-    click.option("--eval-every", type=COUNT, help="Windows between evaluations; else with each validation."),
-    click.option("--eval-limit", type=COUNT, help="Evaluate the first N items of each case only."),
+                 help="Suite to score during the training. Repeatable (default: none)."),
+    click.option("--eval-every", type=COUNT, help="Windows between evaluations on --eval-suite (default: "
+                                                  "at each validation)."),
+    click.option("--eval-limit", type=COUNT, help="Use the first N items of each case of --eval-suite "
+                                                  "(default: all)."),
     click.option("--eval-sample", type=COUNT,
-                 help="Evaluate N items of each case only, drawn at random, the same ones each time."),
-    click.option("--eval-runs", type=FILE, help="Keep a run of every evaluation in this folder."),
+                 help="Use N random items of each case of --eval-suite, the same each time (default: all)."),
+    click.option("--eval-runs", type=FILE, help="Folder for a run of every evaluation (default: keep no "
+                                                "runs)."),
 ]  # fmt: skip
 OUTPUT = [
     *CHECKPOINT,
     click.option("--figure/--no-figure", default=True, show_default=True,
-                 help="Draw the learning curves beside the checkpoint."),
+                 help="Draw the learning curves into files next to the checkpoint."),
     DEVICE,
     QUIET,
 ]  # fmt: skip
 lm_options = take_all([*TEXT, *MODEL, preset_option(PRESETS), *field_options(Settings), *EARLY, *OUTPUT])
 classifier_options = take_all([
     click.option("--data", multiple=True, required=True, metavar="SUITE",
-                 help="A table of agreement examples, or other pairs with cases train and valid."),
-    click.option("--min-count", type=COUNT, default=2, show_default=True, help="Leave out rarer words."),
+                 help="Table of agreement examples, or other pairs with the cases train and valid. "
+                      "Repeatable."),
+    click.option("--min-count", type=COUNT, default=2, show_default=True, help="Fewest occurrences of a "
+                                                                               "word in the vocabulary."),
     LOWERCASE,
     *field_options(Sizes, without=["tied"], embedding=50, hidden=50, layers=1, dropout=0.0),
     click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
-                 help="Something else that can be chosen about the cell; activation is relu unless given, "
-                 "but tanh in GRU and LSTM."),
+                 help="Setting of the cell. Repeatable. The default of activation is relu, in GRU and LSTM "
+                      "tanh."),
     preset_option(CLASSIFIER_PRESETS),
     *field_options(ClassifierSettings),
     *CHECKPOINT,
@@ -194,13 +204,15 @@ def cell_options(arch: str, texts: Sequence[str]) -> dict[str, Option]:
             options[name] = {"true": True, "false": False}[value] if kind is bool else kind(value)
         except (KeyError, ValueError):
             wanted = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
-            raise ModelError(f"--option {text}: {name} must be {wanted}") from None
+            raise ModelError(
+                f"--option {text}: {name} must be {wanted}. Write {name}=VALUE with such a value."
+            ) from None
     return options
 
 
 def _describe(arch: str, defaults: Mapping[str, Option]) -> str:
     shown = ", ".join(f"{name}={value}" for name, value in defaults.items())
-    return f"The defaults of {arch}: {shown}." if defaults else f"The cell {arch} has none."
+    return f"The defaults of {arch}: {shown}." if defaults else f"The cell {arch} has no settings."
 
 
 def chosen_settings(context: click.Context, cls: type[AnySettings]) -> AnySettings:
@@ -216,7 +228,8 @@ def reserved(out: Path, resume: bool) -> Iterator[None]:
     """Hold the place of a checkpoint: no two trainings write there at once."""
     _check_out(out, resume)
     taken = TrainingError(
-        f"{out} is being trained by another tseval.\n  Wait for it to end, or choose another --out."
+        f"{out} is locked: another tseval is training this model.\n  Wait until it ends, or choose another "
+        f"--out."
     )
     with locked(out.with_name(f"{out.name}.lock"), taken):
         _check_out(out, resume)  # another may have ended before we held the lock
@@ -228,17 +241,21 @@ def _check_out(out: Path, resume: bool) -> None:
     unfinished = resume_path(out)
     if unfinished.exists() and not resume:
         raise TrainingError(
-            f"{unfinished}: an interrupted training. Add --resume to go on with it, or remove "
-            f"{f'it and {out}' if out.exists() else 'it'} to start over."
+            f"{unfinished}: an interrupted training. To continue, add --resume; to start over, remove "
+            f"{f'the file and {out}' if out.exists() else 'the file'}."
         )
     if out.exists() and not resume:
-        raise TrainingError(f"{out}: exists already. Choose another --out, or remove it.")
+        raise TrainingError(f"{out}: this file exists. Choose another --out, or remove the file.")
     if out.suffix not in (".pt", ".safetensors"):
-        raise TrainingError(f"{out}: the name of a checkpoint ends in .pt or .safetensors")
+        raise TrainingError(
+            f"{out}: not a name for a checkpoint. Choose a name that ends in .pt or .safetensors."
+        )
     if not out.parent.is_dir():
-        raise TrainingError(f"{out}: there is no folder {out.parent}")
+        raise TrainingError(
+            f"{out}: the folder {out.parent} does not exist. Create the folder, or choose another --out."
+        )
     if not os.access(out.parent, os.W_OK):
-        raise TrainingError(f"{out}: the folder {out.parent} cannot be written")
+        raise TrainingError(f"{out}: you may not write into the folder {out.parent}. Choose another --out.")
 
 
 def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | ClassifierSettings) -> str | None:
@@ -252,8 +269,8 @@ def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | Classif
     for name, value in asked.items():
         if made.get(name, value) != value:
             raise TrainingError(
-                f"{out}: finished already, but with {name} {made[name]!r}, not {value!r}.\n"
-                "  Choose another --out, or remove it."
+                f"{out}: this model was trained with {name} {made[name]!r}, not {value!r}.\n"
+                "  Choose another --out, or remove the file."
             )
     return f"{out}: finished already, fingerprint {checkpoint.fingerprint[:12]}"
 
@@ -267,7 +284,7 @@ def build(
         return kind(sizes, settings.initial_range).to(device)
     except (MemoryError, RuntimeError):
         raise TrainingError(
-            f"a model of this size does not fit into memory: lower --hidden ({sizes.hidden}), "
+            f"a model of this size does not fit into memory. Lower --hidden ({sizes.hidden}), "
             f"--embedding ({sizes.embedding}), or the number of words ({sizes.vocabulary})"
         ) from None
 
@@ -308,7 +325,7 @@ class Bar:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.bar.stop()
         if kind is KeyboardInterrupt:
-            click.echo("\nWhat was learnt is saved: add --resume to go on.", err=True)
+            click.echo("\nThe state is saved. To continue, add --resume.", err=True)
 
     def start(self, done: int, total: int) -> None:
         """Hear how much there is to do; see `tseval.training.language_model.Listener`."""
@@ -335,7 +352,7 @@ class Bar:
         """Hear of a validation."""
         mark = "saved" if kept else "not better"
         if self.guess is not None and value > self.guess:
-            mark += f"; mere guessing has {self.guess:,.0f}: lower --learning-rate"
+            mark += f"; worse than guessing ({self.guess:,.0f}): lower --learning-rate"
         self.console.out(f"{self.validation.format(step, value)} ({mark})")
 
 
@@ -358,13 +375,13 @@ def chosen_language(context: click.Context) -> Language | None:
     if suite is None:
         if not context.params["train_files"] or context.params["valid_file"] is None:
             raise TrainingError(
-                "there is no text to train on: give --train FILE and --valid FILE, or --suite LANGUAGE, "
+                "no text to train on. Give --train FILE and --valid FILE, or --suite LANGUAGE, "
                 "such as --suite 'cross_serial(8)'"
             )
         return None
     if given:
         option = {"train_files": "train", "valid_file": "valid"}.get(given[0], given[0].replace("_", "-"))
-        raise TrainingError(f"--suite brings its own text and vocabulary: leave out --{option}")
+        raise TrainingError(f"--suite brings its own text and vocabulary. Leave out --{option}.")
     context.params["whole_lines"] = True
     return parse_language(suite)
 
@@ -382,13 +399,15 @@ def read_training_text(context: click.Context, language: Language | None) -> Tra
     of_words = train_files if vocab_from is None else [vocab_from]
     counts = count_words(of_words, lowercase=lowercase)
     if not counts:
-        raise TrainingError(f"{', '.join(map(str, of_words))}: no words to train on")
+        raise TrainingError(
+            f"{', '.join(map(str, of_words))}: the text has no words. Give a text with one sentence a line."
+        )
     vocabulary = Vocabulary.from_counts(
         counts, size=context.params["vocab_size"], min_count=min_count, lowercase=lowercase
     )
     if len(vocabulary) == SPECIAL_WORDS:
         text = "the training text" if vocab_from is None else vocab_from
-        raise TrainingError(f"no word of {text} occurs {min_count} times: lower --min-count")
+        raise TrainingError(f"no word of {text} occurs {min_count} times. Lower --min-count.")
     return TrainingText(
         vocabulary,
         (map_text(train_files, vocabulary), encode_text([valid_file], vocabulary)),

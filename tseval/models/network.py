@@ -51,13 +51,13 @@ class Sizes:
         widths: Of each layer, where they differ, as in AWD-LSTM; `hidden` is then the largest.
     """
 
-    arch: Annotated[str, "Recurrent cell."]
+    arch: Annotated[str, "Recurrent cell (equations: docs/architectures.md)."]
     vocabulary: int
     embedding: Annotated[int, "Width of a word vector."]
     hidden: Annotated[int, "Width of a recurrent layer."]
-    layers: Annotated[int, "Recurrent layers."]
-    dropout: Annotated[float, "Share of units dropped in training."] = 0.0
-    tied: Annotated[bool, "Share embedding and output matrix."] = False
+    layers: Annotated[int, "Number of recurrent layers."]
+    dropout: Annotated[float, "Dropout: share of units that training drops."] = 0.0
+    tied: Annotated[bool, "Use one matrix for the embedding and the output layer."] = False
     options: Mapping[str, Option] = field(default_factory=dict)
     task: str | None = None
     widths: tuple[int, ...] = ()

@@ -58,11 +58,13 @@ def claim_site(site: Path) -> None:
     index = site / "index.html"
     try:
         if site.is_dir() and any(site.iterdir()) and not (index.is_file() and _is_ours(index)):
-            raise BoardError(f"{site} holds what is no page of tseval.\n  Name a new folder for the page.")
+            raise BoardError(
+                f"{site} contains files that are no pages of tseval.\n  Name a new folder for the pages."
+            )
         site.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BoardError(
-            f"{site} cannot be written into: {error.strerror or error}.\n  Name another folder."
+            f"{site} is not writable: {error.strerror or error}.\n  Name another folder."
         ) from None
 
 
@@ -130,7 +132,7 @@ def _write_site(site: Path, texts: Mapping[str, str]) -> None:
         path = site / name
         if path.suffix == ".html" and path.exists() and not _is_ours(path):
             raise BoardError(
-                f"{path} is no page of tseval.\n  Move it away, or name a new folder for the page."
+                f"{path} is not a page of tseval.\n  Move the file away, or name a new folder for the pages."
             )
     for name, text in texts.items():
         (site / name).parent.mkdir(parents=True, exist_ok=True)
@@ -182,7 +184,7 @@ def _with_standing(model: ModelFacts, table: Table, place: int, about: PageTopic
     if (hidden := model.hidden) is not None:
         ends = format_interval(hidden.difference_interval)
         worse = ", worse" if hidden.worse else ""
-        standing["With withheld words"] = (
+        standing["Hidden words"] = (
             f"{format_share(hidden.mean)}, {hidden.difference:+.3f}, 95% interval {ends}{worse}"
         )
     title = f"{model.label or model.heading} on {about.title}"
@@ -240,15 +242,15 @@ def _about(folder: Path, definition: Definition | None, published: Board | None)
                 what: f"../{Path(other).name}/index.html"
                 for what, other in (
                     ("Archived; the suite has a newer version", definition.renewed_by),
-                    ("Over a new version of the suite; before", definition.renews),
+                    ("For a new version of the suite; earlier", definition.renews),
                 )
                 if other is not None
             },
         )
     if published is None:
         raise BoardError(
-            f"{folder} is no board.\n"
-            f"  For the page of runs: tseval report {shlex.quote(str(folder))} -o page.html"
+            f"{folder} is not a leaderboard.\n"
+            f"  For a page of runs: tseval report {shlex.quote(str(folder))} -o page.html"
         )
     return PageTopic(
         name=published.name,
@@ -317,14 +319,14 @@ def write_report(
             if stated.complete and suite.digest != stated.digest:  # items of a part are looked for one by one
                 raise SuiteError(
                     f"the suite {suite.name} here has the digest {suite.digest[:8]}, "
-                    f"the runs {stated.digest[:8]}"
+                    f"the runs {stated.digest[:8]}: use the version that the runs scored"
                 )
             pages = ItemPages(table, suite, kept)
             sections = {place: pages.rows(place) for place, run in enumerate(kept) if run is not None}
     except (RunError, SuiteError) as error:
         lacking = first_line(error).removesuffix(".")
         if spec is not None:
-            raise SuiteError(f"{spec}: {lacking}.\n  Name the suite that the runs are over.") from None
+            raise SuiteError(f"{spec}: {lacking}.\n  Name the suite of these runs with --suite.") from None
     models = [
         replace(model, items=("", f"m{place}-") if place in sections else None)
         for place, model in enumerate(models)

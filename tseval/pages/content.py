@@ -27,9 +27,9 @@ from tseval.report.document import (
     NONE,
     Document,
     format_interval,
+    format_n_eff,
     format_rank_set,
     format_share,
-    format_worth,
     latex,
 )
 from tseval.report.layout import RANK_LABEL, grid_of_columns, recorded
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
 Badge = Literal["published", "reported", "recomputed", "rescored", "re-run"]
 BADGES: dict[Badge, str] = {
-    "published": "accuracies alone; there is no evidence to check them by",
-    "reported": "evidence is here, and nobody has said that it was checked",
-    "recomputed": "numbers worked out again from suite and evidence",
-    "rescored": "the model was asked again about a share of the sentences that nobody could choose",
-    "re-run": "the model was asked again about all sentences",
+    "published": "published accuracies, without evidence to recompute them",
+    "reported": "evidence is available, but nobody has verified it",
+    "recomputed": "numbers recomputed from suite and evidence",
+    "rescored": "the model scored a random share of the sentences again",
+    "re-run": "the model scored all sentences again",
 }
 # What levels of verification (`tseval.verifying.levels`) are shown as, the lowest first.
 _SHOWN: dict[str, Badge] = {
@@ -101,7 +101,7 @@ def facts_of(
             "Weights": about.weights,
             "Licence": about.licence,
             "Trained on": about.training_data,
-            "Holds the suite": about.contains_suite,
+            "Contains the suite": about.contains_suite,
             "Submitted by": about.submitter,
             "On": about.date,
             "Contact": about.contact,
@@ -344,9 +344,9 @@ def hidden_lines(models: Sequence[ModelFacts], n_people: int) -> list[PageLine]:
         )
     nobody = [PageCell("")] * n_people
     return [
-        PageLine("section", "hidden", "With withheld words", ""),
-        PageLine("row", "hidden", "Mean, hidden words", "", cells=(*means, *nobody)),
-        PageLine("row", "hidden", "Hidden less public", "", cells=(*differences, *nobody)),
+        PageLine("section", "hidden", "Hidden words", ""),
+        PageLine("row", "hidden", "Mean (hidden)", "", cells=(*means, *nobody)),
+        PageLine("row", "hidden", "Hidden minus public", "", cells=(*differences, *nobody)),
     ]
 
 
@@ -392,7 +392,7 @@ def _cell(row: Mapping[Hashable, object]) -> PageCell:
         return PageCell(NONE)
     items = f"{known['n_items']:,.0f} items" if "n_items" in known else None
     if items and row["clusters"] and "n_eff" in known:  # where items are independent, each is worth one
-        items += f", worth {format_worth(known['n_eff'], fixed=bool(row['fixed']))}"
+        items += f", {format_n_eff(known['n_eff'], fixed=bool(row['fixed']))} eff. items"
     if items and known.get("n_half_known"):
         items += f", {known['n_half_known']:,.0f} half known"
     return PageCell(

@@ -163,7 +163,10 @@ def show_items(
             case, item = cases.get(str(verdicts.case[place])), int(verdicts.item[place])
             texts = None if case is None else _sentences(suite, case, item, str(verdicts.contrast[place]))
             if texts is None:
-                raise RunError(f"the suite {suite.name} has no item {verdicts.case[place]}[{item}]")
+                raise RunError(
+                    f"the suite {suite.name} has no item {verdicts.case[place]}[{item}]. Use the suite "
+                    "that the run scored."
+                )
             found[-1].append((place, why, texts))
     asked = [text for of_row in found for *_, texts in of_row for _, text in texts]
     rows = pc.index_in(pa.array(asked, pa.string()), value_set=scored["sentence"])
@@ -206,7 +209,7 @@ def _item(
 ) -> ShownItem:
     outcome, margin = verdicts.answer(place)
     if outcome != UNDECIDABLE and not all(text in told for _, text in texts):
-        raise RunError(f"{texts[0][1]!r} was not scored")
+        raise RunError(f"{texts[0][1]!r} was not scored. Score the suite again.")
     differs = differing([text.split() for _, text in texts])
     pairs = zip(texts, differs, strict=True)
     sentences = tuple(

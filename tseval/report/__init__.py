@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Literal, cast
 from tseval.errors import RunError
 from tseval.report.boards import Board
 from tseval.report.columns import read_humans
-from tseval.report.document import Document, Screen, as_csv, as_json, as_latex, as_markdown, as_screen
+from tseval.report.document import (
+    Document,
+    Screen,
+    as_csv,
+    as_json,
+    as_latex,
+    as_markdown,
+    as_screen,
+    with_first_notes,
+)
 from tseval.report.layout import lay_out
 from tseval.report.opened import for_analysis
 from tseval.report.table import Table, build_table
@@ -30,13 +39,16 @@ WRITERS: dict[Format, Callable[[Document], str]] = {
 FORMATS = tuple(WRITERS)
 
 
-def render(content: Document | Table, format: Format = "md", screen: Screen | None = None) -> str:
-    """Render a table or an analysis, on a terminal where there is a screen.
+def render(
+    content: Document | Table, format: Format = "md", screen: Screen | None = None, *, few_notes: bool = False
+) -> str:
+    """Render a table or an analysis, on a terminal where there is a screen; perhaps with few notes.
 
     `md` and `latex` print what people read, accuracies cut to a few decimals; `csv` and `json` hold counts
     and full precision, accuracy as a fraction. Names from outside are escaped for the format.
     """
     document = content if isinstance(content, Document) else lay_out(content)
+    document = with_first_notes(document) if few_notes else document
     return WRITERS[format](document) if screen is None else as_screen(document, screen)
 
 
@@ -48,7 +60,7 @@ def document_of(
     if human is not None:
         runs = [source for source in sources if not isinstance(source, Board) and source not in rated]
         if not runs:
-            raise RunError("people stand beside the accuracies of a run, and there is none.\n  Name a run.")
+            raise RunError("--human needs a run, and there is none.\n  Name a run on the same suite.")
         return build_table(sources, by, [read_humans(human, runs[0])])
     if not rated:
         made = None if len(sources) > 1 or by or isinstance(sources[0], Board) else sources[0].document
@@ -56,7 +68,7 @@ def document_of(
     if other := [source for source in sources if source not in rated]:
         raise RunError(
             f"{rated[0].name} has correlations with ratings and {other[0].name} accuracies, so one table "
-            "cannot hold both.\n  Print two tables."
+            "cannot hold both.\n  Print two tables, one for each kind."
         )
     from tseval.report.analyses import ratings  # noqa: PLC0415 - brings SciPy along, which most tables do not need
 

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 
 NOUN_COUNTS = {N: "intervening nouns", ATTRACTORS: "attractors", OTHERS: "non-attractors"}
-_CUT = "Accuracies are cut to 3 decimals, not rounded."
+_TRUNCATED = "Accuracies are truncated, not rounded, to 3 decimals."
 _CELLS_SHOWN = 12
 
 
@@ -91,13 +91,15 @@ def _accuracies(opened: RunSet, grids: Mapping[str, pd.DataFrame], by: list[str]
     keys = [replace(keys[0], align="left"), *keys[1:], Field("Items", ("n_items",), format_count)]
     found = first["n_items"] > 0
     fields, lines = side_by_side(keys, {name: grid[found] for name, grid in grids.items()}, ACCURACY)
-    notes = [_CUT, interval_note(stacked(grids))]
+    notes = [_TRUNCATED, interval_note(stacked(grids))]
     empty = [" and ".join(map(str, cell)) for cell in first.loc[~found, by].itertuples(index=False)]
     if empty:
         more = f" and {len(empty) - _CELLS_SHOWN} more" if len(empty) > _CELLS_SHOWN else ""
         notes.append(f"No items with these numbers of {what}: {', '.join(empty[:_CELLS_SHOWN])}{more}.")
     if left_out := len(next(iter(opened.verdicts.values()))) - int(first["n_items"].sum()):
-        notes.append(f"{left_out:,} items do not say how many nouns intervene, and are left out.")
+        notes.append(
+            f"{left_out:,} items are left out, because they do not name their number of intervening nouns."
+        )
     grid = Grid(fields, lines, f"Accuracy by {what}, {opened.suite}")
     return tell(opened, "attractors", stacked(grids), [grid], notes)
 
@@ -147,13 +149,14 @@ def profiles(opened: RunSet, words: int | None = None) -> Document:
         grids.append(Grid(fields, lines, f"Confidence, {opened.suite}, {case}"))
         if items.nunique() > 1:
             notes.append(
-                f"{case}: verbs stand at different places, so late means rest on fewer items. "
-                "Choose items of one length with --words."
+                f"{case}: verbs are at different places, so later means have fewer items; choose one "
+                "length with "
+                "--words."
             )
-    notes.append("Mean confidence in the correct answer, cut to 3 decimals; 0.5 is chance.")
-    notes.append(f"{interval_note(rows)} They stand in figures and files.")
+    notes.append("Mean confidence in the correct answer, truncated to 3 decimals; 0.5 is chance.")
+    notes.append(f"{interval_note(rows)} Figures and files show them.")
     if rows[VARIES].any():
-        notes.append("Words in brackets are those of one item; others have other words there.")
+        notes.append("A word in brackets is an example: other items have other words at this place.")
     return tell(opened, "profile", rows, grids, notes)
 
 
@@ -177,10 +180,12 @@ def _words(rows: pd.DataFrame) -> list[str]:
 
 _ITEMS = Field("Items", ("n_items",), format_count)
 _NOTES = (
-    "Effect: the mean over items of what a prediction says is greater less what it says is smaller. A "
-    "prediction that joins several comparisons, or says that two values are equal, has none.",
-    "Surprisals are over the items that some prediction decides. Items differ more than conditions do: "
-    "whether conditions differ is told by effects, which are taken within items, not by these intervals.",
+    "Effect: mean over items of the value that a prediction expects to be higher, minus the other. A "
+    "prediction "
+    "with several comparisons, or with an equality, has no effect.",
+    "To compare conditions, use effects, which are differences within items. Intervals of surprisals are "
+    "wider, "
+    "because items differ more than conditions.",
 )
 
 
@@ -224,12 +229,12 @@ def _panel(title: tuple[str, str], rows: pd.DataFrame, models: Sequence[str], bi
 
 
 SUMMARIES = {"mean": "Mean, each row counted once", "largest": "Largest", "all": "All strings"}
-CHOSEN = "The largest has no interval: it was chosen for being so, and that of its own row is too narrow."
+CHOSEN = "The largest value has no interval, because it was selected after looking at all rows."
 VALUE = (Field("", ("value",), format_share), INTERVAL)
 VALUE_OF_SEEDS = (Field("", ("value", "spread"), with_spread), INTERVAL)
 AXES = {
-    "distance": "symbols since the bracket to be closed was opened",
-    "attractors": "attractors: brackets of other types opened since",
+    "distance": "distance from the opening bracket, in symbols",
+    "attractors": "attractors: brackets of other types in between",
     "m_plus_n": "m + n",
 }
 
@@ -258,8 +263,8 @@ def formal_of_seeds(opened: RunSet, groups: Mapping[str, Sequence[str]]) -> Docu
         last[name] = {"value": value, "spread": spread, "sure": None}
     counts = ", ".join(f"{name} {len(names)}" for name, names in _named(groups).items())
     notes = [
-        f"Seeds: {counts}. Means over seeds, ± the standard deviation between them; the last line is the "
-        "mean of that of each seed, without an interval."
+        f"Seeds: {counts}. Means over seeds, ± the standard deviation between seeds; the last line "
+        "is the mean over seeds, without an interval."
     ]
     return _tell(opened, measure, frames, last, VALUE_OF_SEEDS, notes)
 
@@ -281,7 +286,7 @@ def _tell(
     more: Sequence[str],
 ) -> Document:
     notes = [
-        f"{measure.quantity.capitalize()} is cut to 3 decimals, not rounded.",
+        f"{measure.quantity.capitalize()} is truncated, not rounded, to 3 decimals.",
         interval_note(stacked(frames)),
         *more,
         f"Source: {measure.source}.",
@@ -377,14 +382,14 @@ def _rating_lines(
 def _notes(opened: RunSet, rows: pd.DataFrame) -> Iterator[str]:
     several = len(opened.verdicts) > 1
     yield (
-        "Correlations of scores with mean ratings, cut to 3 decimals"
-        + (": Spearman's under the name of a model, Pearson's beside it." if several else ".")
+        "Correlations of scores with mean ratings, truncated to 3 decimals"
+        + (": Spearman's in the column of the model, Pearson's in the next." if several else ".")
     )
     yield interval_note(rows)
     if rows["ceiling"].notna().any():
         yield (
-            "Noise ceiling: the correlation with these ratings of a model that knows what people say on "
-            "average, √(1 - mean s.e.² / variance)."
+            "Noise ceiling: the highest correlation that a perfect model could reach with these ratings, "
+            "√(1 - mean s.e.² / variance)."
         )
     for name, manifest in opened.manifests.items():
         yield from (f"{name}: {plain(warning).rstrip('.')}." for warning in manifest.warnings)
@@ -409,7 +414,7 @@ def scatter_panels(opened: RunSet, found: Document) -> list[Panel]:
 
 _TABLE, _NOUNS, _ATTRACTORS, _COUNT = "table", "n_intervening", "n_attractors", "n_examples"
 _MOST_NOUNS, _MOST_ATTRACTORS = 8, 4  # and more, in one bar
-_NOTE = "An attractor is an intervening noun of the other number than the subject."
+_NOTE = "An attractor is an intervening noun whose number differs from that of the subject."
 
 
 def noun_counts(tables: Mapping[str, pa.Table], splits: Sequence[str] = ()) -> Document:
@@ -417,13 +422,18 @@ def noun_counts(tables: Mapping[str, pa.Table], splits: Sequence[str] = ()) -> D
     counts = []
     for name, table in tables.items():
         if missing := [column for column in (_NOUNS, _ATTRACTORS) if column not in table.column_names]:
-            raise SuiteError(f"{name}: has no column {missing[0]!r}, so there is nothing to count by.")
+            raise SuiteError(
+                f"{name}: has no column {missing[0]!r}, so tseval cannot count by it.\n  "
+                "Make the table again with tseval data agreement."
+            )
         frame = table.to_pandas()
         if splits:
             known = sorted(frame["split"].unique()) if "split" in frame else []
             if unknown := [split for split in splits if split not in known]:
                 known_ones = ", ".join(known) or "none"
-                raise SuiteError(f"{name}: there is no split {unknown[0]!r}; there are {known_ones}.")
+                raise SuiteError(
+                    f"{name}: no split has the name {unknown[0]!r}.\n  Choose one of {known_ones}."
+                )
             frame = frame[frame["split"].isin(splits)]
         own = frame.groupby([_NOUNS, _ATTRACTORS]).size().rename(_COUNT).reset_index()
         own.insert(0, _TABLE, name)
@@ -479,9 +489,9 @@ _COUNTS = (
     Field("Parsed", ("n_parsed",), format_count),
 )
 _EXAMPLE_NOTES = (
-    "A row counts gold examples by the attractors of the gold tree, parsed ones by those of the parsed tree.",
+    "Gold examples count by the attractors in the gold tree, parsed examples by those in the parsed tree.",
     "Precision: the share of the parsed examples that gold has too; recall: the share of the gold ones that "
-    "were found; F1: their harmonic mean. Cut to 3 decimals.",
+    "were found; F1: their harmonic mean. Truncated to 3 decimals.",
     "Intervals are of 95%; the examples of a sentence are no independent draws, so they are clustered by it.",
 )
 

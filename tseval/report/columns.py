@@ -130,7 +130,9 @@ def description_of(run: Run) -> Column:
         perplexity=_decimal(perplexity),
         parameters=_millions(count),
         n_parameters=count if isinstance(count, int) and _millions(count) is not None else None,
-        notes=() if core is None else ("Parameters of recurrent models count the recurrent core only.",),
+        notes=()
+        if core is None
+        else ("Parameters of recurrent models are those of the recurrent layers only.",),
         too_long=run.manifest.counts.too_long,
         warnings=tuple(plain(warning) for warning in run.manifest.warnings),
         sample=suite.sample,
@@ -284,7 +286,7 @@ def read_humans(path: Path, run: Run) -> Column:
         if key is None:
             continue
         if key in found:
-            raise SuiteError(f"{place}: the case {key[0]!r} stands twice.\n  Give it one accuracy.")
+            raise SuiteError(f"{place}: the case {key[0]!r} has two lines.\n  Remove one of them.")
         found[key] = _accuracy(place, row), _asked(place, row)
     several = Counter(case for case, _ in places)
     if missing := [" ".join(key) if several[key[0]] > 1 else key[0] for key in places if key not in found]:
@@ -340,7 +342,7 @@ def _key(
     if contrast not in contrasts and (contrast or len(contrasts) > 1):
         raise SuiteError(
             f"{place}: the case {case!r} has no contrast {contrast!r}.\n"
-            f"  Say which in a column {_CONTRAST!r}: {', '.join(contrasts)}."
+            f"  Name it in a column {_CONTRAST!r}: {', '.join(contrasts)}."
         )
     return case, contrast or contrasts[0]
 
@@ -349,7 +351,8 @@ def _accuracy(place: str, row: Mapping[str, str]) -> Fraction:
     text = row[_ACCURACY].strip()
     if not _FRACTION.fullmatch(text) or not 0 <= (value := Fraction(text)) <= 1:
         raise SuiteError(
-            f"{place}: {_ACCURACY} is {text!r}, which is no fraction from 0 to 1.\n  Write 0.886 for 88.6%."
+            f"{place}: {_ACCURACY} is {text!r}, which is not a fraction from 0 to 1.\n  Write 0.886 for "
+            "88.6%."
         )
     return value
 
@@ -358,7 +361,10 @@ def _asked(place: str, row: Mapping[str, str]) -> int | None:
     if _ASKED not in row:
         return None
     if not is_count(text := row[_ASKED].strip()) or int(text) < 1:
-        raise SuiteError(f"{place}: {_ASKED} is {text!r}: a number of answers is 1, 2, ...")
+        raise SuiteError(
+            f"{place}: {_ASKED} is {text!r}: the number of answers must be 1 or more.\n  "
+            "Write a whole number, such as 40."
+        )
     return int(text)
 
 

@@ -68,12 +68,13 @@ def seeds_of(opened: RunSet) -> dict[str, list[str]]:
         for other in groups.setdefault(key, []):
             if cards[other].fingerprint == card.fingerprint:
                 raise RunError(
-                    f"{other} and {name} are of one model, not of two seeds.\n  Leave one of the runs out."
+                    f"{other} and {name} are runs of the same model, not of two seeds.\n  Leave out one "
+                    "of the runs."
                 )
         groups[key].append(name)
     if all(len(names) == 1 for names in groups.values()):
         raise RunError(
-            "no two of these runs are of models that differ in their seed alone, so there are no means.\n"
+            "no two of these models differ only in their seed, so there are no means over seeds.\n"
             "  Name runs of one architecture with the same sizes and vocabulary, or leave out --group."
         )
     found: dict[str, list[str]] = {}
@@ -94,7 +95,7 @@ def seeds_table(opened: RunSet, groups: Mapping[str, Sequence[str]], by: Sequenc
     notes += _about_few_seeds(found)
     if any(frame["accuracy"].isna().any() for frame in frames):
         notes.append(
-            "A row in which no item is decidable for all seeds has no mean, and takes those over it."
+            "A row has no mean if no item is decidable for all seeds; means over such rows are missing too."
         )
     notes += _about_ranks(found, grouped)
     return tell(opened, "seeds", _records(found), [_grid(found, opened.suite, grouped)], notes)
@@ -102,8 +103,8 @@ def seeds_table(opened: RunSet, groups: Mapping[str, Sequence[str]], by: Sequenc
 
 def _notes(groups: Mapping[str, Sequence[str]], intervals: str) -> list[str]:
     if all(len(names) == 1 for names in groups.values()):
-        return ["Accuracies are cut to 3 decimals, not rounded.", intervals]
-    return [about_seeds(groups), f"{intervals} They are for other seeds too, where there are several."]
+        return ["Accuracies are truncated, not rounded, to 3 decimals.", intervals]
+    return [about_seeds(groups), f"{intervals} With several seeds, they also generalise to other seeds."]
 
 
 def _about_few_seeds(found: SeedTable) -> Iterator[str]:
@@ -113,30 +114,29 @@ def _about_few_seeds(found: SeedTable) -> Iterator[str]:
     many = several[several["n_seeds"] > 3]  # of fewer the quantile of t makes up for it
     if ((many["accuracy"] - 0.5).abs() > NEAR_THE_ENDS - 0.5).any():
         yield (
-            "Near accuracies of 0 and 1 the interval of a mean of seeds that differ much is too narrow: of "
-            "five to eight it holds in .87 to .89 of draws."
+            "Near accuracies of 0 and 1, intervals of means over seeds that differ much are too narrow: "
+            "for five to "
+            "eight seeds they hold in 87% to 89% of samples."
         )
     two = several[several["n_seeds"] == 2]
     if found.ranks is not None and (two["spread"] > FAR_APART).any():
-        yield "Of two seeds that differ as much as here, rank sets hold together in .86 of draws only."
+        yield "Two seeds differ much here, so ranks in brackets hold in only 86% of samples."
 
 
 def about_seeds(groups: Mapping[str, Sequence[str]]) -> str:
     """Say how many seeds there are of each architecture, and how their means are shown."""
     counts = ", ".join(f"{name} {len(names)}" for name, names in groups.items())
     return (
-        f"Seeds: {counts}. Accuracies are means over seeds, ± the standard deviation between seeds, both cut "
-        "to 3 decimals."
+        f"Seeds: {counts}. Accuracies are means over seeds, ± the standard deviation between seeds, "
+        "truncated to 3 decimals."
     )
 
 
 def _about_ranks(found: SeedTable, grouped: bool) -> Iterator[str]:
     if found.ranks is None:
         return
-    of = "for other words, and other seeds where there are several" if grouped else "for other words"
-    yield (
-        f"In brackets: the ranks that each may have, all of them right together with 95% confidence, {of}."
-    )
+    of = "for other words and other seeds" if grouped else "for other words"
+    yield (f"In brackets: the possible ranks of each, with 95% confidence for all together, {of}.")
     yield from not_told_apart(found.ranks, list(found.of_rows))
 
 
@@ -232,7 +232,7 @@ def pairs(opened: RunSet, by: str | None, margin: float = DEFAULT_MARGIN) -> Doc
     Without a feature to part them by, it is by intervening nouns, where a suite has them.
     """
     if len(opened.verdicts) < 2:
-        raise RunError("pairs need two runs or more.\n  Name another run of the same suite.")
+        raise RunError("a comparison in pairs needs two runs or more.\n  Name another run of the same suite.")
     first = next(iter(opened.verdicts.values()))
     if by is not None:
         require_features(first, (by,))
@@ -248,7 +248,7 @@ def pairs(opened: RunSet, by: str | None, margin: float = DEFAULT_MARGIN) -> Doc
         grids += [
             Grid.of(_APART, own, f"Pairs, {about}"),
             _only_row(about, own, list(opened.verdicts)),
-            Grid.of(_MCNEMAR, own, f"McNemar's test, items independent, {about}"),
+            Grid.of(_MCNEMAR, own, f"McNemar's test (items treated as independent), {about}"),
         ]
     notes = [*comparison_notes(rows, margin, "the pairs of a table"), _OF_MCNEMAR]
     rows = rows.drop(columns="all") if by is None else rows
@@ -256,27 +256,28 @@ def pairs(opened: RunSet, by: str | None, margin: float = DEFAULT_MARGIN) -> Doc
 
 
 _OF_MCNEMAR = (
-    "McNemar's exact test, two-sided, regards items as independent draws; where they share words it is too "
-    "sure."
+    "McNemar's exact two-sided test treats items as independent; if items share words, its p-values are too "
+    "small."
 )
 
 
 def comparison_notes(rows: pd.DataFrame, margin: float, family: str, both: str = "both models") -> list[str]:
     """Say how to read differences, their intervals and the words for them."""
     notes = [
-        f"Differences are of accuracies, cut to 3 decimals, on the items that are decidable for {both}.",
+        f"Differences of accuracies, truncated to 3 decimals, on the items that are decidable for {both}.",
         interval_note(rows),
-        f"At an error rate of 5% over {family} (Holm): equivalent, if the difference is surely smaller than "
-        f"{margin:g}, by two one-sided tests, for words that were not drawn too; else better or worse, if it "
-        "is surely not 0; else undecided.",
+        f"Equivalent: the difference is significantly smaller than {margin:g} (two one-sided tests, also for "
+        f"other words). Better or worse: significantly different from 0. Error rate: 5% over {family} "
+        "(Holm).",
     ]
     if (rows["outcome"] == SAME).any():
         notes.append(
-            "Same verdicts: the two have the same verdict on every item. The interval says how far they may "
-            "differ on other words."
+            "Same verdicts: both models have the same verdict on every item; the interval shows how much "
+            "they "
+            "may differ on other words."
         )
     if rows["outcome"].isna().any():
-        notes.append(f"Where no item is decidable for {both} there is no difference to tell.")
+        notes.append(f"A dash: no item is decidable for {both}, so there is no difference.")
     return notes
 
 
@@ -288,7 +289,7 @@ def _only_row(about: str, rows: pd.DataFrame, models: Sequence[str]) -> Grid:
         counts[row["second"], row["first"]] = row["only_second"]
     fields = [Field("", align="left"), *(Field(name, show=format_count) for name in models)]
     lines = [Line((one, *(counts.get((one, other)) for other in models))) for one in models]
-    return Grid(fields, lines, f"Only the model of the row is right, {about}")
+    return Grid(fields, lines, f"Only the model in the row is right, {about}")
 
 
 _OF_THE_REFERENCE = Field("", ("accuracy", "spread"), with_spread)
@@ -311,19 +312,20 @@ def differences_table(
     reference = next(iter(groups)) if model is None else _reference(model, groups)
     if len(groups) < 2:
         raise RunError(
-            f"there is nothing to compare with {reference}.\n  Name another run of the same suite."
+            f"{reference} is the only model, so there is nothing to compare.\n  Name another run of the "
+            "same suite."
         )
     require_features(opened.verdicts[groups[reference][0]], by)
     verdicts = {name: [opened.verdicts[one] for one in seeds] for name, seeds in groups.items()}
     found = against(verdicts, reference, by, margin)
     told = pd.concat([*found.of_rows.values(), *found.of_means.values()])
-    family = "all models and rows of the table, and likewise over all means"
+    family = "all models and rows of the table, and over all means"
     notes = comparison_notes(told, margin, family, "all seeds of both" if grouped else "both models")
     if grouped:
-        of_seeds = "Intervals and tests are for other seeds too, where there are several."
+        of_seeds = "With several seeds, intervals and tests also generalise to other seeds."
         notes = [about_seeds(groups), *notes, of_seeds]
     if any(frame["outcome"].isna().any() for frame in found.of_means.values()):
-        notes.append("A model that lacks a row has no mean over it.")
+        notes.append("A model without a value in a row has no mean over this row.")
     records = _records_comparisons(found)
     if grouped:
         for place, column in ((1, "model"), (3, "against")):
@@ -339,7 +341,7 @@ def _reference(model: str, groups: Mapping[str, Sequence[str]]) -> str:
         if model in seeds:
             return name
     raise RunError(
-        f"none of these runs is of a model {model!r}, and no run is there.\n"
+        f"no run has the model {model!r}, and no folder of a run has this name.\n"
         f"  {suggest(model, groups, 'Models')}"
     )
 

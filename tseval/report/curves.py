@@ -79,15 +79,27 @@ def read_curves(path: Path) -> pd.DataFrame:
         table = read_parquet(path, {})
         columns = {name: table[name].cast(pa.float64()).to_pandas() for name in table.column_names}
     except FileNotFoundError:
-        raise TrainingError(f"{path}: no such file of learning curves") from None
+        raise TrainingError(
+            f"{path}: this file of learning curves does not exist.\n  Name a file "
+            "*.curves.parquet of tseval train"
+        ) from None
     except (pa.ArrowException, OSError, ContentError) as error:
         reason = shortened(first_line(error), 150)
-        raise TrainingError(f"{path}: cannot be read as learning curves ({reason})") from None
+        raise TrainingError(
+            f"{path}: this file is not a learning curve of tseval ({reason}).\n  Name a "
+            "file of tseval train, *.curves.parquet."
+        ) from None
     kind = _kind(columns)
     if missing := [name for name in (kind.time[0], *LOSSES, kind.goal) if name not in columns]:
-        raise TrainingError(f"{path}: no learning curves of tseval: there is no column {missing[0]!r}")
+        raise TrainingError(
+            f"{path}: this file is not a learning curve of tseval: it has no column "
+            f"{missing[0]!r}.\n  Name a file of tseval train, *.curves.parquet."
+        )
     if not table.num_rows:
-        raise TrainingError(f"{path}: no learning curves of tseval: there is no row")
+        raise TrainingError(
+            f"{path}: this file has no learning curve: it has no rows.\n  Name a file "
+            "*.curves.parquet of tseval train"
+        )
     columns.pop("model", None)
     return pd.DataFrame({"model": _name(path), **columns})
 
@@ -111,7 +123,7 @@ def write_curves_figure(curves: Sequence[pd.DataFrame], paths: Sequence[Path]) -
     (first, name), *others = ((_kind(one), one["model"].iloc[0]) for one in curves)
     for kind, other in others:
         if kind != first:
-            raise TrainingError(f"{other} is {kind.model}, {name} {first.model}: draw them apart")
+            raise TrainingError(f"{other} is {kind.model}, {name} {first.model}: draw one figure for each")
     write_figure(*curve_panels(curves), paths, TrainingError)
 
 
@@ -179,7 +191,7 @@ def _loss(curves: Sequence[pd.DataFrame], kind: TrainingKind, time: Axis) -> Pan
 def _goal(curves: Sequence[pd.DataFrame], kind: TrainingKind, time: Axis) -> Panel:
     series = [_series(one, kind.goal, index) for index, one in enumerate(curves)]
     if kind is CLASSIFIER:
-        return Panel("Validation accuracy", series, time, Axis("share of right answers"))
+        return Panel("Validation accuracy", series, time, Axis("share of correct answers"))
     values = [one.y for one in series if one.y]
     highest = 1.1 * ceiling(values, TALLEST_PERPLEXITY) if values else None
     axis = Axis("perplexity per token (log scale)", (None, highest), log_from=0, in_full=True)
@@ -215,7 +227,10 @@ def read_error_curves(path: Path) -> pd.DataFrame:
         if not pd.isna(loss) and accuracy is not None:
             found.setdefault(suite, []).append((_name(path), suite, loss, 1 - accuracy))
     if not found:
-        raise TrainingError(f"{_beside(path)}: no accuracy belongs to a loss in {path}")
+        raise TrainingError(
+            f"{_beside(path)}: no accuracy has the same step as a loss in {path}.\n  "
+            "Train again with --eval-suite SUITE."
+        )
     points = [point for own in found.values() for point in own]
     return pd.DataFrame(points, columns=["model", "suite", LOSSES[0], "error"])
 
@@ -227,12 +242,15 @@ def _read_beside(path: Path, columns: Mapping[str, pa.DataType]) -> pa.Table:
         return read_parquet(beside, columns, others=False)
     except FileNotFoundError:
         raise TrainingError(
-            f"{beside}: no such file of accuracies along the training.\n"
-            "  tseval train lm writes one beside the curves with --eval-suite SUITE."
+            f"{beside}: this file of accuracies during the training does not exist.\n"
+            "  tseval train lm writes it next to the curves with --eval-suite SUITE."
         ) from None
     except (OSError, ContentError) as error:
         reason = first_line(error)
-        raise TrainingError(f"{beside}: cannot be read as accuracies along a training ({reason})") from None
+        raise TrainingError(
+            f"{beside}: this file does not contain accuracies during a training "
+            f"({reason}).\n  Train again with --eval-suite SUITE."
+        ) from None
 
 
 def _beside(path: Path) -> Path:
@@ -285,7 +303,7 @@ def read_string_curves(paths: Sequence[Path]) -> pd.DataFrame:
     rows = pd.concat(frames, ignore_index=True).dropna(subset="epoch")
     if len(suites := sorted(rows["suite"].unique())) > 1:
         raise TrainingError(
-            f"these trainings are of several languages ({', '.join(suites)}): draw them apart"
+            f"these trainings are of several languages ({', '.join(suites)}): draw one figure for each"
         )
     groups = rows.groupby(["model", "epoch"], sort=False)
     found = groups.size().rename("n_seeds").to_frame()

@@ -34,15 +34,15 @@ def format_count(count: int) -> str:
 
 
 def format_share(value: Fraction | float, decimals: int = RUN_DECIMALS) -> str:
-    """Show a share, cut to some decimals."""
+    """Show a share, truncated to some decimals."""
     scale = 10**decimals
     # As a float, a share of whole numbers may lie a rounding error below its decimals: 0.29 * 1000 < 290.
     scaled = value * scale if isinstance(value, Fraction) else round(value * scale, 6)
     return f"{floor(scaled) / scale:.{decimals}f}"
 
 
-def format_worth(n_eff: float, *, fixed: bool = False) -> str:
-    """Show how many independent items some items are worth; marked where factors of them are fixed."""
+def format_n_eff(n_eff: float, *, fixed: bool = False) -> str:
+    """Show an effective sample size; a mark says that a factor has too few entries."""
     if isnan(n_eff):
         return NONE
     return (format_count(round(n_eff)) if n_eff >= 0.5 else "< 1") + ("†" if fixed else "")
@@ -417,8 +417,18 @@ class Screen:
 
 
 STYLES = {"section": 1, "group": 3}
+MOST_NOTES = 5  # that are printed; files have all
+MORE_NOTES = "More notes: {}. To print them, add --notes."
 NARROWEST = 16  # characters that a column of text keeps, however little room there is
-LEFT_OUT = "0 in every row, so no column: {}."
+LEFT_OUT = "Not shown, because 0 in every row: {}."
+
+
+def with_first_notes(document: Document) -> Document:
+    """Keep the most important notes, which are the first, and count the others."""
+    n_more = len(document.notes) - MOST_NOTES
+    if n_more <= 1:  # a line that counts one note is as long as the note
+        return document
+    return replace(document, notes=[*document.notes[:MOST_NOTES], MORE_NOTES.format(n_more)])
 
 
 def as_screen(document: Document, screen: Screen) -> str:
@@ -433,7 +443,7 @@ def as_screen(document: Document, screen: Screen) -> str:
         parts = signature.split("|")
         notes.append(f"{name}: {signature if screen.whole else '|'.join(parts[:2])}")
     if document.signatures and not screen.whole:
-        notes[-1] += " (-v: the whole signature)"
+        notes[-1] += " (complete: -v)"
     fill = partial(textwrap.fill, width=screen.width, initial_indent="- ", subsequent_indent="  ")
     return "\n\n".join([*blocks, "\n".join(fill(plain(note)) for note in notes)]).rstrip() + "\n"
 

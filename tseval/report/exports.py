@@ -68,7 +68,7 @@ class Submission:
     def __post_init__(self) -> None:
         if self.model_id is not None and not _MODEL_ID.fullmatch(self.model_id):
             raise RunError(
-                f"{self.model_id!r} is not the id of a model.\n"
+                f"{self.model_id!r} is not the name of a model on a hub.\n"
                 "  Name its developer and itself: DEVELOPER/NAME, letters, digits, dots and dashes."
             )
 
@@ -95,7 +95,10 @@ def make_record(run: Run, path: Path, submission: Submission) -> EvalRecord:
     table = build_table([run])
     results: list[Json] = [*_of_rows(table, manifest), *_of_mean(table, manifest)]
     if not results:
-        raise RunError(f"{path}: no item can be decided, so there is no score to record.")
+        raise RunError(
+            f"{path}: no item can be decided, so there is no score to record.\n  The model may "
+            "not know the words. See tseval table."
+        )
     model_id = submission.model_id or plain(manifest.model.name)
     digest = hashlib.sha256(json.dumps(manifest.key.parts(), sort_keys=True).encode()).digest()
     content: dict[str, Json] = {
@@ -260,7 +263,9 @@ def _texts(values: Mapping[str, object]) -> dict[str, Json]:
 def _notes(table: Table, submission: Submission) -> Iterator[str]:
     n_without = sum(value is None for value in table.accuracy.iloc[:, 0])
     if n_without:
-        yield f"{n_without} of {len(table.rows)} rows have no decidable item, so no score: they are left out."
+        yield (
+            f"{n_without} of {len(table.rows)} rows have no decidable item, and no score. They are left out."
+        )
     unsaid = {
         "--model-id": submission.model_id is None,
         "--organisation": submission.organisation == "unknown",
@@ -268,7 +273,7 @@ def _notes(table: Table, submission: Submission) -> Iterator[str]:
         "--availability": submission.availability == "unknown",
     }
     if missing := [option for option, is_missing in unsaid.items() if is_missing]:
-        yield f"Left unsaid, as the run does not know it: {', '.join(missing)}."
+        yield f"Not recorded, because the run does not contain it: {', '.join(missing)}."
 
 
 _SYNTACTIC = re.compile(r"[A-Za-z][A-Za-z0-9._]*")
@@ -304,7 +309,7 @@ class MixedModel:
         if "1 + model" in self.formula:
             notes.append("If the fit does not converge, write (1 | verb.entry) for (1 + model | verb.entry).")
         if not self.is_mixed:
-            notes.append("No item is known to share a word with others: there is nothing to be random.")
+            notes.append("No items share words, so the model has no random effects.")
         return tuple(notes)
 
 
@@ -322,7 +327,7 @@ def mixed_model(opened: RunSet) -> MixedModel:
     parts = [frame for frame in all_decided if len(frame)]
     if not parts:
         raise RunError(
-            "no item of these runs can be decided, so there is nothing to fit.\n"
+            "no item of these runs can be decided, so there are no data for a model.\n"
             "  The model may not know the words: tseval table shows how many items are undecidable."
         )
     rows = pd.concat([frame[list(ROW)].drop_duplicates() for frame in parts]).drop_duplicates()
@@ -417,9 +422,9 @@ Tasks for lm-eval, made by tseval from the suite {name}, digest {digest}. Run th
     lm_eval --include_path {folder} --tasks {group} \\
         --model hf --model_args pretrained=...,softmax_dtype=float32
 
-The choices are in the order bad, good, and the good one is the answer: lm-eval takes the first of equal
-choices, so a tie is wrong, as it is in tseval. With `softmax_dtype=float32` there are few. The accuracy
-of the group is the mean over its tasks, each counted once, as the mean of all rows in tseval's table.
+The choices are in the order bad, good, and the good one is the answer. lm-eval takes the first of equal
+choices, so a tie is wrong, as in tseval. With `softmax_dtype=float32` ties are rare. The accuracy of the
+group is the mean over its tasks, each counted once, like the mean of all rows in a table of tseval.
 """
 
 
@@ -429,13 +434,17 @@ def write_tasks(suite: Suite, folder: Path) -> list[str]:
     Where the suite has rules of writing, they hold natural text.
     """
     if not suite.has_accuracy:
-        raise SuiteError(f"{suite.name} has ratings of sentences, for which lm-eval has no kind of task")
+        raise SuiteError(
+            f"{suite.name} has ratings of sentences, which lm-eval cannot express.\n  Choose "
+            "a suite of sentence pairs."
+        )
     if suite.score != "sentence":
         raise SuiteError(
-            f"{suite.name} is compared by its score {suite.score!r}, for which lm-eval has no kind of task"
+            f"{suite.name} is compared by its score {suite.score!r}, which lm-eval cannot express.\n  "
+            "Choose a suite of sentence pairs."
         )
     if folder.exists() and any(folder.iterdir()):
-        raise SuiteError(f"{folder}: holds something already.\n  Name a new folder, or empty it.")
+        raise SuiteError(f"{folder}: this folder is not empty.\n  Name a new folder, or empty this one.")
     folder.mkdir(parents=True, exist_ok=True)
     group = f"tseval_{_slug(suite.name)}"
     tasks = dict(_tasks(suite, group))

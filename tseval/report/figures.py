@@ -185,7 +185,10 @@ def check_figure_names(paths: Sequence[Path], error: type[TsevalError]) -> None:
     """Refuse figures of other kinds, before anything is computed."""
     for path in paths:
         if path.suffix.lower() not in FIGURE_ENDINGS:
-            raise error(f"{path}: the name of a figure ends in {' or '.join(FIGURE_ENDINGS)}")
+            raise error(
+                f"{path}: a figure cannot have this name. Choose a name that ends in "
+                f"{' or '.join(FIGURE_ENDINGS)}"
+            )
 
 
 def write_figure(
@@ -196,7 +199,7 @@ def write_figure(
     try:
         from matplotlib import rcParams, style  # noqa: PLC0415 - an optional dependency
     except ImportError:
-        raise error('drawing needs matplotlib: pip install "tseval[plots]"') from None
+        raise error('figures need matplotlib. To install it: pip install "tseval[plots]"') from None
     with style.context(["default", STYLE]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about letters that the font lacks
         figure = draw(panels, look)

@@ -22,9 +22,9 @@ from tseval.report.document import (
     format_difference,
     format_interval,
     format_mean_rank,
+    format_n_eff,
     format_rank_set,
     format_share,
-    format_worth,
     spread_beside,
 )
 from tseval.report.table import Table, is_low
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 RANK_LABEL = "Rank by mean accuracy"
 MEAN_HEADING = Line(("Mean accuracy, each row counted once",), "section")
-WORTH = Field("Worth", ("n_eff", "fixed"), lambda one: format_worth(one[0], fixed=bool(one[1])))
+EFF_ITEMS = Field("Eff. items", ("n_eff", "fixed"), lambda one: format_n_eff(one[0], fixed=bool(one[1])))
 # What is told of each row of a run: in csv and json, and, where the run stands alone, to readers too.
 OF_A_RUN = (
     Field("Items", ("n_items",), format_count),
-    WORTH,
+    EFF_ITEMS,
     Field("Accuracy", ("accuracy",), format_share),
     Field("95% interval", ("low", "high"), format_interval),
     Field("Ties", ("n_tied",), format_count),
@@ -247,7 +247,7 @@ def _single(table: Table, run: Column) -> Grid:
     """Print what is told of the rows of one run, and its mean accuracies in their column."""
     assert run.keys(table.by) == list(table.rows.itertuples(index=False, name=None))
     # Where items are independent, each is worth one.
-    told = [field for field in OF_A_RUN if field is not WORTH or any(run.rows["clusters"])]
+    told = [field for field in OF_A_RUN if field is not EFF_ITEMS or any(run.rows["clusters"])]
     if EFFECTS[0].names[0] in run.rows:
         told[-2:-2] = EFFECTS  # before ties
     if N_HALF_KNOWN in run.rows:
@@ -305,7 +305,7 @@ def _ranks_and_facts(table: Table) -> Iterator[Line]:
         for column in table.columns
     ]
     if any(column.coverage not in (None, 1) for column in table.columns):
-        yield Line(("Coverage, decided of all", *coverages))
+        yield Line(("Coverage (share decided)", *coverages))
     perplexities = [column.perplexity or None for column in table.columns]
     parameters = [column.parameters or None for column in table.columns]
     for label, facts in (("Validation perplexity", perplexities), ("Parameters", parameters)):

@@ -55,18 +55,20 @@ def for_analysis(
             no_accuracy(other[0].name)
             if other[0].rated
             else RunError(
-                f"{other[0].name} is over {columns[0].suite}, whose sentences have no ratings.\n"
-                "  Analyse a run on rated sentences (docs/ratings.md)."
+                f"{other[0].name} scores {columns[0].suite}, whose sentences have no ratings.\n"
+                "  Name a run on rated sentences (docs/ratings.md)."
             )
         )
     columns = distinct_headings(columns)
     notes = []
     if not columns[0].complete:
-        notes.append("Only a part of the suite was scored.")
+        notes.append("Only a part of the suite was scored: these are not results on the whole suite.")
     notes += dict.fromkeys(sample_note(column.sample) for column in columns if column.sample)
     if len({column.score for column in columns}) > 1:
         modes = ", ".join(f"{column.heading}: {column.score}" for column in columns)
-        notes.append(f"The runs are scored in different ways ({modes}).")
+        notes.append(
+            f"The runs are scored by different methods ({modes}), so they do not compare models alone."
+        )
     notes += forms_note(columns)
     notes += inferred_note(column.inferred for column in columns)
     if where:
@@ -85,20 +87,24 @@ def for_analysis(
         too_long = out - int((frame[HALF_KNOWN] & frame["undecidable"]).sum()) if unknown else out
         if rated and unknown:
             undecided.append(
-                f"{name}: {unknown:,} of {len(frame):,} items hold words that it does not know"
-                + (f", and {out - too_long:,} of these are undecidable, left out." if out > too_long else ".")
+                f"{name}: {unknown:,} of {len(frame):,} items have words that the model does not know"
+                + (f"; {out - too_long:,} of these are undecidable (not counted)." if out > too_long else ".")
             )
         if rated and too_long:
             undecided.append(
-                f"{name}: {too_long:,} of {len(frame):,} sentences are longer than it reads, left out."
+                f"{name}: {too_long:,} of {len(frame):,} sentences are longer than the model's context "
+                "(not counted)."
             )
         if not rated and (tied or out):
             undecided.append(
-                f"{name}: of {len(frame):,} items {tied:,} are ties, counted as wrong, and {out:,} are "
-                "undecidable, left out."
+                f"{name}: {tied:,} of {len(frame):,} items are ties (counted as wrong), {out:,} are "
+                "undecidable "
+                "(not counted)."
             )
         if not rated and unknown:
-            undecided.append(f"{name}: it knows one form only of {unknown:,} items (half known).")
+            undecided.append(
+                f"{name}: {unknown:,} items are half known: the model knows only one of their two forms."
+            )
     signatures = {column.heading: column.signature or "" for column in columns}
     manifests = {column.heading: run.manifest for column, run in zip(columns, runs, strict=True)}
     places = {column.heading: str(run.path or run.name) for column, run in zip(columns, runs, strict=True)}
@@ -119,22 +125,29 @@ def stacked(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(named, ignore_index=True)
 
 
+def is_about_intervals(note: str) -> bool:
+    """Find the note of `interval_note` among others."""
+    return note.startswith(("95% intervals", "No item is decidable", "The runs name no lexical factors"))
+
+
 def interval_note(rows: pd.DataFrame) -> str:
     """Say what the intervals of an analysis know about words that items share."""
     if "low" in rows and rows["low"].isna().all():
-        return "Intervals are of what is decidable, and here nothing is."
+        return "No item is decidable, so there are no intervals."
     found: dict[str, list[str]] = {}
     for name in ("clusters", "fixed"):
         found[name] = list(dict.fromkeys(factor for one in rows[name].dropna() for factor in one))
-    said = "Intervals are of 95%, items independent: the runs do not say which items share words."
+    said = "The runs name no lexical factors, so 95% intervals treat items as independent."
     if found["clusters"]:
         named = ", ".join(found["clusters"])
-        said = f"Intervals are of 95%, for other words of the same kind; items are clustered by {named}."
+        said = f"95% intervals generalise to other words of the same kind (clustered by {named})."
     elif found["fixed"]:
-        said = "Intervals are of 95%, items independent."
+        said = "95% intervals treat items as independent."
     if found["fixed"]:
         few = ", ".join(found["fixed"])
-        said += f" What has fewer than {FEWEST_LEVELS} entries in a row is regarded as fixed: {few}."
+        said += (
+            f" They do not generalise beyond factors with fewer than {FEWEST_LEVELS} entries in a row: {few}."
+        )
     return " ".join([said, *uneven_note([rows])])
 
 

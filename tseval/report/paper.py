@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tseval.errors import counted, plain
 from tseval.report.comparisons import seeds_table
 from tseval.report.document import Grid, as_latex_float, latex
+from tseval.report.opened import is_about_intervals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -89,7 +90,7 @@ class Paper:
 def write_up(opened: RunSet, *, intervals: bool = False) -> Paper:
     """Write what a paper says of runs over one suite."""
     found = seeds_table(opened, {name: [name] for name in opened.verdicts})
-    (about,) = [note for note in found.notes if note.startswith("Intervals")]
+    (about,) = filter(is_about_intervals, found.notes)
     cited = _cited(list(opened.manifests.values()), "clustered" in about)
     references = _references(cited, next(iter(opened.manifests.values())))
     return Paper(references, _methods(opened, cited, about), _table(opened, found.grids[0], intervals))
@@ -137,18 +138,18 @@ def _methods(opened: RunSet, cited: dict[str, str], about_intervals: str) -> str
         f"We scored {latex(', '.join(opened.manifests))} on {latex(suite.title)} \\citep{{{cited['suite']}}} "
         f"({counted(suite.n_items, 'item')}{part}; SHA-256 {suite.digest[:8]}) with tseval "
         f"{latex(', '.join(versions))} \\citep{{tseval}}.",
-        f"Compared was {latex(compared)}; a tie counts as wrong, and what a model cannot decide is left out.",
+        f"We compared {latex(compared)}; ties count as wrong, and undecidable items are not counted.",
         *_half_known(opened, cited),
         *_protocols(opened, cited),
         latex(about_intervals),
     ]
     if "cr2" in cited:
         said.append(
-            "They have the correction CR2 and the degrees of freedom of Bell and McCaffrey "
+            "They use the CR2 correction and the degrees of freedom of Bell and McCaffrey "
             f"\\citep{{{cited['cr2']}}}; several factors are combined as by \\citet{{{cited['several']}}}."
         )
     if key.exclude:
-        said.append(f"Left out were {latex(key.exclude)}.")
+        said.append(f"We left out {latex(key.exclude)}.")
     signatures = [f"% {plain(name)}: {line}" for name, line in opened.signatures.items()]
     return "\n".join([*said, "% Signatures:", *signatures]) + "\n"
 
@@ -162,11 +163,11 @@ def _half_known(opened: RunSet, cited: dict[str, str]) -> Iterator[str]:
         ([name for name, n in counts.items() if n and name not in compared],
          f"counted as undecidable; {left_out} use no such pairs"),
         ([name for name, n in counts.items() if n and name in compared],
-         "compared all the same, with a token for unknown words in one of the sentences"),
+         "compared anyway, with a token for unknown words in one of the sentences"),
     ):  # fmt: skip
         if names:
             told = ", ".join(f"{latex(name)} {counts[name]:,}" for name in names)
-            yield f"Contrasts of which a model knows one form only ({told}) are {what}."
+            yield f"Contrasts with only one form that the model knows ({told}) are {what}."
 
 
 def _protocols(opened: RunSet, cited: dict[str, str]) -> Iterator[str]:

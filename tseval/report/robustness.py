@@ -25,8 +25,8 @@ from tseval.report.document import (
     Line,
     format_count,
     format_interval,
+    format_n_eff,
     format_share,
-    format_worth,
 )
 from tseval.report.figures import Axis, Panel, lines_of
 from tseval.report.layout import headed, row_labels
@@ -44,7 +44,7 @@ _OF_A_ROW = (
     Field("Items", ("n_items",), format_count),
     Field("Accuracy", ("accuracy",), format_share),
     INTERVAL,
-    Field("Worth", ("n_eff",), format_worth),
+    Field("Eff. items", ("n_eff",), format_n_eff),
     Field("Limited by", ("limit", "share", "n_entries"), lambda one: _limit(*one), "left"),
     Field("Smallest difference", ("smallest_difference",), format_share),
 )
@@ -57,14 +57,14 @@ _OF_A_FACTOR = (
 )
 _FREQUENCY = Field("Frequency", ("rho",), lambda rho: f"{rho:+.2f}")
 _NOTES = (
-    "Accuracies are cut to 3 decimals, not rounded; intervals are 95%, clustered by lexicon entry.",
-    "Worth: as many items that share no words would be as sure. Limited by: the factor that has the largest "
-    "part of the variance, or single items.",
-    "Smallest difference: between two models that these items would show four times in five, if nothing is "
-    "hard for both; smaller where both fail at the same words.",
-    f"Fixed: fewer than {FEWEST_LEVELS} entries, so that intervals speak for these alone.",
-    "Without one: the row's accuracy if one entry is left out. Decided by: entries with which the row's "
-    "interval lies on one side of chance (0.5), and without which it does not, or the other way round.",
+    "Eff. items: effective sample size, the number of independent items with the same precision.",
+    "Limited by: the factor with the largest share of the variance, or single items.",
+    "Smallest difference: the difference between two models that these items detect with 80% power.",
+    "Without one: the range of the row's accuracy if one entry is left out.",
+    "Decided by: entries without which the interval of the row would move onto or off chance (0.5).",
+    f"Fixed: fewer than {FEWEST_LEVELS} entries, so the interval does not generalise beyond these words.",
+    "The smallest difference assumes that the models fail at different words; otherwise it is smaller.",
+    "Accuracies are truncated, not rounded, to 3 decimals; 95% intervals are clustered by lexicon entry.",
 )
 
 
@@ -73,8 +73,8 @@ def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Do
     found = {name: robustness(verdicts) for name, verdicts in opened.verdicts.items()}
     if all(one.entries.empty for one in found.values()):
         raise RunError(
-            "these runs do not say which words their items share, so there is no word to look at.\n"
-            "  Score again: grammars name their words; of data, name columns with --cluster COLUMN."
+            "these runs name no lexical factors, so tseval cannot analyse single words.\n"
+            "  Score the suite again. For data sets, name columns with --cluster COLUMN."
         )
     if counts is not None:
         for name, one in found.items():
@@ -86,11 +86,12 @@ def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Do
         grids += [_rows(f"{name} on {opened.suite}", one), _words(f"Single words, {name}", factors[name])]
         notes.append(_advice(name, one))
     if counts is not None:
-        notes.append("Frequency: Spearman's correlation of an entry's accuracy and how often it occurs.")
+        notes.append("Frequency: Spearman's correlation of the accuracy of an entry with its frequency.")
     if passed_over := max(one.n_passed_over for one in found.values()):
         notes.append(
-            f"{format_count(passed_over)} entries are left out, because they have fewer than {FEWEST_ITEMS} "
-            f"items, or more than {MOST_ENTRIES} others of their row have more."
+            f"{format_count(passed_over)} entries are left out: they have fewer than {FEWEST_ITEMS} "
+            "items, or "
+            f"are not among the {MOST_ENTRIES} largest of their row."
         )
     entries = stacked({name: one.entries for name, one in found.items()})
     told = tell(opened, "robustness", entries, grids, notes)
@@ -131,11 +132,12 @@ def _advice(name: str, found: Robustness) -> str:
     limits = found.rows["limit"].dropna().value_counts()
     words = limits.drop(ITEMS, errors="ignore")
     if words.empty:
-        return f"{name}: single items limit the intervals; more of them would narrow these."
+        return f"{name}: single items limit the intervals, so more items would narrow the intervals."
     rows = ", ".join(f"{factor} in {n}" for factor, n in words.items())
     return (
-        f"{name}: of {limits.sum()} rows {words.sum()} are limited by words ({rows}). More items of the same "
-        "words would hardly narrow their intervals; more entries of these factors would."
+        f"{name}: words limit the intervals of {words.sum()} of {limits.sum()} rows ({rows}), so add "
+        "other words "
+        "for these factors, not more items of the same words."
     )
 
 
@@ -160,7 +162,7 @@ def _panel(title: tuple[str, str], entries: pd.DataFrame, models: Sequence[str])
     first = entries[entries["model"] == entries["model"].iloc[0]].sort_values("accuracy", kind="stable")
     words = [str(word) for word in first["entry"]]
     if len(words) > MOST_DRAWN:
-        title = (title[0], f"{title[1]}: the ends of {len(words)}")
+        title = (title[0], f"{title[1]}: lowest and highest of {len(words)}")
         words = words[: MOST_DRAWN // 2] + words[-(MOST_DRAWN // 2) :]
     drawn = entries[entries["entry"].isin(words)]
     placed = drawn.assign(place=[1 + words.index(str(word)) for word in drawn["entry"]])

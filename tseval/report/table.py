@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import floor
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,7 +37,7 @@ from tseval.report.columns import (
     printed_decimals,
     refuse_unlike,
 )
-from tseval.report.document import RUN_DECIMALS, format_share
+from tseval.report.document import RUN_DECIMALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -66,30 +67,33 @@ FIRST_UNSCORED = "first_token:unscored"  # in the signatures of models without a
 
 
 def notes_of(table: Table) -> Iterator[str]:
-    """Say what a reader must know, one sentence or two each."""
+    """Write what a reader must know, one sentence each, the most important first."""
     columns = table.columns
     runs = [column for column in columns if not column.published]
-    yield from _digits(table, runs)
-    for column in runs:
-        yield from _counted(column, alone=len(columns) == 1)
-    if len(columns) == 1 and EFFECT[0] in columns[0].rows:
-        yield (
-            "Effect: the mean over items of what a prediction says is greater less what it says is smaller, "
-            "in bits of surprisal."
-        )
-    if len(columns) == 1 or table.ranking is not None:  # beside a board none is printed
-        yield from _intervals(runs)
-    yield from _ranks(table, runs)
-    if table.unsplit is not None and len(table.unsplit.rows) < len(table.rows):
-        yield "Means and ranks are over the parts of rows, not over whole rows."
-    yield from _left_out(table)
     if not all(column.complete for column in columns):
-        yield "Only a part of the suite was scored: these are not results on the suite."
+        yield "Only a part of the suite was scored: these are not results on the whole suite."
     yield from dict.fromkeys(sample_note(column.sample) for column in columns if column.sample)
     if len({column.score for column in columns}) > 1:
         modes = ", ".join(f"{column.heading}: {column.score}" for column in columns)
-        yield f"The columns are scored in different ways ({modes}), so ranks do not compare models alone."
+        yield f"The columns are scored by different methods ({modes}), so ranks do not compare models alone."
     yield from forms_note(runs)
+    for column in runs:
+        yield from _coverage(column)
+        yield from _counted(column, alone=len(columns) == 1)
+    if len(columns) == 1 or table.ranking is not None:  # beside a board none is printed
+        yield from _intervals(runs)
+    if len(columns) == 1 and any(any(run.rows["clusters"]) for run in runs):
+        yield "Eff. items: effective sample size, the number of independent items with the same precision."
+    if len(columns) == 1 and EFFECT[0] in columns[0].rows:
+        yield (
+            "Effect: in bits, mean over items of the surprisal that a prediction expects to be higher, minus "
+            "the one that it expects to be lower."
+        )
+    yield from _ranks(table, runs)
+    yield from _left_out(table)
+    if table.unsplit is not None and len(table.unsplit.rows) < len(table.rows):
+        yield "Means and ranks count each part of a row, not whole rows."
+    yield from _digits(table, runs)
     # A run alone prints none of the facts that notes of models explain.
     told = (*columns, *table.humans) if len(columns) > 1 or not runs else table.humans
     yield from dict.fromkeys(note for column in told for note in column.notes)
@@ -100,26 +104,26 @@ def forms_note(runs: Sequence[Column]) -> Iterator[str]:
     natural = [run.heading for run in runs if NATURAL in (run.signature or "").split("|")]
     if tokens := [run.heading for run in runs if natural and run.heading not in natural]:
         yield (
-            f"Sentences are given as people write them to {', '.join(natural)}, and as tokens to "
-            f"{', '.join(tokens)}: what differs may be the form."
+            f"{', '.join(natural)} read natural text and {', '.join(tokens)} read tokens, so differences may "
+            "come from the form of the text."
         )
 
 
 def sample_note(sample: str) -> str:
     """Say how the items of a part were drawn, as the manifest has it."""
-    return f"Items were drawn at random: {sample}."
+    return f"The items are a random sample: {sample}."
 
 
 def _digits(table: Table, runs: Sequence[Column]) -> Iterator[str]:
     if len(table.columns) > len(runs) > 0:
         decimals = printed_decimals(table.columns)
         yield (
-            f"Published accuracies are cut to {decimals} decimals, so those of the runs are cut alike, "
-            "not rounded, before they are ranked."
+            f"Published accuracies have {decimals} decimals, so accuracies of runs are truncated, not "
+            f"rounded, to {decimals} decimals before ranking."
         )
     elif runs:
-        ranked = "; ranks compare exact counts" if len(runs) > 1 else ""
-        yield f"Accuracies are cut to {RUN_DECIMALS} decimals, not rounded{ranked}."
+        ranked = "; ranks use exact counts" if len(runs) > 1 else ""
+        yield f"Accuracies are truncated, not rounded, to {RUN_DECIMALS} decimals{ranked}."
 
 
 def _counted(run: Column, *, alone: bool) -> Iterator[str]:
@@ -128,23 +132,27 @@ def _counted(run: Column, *, alone: bool) -> Iterator[str]:
         int(run.rows[name].sum()) for name in ("n_items", "n_tied", "n_undecidable")
     )
     if tied or undecidable:
-        ranked = "" if alone or not undecidable else " and wrong in ranks"
+        ranked = "" if alone or not undecidable else ", wrong in ranks"
         yield (
-            f"{run.heading}: of {n_items:,} contrasts {tied:,} are ties, counted as wrong, and "
-            f"{undecidable:,} are undecidable, left out of accuracy{ranked}."
+            f"{run.heading}: {tied:,} of {n_items:,} contrasts are ties (counted as wrong), {undecidable:,} "
+            f"are undecidable (not counted in accuracy{ranked})."
         )
     if run.too_long:
-        longer = "have a sentence longer than the model reads"
-        yield f"{run.heading}: {run.too_long:,} of the undecidable {longer}."
-    if is_low(run):
-        if FIRST_UNSCORED in (run.signature or ""):
-            why = ": no token is known to stand before a sentence, so first tokens are not scored; "
-            why += "--model-args bos=TOKEN names one"
-        else:
-            why = ", so its accuracies are over other items than those of models that know the words"
-        share = format_share(run.coverage or Fraction(0))
-        yield f"{run.heading}: low coverage. It decides only {share} of the contrasts{why}."
+        longer = "have a sentence longer than the model's context"
+        yield f"{run.heading}: {run.too_long:,} of the undecidable contrasts {longer}."
     yield from (f"{run.heading}: {warning.rstrip('.')}." for warning in run.warnings)
+
+
+def _coverage(run: Column) -> Iterator[str]:
+    """Warn of a model that decides so little that its accuracies say little."""
+    if not is_low(run):
+        return
+    percent = floor(100 * (run.coverage or Fraction(0)))
+    low = f"{run.heading}: low coverage, only {percent}% of the contrasts can be decided"
+    if FIRST_UNSCORED in (run.signature or ""):
+        yield f"{low}: first tokens are not scored without a start token (--model-args bos=TOKEN)."
+    else:
+        yield f"{low}: do not compare its accuracy with models that decide more."
 
 
 def is_low(column: Column) -> bool:
@@ -158,24 +166,23 @@ def _intervals(runs: Sequence[Column]) -> Iterator[str]:
     fixed = dict.fromkeys(name for run in runs for of_row in run.rows["fixed"] for name in of_row)
     if drawn:
         yield (
-            "Intervals are for other words of the same kind: items are clustered by lexicon entry "
-            f"({', '.join(drawn)})."
+            "Intervals generalise to other words of the same kind (clustered by lexicon entry: "
+            f"{', '.join(drawn)})."
         )
     yield from inferred_note(run.inferred for run in runs)
     yield from uneven_note(run.rows for run in runs)
     if fixed:
         mark = "† " if len(runs) == 1 and drawn else ""  # without factors that are drawn nothing is marked
         yield (
-            f"{mark}Not drawn but fixed, with fewer than {FEWEST_LEVELS} entries in a row: "
-            f"{', '.join(fixed)}. "
-            "The interval and what items are worth are for these entries alone."
+            f"{mark}Fewer than {FEWEST_LEVELS} different entries in a row ({', '.join(fixed)}): the interval "
+            "does not generalise beyond these words."
         )
     unknown = [run for run in runs if run.answers is not None and not run.answers.factors.names]
     if unknown:
         of = "" if len(runs) == 1 else f"{', '.join(run.heading for run in unknown)}: "
         yield (
-            f"{of}items independent, as the run names no lexical factors; where items share words, its "
-            "intervals are too narrow."
+            f"{of}the run names no lexical factors, so its intervals treat items as independent, and are too "
+            "narrow if items share words."
         )
 
 
@@ -183,8 +190,8 @@ def inferred_note(factors: Iterable[str | None]) -> Iterator[str]:
     """Say of a factor that was inferred what it is, and how to do without."""
     for name in dict.fromkeys(name for name in factors if name):
         yield (
-            f"The data do not say what items share: those whose sentences differ in the same words share an "
-            f"entry ({name}). --cluster none takes items as independent."
+            f"The data name no lexical factors, so items whose sentences differ in the same words form one "
+            f"cluster ({name}); --cluster none treats items as independent."
         )
 
 
@@ -194,8 +201,8 @@ def uneven_note(frames: Iterable[pd.DataFrame]) -> Iterator[str]:
     rows = (row for one in known for row in one.itertuples(index=False, name=None))
     if any(levels and df < (min(levels.values()) - 1) / 2 for df, levels in rows):
         yield (
-            "Few words have most of the items of a row: near accuracies of .05 and .9 such intervals may "
-            "hold in .93 of draws only, and equal models be told apart in .07 of tables."
+            "Few words have most of the items of a row, so error rates may be 7% instead of 5%, mainly near "
+            "accuracies of 0.05 and 0.9."
         )
 
 
@@ -203,10 +210,10 @@ def _ranks(table: Table, runs: Sequence[Column]) -> Iterator[str]:
     """Say what the ranks in brackets are, which models they do not tell apart, or why there are none."""
     if table.ranking is None:
         if runs and len(table.columns) > 1:
-            yield "Ranks have no intervals: of published accuracies it is not known which items were right."
+            yield "Ranks have no intervals, because published accuracies do not say which items were right."
         return
-    yield "In brackets: the ranks that the models may have, all of them right together with 95% confidence."
-    yield "The interval of a mean arithmetic rank holds where models are far apart; else only ranks do."
+    yield "In brackets: the possible ranks of each model, with 95% confidence for all models together."
+    yield "Intervals of mean ranks are reliable only if models are far apart; ranks in brackets always are."
     yield from not_told_apart(table.ranking.overall, [column.heading for column in table.columns])
 
 
@@ -217,22 +224,22 @@ def not_told_apart(ranks: RankSets, names: Sequence[str]) -> Iterator[str]:
     """Say which models are not told apart, if any; of more groups than anyone reads, how many."""
     groups = [", ".join(names[place] for place in group) for group in ranks.tied()]
     if len(groups) > MOST_GROUPS:
-        yield f"Not told apart by their mean accuracies: {len(groups)} groups; see the ranks in brackets."
+        yield f"No clear difference in mean accuracy within {len(groups)} groups: see the ranks in brackets."
     elif groups:
-        yield f"Not told apart by their mean accuracies: {'; '.join(groups)}."
+        yield f"No clear difference in mean accuracy: {'; '.join(groups)}."
 
 
 def _left_out(table: Table) -> Iterator[str]:
     n_all, n_rows = len(table.rows), len(table.ranks)
     if n_rows < n_all:
-        yield f"{n_all - n_rows} of {n_all} rows lack a value and are left out of means and ranks."
+        yield f"{n_all - n_rows} of {n_all} rows have a missing value, and do not count in means and ranks."
     accuracy = table.accuracy.loc[table.ranks.index]
     for column in table.columns:
         lacking = sum(value is None for value in accuracy[column.heading])
         if lacking and table.ranks[column.heading].isna().any():
             yield f"{column.heading}: no value in {lacking} of {n_rows} rows, so no mean and no mean rank."
         elif lacking:
-            yield f"{column.heading}: nothing decidable in {lacking} of {n_rows} rows, so no mean accuracy."
+            yield f"{column.heading}: no decidable item in {lacking} of {n_rows} rows, so no mean accuracy."
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,9 +92,9 @@ def find_trainings(
         models = [manifest.model for manifest in opened.manifests.values()]
         other = [one for one in CLOCKS if any(progress_of(model, one) is not None for model in models)]
         raise RunError(
-            f"of none of these runs is known at which {over} of a training its model was.\n"
-            "  A checkpoint says it by its content, its revision or its name, such as drnn-step1000.pt."
-            + "".join(f"\n  Of some is known at which {one}: add --over {one}." for one in other)
+            f"no run names the {over} of its checkpoint.\n"
+            "  Rename the checkpoints, such as drnn-step1000.pt, and score them again."
+            + "".join(f"\n  Some runs name their {one}: add --over {one}." for one in other)
         )
     trainings = []
     for training, name in _distinct(names).items():
@@ -122,7 +122,7 @@ _SAID: dict[Clock, str] = {"step": "step", "tokens": "number of tokens", "epoch"
 def over_steps(opened: RunSet, trainings: Sequence[Training], over: Clock = "step") -> Document:
     """Tabulate accuracy at each moment, a table for each training."""
     grids = [_moments(training, opened.suite, over) for training in trainings]
-    notes = [f"Columns: {over}. Intervals, and tests against chance, stand in csv and json."]
+    notes = [f"Columns: {over}. For intervals and tests against chance: --format csv or json."]
     return _document(opened, trainings, over, grids, notes)
 
 
@@ -132,15 +132,14 @@ def rises(opened: RunSet, trainings: Sequence[Training], over: Clock = "step") -
     notes = []
     if any(training.chance is not None for training in trainings):
         notes += [
-            f"First above chance: the first measured {_SAID[over]} at which accuracy is surely above "
-            f"{CHANCE_OF_PAIRS}, by Holm's correction for all that were measured (5% of error for each row); "
-            f"for good from: from there on it is at every later one too. What happens between two measured "
-            "ones is not known.",
-            "All this is for other words of the same kind, not for another training with another seed.",
+            f"First above chance: the first measured {_SAID[over]} with an accuracy significantly above "
+            f"{CHANCE_OF_PAIRS} (5% for each row, Holm's correction over all measurements).",
+            f"For good from: from this {_SAID[over]} on, every measurement is above chance.",
+            "These tests generalise to other words of the same kind, not to other training seeds.",
         ]
     notes += _unlearnt(trainings)
     if any(training.chance is None for training in trainings):
-        notes.append("What is asked is no choice between two sentences, so nothing is said of chance.")
+        notes.append("These items are no choice between two sentences, so there is no test against chance.")
     return _document(opened, trainings, over, grids, notes)
 
 
@@ -152,7 +151,7 @@ def _unlearnt(trainings: Sequence[Training]) -> Iterator[str]:
         early = [label for label, one in found if one is not None and one.first == 0]
         if early:
             yield (
-                f"{training.name}: above chance at 0, before anything was learnt, by the words in which all "
+                f"{training.name}: above chance at 0, before any training, because of the words in which all "
                 f"pairs differ: {', '.join(early)}."
             )
 
@@ -258,7 +257,7 @@ def _document(
         frame for one in trainings for _, measured in one.along.parts for frame in measured.values()
     )
     notes = [
-        f"Accuracies are cut to {RUN_DECIMALS} decimals, not rounded.",
+        f"Accuracies are truncated, not rounded, to {RUN_DECIMALS} decimals.",
         *opened.notes,
         *_undecided(trainings),
         interval_note(told),
@@ -291,8 +290,9 @@ def _undecided(trainings: Sequence[Training]) -> Iterator[str]:
         tied, out = int(totals["n_tied"].max()), int(totals["n_undecidable"].max())
         if tied or out:
             yield (
-                f"{training.name}: of {int(totals['n_items'].max()):,} items up to {tied:,} are ties, "
-                f"counted as wrong, and up to {out:,} are undecidable, left out."
+                f"{training.name}: of {int(totals['n_items'].max()):,} items up to {tied:,} are ties "
+                "(counted as "
+                f"wrong), up to {out:,} are undecidable (not counted)."
             )
 
 

@@ -171,7 +171,7 @@ def read_run(path: str | Path) -> Run:
         parts = len(list((path / PARTS).glob("*.parquet")))
         raise RunError(
             f"{path} holds an incomplete run (parts saved: {parts}).\n"
-            f"  Go on with it: tseval run, with the options it was started with, --resume --out {path}."
+            f"  To continue: tseval run with the same options and --resume --out {path}."
         )
     if EVIDENCE in manifest.files:
         return entry_run(path, suite_of_entry(path))
@@ -240,7 +240,7 @@ def evidence_of(folder: Path, manifest: Manifest) -> bytes:
     except EvidenceError as error:
         raise RunError(f"{entry}: the evidence {error}") from None
     if digest(content) != manifest.files.get(EVIDENCE):
-        raise RunError(f"{entry}: evidence.sha256 is not that of {NAME}")
+        raise RunError(f"{entry}: evidence.sha256 differs from {NAME}. Add the run again: tseval board add.")
     return content
 
 
@@ -248,10 +248,15 @@ def entry_run(folder: Path, split: SplitSuite) -> Run:
     """Open an entry as the run that it was, wherever its evidence lies: tables read it as any other."""
     manifest = load_manifest(folder)
     if not isinstance(manifest, Manifest):
-        raise RunError(f"{folder / NAME} is of an unfinished run")
+        raise RunError(
+            f"{folder / NAME} belongs to an unfinished run. Finish the run, then add the run again."
+        )
     if manifest.suite.digest != split.suite.digest:
         theirs, ours = (f"{of.name}@{of.digest[:8]}" for of in (manifest.suite, split.suite))
-        raise RunError(f"{folder / NAME} is of {theirs}, but the board is over {ours}")
+        raise RunError(
+            f"{folder / NAME} names the suite {theirs}, but the board has {ours}. Score the suite of the "
+            "board."
+        )
 
     def sentences() -> tuple[pa.Table, pa.StringArray]:
         content = evidence_of(folder, manifest)
@@ -292,8 +297,8 @@ def suite_of_entry(folder: Path) -> SplitSuite:
         return SplitSuite(suite_of_board(board, said.suite, said.digest, said.columns))
     except (OSError, ContentError) as error:
         raise RunError(
-            f"{folder} holds evidence, and the suite of its board is not known: "
-            f"{board / DEFINITION}: {reason(error)}.\n  Name an entry within its board."
+            f"{folder} is an entry, but the suite of its leaderboard is unknown: {board / DEFINITION}: "
+            f"{reason(error)}.\n  Name an entry inside its leaderboard."
         ) from None
 
 
@@ -314,8 +319,8 @@ def suite_of_board(board: Path, suite: str, digest: str, columns: Mapping[str, s
     raise BoardError(
         f"{board / DEFINITION}: the suite {suite} here has the digest {found.digest[:8]}, "
         f"but the board is over {digest[:8]}.\n"
-        f"  For a board over this version: tseval board renew {quote(str(board))}. For the old one, take the "
-        "version of the suite, or of tseval, that it was made with."
+        f"  For a board over this version: tseval board renew {quote(str(board))}. For this version, use "
+        "the suite or the tseval that made the board."
     )
 
 
@@ -383,11 +388,11 @@ def _load(path: Path, manifest: Manifest, name: str) -> pa.Table:
         )
     except ContentError as error:
         wrong = "is no Parquet file" if error.what.startswith("not a") else f"is not tseval's: {error}"
-        raise RunError(f"{path / name} {wrong}.\n  Score the run again, into a new directory.") from None
+        raise RunError(f"{path / name} {wrong}.\n  Score the suite again, into a new folder.") from None
     if field := miscounted(manifest.counts, name, table):
         raise RunError(
-            f"{path / NAME} was edited: {field} does not follow from {name}.\n"
-            "  Score the run again, into a new directory."
+            f"{path / NAME} was edited: {field} does not match {name}.\n"
+            "  Score the suite again, into a new folder."
         )
     return table
 

@@ -97,11 +97,14 @@ def read_intact(path: Path, files: Mapping[str, str], name: str) -> bytes:
     try:
         content = read_bytes(path / name)
     except OSError as error:
-        raise RunError(f"{path / name}: {error.strerror}.\n  The run is damaged: score it again.") from None
+        raise RunError(
+            f"{path / name}: {error.strerror}.\n  The run is damaged. Score the suite again, "
+            "into a new folder."
+        ) from None
     if digest(content) != files.get(name):
         raise RunError(
             f"{path / name} is not the file the manifest describes: it was damaged or edited.\n"
-            "  Score the run again, into a new directory."
+            "  Score the suite again, into a new folder."
         )
     return content
 
@@ -196,7 +199,7 @@ def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
     path = Path(path)
     with _said_once(path):
         if path.exists() and not path.is_dir():
-            raise RunError(f"{path} is a file.\n  Name a directory for the run with --out.")
+            raise RunError(f"{path} is a file.\n  Name a folder for the run with --out.")
         if (path / NAME).exists() and isinstance(load_manifest(path), Manifest):
             complete = _take_up(path, key, resume)
             clear_complete(path)
@@ -243,7 +246,7 @@ def _refuse_strangers(path: Path) -> None:
     if strangers and NAME not in strangers:
         raise RunError(
             f"{path} is not empty and not a run (it holds {strangers[0]!r}).\n"
-            "  Name another directory with --out."
+            "  Name another folder with --out."
         )
 
 
@@ -253,13 +256,13 @@ def _take_up(path: Path, key: RunKey, resume: bool) -> bool:
     complete = isinstance(manifest, Manifest)
     if not resume:
         state = "a complete run" if complete else "an interrupted run"
-        step = "Read it with tseval table" if complete else "Go on with it by adding --resume"
-        raise RunError(f"{path} holds {state}.\n  {step}, or name another directory with --out.")
+        step = "Read it with tseval table" if complete else "To continue it, add --resume"
+        raise RunError(f"{path} holds {state}.\n  {step}, or name another folder with --out.")
     differences = manifest.key.differences(key)
     if differences:
         raise RunError(
             f"{path} holds another run and cannot be resumed with this one ({'; '.join(differences)}).\n"
-            "  Use the same model, suite and options, or name another directory with --out."
+            "  Use the same model, suite and options, or name another folder with --out."
         )
     if isinstance(manifest, Manifest):
         for name in manifest.files:
@@ -280,8 +283,8 @@ def _claim(path: Path) -> int:
                 return held
         time.sleep(0.002)
     raise RunError(
-        f"{path} is being written by another tseval.\n"
-        "  Wait for it to end, or name another directory with --out."
+        f"{path} is locked: another tseval is writing this run.\n"
+        "  Wait until it ends, or name another folder with --out."
     )
 
 
@@ -301,7 +304,7 @@ def _said_once(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise RunError(
-            f"{path} cannot be written: {error.strerror or error}.\n  Name another directory with --out."
+            f"{path} cannot be written: {error.strerror or error}.\n  Name another folder with --out."
         ) from None
 
 
@@ -374,5 +377,6 @@ class RunWriter:
             parts = len(list((self.path / PARTS).glob("*.parquet")))
             raise RunError(
                 f"{self.path / name} cannot be written: {error.strerror or error}.\n"
-                f"  Parts saved so far: {parts}. Make room, then go on with --resume --out {self.path}."
+                f"  Parts saved so far: {parts}. Free some space, then continue with --resume --out "
+                f"{self.path}."
             ) from None

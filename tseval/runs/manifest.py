@@ -381,7 +381,7 @@ def miscounted(counts: Counts, name: str, table: pa.Table) -> str | None:
 
 NAME = "manifest.json"
 
-_AGAIN = "Run tseval run again into a new directory."
+_AGAIN = "Score the suite again with tseval run, into a new folder."
 
 
 def load_manifest(directory: Path) -> Manifest | UnfinishedManifest:
@@ -393,9 +393,7 @@ def load_manifest(directory: Path) -> Manifest | UnfinishedManifest:
     try:
         content = read_json(file)
     except (FileNotFoundError, NotADirectoryError):
-        raise RunError(
-            f"{directory} is not a run: it has no {NAME}.\n  Name the directory of a run."
-        ) from None
+        raise RunError(f"{directory} is not a run: it has no {NAME}.\n  Name the folder of a run.") from None
     except OSError as error:
         raise RunError(f"{file}: {error.strerror}.") from None
     except ContentError as error:
@@ -407,7 +405,7 @@ def load_manifest(directory: Path) -> Manifest | UnfinishedManifest:
     if version > MANIFEST_FORMAT:
         raise RunError(
             f"{file} has format {version}, and this tseval reads formats up to {MANIFEST_FORMAT}.\n"
-            "  It was written by a newer tseval: upgrade to read it."
+            "  A newer tseval wrote the file. Update tseval to read it."
         )
     key = content.get("key")
     if isinstance(key, dict) and key.keys() - {part.name for part in fields(RunKey)}:
@@ -427,10 +425,10 @@ def _refuse_edited(file: Path, manifest: Manifest | UnfinishedManifest, content:
         edited = broken(content, manifest.seal) if manifest.seal else []
         found = contradiction(manifest) if isinstance(manifest, Manifest) else None
     except RecursionError:
-        raise RunError(f"{file} is damaged: it is nested without end.\n  {_AGAIN}") from None
+        raise RunError(f"{file} is damaged: it has too many levels of nesting.\n  {_AGAIN}") from None
     if edited:
         are = "is" if len(edited) == 1 else "are"
         raise RunError(f"{file} was edited: {', '.join(edited)} {are} not what was sealed.\n  {_AGAIN}")
     if found:
         field, _, source = found.partition(" from ")
-        raise RunError(f"{file} was edited: {field} does not follow from {source}.\n  {_AGAIN}")
+        raise RunError(f"{file} was edited: {field} does not match {source}.\n  {_AGAIN}")

@@ -70,7 +70,8 @@ def sweep(units: Sequence[SweepUnit], place: Records, force: Workforce, watch: W
         task = _write_task(place, left) if left else None
     except OSError as error:
         where = error.filename or place.folder
-        raise RunError(f"{where} cannot be written: {error.strerror or error}.") from None
+        why = error.strerror or error
+        raise RunError(f"{where} cannot be written: {why}.\n  Name another folder with --out.") from None
     before = {unit.name for unit in units} - {unit.name for unit in left}
     known = {unit.name: UnitState(unit, place.read(unit), unit.name in before) for unit in units}
     looked_at = 0.0

@@ -110,7 +110,7 @@ def wait_for(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 def _last_words(said: Sequence[bytes]) -> str:
     lines = [line for line in b"".join(said).decode(errors="replace").splitlines() if line.strip()]
-    return shortened(lines[-1] if lines else "ended without a word")
+    return shortened(lines[-1] if lines else "ended without a message")
 
 
 def run_local(job: Job, watch: Callable[[], None]) -> list[str]:
@@ -169,7 +169,7 @@ def run_ray(job: Job, watch: Callable[[], None]) -> list[str]:
         return list(json.loads(lines[-1]))
     address = os.environ.get("RAY_ADDRESS")
     where = f"the Ray cluster at {address}" if address else "Ray on this machine"
-    return [f"{where} cannot be reached, or has gone away.\n  See {log}."]
+    return [f"{where} is not reachable.\n  Log: {log}."]
 
 
 # Name of each engine to the package that it needs; the extra has the engine's name.
@@ -192,7 +192,8 @@ def find_engine(name: str) -> Engine:
     package = ENGINES[name]
     if package and find_spec(package) is None:
         raise RunError(
-            f'--engine {name} needs {package}, which is not installed.\n  pip install "tseval[{name}]"'
+            f"--engine {name} needs {package}, which is not installed.\n"
+            f'  To install it: pip install "tseval[{name}]"'
         )
     if name == "slurm":
         from tseval.sweeps.slurm import run_slurm  # noqa: PLC0415 - imports what is an extra

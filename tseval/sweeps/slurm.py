@@ -47,7 +47,10 @@ def run_slurm(job: Job, watch: Callable[[], None]) -> list[str]:
         with careful_children():
             jobs = executor.map_array(worker, [job.task] * workers, range(workers), [workers] * workers)
     except Exception as error:  # it raises whatever comes
-        raise RunError(f"submitit cannot queue the sweep: {first_line(error)}") from None
+        raise RunError(
+            f"submitit cannot queue the sweep: {first_line(error)}.\n  Check the settings of slurm in the "
+            "plan."
+        ) from None
     while not all(one.done() for one in jobs):
         watch()
         time.sleep(POLL)
@@ -57,7 +60,7 @@ def run_slurm(job: Job, watch: Callable[[], None]) -> list[str]:
 def _ended(job: submitit.Job[str | None]) -> str | None:
     """Say why a task could not go on, if so; the units of one that was lost are done by others."""
     if not job.paths.result_pickle.exists():  # it would be waited for
-        return f"job {job.job_id} was lost ({job.state}).\n  See {job.paths.stderr}."
+        return f"job {job.job_id} was lost ({job.state}).\n  Log: {job.paths.stderr}."
     error = job.exception()
     if error is None:
         return job.result()

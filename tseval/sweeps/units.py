@@ -153,7 +153,9 @@ def _matching_files(pattern: str, text: str | None = None) -> list[tuple[Path, t
     base = Path(*parts[:wild])
     found = sorted(base.glob("/".join(parts[wild:])), key=lambda path: natural_order(str(path)))
     if not found:
-        raise RunError(f"{text or pattern}: no file matches")
+        raise RunError(
+            f"{text or pattern}: no file matches this pattern.\n  Check the path, or quote the pattern."
+        )
     return [(path, path.relative_to(base).parts) for path in found]
 
 
@@ -225,11 +227,12 @@ def plan_units(plan: SweepPlan) -> list[SweepUnit]:
             other = units.setdefault(own.casefold(), unit)
             if other is not unit:
                 raise RunError(
-                    f"{other.model} on {other.suite} and {model} on {suite} would both be {unit.run}.\n"
-                    "  Name one in the plan (models: [{model: ..., name: ...}]), or sweep into two folders."
+                    f"{other.model} on {other.suite} and {model} on {suite} would both have the folder "
+                    f"{unit.run}.\n"
+                    "  Name one in the plan (models: [{model: ..., name: ...}]), or use two folders."
                 )
     if not units:
-        raise RunError("the sweep has no units: it needs a model and a suite")
+        raise RunError("the sweep has no runs to make. Name a model and a suite.")
     return list(units.values())
 
 
@@ -240,13 +243,17 @@ def _models(entries: Sequence[str | ModelEntry]) -> Iterator[tuple[str, str, dic
         found = [one for text in _written_out(entry.model) for one in _matching(text)]
         if entry.name is not None and len(found) > 1:
             raise RunError(
-                f"{entry.model} stands for {len(found):,} models: they cannot all be {entry.name!r}"
+                f"{entry.model} stands for {len(found):,} models, which cannot all have the name "
+                f"{entry.name!r}.\n  Leave out the name."
             )
         for name, model, revision in found:
             arguments = {key: str(value).lower() if isinstance(value, bool) else str(value)
                          for key, value in entry.args.items()}  # fmt: skip
             if revision and arguments.setdefault("revision", revision) != revision:
-                raise RunError(f"{entry.model}: args name another revision, {arguments['revision']!r}")
+                raise RunError(
+                    f"{entry.model}: args name another revision, {arguments['revision']!r}.\n  Leave out "
+                    "one of the two revisions."
+                )
             own = safe_name(entry.name or name) + (f"@{safe_name(revision)}" if revision else "")
             yield own, model, arguments
 

@@ -82,7 +82,10 @@ class Worker:
             print(f"{unit.model} on {unit.suite}: process {os.getpid()} of {platform.node()}", flush=True)
             if deaths >= DEATHS:
                 where = f"at {before.done:,} of {before.of:,} sentences" if before.of else "before it scored"
-                self._fail(unit, f"its worker was killed {deaths} times {where}: too little memory, perhaps")
+                self._fail(
+                    unit,
+                    f"the worker was killed {deaths} times {where}, perhaps because of too little memory",
+                )
                 return
             begun = UnitRecord("scoring", deaths=deaths + 1, parts=saved)
             try:
@@ -98,7 +101,7 @@ class Worker:
                 ended = f"ended by {signal.Signals(-error.returncode).name}" if error.returncode < 0 else ""
                 self._fail(unit, ended or self.place.complaint(unit))
             except SystemExit as error:
-                self._fail(unit, f"it quits, with exit code {error.code}")
+                self._fail(unit, f"the worker stopped with exit code {error.code}")
             except Exception as error:
                 traceback.print_exc()
                 self._fail(unit, self._scorer.explain(error))
@@ -189,7 +192,7 @@ class UnitScorer:
         )
         refuse_other_clusters(run, Path(unit.run), suite)
         counts = run.manifest.counts
-        print(f"{counts.sentences:,} sentences, {counts.resumed_sentences:,} of them saved before")
+        print(f"{counts.sentences:,} sentences, {counts.resumed_sentences:,} of them saved earlier")
         print(run.manifest.signature)
         self.place.write(unit, UnitRecord("done", stamp, counts.sentences, counts.sentences))
 
@@ -199,7 +202,7 @@ class UnitScorer:
         self._suites.clear()
         if out_of_memory(error):
             empty_caches()
-            return "there is not enough memory for it"
+            return "the memory is not enough for this model"
         return f"{type(error).__name__}: {first_line(error)}"
 
     def _suite(self, unit: SweepUnit) -> Suite:

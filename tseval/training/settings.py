@@ -57,32 +57,38 @@ class Settings:
         compiled: Whether `torch.compile` fuses the loops of cells that torch has no fused layer for.
     """
 
-    epochs: Annotated[int, "Passes over the text."] = 5
-    max_tokens: Annotated[int | None, "Stop after so many training tokens, in place of --epochs."] = None
-    batch: Annotated[int, "Parallel columns of text, or lines."] = 128
-    window: Annotated[int, "Words errors go back through."] = 35
+    epochs: Annotated[int, "Number of passes over the text."] = 5
+    max_tokens: Annotated[int | None, "Number of training tokens, instead of --epochs (default: none)."] = (
+        None
+    )
+    batch: Annotated[int, "Batch size: parallel columns of text, or lines with --whole-lines."] = 128
+    window: Annotated[int, "Length of backpropagation through time, in words."] = 35
     fresh_state: Annotated[
-        bool, "Start every window from the fresh state, for cells that cannot forget (urn)."
+        bool, "Start every window from a zero state, for cells that cannot forget (urn)."
     ] = False
     whole_lines: Annotated[
-        bool, "Read whole lines, each from the fresh state, in place of windows of columns."
+        bool, "Read whole lines, each from a zero state, instead of windows of columns."
     ] = False
-    optimiser: Annotated[Optimiser, "How weights are updated."] = "adam"
-    learning_rate: Annotated[float, "The optimiser's, at the start."] = 1e-3
+    optimiser: Annotated[Optimiser, "Optimiser."] = "adam"
+    learning_rate: Annotated[float, "Learning rate at the start."] = 1e-3
     schedule: Annotated[
         RateSchedule,
-        "Course of the learning rate: cosine ends at zero, anneal divides when the validation "
-        "perplexity gets no better.",
+        "Schedule of the learning rate: cosine falls to zero, anneal divides the rate when the validation "
+        "perplexity does not improve.",
     ] = "constant"
-    anneal_factor: Annotated[float, "What anneal divides by."] = 4.0
-    clip: Annotated[float, "Largest gradient norm."] = 0.25
-    initial_range: Annotated[float, "Word vectors start uniform within plus and minus this."] = 0.1
-    seed: Annotated[int, "Of initial weights and dropout."] = 1
-    precision: Annotated[Precision, "Type of the matrix products."] = "float32"
-    stored: Annotated[StoredType, "Type of the weights on disk."] = "float32"
-    validate_every: Annotated[int | None, "Also validate every N windows, not only after each epoch."] = None
+    anneal_factor: Annotated[float, "Divisor of the learning rate for --schedule anneal."] = 4.0
+    clip: Annotated[float, "Largest gradient norm (clipping)."] = 0.25
+    initial_range: Annotated[
+        float, "Bound of the initial weights of word vectors, which are uniform in ±BOUND."
+    ] = 0.1
+    seed: Annotated[int, "Random seed for initial weights and dropout."] = 1
+    precision: Annotated[Precision, "Precision of matrix products."] = "float32"
+    stored: Annotated[StoredType, "Number format of the weights in the file."] = "float32"
+    validate_every: Annotated[
+        int | None, "Windows between validations (default: validate after each epoch only)."
+    ] = None
     log_every: Annotated[int, "Windows between points of the learning curve."] = 50
-    compiled: Annotated[bool, "Compile the recurrent loops (for GPUs)."] = False
+    compiled: Annotated[bool, "Compile the recurrent loops with torch.compile (for GPUs)."] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +99,19 @@ class ClassifierSettings:
     that were no better than the best, None for never; `log_every` None for no points within an epoch.
     """
 
-    epochs: Annotated[int, "Passes over the examples, at most."] = 30
-    patience: Annotated[int | None, "Stop after so many epochs in a row that were no better."] = 5
-    batch: Annotated[int, "Examples learnt from at once."] = 16
-    learning_rate: Annotated[float, "Adam's."] = 1e-3
-    clip: Annotated[float, "Largest gradient norm."] = 1.0
-    initial_range: Annotated[float, "Word vectors start uniform within plus and minus this."] = 0.1
-    seed: Annotated[int, "Of initial weights, order of examples, dropout and noise."] = 1
+    epochs: Annotated[int, "Largest number of passes over the examples."] = 30
+    patience: Annotated[
+        int | None, "Number of epochs without improvement after which the training stops."
+    ] = 5
+    batch: Annotated[int, "Batch size, in examples."] = 16
+    learning_rate: Annotated[float, "Learning rate of Adam."] = 1e-3
+    clip: Annotated[float, "Largest gradient norm (clipping)."] = 1.0
+    initial_range: Annotated[
+        float, "Bound of the initial weights of word vectors, which are uniform in ±BOUND."
+    ] = 0.1
+    seed: Annotated[int, "Random seed for initial weights, order of examples, dropout and noise."] = 1
     log_every: Annotated[
-        int | None, "Batches between points of the learning curve, such as α, within an epoch."
+        int | None, "Batches between points of the learning curve within an epoch (default: none)."
     ] = None
 
 

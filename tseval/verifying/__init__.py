@@ -110,7 +110,7 @@ class _RunLadder(Ladder):
         self.what = f"{self.claim.key.model} on {self.claim.key.suite}"
         files = counted(len(self.claim.manifest.files), "file")
         if self.claim.manifest.seal is None:
-            return f"manifest and {files}; no seal, as in old runs"
+            return f"manifest and {files}; without a seal, as in old runs"
         return f"manifest, seal and {files}"
 
     def recomputed(self) -> str:
@@ -119,12 +119,12 @@ class _RunLadder(Ladder):
         n_verdicts = counted(self.again.verdicts.num_rows, "verdict")
         follows = f"{counted(len(claim.sentences), 'sentence')}, {n_verdicts}"
         if n_too_long := claim.manifest.counts.too_long:
-            follows += f" ({n_too_long:,} said to be too long for the model)"
+            follows += f" ({n_too_long:,} recorded as too long for the model)"
         facts = claim.manifest.suite
         if not facts.complete and facts.sample is None:
             follows += f"; only {counted(facts.n_items, 'item')} of the suite"
         known = says_what_is_shared(claim, self.again.suite)
-        unsaid = "" if known else "; what items share is not said, as in old runs"
+        unsaid = "" if known else "; lexical factors are not recorded, as in old runs"
         if self.again.n_unsaid:
             unsaid += f"; {counted(self.again.n_unsaid, 'half-known contrast')} compared, as in old runs"
         return f"{follows}, {counted(len(claim.tables), 'table')} from suite and evidence{unsaid}"

@@ -64,12 +64,12 @@ def rescore(
     )
     plan = make_plan(read, again.suite, claim.score, claim.key.half_known or "undecidable")
     if other := plan.key.differences(replace(claim.key, tseval=plan.key.tseval)):
-        raise CheckFailed(f"this model, opened so, is not the one of the claim: {'; '.join(other)}")
+        raise CheckFailed(f"this model is not the model of the run: {'; '.join(other)}")
     _compare_cards(claim.manifest.model, plan.card)
     if not plan.sentences.equals(claim.sentences):
         raise CheckFailed(
-            f"this model reads {len(plan.sentences):,} of the suite's sentences, and too long for it are "
-            f"{len(plan.too_long):,}, but {len(claim.sentences):,} are claimed to be read"
+            f"this model reads {len(plan.sentences):,} of the suite's sentences, and cannot read "
+            f"{len(plan.too_long):,}, but {len(claim.sentences):,} are claimed as read"
         )
     rows = chosen(claim, plan.sentences, share, draw)
     asked = None if plan.asked is None else Asked(plan.asked.asks, [plan.asked.before[row] for row in rows])
@@ -84,7 +84,7 @@ def rescore(
     if (noise := getattr(model, "noise", None)) is not None:
         # Each of two computations may be as far from the plain forward pass as any token was, when measured.
         most = float(noise.max())
-        allowed, why = allowed + 2 * most, f": when it was opened, its noise was up to {most:.2g}"
+        allowed, why = allowed + 2 * most, f": its measured noise is up to {most:.2g}"
     worst = max(_largest_difference(name, claimed, scored, allowed) for name in numbers)
     here = np.arange(len(plan.sentences))
     here[rows] = len(here) + np.arange(len(rows))
@@ -115,18 +115,18 @@ def _compare_cards(stated: ModelCard, found: ModelCard) -> None:
 
 
 def _fall_otherwise(again: Recomputed, verdicts: pa.Table, share: float) -> str:
-    """Count the verdicts that fall otherwise by the model's own numbers, which differ in their last bits."""
+    """Count the verdicts that differ by the model's own numbers, which differ in their last bits."""
     # Of rated sentences nothing is right or wrong.
     both = (table["correct"].to_numpy() for table in (again.verdicts, verdicts))
     stated, found = (np.equal(column, True).astype(np.int64) for column in both)
     n_other, gained = int((stated != found).sum()), int((stated - found).sum())
     if gained > MOST_GAINED * len(stated) + _FEW:
         raise CheckFailed(
-            f"{n_other:,} of {len(stated):,} verdicts fall otherwise by the model's own numbers, and the "
-            f"claim has {gained:,} more correct: last bits do not favour anyone so"
+            f"{n_other:,} of {len(stated):,} verdicts differ by the model's own numbers, and the "
+            f"claim has {gained:,} more correct: rounding does not favour one side"
         )
     of = f" of {len(stated):,}" if share >= 1 else ""
-    return f"{n_other:,}{of} verdicts fall otherwise"
+    return f"{n_other:,}{of} verdicts differ"
 
 
 def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:

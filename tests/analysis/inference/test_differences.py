@@ -133,6 +133,6 @@ def test_a_margin_is_between_0_and_1(margin):
     with pytest.raises(RunError) as caught:
         compare([], margin)
     assert str(caught.value) == (
-        f"a margin is a difference of accuracies, between 0 and 1, and {margin:g} is not.\n"
+        f"a margin is a difference of accuracies between 0 and 1, and {margin:g} is not.\n"
         "  Give the smallest difference that matters, such as 0.02."
     )

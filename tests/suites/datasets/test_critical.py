@@ -201,7 +201,7 @@ def test_a_run_from_before_there_was_such_a_factor_still_holds(seven):
     tseval.evaluate("bundled:lstm", as_it_was, out=seven.parent / "old")
     assert "inferred" not in (seven.parent / "old/manifest.json").read_text()
     found = succeeded(call("verify", "old", "--suite", "seven.csv", cwd=seven.parent)).stdout
-    assert "what items share is not said, as in old runs" in found
+    assert "lexical factors are not recorded, as in old runs" in found
 
 
 @pytest.mark.parametrize(("n_verbs", "n_each"), [(7, 40), (20, 20)])

@@ -81,7 +81,7 @@ def stopped(tmp_path, monkeypatch):
         patch.setattr(Parser, "parse", stop)
         ended = parse(tmp_path)
     assert ended.returncode == 130
-    assert "What was parsed is saved: add --resume to go on." in ended.stderr
+    assert "Finished sentences are saved. To continue, add --resume." in ended.stderr
     return tmp_path
 
 
@@ -129,7 +129,7 @@ def test_a_record_that_does_not_fit_what_was_parsed_is_refused(stopped, change, 
 def test_two_processes_do_not_write_one_file(stopped):
     held = take_lock(stopped / "t.conllu.partial")
     assert held is not None
-    assert "t.conllu: is being written by another tseval." in refused(stopped, "--resume")
+    assert "t.conllu: is locked: another tseval is writing this run." in refused(stopped, "--resume")
     remove_lock(stopped / "t.conllu.partial", held)
 
 

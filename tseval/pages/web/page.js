@@ -191,7 +191,7 @@ if ($("data")) {
     const small = cell.querySelector("small");
     if (small) parts.push(make("span", `95% interval ${small.textContent.trim()}`));
     const rank = cell.dataset.rank;
-    if (rank) parts.push(make("span", `rank ${rank} of ${data.models.length}${rank.includes("[") ? ", in brackets those it may have" : ""}`));
+    if (rank) parts.push(make("span", `rank ${rank} of ${data.models.length}${rank.includes("[") ? ", possible ranks in brackets" : ""}`));
     if (cell.dataset.items) parts.push(make("span", cell.dataset.items));
     if (cell.href) parts.push(make("em", "open: its parts and items"));
     tip.replaceChildren(...parts);

@@ -1,0 +1,46 @@
+"""Draw help texts and messages for a reader who knows the field and not the project.
+
+    python benchmarks/draw_texts.py --seed 1           # 42 texts: 14 of help, 28 messages
+    python benchmarks/draw_texts.py --seed 1 --room boards --room runs
+
+The reader marks each text that needs a second reading; at most two in 42 may. Values are {names} here, and a
+message that is made of several pieces shows the piece that was drawn. Messages that differ in nothing count
+once. The texts are collected by `tests/program_texts.py`, which also serves `tests/test_plain_english.py`.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import click
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from program_texts import Text, program_texts
+
+
+def drawn(texts: list[Text], n: int, seed: int) -> list[Text]:
+    """Draw texts, each different one with the same probability."""
+    different = {text.text: text for text in texts}
+    return random.Random(seed).sample(sorted(different.values(), key=lambda text: text.text), n)
+
+
+@click.command(help=__doc__)
+@click.option("--seed", type=int, default=1, show_default=True, help="Random seed for the drawing.")
+@click.option("--help-texts", "n_help", default=14, show_default=True, help="Number of help texts.")
+@click.option("--messages", "n_messages", default=28, show_default=True, help="Number of messages.")
+@click.option("--room", "rooms", multiple=True, help="Draw messages of this room. Repeatable (default: all).")
+def main(seed: int, n_help: int, n_messages: int, rooms: tuple[str, ...]) -> None:
+    """Print the texts with a number and a place each."""
+    texts = program_texts()
+    of_help = [text for text in texts if text.kind == "help"]
+    messages = [text for text in texts if text.kind == "message" and (not rooms or text.room in rooms)]
+    chosen = [*drawn(of_help, n_help, seed), *drawn(messages, n_messages, seed)]
+    for number, text in enumerate(chosen, 1):
+        click.echo(f"{number}. {text.place}\n{text.text}\n")
+
+
+if __name__ == "__main__":
+    main()

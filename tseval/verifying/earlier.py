@@ -1,0 +1,49 @@
+"""Tables that an earlier version printed: the same cells, other words.
+
+Until version 0.1.0 got its present words, tables called the effective sample size *Worth* and said that
+accuracies are *cut*. Runs of that time are as good as those of today, so their `table.md` is compared by its
+cells, and its notes by their numbers.
+"""
+
+from __future__ import annotations
+
+import re
+
+EARLIER = "cut to 3 decimals"  # is in the notes of every such table, and of no other
+HEADINGS = {"Worth": "Eff. items"}
+# Numbers of notes that are the same for all runs.
+_CONSTANTS = {"95", "5", "3", ".05", ".9", ".93", ".07", "0.05", "0.9", "7", "1"}
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?|\.\d+")
+
+
+def is_earlier_form(stored: str, printed: str) -> bool:
+    """Tell whether a stored table is what an earlier version printed, where today's prints another text."""
+    if EARLIER not in stored:
+        return False
+    if _cells(stored) != _cells(printed) or _titles(stored) != _titles(printed):
+        return False
+    notes, today = _notes(stored), _notes(printed)
+    known = {number for note in today for number in _NUMBER.findall(note)} | _CONSTANTS
+    changed = [note for note in notes if note not in today]
+    numbers = (number for note in changed for number in _NUMBER.findall(note))
+    return all(number in known or _percent(number) in known for number in numbers)
+
+
+def _cells(table: str) -> list[list[str]]:
+    """Give the cells of all rows, under the headings of today."""
+    rows = [line for line in table.split("\n") if line.startswith("|") and set(line) - set("|:- ")]
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    return [[HEADINGS.get(cell, cell) for cell in row] for row in cells]
+
+
+def _titles(table: str) -> list[str]:
+    return [line for line in table.split("\n") if line and not line.startswith(("|", "- "))]
+
+
+def _notes(table: str) -> list[str]:
+    return [line for line in table.split("\n") if line.startswith("- ")]
+
+
+def _percent(share: str) -> str:
+    """Write a share of three decimals, such as 0.482, as the percentage that today's notes have."""
+    return str(int(float(share.replace(",", "")) * 1000) // 10) if share.startswith("0.") else share
