@@ -88,7 +88,7 @@ def test_a_model_that_does_not_know_the_language_runs_and_decides_nothing(tmp_pa
     assert f"hf:MODEL: a model that knows {language.capitalize()}" in done.stderr
     ran = call("run", "--model", "bundled:lstm", "--suite", "./mine", "--quiet", cwd=tmp_path)
     assert ran.returncode == 0
-    assert "nothing decidable in 1 of 1 rows" in ran.stdout
+    assert "no decidable item in 1 of 1 rows" in ran.stdout
 
 
 def test_the_english_example_runs_with_a_bundled_model(tmp_path):

@@ -290,8 +290,9 @@ def text_option(default: str | None, *forms: str, of: str) -> Callable[[Function
     shown = ("natural (The author laughs.)", "tokenised (the author laughs .)", "as-written (unchanged)")
     auto = ["auto (the form in its training)"] if "auto" in forms else []
     names = click.Choice([*forms, *(form.partition(" ")[0] for form in shown)])
+    unset = "" if default else " (default: as the grammar writes them)"
     return click.option("--text", type=names, default=default, show_default=True,
-                        help=f"Form of {of}: {', '.join([*shown, *auto])}.")  # fmt: skip
+                        help=f"Form of {of}: {', '.join([*shown, *auto])}{unset}.")  # fmt: skip
 
 
 TEXT = text_option("auto", "auto", of="a grammar's sentences")

@@ -222,8 +222,13 @@ def _with_progress(blocks: Iterable[Case], n_items: int, quiet: bool) -> Iterato
 @click.option("--vocab", metavar="FILE or MODEL",
               help="Vocabulary, to report unknown words and the pairs that each costs: a text file with "
                    "one word per line, or a model as for tseval run (default: none).")  # fmt: skip
-@click.option("--model", "spec", type=MODEL, metavar="MODEL",
-              help="Model that reads ten items: print its tokens and mark unknown words (default: none).")
+@click.option(
+    "--model",
+    "spec",
+    type=MODEL,
+    metavar="MODEL",
+    help="Model that reads ten items: print its tokens and mark unknown words (default: none).",
+)
 @click.option("--all", "name_all", is_flag=True, help="List all unknown words, not only the first ones.")
 @MODEL_ARGS
 @click.option("--sample", type=COUNT, metavar="N",
