@@ -150,7 +150,7 @@ _LONG = 200_000  # items, from which on a bar is worth showing
 @click.option("--sample", type=COUNT, metavar="N", help="Print N random items, in order (default: all).")
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed for --sample.")
 @COLUMNS_OPTION
-@text_option(None, of="a grammar's sentences, with the mark that ends them when they are scored")
+@text_option(None, of="a grammar's sentences with their final mark")
 @click.option("-o", "--out", "output", type=FILE, metavar="FILE", help="File for the items (default: print).")
 @click.option("--quiet", is_flag=True, help="Show no progress bar.")
 def expand_command(
