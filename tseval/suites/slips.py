@@ -191,7 +191,9 @@ def _differing(slot: Slot, earlier: Slot) -> str:
     if slot.class_name != earlier.class_name:
         return f"where: {earlier.name}.lemma != {slot.name}.lemma"
     number = "" if slot.numbers > 1 else f", number: {getattr(slot.fillers[0], 'number', 'sing')}"
-    return f"{slot.name}: {{class: {slot.class_name}{number}, differs_from: {earlier.name}}}"
+    names = [*slot.differs_from, earlier.name]
+    listed = names[0] if len(names) == 1 else f"[{', '.join(names)}]"
+    return f"{slot.name}: {{class: {slot.class_name}{number}, differs_from: {listed}}}"
 
 
 def _scored_marks(grammar: Grammar, label: str, text: str) -> Iterator[Slip]:
