@@ -204,16 +204,19 @@ def holds_boundaries(suite: Suite) -> bool:
     return any(pc.any(pc.match_substring(one, BOUNDARY), min_count=0).as_py() for one in columns)
 
 
-def _refuse_cut_words(suite: Suite, name: str) -> None:
-    """Refuse regions that begin or end inside a word: a model of words gives the word one probability."""
-    for case in suite.cases:
-        for label in case.labels if case.question.cuts_words() else ():
+def refuse_cut_words(model: Model, suite: Suite) -> None:
+    """Refuse regions that begin or end inside a word: a model of words gives the word one probability.
+
+    Columns of data are words or more: a model of words reads them with a space between them.
+    """
+    for case in () if isinstance(model, WritingModel) or suite.files else suite.cases:
+        for label in case.labels:
             cut = case.sentences[label].filter(pc.match_substring(case.sentences[label], BOUNDARY))
             if len(cut):
                 text = str(cut[0])
                 word = without_boundaries(next(word for word in text.split(" ") if BOUNDARY in word))
                 raise ModelError(
-                    f"{name} reads words, but a region begins or ends inside the word {word!r} of "
+                    f"{model.card.name} reads words, but a region begins or ends inside the word {word!r} of "
                     f"{without_boundaries(text)!r} (case {case.name!r}).\n"
                     "  Put the bracket beside a space, or take a model of pieces (hf:, mlm:)."
                 )
@@ -277,8 +280,7 @@ def make_plan(
         raise ModelError(
             f"{model.card.name} gives one number for a sentence, but --score {score} compares single words"
         )
-    if not isinstance(model, WritingModel):
-        _refuse_cut_words(suite, model.card.name)
+    refuse_cut_words(model, suite)
     sentences, too_long = _readable(scorer, sentences_of(suite))
     scorer.check_sentences(sentences)
     asked = questions_in(suite, sentences)
@@ -348,7 +350,7 @@ def _unfinished(plan: Plan, scored: pa.Table) -> Iterator[str]:
         last = int(np.flatnonzero(unfinished[:-1] & ~unfinished[1:])[0]) + 1
         seen: Any = scored["seen"]
         piece = pc.split_pattern(seen.combine_chunks(), " ").flatten()[last].as_py()
-        if any(case.question.cuts_words() for case in plan.suite.cases):
+        if not plan.suite.files and holds_boundaries(plan.suite):
             yield (
                 f"some pieces reach over two regions or words, as {quoted_text(piece, 40)}: where one of "
                 "them is compared, the item is undecidable. Put the brackets elsewhere, or take another model"

@@ -115,7 +115,8 @@ def test_every_view_and_every_seed_of_a_judgement_has_a_digest_of_its_own(pairs)
 
 def test_a_view_can_be_written_out_and_run(pairs, tmp_path):
     assert call("expand", f"{pairs}:number", "-o", tmp_path / "items.tsv").returncode == 0
-    _, second = (tmp_path / "items.tsv").read_text().splitlines()
+    header, _, second = (tmp_path / "items.tsv").read_text().splitlines()
+    assert header.split("\t")[0] == "case"
     assert second == "pairs\tthe pilots <plural>\tthe pilots <singular>"
     run = "run", "--model", "bundled:lstm", "--suite", f"{pairs}:profile", "--by", "position"
     assert "pairs_profile" in succeed(*run, cwd=tmp_path).stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tseval.cli.options import open_chosen
-from tseval.errors import GrammarError, counted
+from tseval.errors import GrammarError, ModelError, counted
 from tseval.writing import without_boundaries
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def readings(spec: str, model_args: str, paths: Sequence[Path]) -> Iterator[str]
     A space parts words, and `|` the pieces of a word; words that it does not know stand in `<unk: ...>`.
     Behind each sentence stands its surprisal.
     """
-    from tseval.evaluation import as_read
+    from tseval.evaluation import as_read, refuse_cut_words
     from tseval.questions.unknown import Unknown
     from tseval.scoring.surprisal import bits, surprisals
     from tseval.suites import load_suite
@@ -36,6 +36,10 @@ def readings(spec: str, model_args: str, paths: Sequence[Path]) -> Iterator[str]
     for path in paths:
         try:
             suite = load_suite(path, sample=ITEMS)
+            refuse_cut_words(model, suite)
+        except ModelError as error:
+            yield f"{path}: {' '.join(str(error).split())}"
+            continue
         except GrammarError:
             yield f"{path}: nothing is read before the errors above are mended"
             continue

@@ -92,10 +92,6 @@ class Question(ABC):
         """
         return None
 
-    def cuts_words(self) -> bool:
-        """Say whether a boundary without a space is one inside a word, which models of words cannot read."""
-        return False
-
     def take(self, rows: pa.Int64Array) -> Question:
         """Ask the same about some of the items."""
         return self

@@ -577,10 +577,6 @@ class Regions(Question):
         """Give the surprisals that predictions refer to, in nats: `match.4`, `what_gap.critical`."""
         return [pa.field(str(region), pa.float64()) for region in self.compared()]
 
-    def cuts_words(self) -> bool:
-        """Say so of regions that brackets mark in a sentence; columns of data are words or more."""
-        return bool(self.named)
-
     def take(self, rows: pa.Int64Array) -> Regions:
         """Ask the same about some of the items."""
         return replace(self, lengths=self.lengths.take(rows))
