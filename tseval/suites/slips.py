@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tseval.suites.grammar import SUITE_FILE
-from tseval.suites.grammar.source import class_names, composed
+from tseval.suites.grammar.source import class_names, composed, read_grammar_text
 from tseval.suites.mistakes import is_invisible, name_of
 from tseval.writing import LANGUAGES, language_of
 
@@ -233,7 +233,7 @@ def _without_braces(grammar: Grammar, label: str, text: str) -> Iterator[Slip]:
 
 def _source_line(grammar: Grammar, label: str) -> str:
     """Give the line of the file on which a sentence is written."""
-    return composed(grammar.path.read_text("utf-8-sig").splitlines()[_line(grammar, label) - 1])
+    return composed(read_grammar_text(grammar.path).split("\n")[_line(grammar, label) - 1])
 
 
 def _doubled_words(grammar: Grammar, label: str, texts: Sequence[str]) -> Iterator[Slip]:
