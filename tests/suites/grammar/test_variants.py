@@ -237,6 +237,13 @@ def test_a_draw_with_a_condition_gives_all_items_that_there_are_and_those_of_eac
     assert len({text.split()[1] for text in texts[3:]}) == 3  # one object is left: three nouns
 
 
+def test_a_line_separator_in_the_front_matter_is_one_message(tmp_path):
+    code, said = lint(tmp_path, "lexicon\u2028 {noun: {p: [farmer]}}\nslots: {s: noun.p}: x\n---\n" + AGREE)
+    assert code == 1
+    assert said.startswith("case.jinja:")
+    assert said.count("error: not valid YAML") == 1
+
+
 def test_a_full_stop_in_the_sentences_of_a_suite_with_another_terminator_is_named(tmp_path):
     text = ONE + "---\ngood: the {{ s }} laughs.\nbad: the {{ s }} laugh.\n"
     code, said = lint(tmp_path, text, 'terminator: "。"\n')
