@@ -3,7 +3,7 @@
 import pytest
 from in_process import call
 
-from tseval.suites.guessed_forms import likely_language
+from tseval.suites.word_lists import likely_language
 
 HEAD = "---\nconstruction: C\nphenomenon: P\n"
 BODY = "good: %s {{ verb | agree(subject) }} {{ subject }}\n"
@@ -54,6 +54,15 @@ def test_a_word_that_may_not_be_english_is_a_warning_that_a_stated_language_answ
     )
     assert "'language: german' with its language, or 'language: english'" in found
     assert lint(tmp_path, f"pilot, {noun}, TV star", "works", "today", "language: english\n") == []
+
+
+@pytest.mark.parametrize("noun", ["Mensch", "Arzt", "box"])
+def test_a_form_that_no_rule_gives_is_asked_for_and_so_is_the_language_of_a_word_that_is_not_english(
+    tmp_path, noun
+):
+    (found,) = [one for one in lint(tmp_path, noun, "works", "today") if f"'{noun}' " in one]
+    assert ("language: german" in found) == (noun != "box")
+    assert ("plur: boxes" in found) == (noun == "box")
 
 
 def test_a_language_is_named_only_where_most_words_are_of_it():

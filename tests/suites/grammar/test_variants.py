@@ -238,7 +238,7 @@ def test_a_draw_with_a_condition_gives_all_items_that_there_are_and_those_of_eac
 
 
 def test_a_line_separator_in_the_front_matter_is_one_message(tmp_path):
-    code, said = lint(tmp_path, "lexicon\u2028 {noun: {p: [farmer]}}\nslots: {s: noun.p}: x\n---\n" + AGREE)
+    code, said = lint(tmp_path, "lexicon: {}" + "\u2028" * 9 + "slots x\u2028y: z\n---\n" + AGREE)
     assert code == 1
     assert said.startswith("case.jinja:")
     assert said.count("error: not valid YAML") == 1

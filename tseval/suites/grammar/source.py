@@ -22,6 +22,7 @@ import yaml
 from tseval.errors import GrammarError, suggest
 from tseval.files import how_to_raise, limits, open_regular
 from tseval.suites.inflection import plural_by_rule, right_plural
+from tseval.suites.word_lists import not_english
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -260,24 +261,28 @@ class Word:
             raise GrammarError(message, fix=f"{suggest(name, self.forms, 'Forms')} {where}")
         if self.part is None:
             raise GrammarError(message, self.path, self.line, self._spelled_out(name))
-        known, singular = right_plural(self.part, self.lemma), self.lemma.removesuffix("s")
+        singular = self.lemma.removesuffix("s")
         if self.part == "noun" and singular != self.lemma and plural_by_rule("noun", singular) == self.lemma:
             fix = f"If it is a plural, list the singular: {singular}. If not, write {{sing: ..., plur: ...}}."
             raise GrammarError(message, self.path, self.line, fix)
+        first = self.lemma if self.part == "noun" else self.lemma.partition(" ")[0]
+        is_known = not_english(first) is None
+        known = right_plural(self.part, self.lemma) if is_known else None
         fix = (
             "Regular are English nouns that add a plain -s and verb phrases whose first word drops one: "
             f"write {{sing: {self.lemma}, plur: {known or '...'}}} here, or add the word to 'irregular'."
         )
+        if not is_known or (first[:1].isupper() and not first.isupper()):
+            fix += " If it is not English, add the line 'language: german' with its language."
         raise GrammarError(message, self.path, self.line, fix)
 
     def _spelled_out(self, name: str) -> str:
         """Say how to write the form of a number that the entry lacks."""
         if self.lemma == NO_FORM:
             return "All its forms are empty. Write 'name: word' for each: {sing: this, plur: these}."
-        if (
-            meant := next((form for form in _OTHER_NAMES.get(name, ()) if form in self.forms), None)
-        ) is not None:
-            return f"Rename {meant!r} to {name!r}."
+        for meant in _OTHER_NAMES.get(name, ()):
+            if meant in self.forms:
+                return f"Rename {meant!r} to {name!r}."
         given = ", ".join(f"{form}: {text}" for form, text in self.forms.items())
         return f"Write {{{given}, {name}: ...}}." if given else f"Write {{sing: {self.lemma}, plur: ...}}."
 
