@@ -39,14 +39,17 @@ def grammar(tmp_path):
 @pytest.mark.slow
 @needs_posix
 def test_expand_spells_control_characters_out_on_a_terminal_alone(grammar, tmp_path):
-    shown, code = on_a_terminal("expand", "./hostile", "--quiet", cwd=tmp_path)
+    shown, code = on_a_terminal("expand", "./hostile", "--quiet", "--no-header", cwd=tmp_path)
     sentence = HOSTILE.replace("\r", "")
     assert (code, unsafe_in(shown)) == (0, [])
     assert shown == f"one\tone {SPELT.replace(chr(92) + 'x0d', '')}\tone\n"
     with (tmp_path / "items.tsv").open("wb") as file:
-        command = [sys.executable, "-m", "tseval", "expand", "./hostile", "--quiet"]
+        command = [sys.executable, "-m", "tseval", "expand", "./hostile", "--quiet", "--no-header"]
         subprocess.run(command, stdout=file, cwd=tmp_path, check=True)
     assert (tmp_path / "items.tsv").read_bytes() == f"one\tone {sentence}\tone\n".encode()
+    shown, _ = on_a_terminal("lint", "./hostile", cwd=tmp_path)
+    assert "one: 1 item" in shown
+    assert unsafe_in(shown) == []
 
 
 @pytest.mark.slow

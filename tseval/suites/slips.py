@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tseval.suites.grammar import SUITE_FILE
-from tseval.suites.grammar.source import class_names, composed
+from tseval.suites.grammar.source import class_names, composed, read_grammar_text
 from tseval.suites.mistakes import is_invisible, name_of
 from tseval.writing import LANGUAGES, language_of
 
@@ -191,7 +191,9 @@ def _differing(slot: Slot, earlier: Slot) -> str:
     if slot.class_name != earlier.class_name:
         return f"where: {earlier.name}.lemma != {slot.name}.lemma"
     number = "" if slot.numbers > 1 else f", number: {getattr(slot.fillers[0], 'number', 'sing')}"
-    return f"{slot.name}: {{class: {slot.class_name}{number}, differs_from: {earlier.name}}}"
+    names = [*slot.differs_from, earlier.name]
+    listed = names[0] if len(names) == 1 else f"[{', '.join(names)}]"
+    return f"{slot.name}: {{class: {slot.class_name}{number}, differs_from: {listed}}}"
 
 
 def _scored_marks(grammar: Grammar, label: str, text: str) -> Iterator[Slip]:
@@ -231,7 +233,7 @@ def _without_braces(grammar: Grammar, label: str, text: str) -> Iterator[Slip]:
 
 def _source_line(grammar: Grammar, label: str) -> str:
     """Give the line of the file on which a sentence is written."""
-    return composed(grammar.path.read_text("utf-8-sig").splitlines()[_line(grammar, label) - 1])
+    return composed(read_grammar_text(grammar.path).split("\n")[_line(grammar, label) - 1])
 
 
 def _doubled_words(grammar: Grammar, label: str, texts: Sequence[str]) -> Iterator[Slip]:

@@ -237,6 +237,13 @@ def test_a_draw_with_a_condition_gives_all_items_that_there_are_and_those_of_eac
     assert len({text.split()[1] for text in texts[3:]}) == 3  # one object is left: three nouns
 
 
+def test_a_line_separator_in_the_front_matter_is_one_message(tmp_path):
+    code, said = lint(tmp_path, "lexicon: {}" + "\u2028" * 9 + "slots x\u2028y: z\n---\n" + AGREE)
+    assert code == 1
+    assert said.startswith("case.jinja:")
+    assert said.count("error: not valid YAML") == 1
+
+
 def test_a_full_stop_in_the_sentences_of_a_suite_with_another_terminator_is_named(tmp_path):
     text = ONE + "---\ngood: the {{ s }} laughs.\nbad: the {{ s }} laugh.\n"
     code, said = lint(tmp_path, text, 'terminator: "。"\n')
@@ -244,3 +251,17 @@ def test_a_full_stop_in_the_sentences_of_a_suite_with_another_terminator_is_name
     assert (
         "2 sentences end in '.', for example 'the farmer laughs.': '。' is added to every one as well" in said
     )
+
+
+def test_a_slot_that_differs_from_one_noun_is_told_to_differ_from_both(tmp_path):
+    noun = "{class: noun.p, number: sing%s}"
+    slots = f"slots: {{a: {noun % ''}, b: {noun % ', differs_from: a'}, c: {noun % ', differs_from: b'}}}\n"
+    body = "---\ngood: {{ a }} {{ b }} {{ c }} works\nbad: {{ a }} {{ b }} {{ c }} work\n"
+    lexicon = "lexicon: {noun: {p: [farmer, pilot, nurse]}}\n"
+    code, said = lint(tmp_path, lexicon + slots + body)
+    assert code == 0
+    # 3 x 2 x 2 items; c is a in 3 x 2 of them.
+    assert "case.jinja:5: warning: in 6 of 12 items 'a' and 'c' hold the same word" in said
+    assert "write: c: {class: noun.p, number: sing, differs_from: [b, a]}" in said
+    code, said = lint(tmp_path, lexicon + slots.replace("differs_from: b", "differs_from: [b, a]") + body)
+    assert (code, said) == (0, "")

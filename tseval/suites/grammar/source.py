@@ -159,7 +159,8 @@ def parse_yaml(text: str, path: Path, first_line: int = 1, *, words: bool = Fals
         if error.context in _NEVER_CLOSED:
             mark, problem = error.context_mark, f"{problem}, {error.context} that begins here"
         line = first_line if mark is None else mark.line + 1
-        if problem == _NO_COLON and line > first_line and padded.split("\n")[line - 1].count(": ") < 2:
+        written = "".join(padded.split("\n")[line - 1 : line])
+        if problem == _NO_COLON and line > first_line and written.count(": ") < 2:
             line -= 1  # a line without a colon is read on into the next one
         raise GrammarError(f"not valid YAML: {problem}.", path, line, _YAML_FIX) from None
     except yaml.reader.ReaderError as error:
@@ -279,10 +280,9 @@ class Word:
         """Say how to write the form of a number that the entry lacks."""
         if self.lemma == NO_FORM:
             return "All its forms are empty. Write 'name: word' for each: {sing: this, plur: these}."
-        if (
-            meant := next((form for form in _OTHER_NAMES.get(name, ()) if form in self.forms), None)
-        ) is not None:
-            return f"Rename {meant!r} to {name!r}."
+        for meant in _OTHER_NAMES.get(name, ()):
+            if meant in self.forms:
+                return f"Rename {meant!r} to {name!r}."
         given = ", ".join(f"{form}: {text}" for form, text in self.forms.items())
         return f"Write {{{given}, {name}: ...}}." if given else f"Write {{sing: {self.lemma}, plur: ...}}."
 
