@@ -302,3 +302,34 @@ def test_pairs_whose_last_words_are_unknown_because_of_their_periods_are_warned_
     assert "4 of 4 sentences hold words that the model does not know" in warned
     assert "--tokenise" in warned
     assert "hold words" not in succeed(*run, "--tokenise", "--out", "apart", cwd=tmp_path).stderr
+
+
+def test_a_condition_at_the_end_of_an_item_is_read_by_its_suffix(tmp_path):
+    rows = (
+        ROLES.replace("hit|hurt|", "")
+        .replace("helped|", "")
+        .replace("\n2\t", "\n1-b\t")
+        .replace("\n1\t", "\n1-a\t")
+    )
+    columns = "prefix=context,target=target,condition=item:suffix,better=a"
+    (case,) = read(tmp_path / "a.tsv", "\n".join(rows.splitlines()[:3]) + "\n", columns).cases
+    assert (case.n_items, case.entries["item"].to_pylist()) == (1, ["1"])
+    assert case.sentences["good"].to_pylist() == ["the woman saw which man the boys had killed"]
+    with pytest.raises(SuiteError, match="the item '3' does not end in a mark and a condition"):
+        read(tmp_path / "b.tsv", rows, columns)
+
+
+def test_names_of_contexts_are_no_words_of_a_sentence(tmp_path):
+    rows = "Context,Condition,Sentence\nframe1,R,he put on his boots .\nframe1,U,he put on his books .\n"
+    with pytest.raises(
+        SuiteError, match=r"'Context' holds names such as 'frame1'.*\n.*--columns item=Context"
+    ):
+        read(tmp_path / "a.csv", rows)
+    (case,) = read(tmp_path / "a.csv", rows, "item=Context,better=R").cases
+    assert case.sentences["good"].to_pylist() == ["he put on his boots ."]
+
+
+def test_a_choice_of_words_in_a_context_is_refused(tmp_path):
+    rows = "Context1,Context2,Target1,Target2\na trout is (a|an),a trout is not (a|an),fish,tool\n"
+    with pytest.raises(SuiteError, match=r"a\.csv:2: Context1 is 'a trout is \(a\|an\)'"):
+        read(tmp_path / "a.csv", rows)

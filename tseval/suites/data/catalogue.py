@@ -43,6 +43,22 @@ _CHINESE = Commit("https://github.com/sjtu-compling/ZhoBLiMP", "e8402762a563c13d
 _CLAMS = Commit("https://github.com/aaronmueller/clams", "299d80a80e98bd14a1f74b942f18ef05059d860b")
 _BHASA = Commit("https://github.com/aisingapore/BHASA", "beb96cdec8f4efbe680b2e7ca66d3f42c0f7493e")
 _FRENCH = Commit("https://github.com/davebulaval/QFrBLiMP", "bd14729271b8620c18037beb7d1ebe129ac39e6a")
+_DIAGNOSTICS = Commit("https://github.com/aetting/lm-diagnostics", "080de8d8b29a3d6f5fe133af73d7e9170f4d4c0c")
+_PRINCIPLE_B = Commit(
+    "https://github.com/forrestdavis/PrincipleB", "fc05c74f3a1fd487bce1516f8eee85c83de6624d"
+)
+_BHS = Commit(
+    "https://github.com/dariakryvosheieva/syntactic_generalization_multilingual",
+    "7f440157f4925f094ca05d91087ea6847317cf45",
+)
+_FILLER_GAP = Commit(
+    "https://github.com/umd-psycholing/lm-syntactic-generalization",
+    "6beea2173b37e881cf0ebbfd542f2fc954f7db39",
+)
+_PRIME = Commit("https://github.com/dmg-illc/prime-lm", "1b1b832c1ec79c1edd224baa0dbd0fe61022c7d5")
+_N400 = Commit(
+    "https://github.com/jmichaelov/does-surprisal-explain-n400", "7e9662da6f806ade99d6814906c9957091841fb7"
+)
 _SAP = Commit("https://github.com/caplabnyu/sapbenchmark", "15e61066d510b5349e17740e6488c976abc3e1ac")
 
 
@@ -118,6 +134,16 @@ def _clams(code: str) -> Published:
     return Published(title, "Apache-2.0", len(files), n_items, files, source=_CLAMS)
 
 
+# Suites of each language (Kryvosheieva & Levy 2025), by what the sentences hold, in order.
+_BHS_SUITES = {
+    "basque": ("DO-S_DO_V_AUX", "DO-S_IO_DO_V_AUX", "IO-IO_S_V_AUX", "IO-S_IO_DO_V_AUX", "S-IO_S_V_AUX",
+               "S-S_DO_V_AUX", "S-S_IO_DO_V_AUX", "S-S_V_AUX"),
+    "hindi": ("S_O_V", "S_PossPRN_O_V", "S_PossPRN_PossN_O_V", "S_ne_O_V", "S_ne_PossPRN_O_V",
+              "S_ne_PossPRN_PossN_O_V"),
+    "swahili": ("N_of_Poss_D_AP_V_ni_AN", "N_of_Poss_D_AP_ni_AN", "N_of_Poss_D_A_V", "N_of_Poss_D_A_V1_V2",
+                "N_of_Poss_D_V", "N_of_Poss_D_ni_A", "N_of_Poss_V", "N_of_Poss_ni_A"),
+}  # fmt: skip
+_FILLER_GAP_LAYOUT = "prefix comp apposotive np1 {}verb np2 {}prep np3 {}end"
 _GARDEN_PATHS = {
     "critical": "disambPosition_0idx",
     "predict": "; ".join(f"{name}_AMB.critical > {name}_UAMB.critical" for name in ("MVRR", "NPS", "NPZ")),
@@ -237,6 +263,110 @@ CATALOGUE = {
         digest="7ced6dda812fa281ab396513252109dc5098ab3f636f8269dd6cfa42f96f9c60",
         columns={"good": "DOsentence", "bad": "PDsentence", "rating": "BehavDOpreference", "item": "verb_id"},
     ),
+    **{
+        f"gulordava_{code}": Published(
+            f"Colourless green agreement, {language} (Gulordava et al. 2018)", "CC BY-NC 4.0", 2, n_items,
+            {"generated.tab": f"data/agreement/{language}/generated.tab"},
+            source=Commit("https://github.com/facebookresearch/colorlessgreenRNNs",
+                          "dbffbf0f2ef86c50bac204d7a2292862e1c6036f"),
+            digest=digest,
+        )
+        for code, language, n_items, digest in (
+            ("he", "Hebrew", 3_730, "54a032b5af0ac3a1323cbd34a0ab884c18f4f588bb31ec2e58c0b65bd873fadf"),
+            ("it", "Italian", 1_190, "8183df5831da92dcbbac721454d975c75b91a874e26c644d912d8de2594b9f3a"),
+        )
+    },
+    **{
+        f"bhs_{language}": Published(
+            f"Agreement in {language.capitalize()} (Kryvosheieva & Levy 2025)", "none stated", len(names),
+            1_000 * len(names), {f"{name}.json": f"suites/{language}-{name}.json" for name in names},
+            source=_BHS, digest=digest,
+        )
+        for (language, names), digest in zip(_BHS_SUITES.items(), (
+            "4d9d93a0ca4998469768d5654048e070dfec97fb17d5ccb30e5a7f5004758655",
+            "1831bbd06417722133dfbd51af77f1ac9df4d8b33432c7acec72468ad295e08d",
+            "c4c3beb073bb7ab0c62f74d7a66e649388978c6ef5a68027831fa528ff329e03",
+        ), strict=True)
+    },
+    **{
+        f"principle_b_{name}": Published(
+            f"Principle B, {what} (Davis 2022)", "MIT", 2, 2_000,
+            {f"principle_b_{name}.csv": f"stimuli/PrincipleB_Exp{number}.csv"},
+            source=_PRINCIPLE_B, digest=digest,
+            columns={"item": "verb+frameNum", "case": "pronoun", "condition": "cond", "better": "Mismatch",
+                     "prefix": "sent", "target": "target"},
+        )
+        for name, what, number, digest in (
+            ("simple", "simple sentences", 1,
+             "49884857df5da8d39c16fc77fefa73ca5b782f409355ddf1032b62a44083fa4e"),
+            ("about", "an antecedent that does not c-command", 4,
+             "6c8f1b4664e28366d6419424d9212cb80d4dbb0768529fffe3056c016f7e6de7"),
+        )
+    },
+    "neg136_natural": Published(
+        "NEG-136, natural sentences (Ettinger 2020)", "MIT", 1, 16,
+        {"neg136_natural.tsv": "datasets/NEG-136/NEG-136-NAT.tsv"},
+        source=_DIAGNOSTICS, digest="b7cf64420b49d1d8547ba42a8085e6d0794322c480dd662475147d20799ce1d9",
+        columns={"Context1": "context_aff", "Context2": "context_neg", "Target1": "target_aff",
+                 "Target2": "target_neg"},
+    ),
+    "role88": Published(
+        "ROLE-88, roles exchanged (Ettinger 2020)", "MIT", 1, 44,
+        {"role88.tsv": "datasets/ROLE-88/ROLE-88.tsv"},
+        source=_DIAGNOSTICS, digest="dd3d9f647a5bd0fe4dce92bbc9a525b7aeb44b0f6fb401bc339c0296aa11463c",
+        columns={"prefix": "context", "target": "target", "condition": "item:suffix", "better": "a"},
+    ),
+    "aann": Published(
+        "AANN, a beautiful five days (Mahowald 2023, Misra & Mahowald 2024)", "MIT", 1, 12_960,
+        {"aann.csv": "data/mahowald-aann/aanns_corruption.csv"},
+        source=Commit(
+            "https://github.com/kanishkamisra/aannalysis", "fbe22f9f139ec09fd79321e105d2e01d7958337d"
+        ),
+        digest="5bb05f04e025553d2a3b1a6c6105c6bd26cc5924dc8276fc7e14e06b3d140f46",
+        columns={"prefix": "prefixes", "good": "aann", "bad": "order_swap", "item": "idx"},
+    ),
+    **{
+        f"prime_{name}": Published(
+            f"PrimeLM, {name} (Sinclair et al. 2022)", "none stated", 1, 15_000,
+            {f"prime_{name}.csv": f"PrimeLM/corpora/CORE_{name}_15000sampled_10-1.csv"},
+            source=_PRIME, digest=digest,
+            columns=dict(zip(("Context1", "Context2", "Target1", "Target2"), columns, strict=True)),
+        )
+        for name, columns, digest in (
+            ("dative", ("ppo", "pdo", "tpo", "tdo"),
+             "53c141ee54fedfa97055cfe9b7af62fdea2adad6125b6fbb98d28d0c8a802af1"),
+            ("transitive", ("pa", "pp", "ta", "tp"),
+             "55788a8a750d98eeff4ca0d07ee03583125ce11dbd6b7e610c71179d0f5ce523"),
+        )
+    },
+    **{
+        f"filler_gap_{name}": Published(
+            f"Filler and gap, {name} (Wilcox et al. 2018)", "none stated", 1, n_items,
+            {f"filler_gap_{name}.csv": f"wilcox_csv/basic_{name}.csv"}, source=_FILLER_GAP, digest=digest,
+            columns={"layout": layout, "predict": f"that_gap.{region} > what_gap.{region}"},
+        )
+        for name, region, layout, n_items, digest in (
+            ("object", "prep", _FILLER_GAP_LAYOUT.format("", "*", ""), 50,
+             "0ad877f58cc159cdac0f2f93e2bac03af4bdd4a5bc4fab5297383af8f9596c49"),
+            ("pp", "end", _FILLER_GAP_LAYOUT.format("", "", "*"), 50,
+             "909ef0d826389d3ebdecfe18309b5786caf3c3b1048c11f80379c1d8b1c0e955"),
+            ("subject", "verb", _FILLER_GAP_LAYOUT.format("*", "", ""), 50,
+             "d629b32b6888b78979ae704d23f9aa79f8f657e9af37e3ae06d5ab28b54c6d7a"),
+        )
+    },
+    **{
+        f"n400_{name}": Published(
+            f"Stimuli of {paper}", "MIT", 1, n_items, {f"n400_{name}.csv": f"jrnn/stimuli/{file}.csv"},
+            source=_N400,
+            digest=digest, columns={"item": "SentenceFrame", "condition": "Condition", "better": "control"},
+        )
+        for name, paper, file, n_items, digest in (
+            ("pronouns", "Osterhout & Mobley 1995, pronouns", "osterhout_mobley_1995_exp2_pronouns", 60,
+             "8effe2d8309df829c7132b06473a2d49817fc7ed91b8ec574ca1f967b678a171"),
+            ("anomalies", "Osterhout & Mobley 1995, anomalies", "osterhout_mobley_1995_exp2_controls", 90,
+             "5000c7db42359f8af7c61b7571e4d5903b16f1eef65db4ba79e9a50f807fbde6"),
+        )
+    },
 }  # fmt: skip
 ELSEWHERE = {
     "multiblimp": Elsewhere(

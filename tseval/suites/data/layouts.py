@@ -36,7 +36,16 @@ from tseval.suites.data.regions import (
     read_template,
     template_of,
 )
-from tseval.suites.data.roles import OPPOSITES, PAIR_LABELS, fillers, running_text, text_in, value_of
+from tseval.suites.data.roles import (
+    OPPOSITES,
+    PAIR_LABELS,
+    SUFFIX,
+    fillers,
+    item_and_condition,
+    running_text,
+    text_in,
+    value_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -223,6 +232,7 @@ def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: s
     if target := follows(columns):
         before, sentence = sentence, target
     critical = columns.of("critical")
+    _refuse_names(columns, columns.of("context"))
     fill = fillers(columns.how["fill"], columns.place, columns.names) if "fill" in columns.how else None
     join = join_of(columns.how)
     _refuse_between(columns, before, sentence)
@@ -245,6 +255,16 @@ def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: s
         yield make(place, record, pieces)
 
 
+def _refuse_names(columns: Header, context: str | None) -> None:
+    """Refuse a column `context` that holds numbers or names of contexts, as 7 or frame1, and no text."""
+    first = text_in(columns.first.get(context or ""))
+    if context is not None and context not in columns.given.values() and re.fullmatch(r"\w*\d\w*", first):
+        raise SuiteError(
+            f"{columns.place}: {context!r} holds names such as {first!r}, and would be read as words before "
+            f"the sentence.\n  Add --columns item={context}, or --columns ignore={context}."
+        )
+
+
 def _refuse_between(columns: Header, before: str | None, sentence: str | None) -> None:
     """Refuse a prefix and a continuation, found by their names, with texts in columns between them."""
     if before not in columns.names or sentence not in columns.names or columns.of("target") != sentence:
@@ -257,8 +277,9 @@ def _refuse_between(columns: Header, before: str | None, sentence: str | None) -
     if texts:
         layout = " ".join([before, *between, f"*{sentence}"])
         raise SuiteError(
-            f"{columns.place}: {', '.join(map(repr, texts))} stand between {before!r} and {sentence!r}, and "
-            f"may be parts of the sentence.\n  Give the order of its parts: --layout '{layout}'.\n"
+            f"{columns.place}: between {before!r} and {sentence!r} there are other texts, "
+            f"which may be parts of the sentence: {', '.join(map(repr, texts))}.\n"
+            f"  Give the order of its parts: --layout '{layout}'.\n"
             f"  If they are no parts of it: --columns prefix={before},target={sentence}."
         )
 
@@ -270,10 +291,14 @@ def _roles_of(columns: Header) -> tuple[str | None, str | None, str | None]:
 def _maker(columns: Header, stem: str, *used: str | None) -> Callable[..., Sentence]:
     """Give what makes a sentence of a record and its pieces; columns in use are none of its features."""
     roles, rows, join = _roles_of(columns), columns.rows(spelt=True), join_of(columns.how)
+    given = columns.given.get("condition", "")
+    suffixed = given.removesuffix(SUFFIX) if given.endswith(SUFFIX) else None
     features = columns.features(filter(None, [*used, *roles]), spelt=True)
 
     def make(place: str, record: DataRecord, pieces: Pieces, differ: Collection[str] = ()) -> Sentence:
         item, condition, label = (text_in(value_of(record, name)) for name in roles)
+        if suffixed is not None:
+            item, condition = item_and_condition(place, text_in(record.get(suffixed)))
         if roles[0] is not None and not item:
             raise SuiteError(
                 f"{place}: there is no item in {roles[0]!r}.\n  Fill it in, or take out the row."

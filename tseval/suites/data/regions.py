@@ -94,6 +94,12 @@ def _crossed(reading: Reading) -> Iterator[DataItem]:
         for place, record in read_records(path, known, reading.how):
             texts = {name: text_of(place, record, column) for name, column in columns.items()}
             reading.unused[str(path)] = [name for name in record if name not in known]
+            for name, text in texts.items():
+                if re.search(r"\w\|\w", text):
+                    raise SuiteError(
+                        f"{place}: {columns[name]} is {quoted_text(text, 60)}, with several words in one "
+                        "place.\n  Write one of them."
+                    )
             parts = {
                 f"context {c}, target {t}": (texts[f"Context{c}"], texts[f"Target{t}"])
                 for t in (1, 2)

@@ -13,6 +13,7 @@ What a user says of a table is a mapping: of roles to columns (`good=Satz`), and
     alternatives  what `hit|hurt|seen` in a cell of continuations means: `any`, the most probable is compared
     fill      which word fills the mask of a sentence, by a column: `fill=gender:m>he,f>she`
 
+`condition=NAME:suffix` reads items such as `61-a` and `61-b`: the condition is behind the last mark.
 A role may be given several columns: `item=topic+number` joins what they hold, `rating=first-second` is the
 difference. Columns of text follow one another: `sentence=sent+target`. Candidates may be given once for all
 rows: `candidates=he|she`. To name one role never drops another that is known by its name; `ignore` drops
@@ -124,13 +125,13 @@ _PART = frozenset(
 # nothing before it is there.
 _SPELT = {
     "sentence": "sentence sentences sent text stimulus stimuli sentence_text stimulus_text utterance "
-    "text_masked masked_text masked_sentence sentence_masked masked cloze | sentence_frame frame",
+    "text_masked masked_text masked_sentence sentence_masked masked cloze",
     "prefix": "prefix prompt preamble",
     "context": "context | context_had",
     "target": "target continuation completion ending",
     "candidates": "candidates options choices completions continuations alternatives",
     "item": "item item_id item_no item_num item_nr item_number itemid itemnum itemno itemnumber pair pair_id "
-    "pairid pair_no pair_number minimal_pair minimal_pair_id mp_id set_id",
+    "pairid pair_no pair_number minimal_pair minimal_pair_id mp_id set_id | sentence_frame frame",
     "condition": "condition cond condition_name condition_id",
     "label": "label grammaticality grammatical is_grammatical gram acceptability acceptable is_acceptable "
     "judgment judgement well_formed | correctness correct is_correct",
@@ -328,6 +329,7 @@ def find_columns(place: str, names: Sequence[str], how: Mapping[str, str], first
     if "fill" in how:
         fillers(how["fill"], place, names)
     for role, name in given.items():
+        name = name.removesuffix(SUFFIX) if role == "condition" else name  # noqa: PLW2901 - the column of both
         if role == "candidates" and name not in names and len(name.split("|")) > 1:
             continue  # the candidates themselves
         for part in parts_of(name, names):
@@ -339,6 +341,20 @@ def find_columns(place: str, names: Sequence[str], how: Mapping[str, str], first
                 )
     known = next((one for one in _KNOWN if {*one.roles.values(), *one.besides} <= {*names}), None)
     return Header(place, names, how, first, given, known)
+
+
+SUFFIX = ":suffix"  # behind a column of items, whose ends are the conditions
+
+
+def item_and_condition(place: str, text: str) -> tuple[str, str]:
+    """Cut `61-b` into the item, 61, and the condition at its end, b."""
+    found = re.fullmatch(r"(.*[^-_./ ])[-_./ ]+([^-_./ ]+)", text)
+    if found is None:
+        raise SuiteError(
+            f"{place}: the item {text!r} does not end in a mark and a condition, as 61-b does.\n"
+            "  Write it so, or name a column of conditions: --columns condition=NAME."
+        )
+    return found[1], found[2]
 
 
 def chosen_rows(how: Mapping[str, str]) -> tuple[str | None, frozenset[str]]:
