@@ -116,8 +116,8 @@ def test_figures_are_drawn_as_svg_and_png(folder, tmp_path):
     ("arguments", "message"),
     [
         (["attractors", "nowhere"], "there is no run or board at 'nowhere'"),
-        (["attractors", "bhatt2020"], "is a published board: it has no items to analyse"),
-        (["attractors", "a", "p"], "are over different items"),
+        (["attractors", "bhatt2020"], "is a leaderboard of published accuracies, without items"),
+        (["attractors", "a", "p"], "have different items"),
         (
             ["attractors", "a", "--where", "n_attractors=5"],
             "no item has n_attractors '5'.\n  Choose one of 0, 1.",

@@ -214,10 +214,7 @@ def test_a_run_that_joins_no_other_is_named_with_what_joins(tmp_path):
 
 def test_two_runs_of_one_step_are_refused_and_both_named(runs):
     done = refuse("table", "m-step5", "m_step5", "--over", "step", cwd=runs)
-    assert (
-        "m-step5 and m_step5 are both of m at step 5.\n  Leave one of them out; of two trainings, name"
-        in done.stderr
-    )
+    assert "m-step5 and m_step5 both belong to m at step 5.\n  Leave out one of them" in done.stderr
 
 
 def test_trainings_of_one_name_but_other_models_stay_apart(tmp_path):

@@ -83,9 +83,9 @@ def find_trainings(
         own = found.setdefault(training, {})
         if moment in own:
             raise RunError(
-                f"{opened.places[own[moment]]} and {opened.places[name]} are both of {names[training]} at "
+                f"{opened.places[own[moment]]} and {opened.places[name]} both belong to {names[training]} at "
                 f"{over} {moment:,}.\n"
-                "  Leave one of them out; of two trainings, name the checkpoints apart: a-step100.pt."
+                "  Leave out one of them, or rename the checkpoints of different trainings: a-step100.pt."
             )
         own[moment] = name
     if not found:
