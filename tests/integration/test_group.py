@@ -193,7 +193,7 @@ def test_what_cannot_be_decided_has_dashes_and_reasons(three):
         (["--against", "goood", "good", "fair"],
          "a model 'goood', and no run is there.\n  Did you mean 'good'?"),
         (["--against", "good", "good"], "there is nothing to compare with good.\n  Name another run"),
-        (["--against", "good", "good", "bhatt2020"], "is a leaderboard of published accuracies, without items"),
+        (["--against", "good", "good", "bhatt2020"], "a leaderboard of published accuracies"),
         (["--against", "good", "good", "fair", "--margin", "1"], "between 0 and 1, and 1 is not"),
         (["good", "fair", "--margin", "0.1"], "--margin is for differences: name a model with --against"),
     ],

@@ -103,8 +103,8 @@ def fetch(names: tuple[str, ...], quiet: bool) -> None:
 @suites_command.command("twin")
 @click.argument("suite", type=SUITE)
 @click.option("--lexicon", type=FILE, required=True, metavar="FILE",
-              help="Secret words: a lexicon with the same word classes as the suite, and as many words in "
-                   "each.")  # fmt: skip
+              help="Secret words: a lexicon with the same word classes as the suite, and as "
+                   "many words in each.")  # fmt: skip
 @click.option(
     "-o", "--out", type=FILE, metavar="DIR", help="Folder for the new suite (default: SUITE_hidden)."
 )
@@ -143,9 +143,8 @@ _LONG = 200_000  # items, from which on a bar is worth showing
 )
 @click.option("--format", "format_", type=click.Choice(["tsv", "jsonl", "parquet"]), default="tsv",
               show_default=True,
-              help="Format of the items. tsv has no header: the case, then the sentences in the order of "
-                   "their "
-                   "labels (for formal languages, also the features).")  # fmt: skip
+              help="Format of the items. tsv has no header: the case, then the sentences in "
+                   "the order of their labels (for formal languages, also the features).")  # fmt: skip
 @click.option("--limit", type=COUNT, metavar="N", help="Print only the first N items (default: all).")
 @click.option("--sample", type=COUNT, metavar="N", help="Print N random items, in order (default: all).")
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed for --sample.")
@@ -206,9 +205,8 @@ def _with_progress(blocks: Iterable[Case], n_items: int, quiet: bool) -> Iterato
 )
 @click.argument("suites", type=SUITE, nargs=-1, required=True, metavar="SUITE...")
 @click.option("--vocab", metavar="FILE or MODEL",
-              help="Vocabulary, to report unknown words and the pairs that each costs: a text file with "
-                   "one word "
-                   "per line, or a model as for tseval run (default: none).")  # fmt: skip
+              help="Vocabulary, to report unknown words and the pairs that each costs: a text "
+                   "file with one word per line, or a model as for tseval run (default: none).")  # fmt: skip
 @click.option("--all", "name_all", is_flag=True, help="List all unknown words, not only the first ones.")
 @MODEL_ARGS
 @click.option("--sample", type=COUNT, metavar="N",

@@ -292,8 +292,8 @@ def read_humans(path: Path, run: Run) -> Column:
     if missing := [" ".join(key) if several[key[0]] > 1 else key[0] for key in places if key not in found]:
         more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
         raise SuiteError(
-            f"{path}: there is no accuracy for the case {missing[0]!r}{more}.\n  Give an accuracy for "
-            "every case."
+            f"{path}: there is no accuracy for the case {missing[0]!r}{more}.\n  Give an accuracy for every "
+            "case."
         )
     rows: dict[tuple[object, ...], list[tuple[Fraction, int | None]]] = {}
     for key, of_row in places.items():

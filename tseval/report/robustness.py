@@ -89,9 +89,8 @@ def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Do
         notes.append("Frequency: Spearman's correlation of the accuracy of an entry with its frequency.")
     if passed_over := max(one.n_passed_over for one in found.values()):
         notes.append(
-            f"{format_count(passed_over)} entries are left out: they have fewer than {FEWEST_ITEMS} "
-            "items, or "
-            f"are not among the {MOST_ENTRIES} largest of their row."
+            f"{format_count(passed_over)} entries are left out: they have fewer than {FEWEST_ITEMS} items, "
+            f"or are not among the {MOST_ENTRIES} largest of their row."
         )
     entries = stacked({name: one.entries for name, one in found.items()})
     told = tell(opened, "robustness", entries, grids, notes)
@@ -135,9 +134,8 @@ def _advice(name: str, found: Robustness) -> str:
         return f"{name}: single items limit the intervals, so more items would narrow the intervals."
     rows = ", ".join(f"{factor} in {n}" for factor, n in words.items())
     return (
-        f"{name}: words limit the intervals of {words.sum()} of {limits.sum()} rows ({rows}), so add "
-        "other words "
-        "for these factors, not more items of the same words."
+        f"{name}: words limit the intervals of {words.sum()} of {limits.sum()} rows ({rows}), so add other "
+        "words for these factors, not more items of the same words."
     )
 
 

@@ -291,8 +291,7 @@ def _undecided(trainings: Sequence[Training]) -> Iterator[str]:
         if tied or out:
             yield (
                 f"{training.name}: of {int(totals['n_items'].max()):,} items up to {tied:,} are ties "
-                "(counted as "
-                f"wrong), up to {out:,} are undecidable (not counted)."
+                f"(counted as wrong), up to {out:,} are undecidable (not counted)."
             )
 
 

@@ -396,8 +396,7 @@ def _compare_column(
     row = int(differs.argmax())
     raise CheckFailed(
         f"{what}: {name} of {place(row)} is {stated[row].as_py()}, but tseval recomputes "
-        f"{follows[row].as_py()} "
-        f"({int(differs.sum()):,} differ)"
+        f"{follows[row].as_py()} ({int(differs.sum()):,} differ)"
     )
 
 
