@@ -103,7 +103,7 @@ def test_a_tie_is_right_in_the_predictions_and_wrong_in_the_run(results):
 def test_a_score_that_rests_on_ties_is_no_surprise(small):
     ended = call("babylm", "--model", "bundled:lstm", "--data", "data", cwd=small)
     assert "warning: comps: " in ended.stderr
-    assert "items are ties, which count as right here" in ended.stderr
+    assert "items are ties, which BabyLM counts as right" in ended.stderr
     assert (small / "results/lstm/main/zero_shot/causal/comps/comps/predictions.json").exists()
 
 
@@ -115,7 +115,7 @@ def test_a_missing_folder_is_named_and_the_others_are_scored(small):
     ended = subprocess.run(command, cwd=small, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     for name in set(FOLDERS) - {"comps", "wug_past_tense"}:
-        assert f"missing: data/{name}: no predictions were made of it" in ended.stderr
+        assert f"missing: data/{name}: the folder is missing, so it has no predictions" in ended.stderr
     assert "left out: data/reading: the pipeline of BabyLM scores this task" in ended.stderr
     # The pipeline takes what follows the last period of a model's name for an ending.
     made = small / "out/plain/main/zero_shot/causal"

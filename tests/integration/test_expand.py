@@ -124,7 +124,7 @@ def test_parquet_has_a_column_for_every_label_and_feature(tseval, mine: Path, tm
 @pytest.mark.parametrize(
     ("arguments", "said", "more"),
     [
-        ("expand ./mine --format parquet", "--format parquet writes a file: add -o FILE.", None),
+        ("expand ./mine --format parquet", "--format parquet cannot be printed. Add -o FILE.", None),
         ("expand ./mine -o no/items.tsv", "tseval: no/items.tsv: No such file or directory\n", ""),
         ("expand marvin_linzen --case vp_cord",
          "tseval: suite 'marvin_linzen' has no case 'vp_cord'.\n  Did you mean 'vp_coord'? Cases: ", None),
@@ -201,7 +201,9 @@ def test_lint_exits_with_1_for_findings_and_2_for_bad_input(tseval, mine: Path, 
     assert result.stdout.startswith("mine/one.jinja:1: error: the front matter does not end.")
     (tmp_path / "words.txt").write_bytes(b"\xff\xfe")
     result = refused(tseval("lint", "marvin_linzen", "--vocab", "words.txt"))
-    assert result.stderr.startswith("tseval: words.txt: not a vocabulary.\n  Give UTF-8 text with one word")
+    assert result.stderr.startswith(
+        "tseval: words.txt: not a vocabulary, because the file is not UTF-8 text.\n  Give a"
+    )
 
 
 def test_what_lint_finds_is_short(tseval, mine: Path) -> None:
@@ -243,6 +245,6 @@ def test_a_new_phenomenon_passes_lint_and_can_be_scored(tmp_path):
 
 def test_a_new_phenomenon_writes_over_nothing_and_needs_a_name(tmp_path):
     (tmp_path / "mine").mkdir()
-    assert "mine: exists already" in refuse("new", "mine", cwd=tmp_path).stderr
+    assert "mine: this file exists" in refuse("new", "mine", cwd=tmp_path).stderr
     assert "cannot name a phenomenon" in refuse("new", "1 2", cwd=tmp_path).stderr
     assert list((tmp_path / "mine").iterdir()) == []

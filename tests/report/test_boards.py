@@ -191,7 +191,7 @@ def test_beside_one_run_people_have_a_column_and_means(folder):
         (ALL.replace("0.9", f"0.{'9' * 5000}"), "h.csv:2: accuracy is '0.999"),
         (ALL.replace(",30,", ",0,"), "h.csv:2: n is '0': the number of answers must be 1 or more."),
         ("case,share\nanim,0.9\n", "h.csv:2: there is no column 'accuracy', but 'case', 'share'."),
-        ("case,accuracy\nnpi,0.9\n", "h.csv:2: the case 'npi' has no contrast ''.\n  Say which in a column"),
+        ("case,accuracy\nnpi,0.9\n", "h.csv:2: the case 'npi' has no contrast ''.\n  Name it in a column"),
     ],
 )  # fmt: skip
 def test_a_wrong_table_of_people_is_refused_with_its_line(folder, text, said):

@@ -69,7 +69,7 @@ def test_the_command_draws_it_and_writes_its_numbers(curves):
          r"urn\.accuracy\.parquet: this file of accuracies .*\n  .*--eval-suite"),
         (lambda path: path.write_text("x"), "this file does not contain accuracies during a training"),
         (lambda path: pq.write_table(pa.table({"step": [7], "suite": ["dyck"], "accuracy": [0.5]}), path),
-         r"no accuracy belongs to a loss in .*urn\.curves\.parquet"),
+         r"no accuracy has the same step as a loss in .*urn\.curves\.parquet"),
     ],
 )  # fmt: skip
 def test_what_is_missing_is_said(curves, damage, message):
