@@ -119,7 +119,7 @@ def test_programs_get_how_many_seeds_a_difference_is_of(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["srn", "gru", "wide"], "no two of these models differ only in their seed alone"),
+        (["srn", "gru", "wide"], "no two of these models differ only in their seed"),
         (
             ["srn", "again"],
             "srn and again are runs of the same model, not of two seeds.\n  Leave out one of the runs.",

@@ -200,7 +200,7 @@ def test_checkpoints_that_are_called_by_their_number_alone_are_one_training(tmp_
     assert printed("analyze", "trajectory", *arguments, cwd=tmp_path).count("First above chance |") == 1
     if over == "epoch":
         said = refuse("table", *arguments[:3], "--over", "step", cwd=tmp_path).stderr
-        assert said.endswith("\n  Of some is known at which epoch: add --over epoch.\n")
+        assert said.endswith("\n  Some runs name their epoch: add --over epoch.\n")
 
 
 def test_a_run_that_joins_no_other_is_named_with_what_joins(tmp_path):

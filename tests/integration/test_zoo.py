@@ -182,7 +182,7 @@ def test_what_is_published_is_all_that_is_small_and_a_page_that_says_how_it_was_
     assert "](curves.svg)" in page
     assert {"srn", "drnn"} <= set(re.findall(r"<!-- (\w+) -->", (tables / "curves.svg").read_text()))
     assert call("table", tables, "bhatt2020", "--notes", cwd=stopped.place).stdout in page
-    section = page.partition("## Ranks")[2].partition("\n## ")[0]
+    section = page.partition("## Which ranks are known")[2].partition("\n## ")[0]
     for arch in ("srn", "drnn"):
         (line,) = (line for line in section.splitlines() if line.startswith(f"| {arch} "))
         assert re.search(r"\| +[12] \[[12](–2)?\] \|", line)
@@ -278,7 +278,7 @@ def test_models_made_in_another_way_are_not_published_together(parts, monkeypatc
     curves = published / "curves/srn.parquet"
     curves.rename(published / "elsewhere")
     said = zoo(second, *extending, archs=("drnn",), code=2).stderr
-    assert "tables/curves/srn.parquet: no such file of learning curves" in said
+    assert "tables/curves/srn.parquet: this file of learning curves does not exist" in said
     pd.read_parquet(published / "elsewhere").drop(columns="seconds").to_parquet(curves)
     said = zoo(second, *extending, archs=("drnn",), code=2).stderr
     assert "tables does not tell how its srn was trained ('seconds')." in said

@@ -281,7 +281,7 @@ def _ranks(table: Table) -> Iterator[str]:
         sure = format_interval((found.low[place], found.high[place]), 2)
         rows.append((column.heading, format_share(accuracy), known, format_mean_rank(rank), sure))
     headings = ("model", "mean accuracy", "rank", "mean rank over rows", "95% interval")
-    yield "## Ranks"
+    yield "## Which ranks are known"
     yield (
         "In brackets: the possible ranks of each model, with 95% confidence for all models together, for "
         "other words of the same kind. Other training seeds may change them."

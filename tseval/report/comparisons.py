@@ -92,12 +92,12 @@ def seeds_table(opened: RunSet, groups: Mapping[str, Sequence[str]], by: Sequenc
     frames = [*found.of_rows.values(), *found.of_means.values()]
     grouped = any(len(names) > 1 for names in groups.values())
     notes = _notes(groups, interval_note(pd.concat(frames)))
+    notes += _about_ranks(found, grouped)
     notes += _about_few_seeds(found)
     if any(frame["accuracy"].isna().any() for frame in frames):
         notes.append(
             "A row has no mean if no item is decidable for all seeds; means over such rows are missing too."
         )
-    notes += _about_ranks(found, grouped)
     return tell(opened, "seeds", _records(found), [_grid(found, opened.suite, grouped)], notes)
 
 

@@ -81,10 +81,9 @@ def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Do
             frequency = frequencies(one.entries["entry"], counts)
             found[name] = replace(one, entries=one.entries.assign(frequency=frequency))
     factors = {name: by_factor(one.entries) for name, one in found.items()}
-    grids, notes = [], list(_NOTES)
+    grids, notes = [], [_advice(name, one) for name, one in found.items()] + list(_NOTES)
     for name, one in found.items():
         grids += [_rows(f"{name} on {opened.suite}", one), _words(f"Single words, {name}", factors[name])]
-        notes.append(_advice(name, one))
     if counts is not None:
         notes.append("Frequency: Spearman's correlation of the accuracy of an entry with its frequency.")
     if passed_over := max(one.n_passed_over for one in found.values()):
