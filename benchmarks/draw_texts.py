@@ -36,7 +36,11 @@ def main(seed: int, n_help: int, n_messages: int, rooms: tuple[str, ...]) -> Non
     """Print the texts with a number and a place each."""
     texts = program_texts()
     of_help = [text for text in texts if text.kind == "help"]
-    messages = [text for text in texts if text.kind == "message" and (not rooms or text.room in rooms)]
+    messages = [
+        text
+        for text in texts
+        if text.kind == "message" and len(text.text.split()) >= 5 and (not rooms or text.room in rooms)
+    ]
     chosen = [*drawn(of_help, n_help, seed), *drawn(messages, n_messages, seed)]
     for number, text in enumerate(chosen, 1):
         click.echo(f"{number}. {text.place}\n{text.text}\n")

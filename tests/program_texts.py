@@ -109,7 +109,8 @@ def literal_texts(source: str, room: str, file: str) -> list[Text]:
         kind, raised, advised = _kind_of(node, parents)
         if kind is None or any(isinstance(above, ast.FormattedValue) for above in _above(node, parents)):
             continue
-        text = _written(node, assigned.get(_function_of(node, parents), {}) if kind == "message" else {})
+        known = {**assigned[None], **assigned.get(_function_of(node, parents), {})}
+        text = _written(node, known if kind == "message" else {})
         if len(WORD.findall(re.sub(r"\{[^}]*\}", " ", text))) >= FEWEST_WORDS and not NO_ENGLISH.search(text):
             place = f"{file}:{getattr(node, 'lineno', 0)}"
             found.append(Text(kind, room, place, text, raised, advised))
@@ -162,17 +163,19 @@ def _kind_of(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> tuple[str | None
 
 
 def _assigned_texts(tree: ast.AST) -> dict[ast.AST | None, dict[str, str]]:
-    """Give the strings that a function assigns to a name once: parts of its messages."""
-    found: dict[ast.AST | None, dict[str, str]] = {}
+    """Give the strings that a function, or the module (None), assigns to a name once: parts of messages."""
+    found: dict[ast.AST | None, dict[str, str]] = {None: {}}
     for function in ast.walk(tree):
-        if not isinstance(function, ast.FunctionDef):
+        if not isinstance(function, ast.FunctionDef | ast.Module):
             continue
         times: dict[str, list[ast.expr]] = {}
-        for node in ast.walk(function):
+        whole = function.body if isinstance(function, ast.Module) else ast.walk(function)
+        for node in whole:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 times.setdefault(node.targets[0].id, []).append(node.value)
         single = {name: values[0] for name, values in times.items() if len(values) == 1}
-        found[function] = {name: _written(one, {}) for name, one in single.items() if _is_text(one)}
+        key = None if isinstance(function, ast.Module) else function
+        found[key] = {name: _written(one, {}) for name, one in single.items() if _is_text(one)}
     return found
 
 

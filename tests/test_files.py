@@ -322,7 +322,7 @@ def test_a_file_that_unpacks_to_a_thousand_times_its_size_is_refused_early(tmp_p
     pytest.importorskip("resource")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     message, hint, megabytes, seconds = done.stdout.splitlines()
-    assert message == f"{path}: unpacks to more than so many times its size: 1,000."
+    assert message == f"{path}: unpacks to more than this multiple of its size: 1,000."
     assert hint == f"  {RAISE}ratio=2K in the environment."
     assert int(megabytes) < (500 if sys.platform != "darwin" else 10**9)
     assert float(seconds) < 10

@@ -92,10 +92,14 @@ def read_boxes(place: str, record: DataRecord, stem: str) -> Choice:
     """Read an item of entity tracking: what a box contains, after so many operations."""
     prefix, options = text_of(place, record, "input_prefix"), record.get("options")
     if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
-        raise SuiteError(f"{place}: options are no list of texts, but {options!r}")
+        raise SuiteError(
+            f"{place}: options is not a list of texts, but {options!r}.\n  Write a list of texts."
+        )
     number = record.get("numops")
     if not isinstance(number, int):
-        raise SuiteError(f"{place}: numops is no whole number, but {number!r}")
+        raise SuiteError(
+            f"{place}: numops is not a whole number, but {number!r}.\n  Write a number such as 3."
+        )
     texts = cast("list[str]", options)
     return Choice(place, f"{stem}_{number}_ops", tuple(Candidate(prefix, text, text) for text in texts))
 
@@ -109,14 +113,18 @@ def read_wug(place: str, record: DataRecord, stem: str) -> Choice:
         if not isfinite(share):
             raise ValueError
     except (OverflowError, TypeError, ValueError):
-        raise SuiteError(f"{place}: ratio is no number, but {ratio!r}") from None
+        raise SuiteError(
+            f"{place}: ratio is not a number, but {ratio!r}.\n  Write a number such as 0.5."
+        ) from None
     return Choice(place, stem, tuple(Candidate("", text, text) for text in texts), share)
 
 
 def read_comps_pair(place: str, record: DataRecord, stem: str) -> Choice:
     """Read a property after two concepts."""
     if stem not in COMPS_FILES:
-        raise SuiteError(f"{place}: no file of COMPS is called {stem}.\n  Files: {', '.join(COMPS_FILES)}.")
+        raise SuiteError(
+            f"{place}: no file of COMPS has the name {stem}.\n  Choose one of {', '.join(COMPS_FILES)}."
+        )
     prefixes = [text_of(place, record, f"prefix_{what}") for what in ("acceptable", "unacceptable")]
     rest = f" {text_of(place, record, 'property_phrase')}"
     return Choice(
@@ -188,7 +196,7 @@ def _load(task: BabylmTask, folder: Path) -> LoadedTask:
             choice = task.read(place, record, task.name if task.correlates else stem_of(file))
             found.setdefault(choice.subset, []).append(choice)
     if not found:
-        raise SuiteError(f"{folder}: holds no items.\n  Its files end in .jsonl.")
+        raise SuiteError(f"{folder}: this folder has no items.\n  Add files that end in .jsonl.")
     cases = [_case(task, subset, own) for subset, own in found.items()]
     suite = Suite(
         name=f"babylm_{folder.name}",
@@ -239,15 +247,15 @@ def _check(choice: Choice, first: Choice) -> None:
     if len(choice.options) < 2 or len(choice.options) != len(first.options):
         raise SuiteError(
             f"{choice.place}: {len(choice.options)} texts to choose from, but {len(first.options)} in "
-            f"{first.place}.\n  The items of a subset have equally many, two at least."
+            f"{first.place}.\n  Give all items of a subset the same number of texts, two at least."
         )
     for option in choice.options:
         if not option.rest.split():
-            raise SuiteError(f"{choice.place}: there is a text without words to choose")
+            raise SuiteError(f"{choice.place}: one of the texts has no words.\n  Write a text with a word.")
         if option.prefix and not (option.prefix[-1].isspace() or option.rest[0].isspace()):
             raise SuiteError(
                 f"{choice.place}: {option.rest[:40]!r} begins inside a word.\n"
-                "  A space must stand before it, or end what it follows."
+                "  Put a space before it, or at the end of the prefix."
             )
 
 

@@ -191,8 +191,8 @@ def as_read(model: Model, suite: Suite | None, text: Form) -> Model:
         raise without_rules(suite.name)
     if not isinstance(model, WritingModel):
         raise ModelError(
-            f"--text natural: {model.card.name} reads words, which it takes to stand between spaces.\n"
-            "  Models of pieces (hf:, mlm:) read natural text."
+            f"--text natural: {model.card.name} reads words that are separated by spaces.\n"
+            "  Leave out --text. Models of sub-word tokens (hf:, mlm:) read natural text."
         )
     assert writing is not None
     return model.writing(writing)
@@ -278,7 +278,8 @@ def make_plan(
     scorer = scorer_for(model, words=score in COMPARES_WORDS)
     if score in COMPARES_WORDS and not scorer.gives_words:
         raise ModelError(
-            f"{model.card.name} gives one number for a sentence, but --score {score} compares single words"
+            f"{model.card.name} gives one number for a sentence, but --score {score} compares single "
+            "words. Leave out --score."
         )
     refuse_cut_words(model, suite)
     sentences, too_long = _readable(scorer, sentences_of(suite))
@@ -371,8 +372,8 @@ def _check_card(card: ModelCard, key: RunKey) -> None:
         )
     if key.hidden:
         raise ModelError(
-            f"{card.name}: card.protocol has {min(key.hidden)!r}, which every run has of its own.\n"
-            "  Call it otherwise."
+            f"{card.name}: card.protocol has {min(key.hidden)!r}, which every run has already.\n"
+            "  Rename it in the adapter."
         )
     for part, said in (("protocol", card.protocol), ("details", card.details)):
         for name, value in said.items():

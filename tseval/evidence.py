@@ -499,7 +499,7 @@ def fetch_evidence(address: EvidenceAddress) -> bytes:
         if sha256(content).hexdigest() == address.sha256:
             if len(content) != address.bytes:
                 raise EvidenceError(
-                    f"of that digest has {len(content):,} bytes, not the {address.bytes:,} that are said"
+                    f"of that digest has {len(content):,} bytes, not {address.bytes:,} as the entry states"
                 )
             return content
     content = _download(address, place)
@@ -522,8 +522,8 @@ def _download(address: EvidenceAddress, place: Path) -> bytes:
         download(address.url, content, address.bytes + 1, limits().download_seconds, _may_lead_on)
     except DownloadError as error:
         raise AwayError(
-            f"evidence cannot be had from {address.url} ({error}).\n"
-            f"  Where there is no network, bring the file by other means, as {place}"
+            f"the evidence at {address.url} is not available ({error}).\n"
+            f"  Without a network, copy the file from elsewhere to {place}: save it under this name"
         ) from None
     return content.getvalue()
 

@@ -196,7 +196,7 @@ class _Limited(io.RawIOBase):
         if self._given > self._most:
             raise beyond(self._limit, self._path, "has more bytes than")
         if self._packed and self._given > self._ratio * self._packed.taken:
-            raise beyond("ratio", self._path, "unpacks to more than so many times its size:")
+            raise beyond("ratio", self._path, "unpacks to more than this multiple of its size:")
         return count
 
     def close(self) -> None:

@@ -314,7 +314,9 @@ def known_encoding(name: str) -> str:
             return UTF_8 if found.name == "utf-8" else found.name
     except LookupError:
         pass
-    raise SuiteError(f"--columns: there is no encoding {name!r}.\n  For example latin-1, cp1252, utf-16.")
+    raise SuiteError(
+        f"--columns: no encoding has the name {name!r}.\n  Choose one such as latin-1, cp1252, utf-16."
+    )
 
 
 def read_text(path: Path, encoding: str = UTF_8) -> str:
@@ -325,7 +327,9 @@ def read_text(path: Path, encoding: str = UTF_8) -> str:
             marked = "utf-16" if content[:2] in _MARKS else encoding
             return content.decode("utf-8-sig" if marked == UTF_8 else marked)
     except UnicodeDecodeError as error:
-        raise SuiteError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+        raise SuiteError(
+            f"{path}: not UTF-8 text ({error.reason} at byte {error.start}).\n  Save the file as UTF-8."
+        ) from None
 
 
 @contextmanager
@@ -333,7 +337,9 @@ def _reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError, zlib.error) as error:
-        raise SuiteError(f"{path}: cannot be read ({reason(error)})") from None
+        raise SuiteError(
+            f"{path}: cannot be read ({reason(error)}).\n  Check the file and its permissions."
+        ) from None
 
 
 def read_jsonl(path: Path, encoding: str = UTF_8) -> Iterator[tuple[str, Record]]:
@@ -342,7 +348,9 @@ def read_jsonl(path: Path, encoding: str = UTF_8) -> Iterator[tuple[str, Record]
     for place, line in read_lines(path, encoding):
         record = parse_data(line, place)
         if not isinstance(record, dict):
-            raise SuiteError(f"{place}: no JSON object, but {line[:40]}")
+            raise SuiteError(
+                f"{place}: not a JSON object, but {line[:40]}\n  Write one JSON object on each line."
+            )
         if len(record) > most:
             raise beyond("columns", place, "the record has more names than")
         yield place, record

@@ -97,7 +97,9 @@ def opened_repository(folder: Path) -> Iterator[Repository | None]:
         try:
             _copied(own, common, ours)
         except OSError as error:
-            raise BoardError(f"{own}: cannot be read ({error.strerror or error}).") from None
+            raise BoardError(
+                f"{own}: cannot be read ({error.strerror or error}).\n  Make a fresh clone."
+            ) from None
         yield Repository(root, ours, common / "objects", program)
 
 
@@ -166,7 +168,9 @@ def _copy_references(theirs: Path, ours: Path) -> None:
         place.mkdir(exist_ok=True)
         count += len(folders) + len(names)
         if count > _MOST_REFERENCES:
-            raise BoardError(f"{theirs}: has more references than {_MOST_REFERENCES:,}.")
+            raise BoardError(
+                f"{theirs}: has more references than {_MOST_REFERENCES:,}.\n  Make a fresh clone."
+            )
         for name in names:
             with suppress(OSError):
                 _copy(Path(folder, name), place / name, _REFERENCE_BYTES)
@@ -177,7 +181,7 @@ def _copy(theirs: Path, ours: Path, longest: int) -> None:
     with open_regular(theirs) as file:
         content = file.read(longest + 1)
     if len(content) > longest:
-        raise BoardError(f"{theirs}: has more bytes than {longest:,}, too many for what it is.")
+        raise BoardError(f"{theirs}: has more bytes than {longest:,}.\n  Make a fresh clone.")
     ours.write_bytes(content)
     shutil.copystat(theirs, ours)
 

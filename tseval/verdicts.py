@@ -101,7 +101,9 @@ def judge(
     check_score(suite, compared)
     asks = any(case.question.asks() is not None for case in suite.cases)
     if asks and not {"right", "wrong"} <= set(scored.column_names):
-        raise ModelError("the sentences hold no answers to what the suite asks inside them")
+        raise ModelError(
+            "the scored sentences have no answers to the questions of the suite. Score the suite again."
+        )
     places = sentences.find(all_sentences(suite)) if rows is None else rows
     tables = [
         _lay_out(case, decided)

@@ -136,7 +136,7 @@ class Writing:
             else:
                 kind = "true or false" if isinstance(had, bool) else "a list of tokens"
                 kind = "a mapping of tokens to how they are written" if name == "spelling" else kind
-                raise SuiteError(f"{where}: writing: {name} is {kind}, not {value!r}")
+                raise SuiteError(f"{where}: writing: {name} must be {kind}, not {value!r}")
         return replace(self, **changed)  # type: ignore[arg-type] # each of its own kind, as checked above
 
 

@@ -157,7 +157,7 @@ def test_what_is_typed_is_as_written_unless_it_is_chosen_otherwise(folder, tmp_p
     )
     assert one == other
     refused = refuse("pair", *pair, "--model", "bundled:lstm", "--text", "natural")
-    assert "reads words, which it takes to stand between spaces" in refused.stderr
+    assert "reads words, that are separated by spaces" in refused.stderr
 
 
 def test_what_has_no_other_form_is_one_message(folder):

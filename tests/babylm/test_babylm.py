@@ -103,7 +103,7 @@ def test_a_tie_is_right_in_the_predictions_and_wrong_in_the_run(results):
 def test_a_score_that_rests_on_ties_is_no_surprise(small):
     ended = call("babylm", "--model", "bundled:lstm", "--data", "data", cwd=small)
     assert "warning: comps: " in ended.stderr
-    assert "items are ties, which count as right here" in ended.stderr
+    assert "items are ties, which BabyLM counts as right" in ended.stderr
     assert (small / "results/lstm/main/zero_shot/causal/comps/comps/predictions.json").exists()
 
 
@@ -115,7 +115,7 @@ def test_a_missing_folder_is_named_and_the_others_are_scored(small):
     ended = subprocess.run(command, cwd=small, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     for name in set(FOLDERS) - {"comps", "wug_past_tense"}:
-        assert f"missing: data/{name}: no predictions were made of it" in ended.stderr
+        assert f"missing: data/{name}: the folder is missing, so it has no predictions" in ended.stderr
     assert "left out: data/reading: the pipeline of BabyLM scores this task" in ended.stderr
     # The pipeline takes what follows the last period of a model's name for an ending.
     made = small / "out/plain/main/zero_shot/causal"
@@ -184,15 +184,15 @@ WRONG = [
      "a.jsonl:2: there is no 'sentence_bad'"),
     ("ewok_filtered/a.jsonl", [{"Domain": "d", "Context1": "c", "Target1": 3, "Target2": "t"}],
      "a.jsonl:1: Target1 is no text, but 3"),
-    ("entity_tracking/regular.jsonl", [BOXES | {"options": "a."}], "options are no list of texts, but 'a.'"),
-    ("entity_tracking/regular.jsonl", [BOXES | {"numops": "many"}], "numops is no whole number, but 'many'"),
+    ("entity_tracking/regular.jsonl", [BOXES | {"options": "a."}], "options is not a list of texts"),
+    ("entity_tracking/regular.jsonl", [BOXES | {"numops": "many"}], "numops is not a whole number"),
     ("entity_tracking/regular.jsonl", [BOXES | {"input_prefix": "Box 0 contains"}], "begins inside a word"),
     ("entity_tracking/regular.jsonl", [BOXES, BOXES | {"options": ["a.", "b.", "c."]}],
      "regular.jsonl:2: 3 texts to choose from, but 2 in"),
     ("wug_past_tense/a.jsonl", [{"sentences": "They wugged.", "ratio": 1}], "1 texts to choose from"),
-    ("wug_past_tense/a.jsonl", [{"sentences": "a\tb", "ratio": "nan"}], "ratio is no number, but 'nan'"),
+    ("wug_past_tense/a.jsonl", [{"sentences": "a\tb", "ratio": "nan"}], "ratio is not a number, but 'nan'"),
     ("wug_past_tense/a.jsonl", [{"sentences": "a\t ", "ratio": 1}], "there is a text without words"),
-    ("comps/comps_bass.jsonl", [COMPS], "no file of COMPS is called comps_bass"),
+    ("comps/comps_bass.jsonl", [COMPS], "no file of COMPS has the name comps_bass"),
     ("comps/notes.txt", [COMPS], "comps: holds no items"),
     ("reading/a.jsonl", [COMPS], "none of BabyLM's tasks is here"),
 ]  # fmt: skip

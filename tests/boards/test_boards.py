@@ -205,7 +205,7 @@ def _evidence(folder):
         (lambda folder: (folder / "evidence.parquet").write_bytes(b"PAR1"), "it was damaged or edited"),
         (lambda folder: (folder / "evidence.parquet").unlink(), "has no evidence.parquet"),
         (lambda folder: (folder / "more.txt").write_text(""), "holds 'more.txt', which no entry has"),
-        (_evidence, "of all probability"),
+        (_evidence, "have a total probability of"),
     ],
 )  # fmt: skip
 def test_what_is_edited_is_named(root, edit, said):

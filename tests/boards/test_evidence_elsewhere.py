@@ -155,7 +155,7 @@ def test_a_larger_file_is_read_no_further_than_it_may_be(board, server):
 def test_what_cannot_be_had_is_one_message_that_says_where_to_put_it(board, server):
     (server.served / "lstm.parquet").rename(server.served / "kept")
     (found,) = wrong_with_board(board)
-    assert "evidence cannot be had from http://127.0.0.1" in found
+    assert "the evidence at http://127.0.0.1" in found
     assert "File not found" in found
     verified = call("verify", board)  # not wrong: nothing can be said
     assert (verified.returncode, "evidence cannot be had" in verified.stderr) == (2, True)

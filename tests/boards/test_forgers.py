@@ -131,7 +131,7 @@ OF_PAIRS = {
        for part in ("fingerprint", "terminator", "model", "score", "suite")},
     "another terminator than the suite's does not follow":
         (of_key(lambda key: key.update(terminator="<eos>")), "recomputed",
-         r"^manifest\.json: key\.terminator is '<eos>', but None follows from the suite$"),
+         r"^manifest\.json: key\.terminator is '<eos>', but the suite has None$"),
     "scores that follow from no evidence":
         (of_key(lambda key: key.update(score="sentence/penlp")), "whole", ""),
     # Sums over sentences are made of pieces where there are some: the words would say nothing of them.

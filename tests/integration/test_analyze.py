@@ -117,22 +117,25 @@ def test_figures_are_drawn_as_svg_and_png(folder, tmp_path):
     ("arguments", "message"),
     [
         (["attractors", "nowhere"], "there is no run or board at 'nowhere'"),
-        (["attractors", "bhatt2020"], "is a published board: it has no items to analyse"),
-        (["attractors", "a", "p"], "are over different items"),
+        (["attractors", "bhatt2020"], "is a leaderboard of published accuracies, without items"),
+        (["attractors", "a", "p"], "have different items"),
         (
             ["attractors", "a", "--where", "n_attractors=5"],
             "no item has n_attractors '5'.\n  Choose one of 0, 1.",
         ),
         (["attractors", "a", "--where", "number"], "write FEATURE=VALUE"),
         (["attractors", "a", "--case", "xx"], "no item has case 'xx'.\n  Choose one of pp."),
-        (["attractors", "a", "--figure", "a.gif"], "the name of a figure ends in .svg or .pdf or .png"),
-        (["rows", "a", "b", "--group"], "lstm (a) and lstm (b) are of one model, not of two seeds"),
+        (
+            ["attractors", "a", "--figure", "a.gif"],
+            "a figure cannot have this name. Choose a name that ends in .svg or .pdf or .png",
+        ),
+        (["rows", "a", "b", "--group"], "lstm (a) and lstm (b) are runs of the same model, not of two seeds"),
         (["profile", "p", "--words", "4"], "no item has 4 words before the verb.\n  Choose one of 5."),
         (
             ["profile", "a", "--words", "5"],
             "no feature 'position'.\n  A profile needs a run of a suite's :pr",
         ),
-        (["pairwise", "a"], "pairs need two runs or more"),
+        (["pairwise", "a"], "a comparison in pairs needs two runs or more"),
         (["pairwise", "a", "b", "--by", "tense"], "no feature 'tense'"),
         (["pairwise", "a", "b", "--margin", "nan"], "and nan is not.\n  Give the smallest difference"),
         (["attractors"], "Missing argument 'RUN...'"),
@@ -148,5 +151,5 @@ def test_a_figure_of_nothing_is_refused_and_the_table_says_so(tmp_path):
     make_run(suite, WORDS, unknown=("laughs", "laugh"), path=tmp_path / "r")
     for more in ([], ["--attractors", "0"]):
         done = refuse("analyze", "attractors", tmp_path / "r", *more, "--figure", tmp_path / "a.svg")
-        assert "so there is nothing to draw" in done.stderr
-        assert "1 are undecidable, left out" in analyze("attractors", tmp_path / "r", *more, cwd=tmp_path)
+        assert "so the figure would be empty" in done.stderr
+        assert "1 are undecidable (not counted)" in analyze("attractors", tmp_path / "r", *more, cwd=tmp_path)

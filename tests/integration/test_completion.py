@@ -204,8 +204,8 @@ def test_help_of_run_begins_with_examples_that_work():
 def test_a_run_without_a_model_is_shown_two():
     assert refuse("run").stderr.endswith(
         "Error: Missing option '--model'. For example:\n"
-        "\t--model bundled:lstm, which comes with tseval\n"
-        "\t--model drnn.pt, a checkpoint of yours (docs/your-checkpoint.md)\n"
+        "\t--model bundled:lstm (comes with tseval)\n"
+        "\t--model drnn.pt (your checkpoint: docs/your-checkpoint.md)\n"
     )
 
 

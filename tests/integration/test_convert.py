@@ -19,7 +19,7 @@ from tseval.models import bundled_checkpoints
 from tseval.models.checkpoint import load_checkpoint
 
 WRITE = Path(__file__).parents[1] / "models" / "published" / "write.py"
-SELECTION = ["--case", "simple_agrmt"]
+SELECTION = ["--case", "simple_agrmt", "--notes"]
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +65,13 @@ def test_a_converted_pickle_scores_bit_for_bit_as_the_pickle(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["gpu.pt", "-o", "x.bin", "--vocab", "vocab.txt"], "x.bin: the name of a checkpoint ends in .pt or"),
+        (
+            ["gpu.pt", "-o", "x.bin", "--vocab", "vocab.txt"],
+            "x.bin: not a name for a checkpoint. Choose a name that ends in .pt or",
+        ),
         (["gpu.pt", "-o", "gru-zip.pt", "--vocab", "vocab.txt"], "gru-zip.pt: this file exists."),
         (["zip.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "zip.pt: refused, and not run: its pickle"),
-        (["own.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "own.pt: is a checkpoint of tseval's own already"),
+        (["own.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "own.pt: a tseval checkpoint already"),
     ],
 )
 def test_what_cannot_be_converted_is_named(folder, monkeypatch, arguments, message):

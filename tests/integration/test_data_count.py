@@ -70,7 +70,7 @@ def test_several_tables_have_a_bar_each(tmp_path):
     [
         (("a.tsv", "--split", "tests"), "a.tsv: no split has the name 'tests'"),
         (("a.tsv", "a.tsv"), "two tables have the file name 'a.tsv'"),
-        (("bare.tsv",), "bare.tsv: has no column 'n_intervening', so there is nothing to count by."),
+        (("bare.tsv",), "bare.tsv: has no column 'n_intervening', so tseval cannot count by it."),
     ],
 )
 def test_what_cannot_be_counted_is_one_message(tmp_path, arguments, message):

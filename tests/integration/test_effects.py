@@ -209,9 +209,9 @@ def test_other_questions_about_a_design_are_refused_in_one_message(folder):
         (["run", "--model", "bundled:lstm", "--suite", "./mine", "--score", "sentence"],
          "case 'gaps' compares regions, as its predictions say: --score sentence cannot be used"),
         (["run", "--model", "bundled:lstm", "--suite", "./mine:profile"], "case 'gaps'"),
-        (["export", "lm-eval", "./mine", "-o", "tasks"], "score 'regions', for which lm-eval has no kind"),
+        (["export", "lm-eval", "./mine", "-o", "tasks"], "score 'regions', which lm-eval cannot express"),
         (["run", "--model", "bundled:lstm", "--case", "simple_agrmt", "--limit", "1", "--out", "p"], ""),
-        (["analyze", "effects", "p"], "tseval: these runs compare no regions of sentences, so there are no"),
+        (["analyze", "effects", "p"], "tseval: these runs do not compare regions of sentences, so"),
     ):  # fmt: skip
         done = call(*arguments, cwd=folder)
         assert (done.returncode, message in done.stderr) == (2 if message else 0, True)

@@ -56,7 +56,7 @@ def test_runs_of_two_models_stand_side_by_side(tmp_path):
         (("expand", "dyck"), "k and m must be given.\n  dyck(k, m, train"),
         (("expand", "dyck(4,3):number"), "is a formal language: it has no grammars"),
         (("lint", "dyck(4,3)"), "tseval run, expand and train can use it"),
-        (("export", "lm-eval", DYCK, "-o", "tasks"), "by its score 'choices', for which lm-eval has no"),
+        (("export", "lm-eval", DYCK, "-o", "tasks"), "uses the score 'choices', which lm-eval cannot"),
         (("run", "--model", "bundled:lstm", "--suite", DYCK, "--out", "run"),
          "does not know the symbols )1, )2, so"),
         (("run", "--model", "bundled:lstm", "--suite", DYCK, "--by", "atractors"),
@@ -120,7 +120,7 @@ def test_seeds_give_means_with_the_spread_between_them(runs, name):
     inside = means["low"].le(means["value"] + 1e-9) & means["high"].ge(means["value"] - 1e-9)
     assert inside.tolist() == [True] * (len(means) - 1) + [False]  # the headline has no interval
     printed = call(*arguments, "--group", cwd=runs).stdout
-    assert "- Seeds: lstm 2. Means over seeds, ± the standard deviation between them" in printed
+    assert "- Seeds: lstm 2. Means over seeds, ± the standard deviation between seeds" in printed
 
 
 def test_readers_get_a_table_and_programs_all_digits(runs):

@@ -65,12 +65,12 @@ def test_programs_get_seeds_spread_and_interval(folder):
 
 
 def test_architectures_have_the_ranks_that_their_means_may_have(folder):
-    printed = table(folder, "srn", "srn-2", "gru", "lost", "lost-2")
+    printed = table(folder, "srn", "srn-2", "gru", "lost", "lost-2", "--notes")
     line = next(line for line in printed.splitlines() if line.startswith("| Rank by mean accuracy"))
     cells = [cell.strip() for cell in line.split("|")]
     assert (cells[2], cells[4], cells[6]) == ("1 [1–3]", "2 [1–3]", "–")
-    assert "- Not told apart by their mean accuracies: srn, gru, lost." in printed
-    assert "- A row in which no item is decidable for all seeds has no mean" in printed
+    assert "- No clear difference in mean accuracy: srn, gru, lost." in printed
+    assert "- A row has no mean if no item is decidable for all seeds" in printed
     rows = json.loads(table(folder, "srn", "srn-2", "gru", "--format", "json"))["rows"]
     ranks = {row["model"]: (row["rank"], row["rank_low"], row["rank_high"]) for row in rows if row["over"]}
     assert ranks == {"srn": (1, 1, 2), "gru": (2, 1, 2)}
@@ -87,7 +87,7 @@ def test_means_differ_from_those_of_an_architecture_a_model_or_a_run(folder):
     cells = [cell.strip() for cell in line.split("|")]
     assert (cells[2], cells[3], cells[6]) == ("0.833 ± 0.235", "-0.500", "+0.166")
     assert "decidable for all seeds of both" in printed
-    assert "- Intervals and tests are for other seeds too, where there are several." in printed
+    assert "- With several seeds, intervals and tests also generalise to other seeds." in printed
     of_a_run = table(folder, "gru", "srn", "wide", "--against", "srn-2")
     lines, others = ([line for line in one.splitlines() if "|" in line] for one in (printed, of_a_run))
     assert lines[:6] == others[:6], "a model stands for its architecture"
@@ -119,10 +119,13 @@ def test_programs_get_how_many_seeds_a_difference_is_of(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["srn", "gru", "wide"], "no two of these runs are of models that differ in their seed alone"),
-        (["srn", "again"], "srn and again are of one model, not of two seeds.\n  Leave one of the runs out."),
-        (["srn", "srn-2", "--against", "srn"], "there is nothing to compare with srn"),
-        (["gru", "wide", "--against", "gru"], "no two of these runs are of models that differ in their seed"),
+        (["srn", "gru", "wide"], "no two of these models differ only in their seed"),
+        (
+            ["srn", "again"],
+            "srn and again are runs of the same model, not of two seeds.\n  Leave out one of the runs.",
+        ),
+        (["srn", "srn-2", "--against", "srn"], "srn is the only model, so there is nothing to compare"),
+        (["gru", "wide", "--against", "gru"], "no two of these models differ only in their seed"),
     ],
 )
 def test_what_cannot_be_averaged_is_one_message(folder, arguments, message):
@@ -152,7 +155,7 @@ def test_the_table_shows_difference_interval_and_word(three):
     assert cells[1:4] == ["Simple", "0.666", "+0.333"]
     assert cells[5] == "undecided"  # of two rows, that is too few items
     assert "| All 2 rows" in printed
-    assert "items independent: the runs do not say which items share words" in printed
+    assert "The runs name no lexical factors, so 95% intervals treat items as independent" in printed
 
 
 def test_a_model_is_named_by_its_heading_or_by_its_run(three):
@@ -181,8 +184,8 @@ def test_programs_get_every_number(three):
 
 def test_what_cannot_be_decided_has_dashes_and_reasons(three):
     printed = compared(three, "--against", "good", "good", "lost", "fair")
-    assert "- A model that lacks a row has no mean over it." in printed
-    assert "- Where no item is decidable for both models there is no difference to tell." in printed
+    assert "- A model without a value in a row has no mean over this row." in printed
+    assert "- A dash: no item is decidable for both models, so there is no difference." in printed
     line = next(line for line in printed.splitlines() if line.startswith("| Simple"))
     assert [cell.strip() for cell in line.split("|")][3:6] == ["–", "–", "–"]
 
@@ -191,11 +194,11 @@ def test_what_cannot_be_decided_has_dashes_and_reasons(three):
     ("arguments", "message"),
     [
         (["--against", "goood", "good", "fair"],
-         "a model 'goood', and no run is there.\n  Did you mean 'good'?"),
-        (["--against", "good", "good"], "there is nothing to compare with good.\n  Name another run"),
-        (["--against", "good", "good", "bhatt2020"], "is a published board: it has no items"),
+         "the model 'goood', and no folder of a run has this name.\n  Did you mean 'good'?"),
+        (["--against", "good", "good"], "good is the only model, so there is nothing to compare."),
+        (["--against", "good", "good", "bhatt2020"], "a leaderboard of published accuracies"),
         (["--against", "good", "good", "fair", "--margin", "1"], "between 0 and 1, and 1 is not"),
-        (["good", "fair", "--margin", "0.1"], "--margin is for differences: name a model with --against"),
+        (["good", "fair", "--margin", "0.1"], "--margin is for differences. Add --against MODEL"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_compared_is_one_message(three, arguments, message):

@@ -156,10 +156,10 @@ def test_continuations_are_scored_after_their_contexts_and_first_choices_told():
     ("arguments", "message"),
     [
         (("export", "lm-eval", "marvin_lin", "-o", "new"), "Did you mean 'marvin_linzen'?"),
-        (("export", "lm-eval", "marvin_linzen", "-o", "full"), "full: holds something already."),
+        (("export", "lm-eval", "marvin_linzen", "-o", "full"), "full: this folder is not empty."),
         (("export", "lm-eval", "pairs.jsonl:two_prefix", "-o", "new"), "no method 'two_prefix'"),
         (("export", "lm-eval", "blimp.jsonl:two_prefix", "-o", "new"),
-         "is compared by its score 'ending', for which"),
+         "uses the score 'ending', which lm-eval cannot"),
     ],
 )  # fmt: skip
 def test_bad_input_gets_one_message(tmp_path, arguments, message):

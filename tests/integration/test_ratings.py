@@ -71,7 +71,7 @@ def test_models_stand_side_by_side_and_rows_split(folder):
     assert "lstm (mean)" in text
     assert len(re.findall(r"^\| lau_ratings, language \w\w ", text, re.MULTILINE)) == 5
     assert re.search(r"^\| All sentences +\| +60 \|", text, re.MULTILINE)
-    assert "scored in different ways (lstm (sum): sentence, lstm (mean): mean)" in text
+    assert "scored by different methods (lstm (sum): sentence, lstm (mean): mean)" in text
 
 
 @pytest.mark.parametrize("form", ["md", "csv", "json", "latex"])
@@ -102,16 +102,16 @@ def test_the_figure_has_a_dot_for_every_sentence(folder):
     ("arguments", "said"),
     [
         ("table sum pairs", "sum has correlations with ratings and pairs accuracies, so one table"),
-        ("table sum mean --against sum", "sum is over rated sentences"),
-        ("table sum --group", "sum is over rated sentences"),
-        ("table sum --over step", "sum is over rated sentences"),
-        ("report sum -o page.html", "sum is over rated sentences"),
-        ("analyze attractors sum", "sum is over rated sentences"),
-        ("analyze ratings pairs", "pairs is over marvin_linzen, whose sentences have no ratings."),
-        ("export glmm sum -o v.csv", "sum is over rated sentences"),
-        ("export eee sum", "sum is over rated sentences"),
-        (f"export lm-eval {LAU_RATINGS} -o tasks", "lau_ratings has ratings of sentences, for which"),
-        (f"board new board --suite {LAU_RATINGS}", "lau_ratings has ratings of sentences, and a board holds"),
+        ("table sum mean --against sum", "sum scores rated sentences"),
+        ("table sum --group", "sum scores rated sentences"),
+        ("table sum --over step", "sum scores rated sentences"),
+        ("report sum -o page.html", "sum scores rated sentences"),
+        ("analyze attractors sum", "sum scores rated sentences"),
+        ("analyze ratings pairs", "pairs scores marvin_linzen, whose sentences have no ratings."),
+        ("export glmm sum -o v.csv", "sum scores rated sentences"),
+        ("export eee sum", "sum scores rated sentences"),
+        (f"export lm-eval {LAU_RATINGS} -o tasks", "lau_ratings has ratings of sentences, which"),
+        (f"board new board --suite {LAU_RATINGS}", "lau_ratings has ratings of sentences, but a"),
         (f"run --model bundled:lstm --suite {LAU_RATINGS} --score critical", "--score critical cannot"),
         (f"run --model bundled:lstm --suite {LAU_RATINGS}:judgement", "compares no two sentences"),
         ("train lm --arch srn --hidden 4 --embedding 4 --batch 2 --train text --valid text --out m.pt "

@@ -237,7 +237,7 @@ def test_resume_without_out_finds_the_interrupted_run(checkpoint, tmp_path):
             "two suites have the name 'marvin_linzen'",
         ),
         (("--by", "atractor"), "Did you mean 'attractor'?"),
-        (("--model-args", "nonsense"), "write key=value"),
+        (("--model-args", "nonsense"), "a setting has no name"),
         (("--model-args", "bos=true"), "takes no --model-args"),
         (("--device", "abacus"), "device 'abacus' cannot be used"),
         (("--model", "hff:gpt2"), "no adapter for 'hff'. Did you mean 'hf'?"),

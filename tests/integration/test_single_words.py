@@ -36,7 +36,7 @@ def test_it_prints_what_limits_a_row_and_what_its_words_do(folder):
     printed = robustness("a", cwd=folder)
     assert "| verb (7 entries), 91% " in printed.replace("|  verb", "| verb")
     assert "0.700 swims" in printed
-    assert "lstm: of 2 rows 2 are limited by words" in printed
+    assert "lstm: words limit the intervals of 2 of 2 rows" in printed
     assert "(fixed)" not in printed
     chosen = ["--case", "simple_npi_anim", "--quiet", "--out", "npi"]
     succeed("run", "--model", "bundled:lstm", *chosen, cwd=folder)
@@ -88,8 +88,8 @@ def test_accuracy_is_set_against_how_often_words_occur(folder, tmp_path):
     [
         (
             ["analyze", "robustness", "pairs"],
-            "these runs do not say which words their items share, so there is no word to look at.\n"
-            "  Score again: grammars name their words; of data, name columns with --cluster COLUMN.\n",
+            "these runs name no lexical factors, so tseval cannot analyse single words.\n"
+            "  Score the suite again. For data sets, name columns with --cluster COLUMN.\n",
         ),
         (["analyze", "robustness", "a", "--counts-from", "nowhere.txt"], "nowhere.txt"),
         (["export", "glmm", "a"], "Missing option '-o'"),

@@ -124,7 +124,7 @@ def test_sentences_that_look_alike_decide_nothing():
     for good, bad, said in (
         ("a b", "a b", "undecidable: both sentences have the same tokens for the model\n"),
         ("the blorf", "the glorf", "undecidable: both sentences have the same tokens for the model\n"),
-        ("He laughs.", "He laugh.", "to which 'laughs.' is one word: write marks apart, laughs .\n"),
+        ("He laughs.", "He laugh.", "to which 'laughs.' is one word: separate punctuation, laughs .\n"),
     ):
         assert succeeded(call("pair", "--model", "bundled:lstm", good, bad)).stderr.endswith(said)
 
@@ -132,8 +132,12 @@ def test_sentences_that_look_alike_decide_nothing():
 @pytest.mark.parametrize(
     ("arguments", "stdin", "message"),
     [
-        (("surprisal", "--model", "bundled:lstm"), "\n \n", "<stdin>: no sentences."),
-        (("pair", "--model", "bundled:lstm", "a b", " "), None, "BAD is empty: give two sentences"),
+        (("surprisal", "--model", "bundled:lstm"), "\n \n", "<stdin>: the file has no sentences."),
+        (
+            ("pair", "--model", "bundled:lstm", "a b", " "),
+            None,
+            "BAD is empty. Give two sentences, each in quotes",
+        ),
     ],
 )
 def test_bad_input_gets_one_message(arguments, stdin, message):
@@ -146,7 +150,7 @@ def test_a_packed_text_is_unpacked_and_one_that_cannot_be_read_is_named(tmp_path
     (tmp_path / "t.txt.gz").write_bytes(packed)
     assert rows(call(*command).stdout) == printed
     (tmp_path / "t.txt.gz").write_bytes(packed[:-9])
-    assert "t.txt.gz: cannot be read (" in refused(call(*command)).stderr
+    assert "t.txt.gz: the file cannot be read (" in refused(call(*command)).stderr
     (tmp_path / "t.txt.gz").write_bytes(gzip.compress(b"the \xff\n", mtime=0))
     said = refused(call(*command)).stderr
     assert "t.txt.gz: not UTF-8 text (invalid start byte at byte 4)" in said

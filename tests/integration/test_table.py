@@ -65,7 +65,7 @@ def test_the_unsplit_row_stays_above_its_parts(run):
     assert [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| Simple")] == parts
     assert cells(text, "Simple") == cells(tseval("table", run), "Simple")
     assert cells(text, "Simple, number plur")[:2] == ["4", "0.750"]
-    assert "Means and ranks are over the parts of rows, not over whole rows." in text
+    assert "Means and ranks count each part of a row, not whole rows." in text
     assert cells(text, "All 2 rows")[1] == "0.750"
 
 
@@ -100,7 +100,7 @@ def test_features_may_stand_in_one_list(run, tmp_path):
     text = tseval("table", tmp_path / "two", "--by", "number,half")
     assert cells(text, "Simple, number sing, half 2")[:2] == ["2", "0.500"]
     assert text == tseval("table", tmp_path / "two", "--by", "number", "--by", "half")
-    assert "the suite has no feature 'hal' to" in tseval("table", run, "--by", "number,hal", code=2)
+    assert "the suite has no feature 'hal' for --by" in tseval("table", run, "--by", "number,hal", code=2)
 
 
 def test_a_table_is_written_to_a_file(run, tmp_path):
@@ -116,9 +116,9 @@ def test_a_table_is_written_to_a_file(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["bhat2020"], "there is no run or board at 'bhat2020'.\n  Name a run"),
-        ([Path(__file__).parent], "integration is not a run: it has no manifest.json.\n  Name the directory"),
-        (["RUN", "--by", "numbr"], "down by.\n  Did you mean 'number'?"),
+        (["bhat2020"], "there is no run or board at 'bhat2020'.\n  Name the folder"),
+        ([Path(__file__).parent], "integration is not a run: it has no manifest.json.\n  Name the folder"),
+        (["RUN", "--by", "numbr"], "for --by.\n  Did you mean 'number'?"),
         (["bhatt2020", "-o", "/proc/none/x.md"], "directory.\n  Make the folder /proc/none first."),
         ([], "Missing argument 'RUN_OR_BOARD...'"),
     ],

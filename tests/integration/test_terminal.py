@@ -154,8 +154,10 @@ def test_a_run_is_one_table_of_80_columns_without_columns_of_zeros(runs):
     lines, styled = shown_lines("table", "one", cwd=runs, width=80)
     assert styled
     headings = [line for line in lines if line.startswith("lstm on marvin_linzen")]
-    assert [line.split()[3:] for line in headings] == [["Items", "Worth", "Accuracy", "95%", "interval"]]
-    assert "- 0 in every row, so no column: Ties, Undecidable." in lines
+    assert [line.split()[3:] for line in headings] == [
+        ["Items", "Eff.", "items", "Accuracy", "95%", "interval"]
+    ]
+    assert "- Not shown, because 0 in every row: Ties, Undecidable." in lines
     piped = printed("table", "one", cwd=runs)
     for line in piped.splitlines():  # every number of the file is on the screen
         if line.startswith("|") and "0." in line:
@@ -173,7 +175,7 @@ def test_a_count_that_is_not_always_zero_keeps_its_column(tmp_path):
     succeed("run", "--model", "bundled:lstm", "--suite", "./pairs.jsonl", "--out", "run", cwd=tmp_path)
     lines, _ = shown_lines("table", "run", cwd=tmp_path, width=80)
     assert lines[0].split()[-1] == "Undecidable"
-    assert "- 0 in every row, so no column: Ties." in lines
+    assert "- Not shown, because 0 in every row: Ties." in lines
 
 
 @pytest.mark.slow

@@ -50,8 +50,11 @@ def run(models, pairs, *options, scheme="hf", folder="causal"):
 @pytest.mark.parametrize(("scheme", "folder"), [("hf", "causal"), ("mlm", "masked")])
 def test_what_is_too_long_is_undecidable_counted_and_said(models, pairs, scheme, folder):
     done = succeeded(run(models, pairs, "--out", "run", scheme=scheme, folder=folder))
-    assert f"- {folder}: of 4 contrasts 0 are ties, counted as wrong, and 2 are undecidable" in done.stdout
-    assert f"- {folder}: 2 of the undecidable have a sentence longer than the model reads." in done.stdout
+    assert f"- {folder}: 0 of 4 contrasts are ties (counted as wrong), 2 are undecidable" in done.stdout
+    assert (
+        f"- {folder}: 2 of the undecidable contrasts have a sentence longer than the model's context."
+        in done.stdout
+    )
     warned = f"warning: 3 sentences are longer than {folder} reads, the first '{LONG[:40]}…'"
     assert f"{warned}: 2 contrasts undecidable\n" in done.stderr
     finished = read_run(pairs.parent / "run")

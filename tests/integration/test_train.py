@@ -95,7 +95,7 @@ def test_a_model_that_is_worse_than_guessing_is_pointed_out(corpus):
         train(corpus, "--learning-rate", rate, out=f"{rate}.pt", arch="srn") for rate in (20, 0.02)
     )
     n_words = len(load_checkpoint(corpus / "20.pt").vocabulary)
-    assert f"; mere guessing has {n_words}: lower --learning-rate" in lost.stderr
+    assert f"; worse than guessing ({n_words}): lower --learning-rate" in lost.stderr
     assert learnt.returncode == lost.returncode == 0
     assert "guessing" not in learnt.stderr
 
@@ -105,14 +105,17 @@ def test_a_model_that_is_worse_than_guessing_is_pointed_out(corpus):
     [
         (("--tied", "--embedding", 8), "tied weights need equal embedding and hidden sizes"),
         (("--learning-rate", "nan"), "nan is not a finite number"),
-        (("--hidden", 10**7), "does not fit into memory: lower --hidden"),
+        (("--hidden", 10**7), "does not fit into memory. Lower --hidden"),
         (("--min-count", 999_999), "no word of the training text occurs 999999 times"),
         (("--valid", "absent.txt"), "absent.txt: cannot be read"),
         (("--batch", 100_000), "too few for a batch"),
         (("--out", "train.txt"), "train.txt: this file exists"),
-        (("--out", "absent/model.pt"), "there is no folder absent"),
+        (("--out", "absent/model.pt"), "the folder absent does not exist"),
         (("--arch", "lstn"), "'lstn' is not one of"),
-        (("--arch", "ablated-lstm", "--option", "alpha"), "NAME=VALUE. The cell ablated-lstm has none."),
+        (
+            ("--arch", "ablated-lstm", "--option", "alpha"),
+            "NAME=VALUE. The cell ablated-lstm has no settings.",
+        ),
         (("--option", "alpha"), "NAME=VALUE. The defaults of lstm: activation=tanh, projection=0."),
         (("--arch", "drnn", "--option", "initial_alpha=high"), "initial_alpha must be a number"),
         (("--eval-suite", "marvin_lin"), "Did you mean 'marvin_linzen'?"),
@@ -128,7 +131,10 @@ def test_what_is_no_text_and_no_training_is_named(corpus):
     (corpus / "model.pt").write_text("the author laughs .")
     assert "model.pt: a text file" in refused(train(corpus, "--resume")).stderr
     (corpus / "train.txt").write_text("\n \n")
-    assert refused(train(corpus, out="other.pt")).stderr == "tseval: train.txt: no words to train on\n"
+    assert (
+        refused(train(corpus, out="other.pt")).stderr
+        == "tseval: train.txt: the text has no words. Give a text with one sentence a line.\n"
+    )
 
 
 def kill_mid_epoch(cwd, command, windows):
@@ -171,7 +177,7 @@ def test_a_finished_training_is_not_done_again(corpus):
     assert "model.pt: finished already, fingerprint" in again.stderr
     assert (corpus / "model.pt").read_bytes() == before
     other = refused(train(corpus, "--epochs", 1, "--resume", "--hidden", 8))
-    assert "model.pt: finished already, but with hidden 16, not 8." in other.stderr
+    assert "model.pt: this model was trained with hidden 16, not 8." in other.stderr
     assert "model.pt: this file exists" in refused(train(corpus, "--epochs", 1)).stderr
 
 
@@ -220,7 +226,7 @@ def test_the_words_may_come_from_one_text_alone(corpus):
         "<eos>", "<unk>", "the", "author", "authors", "pilot", "pilots", "laugh", "laughs", ".",
     }  # fmt: skip
     result = refused(train(corpus, *given, "--min-count", 10_000, out="other.pt"))
-    assert result.stderr == "tseval: no word of train.txt occurs 10000 times: lower --min-count\n"
+    assert result.stderr == "tseval: no word of train.txt occurs 10000 times. Lower --min-count.\n"
 
 
 def test_a_processor_without_bfloat16_computes_in_float32_and_says_so(corpus, monkeypatch):
@@ -228,7 +234,8 @@ def test_a_processor_without_bfloat16_computes_in_float32_and_says_so(corpus, mo
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
     said = train(corpus, *settings)
     assert (
-        "--precision bfloat16 gains nothing: this processor lacks such products" in said.stderr + said.stdout
+        "--precision bfloat16 is not faster here: this processor has no such instructions"
+        in said.stderr + said.stdout
     )
     succeeded(train(corpus, "--epochs", 1, out="wide.pt"))
     narrow, wide = (load_checkpoint(corpus / name).model.state_dict() for name in ("model.pt", "wide.pt"))
@@ -292,7 +299,7 @@ def test_without_the_plots_extra_training_succeeds_and_names_it(corpus):
     command = train(corpus, "--epochs", 1, "--figure", command_only=True)
     environment = os.environ | {"PYTHONPATH": str(corpus / "shadow")}
     result = succeeded(run_process(command, cwd=corpus, env=environment))
-    assert 'no figure: drawing needs matplotlib: pip install "tseval[plots]"' in result.stderr
+    assert 'no figure: figures need matplotlib. To install it: pip install "tseval[plots]"' in result.stderr
 
 
 @pytest.mark.slowest

@@ -90,4 +90,4 @@ def test_bad_combinations_get_one_message(tmp_path, suite, extra, message):
 
 def test_without_any_text_both_ways_to_give_it_are_named(tmp_path):
     result = refuse("train", "lm", "--arch", "lstm", "--out", "model.pt", "--train", "a.txt", cwd=tmp_path)
-    assert "give --train FILE and --valid FILE, or --suite LANGUAGE" in result.stderr
+    assert "Give --train FILE and --valid FILE, or --suite LANGUAGE" in result.stderr

@@ -162,7 +162,7 @@ def test_a_row_above_chance_before_the_first_step_is_named(tmp_path):
         make_run(suite, {"laugh": worse}, path=tmp_path / f"{step}", model="m", step=step)
     text = printed("analyze", "trajectory", "0", "10", cwd=tmp_path)
     assert (
-        "- m: above chance at 0, before anything was learnt, by the words in which all pairs differ: S"
+        "- m: above chance at 0, before any training, because of the words in which all pairs differ: S"
         in text
     )
     assert "above chance at 0" not in printed("analyze", "trajectory", "10", cwd=tmp_path)
@@ -200,31 +200,28 @@ def test_checkpoints_that_are_called_by_their_number_alone_are_one_training(tmp_
     assert printed("analyze", "trajectory", *arguments, cwd=tmp_path).count("First above chance |") == 1
     if over == "epoch":
         said = refuse("table", *arguments[:3], "--over", "step", cwd=tmp_path).stderr
-        assert said.endswith("\n  Of some is known at which epoch: add --over epoch.\n")
+        assert said.endswith("\n  Some runs name their epoch: add --over epoch.\n")
 
 
 def test_a_run_that_joins_no_other_is_named_with_what_joins(tmp_path):
     for place, step, hidden in (("a", 1, 8), ("b", 2, 9)):
         make_run(SUITE, {"laugh": -2.0}, path=tmp_path / place, model="m", step=step, parameters=hidden)
     assert succeed("analyze", "trajectory", "a", "b", cwd=tmp_path).stderr == (
-        "one run each, which is no course: m #1, m #2; runs join where name, sizes, words and protocol of "
-        "the models are the same but for the number\n"
+        "only one run of each of these trainings: m #1, m #2 (tseval joins runs whose models differ only in "
+        "the number in their name)\n"
     )
 
 
 def test_two_runs_of_one_step_are_refused_and_both_named(runs):
     done = refuse("table", "m-step5", "m_step5", "--over", "step", cwd=runs)
-    assert (
-        "m-step5 and m_step5 are both of m at step 5.\n  Leave one of them out; of two trainings, name"
-        in done.stderr
-    )
+    assert "m-step5 and m_step5 both belong to m at step 5.\n  Leave out one of them" in done.stderr
 
 
 def test_trainings_of_one_name_but_other_models_stay_apart(tmp_path):
     for place, step, hidden in (("a", 1, 8), ("b", 2, 8), ("c", 2, 9)):
         make_run(SUITE, {"laugh": -2.0}, path=tmp_path / place, model="m", step=step, parameters=hidden)
     done = succeed("table", "a", "b", "c", "--over", "step", "--format", "json", cwd=tmp_path)
-    assert done.stderr.startswith("one run each, which is no course: m #2; ")
+    assert done.stderr.startswith("only one run of each of these trainings: m #2 (")
     found = json.loads(done.stdout)
     steps = {(row["training"], row["step"]) for row in found["rows"]}
     assert steps == {("m #1", 1), ("m #1", 2), ("m #2", 2)}
@@ -249,7 +246,7 @@ def test_a_sample_is_the_same_at_any_time_and_a_table_says_how_it_was_drawn(tmp_
     items = [read_run(tmp_path / f"run{n}").verdicts["item"].tolist() for n in range(3)]
     assert items[0] == items[1] != items[2]
     assert items[0] != list(range(10))
-    assert "- Items were drawn at random: 10 of each case, seed 0." in outputs[0]
+    assert "- The items are a random sample: 10 of each case, seed 0." in outputs[0]
     assert "seed 1." in outputs[2]
     assert outputs[0] == outputs[1]
     assert printed("verify", "run0", cwd=tmp_path)

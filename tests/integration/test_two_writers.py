@@ -84,7 +84,7 @@ SECOND = {
     ),
     "publication": ("tables is locked: another tseval is writing this run.\n  When it has ended, give", None),
     "zoo": ("zoo is being worked on by another tseval, or", None),
-    "resumed training": ("model.pt is being trained by another tseval.\n  Wait", None),
+    "resumed training": ("model.pt is locked: another tseval is training this model.\n  Wait", None),
 }
 
 

@@ -181,8 +181,8 @@ def test_what_is_published_is_all_that_is_small_and_a_page_that_says_how_it_was_
     assert "`train.txt.gz`: 12,000 tokens" in page
     assert "](curves.svg)" in page
     assert {"srn", "drnn"} <= set(re.findall(r"<!-- (\w+) -->", (tables / "curves.svg").read_text()))
-    assert call("table", tables, "bhatt2020", cwd=stopped.place).stdout in page
-    section = page.partition("## Ranks")[2].partition("\n## ")[0]
+    assert call("table", tables, "bhatt2020", "--notes", cwd=stopped.place).stdout in page
+    section = page.partition("## Which ranks are known")[2].partition("\n## ")[0]
     for arch in ("srn", "drnn"):
         (line,) = (line for line in section.splitlines() if line.startswith(f"| {arch} "))
         assert re.search(r"\| +[12] \[[12](–2)?\] \|", line)
@@ -191,7 +191,7 @@ def test_what_is_published_is_all_that_is_small_and_a_page_that_says_how_it_was_
 @pytest.mark.slowest
 def test_the_board_holds_the_accuracies_of_the_runs(stopped, resumed):
     tables = stopped.place / "tables"
-    assert call("table", tables, cwd=stopped.place).stdout in (tables / "README.md").read_text()
+    assert call("table", tables, "--notes", cwd=stopped.place).stdout in (tables / "README.md").read_text()
     assert accuracies(tables) == {
         (arch, *row): cut(share)
         for arch in ("srn", "drnn")
@@ -263,7 +263,7 @@ def test_a_zoo_trained_on_two_machines_is_published_as_one(whole, parts):
 def test_models_made_in_another_way_are_not_published_together(parts, monkeypatch):
     second, published = parts
     extending = "--publish", str(published), "--extend"
-    assert "name that too" in refusal(second, monkeypatch, "--extend", archs=("drnn",))
+    assert "Add --publish FOLDER" in refusal(second, monkeypatch, "--extend", archs=("drnn",))
     (second / "tiny.yaml").write_text(LONGER + "cells: {srn: {learning-rate: 0.02}}\n")
     message = refusal(second, monkeypatch, *extending, archs=("drnn",))
     assert "tables holds a srn of other settings: --embedding 8" in message
@@ -278,7 +278,7 @@ def test_models_made_in_another_way_are_not_published_together(parts, monkeypatc
     curves = published / "curves/srn.parquet"
     curves.rename(published / "elsewhere")
     said = zoo(second, *extending, archs=("drnn",), code=2).stderr
-    assert "tables/curves/srn.parquet: no such file of learning curves" in said
+    assert "tables/curves/srn.parquet: this file of learning curves does not exist" in said
     pd.read_parquet(published / "elsewhere").drop(columns="seconds").to_parquet(curves)
     said = zoo(second, *extending, archs=("drnn",), code=2).stderr
     assert "tables does not tell how its srn was trained ('seconds')." in said
@@ -298,7 +298,7 @@ def test_an_architecture_that_fails_is_named_at_the_end_and_the_others_go_on(who
     assert "tseval: abdrnn failed: the " in result.stderr
     assert "Lower --learning-rate or --clip." in result.stderr
     assert "Log: zoo/abdrnn.log" in result.stderr
-    assert "nothing was published to other-tables" in result.stderr
+    assert "no leaderboard in other-tables" in result.stderr
     assert not (whole / "other-tables").exists()
     assert "| srn on marvin_linzen" in result.stdout
 
@@ -328,7 +328,7 @@ def shares(folder):
 
 
 def cut(share):
-    """Three decimals, not rounded."""
+    """Three decimals."""
     return f"{int(share * 1000) / 1000:.3f}"
 
 

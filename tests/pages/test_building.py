@@ -168,7 +168,7 @@ def test_a_run_is_no_board(root):
 
 def test_a_report_of_runs_over_different_items_is_refused(root):
     said = refused("report", root / "run", root / "other", "-o", root / "page.html")
-    assert "are over different items" in said
+    assert "have different items" in said
     assert not (root / "page.html").exists()
 
 

@@ -422,4 +422,6 @@ def test_lint_says_that_a_model_does_not_tell_which_words_it_knows(folder):
     assert said.startswith(
         "tseval: opaque does not say which words it knows.\n  Give its vocabulary as a text file"
     )
-    assert "--all needs a vocabulary: add --vocab" in refused(call("lint", "marvin_linzen", "--all")).stderr
+    assert (
+        "--all needs a vocabulary. Add --vocab FILE" in refused(call("lint", "marvin_linzen", "--all")).stderr
+    )

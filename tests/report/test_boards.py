@@ -184,14 +184,14 @@ def test_beside_one_run_people_have_a_column_and_means(folder):
     ("text", "said"),
     [
         (ALL + "anmi,0.5,4,\n", "h.csv:6: the suite has no case 'anmi'.\n  Did you mean 'anim'?"),
-        (ALL.replace("inanim,0.6,10,\n", ""), "h.csv: there is no accuracy of the case 'inanim'."),
-        ("case,accuracy\nanim,0.9\n", "h.csv: there is no accuracy of the case 'inanim' and 2 more."),
+        (ALL.replace("inanim,0.6,10,\n", ""), "h.csv: there is no accuracy for the case 'inanim'."),
+        ("case,accuracy\nanim,0.9\n", "h.csv: there is no accuracy for the case 'inanim' and 2 more."),
         (ALL + "anim,0.5,4,\n", "h.csv:6: the case 'anim' has two lines"),
         (ALL.replace("0.9", "90"), "h.csv:2: accuracy is '90', which is not a fraction from 0 to 1."),
         (ALL.replace("0.9", f"0.{'9' * 5000}"), "h.csv:2: accuracy is '0.999"),
         (ALL.replace(",30,", ",0,"), "h.csv:2: n is '0': the number of answers must be 1 or more."),
         ("case,share\nanim,0.9\n", "h.csv:2: there is no column 'accuracy', but 'case', 'share'."),
-        ("case,accuracy\nnpi,0.9\n", "h.csv:2: the case 'npi' has no contrast ''.\n  Say which in a column"),
+        ("case,accuracy\nnpi,0.9\n", "h.csv:2: the case 'npi' has no contrast ''.\n  Name it in a column"),
     ],
 )  # fmt: skip
 def test_a_wrong_table_of_people_is_refused_with_its_line(folder, text, said):

@@ -69,7 +69,7 @@ def test_the_command_draws_it_and_writes_its_numbers(curves):
          r"urn\.accuracy\.parquet: this file of accuracies .*\n  .*--eval-suite"),
         (lambda path: path.write_text("x"), "this file does not contain accuracies during a training"),
         (lambda path: pq.write_table(pa.table({"step": [7], "suite": ["dyck"], "accuracy": [0.5]}), path),
-         r"no accuracy belongs to a loss in .*urn\.curves\.parquet"),
+         r"no accuracy has the same step as a loss in .*urn\.curves\.parquet"),
     ],
 )  # fmt: skip
 def test_what_is_missing_is_said(curves, damage, message):
@@ -118,7 +118,7 @@ def test_strings_are_drawn_and_their_numbers_written(tmp_path):
 
 
 def test_what_cannot_be_drawn_of_strings_is_said(tmp_path, curves):
-    with pytest.raises(TrainingError, match=r"as accuracies along a training .*string_loss"):
+    with pytest.raises(TrainingError, match=r"accuracies during a training .*string_loss"):
         read_string_curves([curves])
     paths = [write_strings(tmp_path, name, [2.0, 1.0], [0.5, 0.25], name) for name in ("a", "b")]
     with pytest.raises(TrainingError, match=r"of several languages \(a, b\): draw one figure for each"):

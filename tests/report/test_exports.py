@@ -189,11 +189,11 @@ def test_rows_without_a_score_are_left_out_and_named(folder, tmp_path):
     ("arguments", "said"),
     [
         (["nowhere"], "there is no run or board at 'nowhere'"),
-        (["bhatt2020"], "bhatt2020 is not a single run.\n  Name the directory of a run, or an entry"),
+        (["bhatt2020"], "bhatt2020 is not a single run.\n  Name the folder of a run, or an entry"),
         (["pairs.jsonl"], "pairs.jsonl is not a run"),
         (
             ["pairs", "--model-id", "lstm"],
-            "'lstm' is not the name of a model on a hub.\n  Name its developer",
+            "'lstm' is not the name of a model on a hub.\n  Write DEVELOPER/NAME",
         ),
         (["pairs", "--model-id", "a/b/../c"], "'a/b/../c' is not the name of a model on a hub."),
         (["pairs", "-o", "store"], "Name the model with --model-id DEVELOPER/NAME, or a file"),

@@ -97,7 +97,7 @@ def test_the_three_files_are_written_whole(folder, tmp_path):
 
 
 def test_runs_that_no_table_can_hold_are_refused(folder):
-    assert "are over different" in refuse("cite", "real", "bad", cwd=folder).stderr
+    assert "have different" in refuse("cite", "real", "bad", cwd=folder).stderr
 
 
 def test_latex_takes_all_of_it(folder, tmp_path):

@@ -154,13 +154,13 @@ OTHER = make_suite(make_case("a", PAIRS[:5]), digest="6" * 64, complete=False)
     ("suites", "published", "by", "error", "said"),
     [
         ([hundred(), OTHER], [], [], RunError,
-         r"lstm \(small@55555555\) and m1 \(small@66666666\) are over different items"),
+         r"lstm \(small@55555555\) and m1 \(small@66666666\) have different items"),
         ([hundred()], [board({"GRU": "0.5"}, suite="blimp")], [], RunError,
-         r"paper \(blimp, published\) are over different items"),
+         r"paper \(blimp, published\) have different items"),
         ([PART], [board({"GRU": "0.5"}, n_items=22400)], [], RunError,
          r"lstm has 100 items in 'Simple' where paper has 22,400(.|\n)*without --limit"),
         ([], [board({"GRU": "0.5"})], ["number"], BoardError,
-         "paper is a published board: it has rows but no items"),
+         "paper has published accuracies without items"),
         ([hundred()], [], ["number"], SuiteError, "no feature 'number'"),
     ],
 )  # fmt: skip

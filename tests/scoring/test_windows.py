@@ -91,7 +91,7 @@ def test_the_command_reads_what_it_refuses_without_windows(folder, tmp_path):
     for arguments, said in (
         (("--window", "65"), "--window 65: gpt2 reads at most 64 tokens.\n  Give --window 64."),
         (("--window", "8", "--stride", "8"), "--stride 8: give 1 to 7, so that windows of 8 overlap"),
-        (("--stride", "8"), "--stride is for --window N: give both."),
+        (("--stride", "8"), "--stride needs windows. Add --window N."),
         (("--entropy", "--words"), "--entropy describes the next token"),
     ):
         assert said in refuse("surprisal", "--model", f"hf:{folder}", *arguments, file).stderr

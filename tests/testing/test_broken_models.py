@@ -229,7 +229,7 @@ def test_a_masked_model_says_so_by_pll_in_its_protocol():
     model.card = ModelCard("masked", "test", "0" * 64, {"pll": "original"}, {})
     report = check_model(model)
     assert report.ok
-    assert "`pll` stands in the protocol" in str(report)
+    assert "`pll` is in the protocol" in str(report)
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def without_entries(verdicts):
 # Of which run verdicts are edited, how, and what is said at the level `recomputed`.
 VERDICTS = [
     ("honest", lambda v: put(v, "correct", [True] * len(v)),
-     "^verdicts: correct of .* is True, but False follows"),
+     "^verdicts: correct of .* is True, but tseval recomputes False"),
     ("honest", lambda v: v.slice(0, len(v) - 1), "suite.n_contrasts is 299, but the suite has 300"),
     ("honest", lambda v: v.drop_columns(v.column_names[-1:]), "the verdicts have no column"),
     ("honest", lambda v: v.append_column("more", v["item"]), "the verdicts have a column 'more'"),
@@ -226,8 +226,8 @@ def test_what_may_follow_a_prefix_cannot_have_more_than_all(honest, tmp_path):
     words_forged(path, load_suite("marvin_linzen", cases=CASES, limit=60), edit)
     seal_anew(path)
     said = wrong_at(verify_run(path), "plausible")
-    assert said.startswith("what may follow 'the' has ")
-    assert f"{len(seconds) * np.exp(-0.1):.4g} of all probability" in said
+    assert said.startswith("the words after 'the' have a total probability of ")
+    assert f"{len(seconds) * np.exp(-0.1):.4g}" in said
 
 
 def test_first_tokens_that_no_model_left_unscored_are_found(honest, forge):

@@ -180,7 +180,7 @@ class _EntryLadder(Ladder):
             ("fingerprint", self._entry.fingerprint, manifest.key.fingerprint),
         ):
             if stated != follows:
-                raise CheckFailed(f"{self.path.name}/entry.yaml: {field} is not that of {MANIFEST}")
+                raise CheckFailed(f"{self.path.name}/entry.yaml: {field} differs from {MANIFEST}")
         _, self._too_long = readable(evidence, self._split.sentences)
         known = None if self._too_long else self._split.rows
         about = manifest.key.score, self._too_long, known, manifest.unknown
@@ -194,13 +194,13 @@ class _EntryLadder(Ladder):
     def recomputed(self) -> str:
         stated, follows = self.claim.key.terminator, self._suite.terminator
         if stated != follows:
-            raise CheckFailed(
-                f"{MANIFEST}: key.terminator is {stated!r}, but {follows!r} follows from the suite"
-            )
+            raise CheckFailed(f"{MANIFEST}: key.terminator is {stated!r}, but the suite has {follows!r}")
         hold_sizes(self.claim.manifest.suite, self._suite)
         left_out = n_too_long(self._suite, self.claim.scored, self._too_long)
         if left_out != (stated_out := self.claim.manifest.counts.too_long):
-            raise CheckFailed(f"{MANIFEST}: counts.too_long is {stated_out:,}, but {left_out:,} follow")
+            raise CheckFailed(
+                f"{MANIFEST}: counts.too_long is {stated_out:,}, but tseval recomputes {left_out:,}"
+            )
         _compare_counts(self._entry, self._run)
         n_verdicts = counted(self.again.verdicts.num_rows, "verdict")
         if left_out:
@@ -213,15 +213,18 @@ def _compare_counts(entry: Entry, run: Run) -> None:
     for name, value in found.items():
         if getattr(run.manifest.counts, name) != value:
             raise CheckFailed(
-                f"{MANIFEST}: counts.{name} is {getattr(run.manifest.counts, name):,}, but {value:,} follow"
+                f"{MANIFEST}: counts.{name} is {getattr(run.manifest.counts, name):,}, but tseval "
+                f"recomputes {value:,}"
             )
     follow = rows_of(run.verdicts)
     if len(entry.rows) != len(follow):
-        raise CheckFailed(f"entry.yaml has {len(entry.rows)} rows, but {len(follow)} follow")
+        raise CheckFailed(f"entry.yaml has {len(entry.rows)} rows, but tseval recomputes {len(follow)}")
     for i, (stated, row) in enumerate(zip(entry.rows, follow, strict=True)):
         for name, value in asdict(row).items():
             if (said := getattr(stated, name)) != value:
-                raise CheckFailed(f"entry.yaml: rows[{i}].{name} is {said!r}, but {value!r} follows")
+                raise CheckFailed(
+                    f"entry.yaml: rows[{i}].{name} is {said!r}, but tseval recomputes {value!r}"
+                )
 
 
 CURVES_FOLDER, CURVES_FIGURE = "curves", "curves.svg"

@@ -138,7 +138,7 @@ def check_web_address(text: str | None, where: str) -> None:
 def check_place(text: str | None, where: str) -> None:
     """Refuse the place of another board that is no path seen from this one: pages lead there."""
     if text is not None and not re.fullmatch(r"[\w./\\ -]+", text):
-        raise ContentError(f"should be a path seen from the board, not {text!r:.80}", where)
+        raise ContentError(f"should be a path relative to the board, not {text!r:.80}", where)
 
 
 def read_written(file: Path) -> Mapping[str, Json]:
@@ -166,7 +166,7 @@ def refuse_strangers(content: object, found: object, where: str = "") -> None:
         known = {part.name for part in fields(found)}
         for name, value in content.items():
             if name not in known:
-                raise ContentError("is no field of this file", f"{where}{name}")
+                raise ContentError("is not a field of this file", f"{where}{name}")
             refuse_strangers(value, getattr(found, name), f"{where}{name}.")
     elif isinstance(content, list) and isinstance(found, list | tuple):
         for i, (value, entry) in enumerate(zip(content, found, strict=True)):
@@ -236,4 +236,4 @@ def check_texts(content: Json, where: str = "") -> None:
         if len(content) > longest:
             raise ContentError(f"has {len(content):,} characters, more than {longest:,}", where or "the file")
         if any("\ud800" <= letter <= "\udfff" for letter in content):
-            raise ContentError("has half a character", where or "the file")
+            raise ContentError("contains an incomplete character", where or "the file")

@@ -174,7 +174,7 @@ def _open_to_runs(board: Path) -> Definition:
     if (present := suite_here(definition, board).digest) != definition.digest:
         raise BoardError(
             f"{board} is over {definition.digest[:8]}, and {definition.suite} is {present[:8]} now.\n"
-            f"  For a board over the new version: tseval board renew {quote(str(board))}"
+            f"  For a leaderboard with the new version: tseval board renew {quote(str(board))}"
         )
     return definition
 
@@ -191,7 +191,7 @@ def _refuse_taken(
             raise BoardError(f"{folder} exists.\n  Choose another name for the entry{how}.")
         if (other := aliases.get(folder.name.lower())) is not None:
             raise BoardError(
-                f"{folder.name} was an earlier name of {other}.\n  Name the entry otherwise{how}."
+                f"{folder.name} was an earlier name of {other}.\n  Choose another name for the entry{how}."
             )
         twin = known.setdefault(entry.identity, entry)
         if twin is not entry:

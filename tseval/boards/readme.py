@@ -208,9 +208,8 @@ def _of_the_maintainer(board: Path, definition: Definition) -> Iterator[str]:
     if known.hidden:
         yield "## Hidden words"
         yield (
-            "The same grammars with other words, which only the maintainers know. Means over all rows "
-            "with 95% "
-            "intervals; *worse*: the whole interval of the difference is below 0."
+            "The same grammars with other words, which only the maintainers know. Means over all rows with "
+            "95% intervals; *worse*: the whole interval of the difference is below 0."
         )
         rows = [
             (markdown(name), format_share(one.mean), format_interval(one.interval), f"{one.difference:+.3f}",
@@ -253,9 +252,8 @@ def _results(
     if of_seeds is not None:
         yield "## Seeds"
         yield (
-            "Means over seeds, ± the standard deviation between seeds. Intervals generalise to other "
-            "words, and "
-            "with several seeds also to other seeds."
+            "Means over seeds, ± the standard deviation between seeds. Intervals generalise to other words, "
+            "and with several seeds also to other seeds."
         )
         yield render(of_seeds).rstrip()
     if table.ranking is not None:
@@ -283,11 +281,10 @@ def _ranks(table: Table) -> Iterator[str]:
         sure = format_interval((found.low[place], found.high[place]), 2)
         rows.append((column.heading, format_share(accuracy), known, format_mean_rank(rank), sure))
     headings = ("model", "mean accuracy", "rank", "mean rank over rows", "95% interval")
-    yield "## Ranks"
+    yield "## Which ranks are known"
     yield (
         "In brackets: the possible ranks of each model, with 95% confidence for all models together, for "
-        "other "
-        "words of the same kind. Other training seeds may change them."
+        "other words of the same kind. Other training seeds may change them."
     )
     yield tabulate(
         rows, headers=headings, tablefmt="pipe", colalign=("left", *["right"] * 4), disable_numparse=True
@@ -436,8 +433,7 @@ def _notes(columns: Mapping[str, Sequence[Column]]) -> Iterator[str]:
         if tied or undecidable:
             yield (
                 f"{column.heading}: {tied:,} contrasts are ties (counted as wrong), {undecidable:,} are "
-                "undecidable "
-                "(not counted in accuracy)."
+                "undecidable (not counted in accuracy)."
             )
         if N_HALF_KNOWN in column.rows and (n_half_known := int(column.rows[N_HALF_KNOWN].sum())):
             yield (

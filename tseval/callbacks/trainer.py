@@ -57,9 +57,7 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
         if every < 1:
             raise SuiteError(f"every must be 1 or more, not {every}: the steps between two evaluations.")
         if isinstance(suite, Suite) and sample is not None:
-            raise SuiteError(
-                "sample is for the name of a suite: load this one with load_suite(..., sample=N)."
-            )
+            raise SuiteError("sample is for a suite by name. Load this suite with load_suite(..., sample=N).")
         self.suite = suite if isinstance(suite, Suite) else load_suite(suite, sample=sample)
         self.out, self.every, self.tokenizer = Path(out), every, tokenizer
         self._resumed = False

@@ -43,9 +43,8 @@ def board_command() -> None:
               help="Address for evidence outside the leaderboard: https, with {sha256} in it (default: "
                    "inside).")  # fmt: skip
 @click.option("--repository", is_flag=True,
-              help="Create a git repository with checks for pull requests. BOARD is its folder; each suite "
-                   "gets "
-                   "a leaderboard inside.")  # fmt: skip
+              help="Create a git repository with checks for pull requests. BOARD is its "
+                   "folder; each suite gets a leaderboard inside.")  # fmt: skip
 def new(
     board: Path, suites: tuple[str, ...], title: str | None, score: Score | None,
     columns: dict[str, str] | None, evidence: str | None, repository: bool,

@@ -118,8 +118,8 @@ def agreement(
     help="List the phenomena with their numbers of pairs, and write nothing.",
 )
 @click.option("-o", "--out", "output", type=FILE, metavar="FILE",
-              help="File for the pairs: .parquet, .tsv or .csv, also with .gz (default: none, with "
-                   "--list).")  # fmt: skip
+              help="File for the pairs: .parquet, .tsv or .csv, also with .gz (default: none, "
+                   "with --list).")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
 def pairs_command(
     files: tuple[Path, ...], request: str | None, change: str | None, phenomenon: str | None,
@@ -214,8 +214,7 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
     if opened.n_glued > opened.n_lines / 2:
         click.echo(
             f"Warning: {opened.n_glued:,} of {opened.n_lines:,} lines end in a word with a full stop "
-            f"attached. "
-            "If the text is not tokenised, add --untokenised",
+            "attached. If the text is not tokenised, add --untokenised",
             err=True,
         )
     with busy(f"opening {model}", quiet):
@@ -271,7 +270,7 @@ def count_command(
     if repeated := {path.name for path in tables if [one.name for one in tables].count(path.name) > 1}:
         raise SuiteError(
             f"two tables have the file name {min(repeated)!r}, which would label their bars.\n  Rename one "
-            f"of them."
+            "of them."
         )
     with busy("counting examples"):
         counts = noun_counts({path.name: read_examples(path) for path in tables}, splits)
@@ -306,7 +305,7 @@ def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None)
             if missing := [name for name in EQUAL if name not in table.column_names]:
                 raise SuiteError(
                     f"{path}: the column {missing[0]} is missing.\n  Make the table again with tseval data "
-                    f"agreement."
+                    "agreement."
                 )
             frames.append(table.to_pandas())
         found = found_examples(compare_examples(*frames), gold.name, parsed.name)

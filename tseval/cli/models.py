@@ -113,14 +113,13 @@ _COLUMNS, _WINDOW = 32, 35  # how a validation text is read: side by side, and w
 @click.option("-o", "--out", "new", type=FILE, required=True, metavar="FILE",
               help="File for the new checkpoint: .pt or .safetensors.")  # fmt: skip
 @click.option("--vocab", type=FILE, metavar="FILE",
-              help="Words of the old model, one a line, in the order of their ids (default: from the "
-                   "file).")  # fmt: skip
+              help="Words of the old model, one a line, in the order of their ids (default: "
+                   "from the file).")  # fmt: skip
 @MODEL_ARGS
 @click.option("--stored", type=click.Choice(["float32", "float16", "int8"]), default="float32",
               show_default=True,
               help="Number format in the file. float16: half the size. int8: one sixth of the size. Both "
-                   "round the "
-                   "weights.",
+                   "round the weights.",
 )  # fmt: skip
 @click.option("--valid", type=FILE, metavar="TEXT",
               help="Tokenised text for the validation perplexity of the new checkpoint (default: none).",
@@ -162,7 +161,7 @@ def _read(old: Path, vocab: Path | None, arguments: Mapping[str, str]) -> Checkp
     if vocab is not None or arguments:
         raise ModelError(
             f"{old}: a tseval checkpoint already, which contains its words. Leave out --vocab and "
-            f"--model-args."
+            "--model-args."
         )
     return read
 
@@ -255,8 +254,7 @@ TYPED_TEXT = text_option("as-written", "auto", of="the text for the model, by th
 @click.command(
     cls=Command,
     help="Print the surprisal of every token of a text, or of every row of a table.\n\nFILE has one "
-    "sentence a "
-    "line, or is a table as for tseval run. Without FILE, tseval reads standard input.",
+    "sentence a line, or is a table as for tseval run. Without FILE, tseval reads standard input.",
 )
 @click.argument("name", metavar="FILE", default="-")
 @model_options
@@ -390,8 +388,7 @@ _NO_OPTION = "\ue000"
 @click.command(
     cls=_Sentences,
     help="Compare two sentences token by token, and say which the model prefers.\n\nGOOD and BAD are "
-    "sentences in "
-    "the form that the model reads: tokenised for word-level models.",
+    "sentences in the form that the model reads: tokenised for word-level models.",
 )
 @click.argument("good")
 @click.argument("bad")

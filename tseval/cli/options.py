@@ -413,7 +413,7 @@ def open_chosen(
     if precision not in {"float32", model.card.protocol.get("precision")}:
         raise ModelError(
             f"--precision {precision}: {model.card.name} does not support this precision. Leave out "
-            f"--precision."
+            "--precision."
         )
     return model
 
@@ -425,7 +425,7 @@ def with_precision(arguments: dict[str, str], precision: str) -> dict[str, str]:
     if (other := arguments.get("precision", precision)) != precision:
         raise ModelError(
             f"--precision {precision} and --model-args precision={other} contradict each other. Leave out "
-            f"one of them."
+            "one of them."
         )
     return {**arguments, "precision": precision}
 

@@ -80,19 +80,17 @@ how_suites_are_read = take_all([
     TEXT,
     click.option("--exclude", metavar="known-errors or FILE",
                  help="Items of a data set to leave out: its known errors, or a table with the columns "
-                      "paradigm and "
-                      "pairID (default: none)."),
+                      "paradigm and pairID (default: none)."),
 ])  # fmt: skip
 how_sentences_are_compared = take_all([
     click.option("--score", type=SCORE_NAMES,
                  help="Part of the sentences to compare: sentence (all of it), critical (the first "
-                      "different word), "
-                      "ending, regions, choices, mean (per word) (default: the published method of the "
-                      "suite)."),
+                      "different word), ending, regions, choices, mean (per word) (default: the published "
+                      "method of the suite)."),
     click.option("--normalise", default="none", show_default=True, metavar="NAME",
                  help="Length normalisation of log-probabilities: none, words, tokens, characters, bytes, "
-                      "slor, "
-                      "penlp or alpha=A. For continuations: characters (acc_norm of lm-eval) or bytes."),
+                      "slor, penlp or alpha=A. For continuations: characters (acc_norm of lm-eval) or "
+                      "bytes."),
     click.option("--unigrams", type=FILE, metavar="FILE",
                  help="Token frequencies for slor: a table with the columns token,count (default: none)."),
     click.option("--precision", type=click.Choice(["float32", "bfloat16"]), default="float32",
@@ -109,8 +107,7 @@ how_sentences_are_compared = take_all([
 @model_options
 @click.option("--suite", "suites", type=SUITE, multiple=True, default=["marvin_linzen"], show_default=True,
               help="Suite name, or path to grammars or data. Add :METHOD for another task on the same "
-                   "items, such "
-                   "as marvin_linzen:profile. Repeatable.",
+                   "items, such as marvin_linzen:profile. Repeatable.",
 )  # fmt: skip
 @how_suites_are_read
 @how_sentences_are_compared
@@ -258,8 +255,8 @@ def babylm_command(
     for folder, result in results.items():
         if 100 * result.n_tied > result.n_items:
             said = (
-                f"{folder}: {result.n_tied:,} of {result.n_items:,} items are ties, which BabyLM counts "
-                f"as right"
+                f"{folder}: {result.n_tied:,} of {result.n_items:,} items are ties, which BabyLM counts as "
+                "right"
             )
             click.echo(f"warning: {said}", err=True)
     for name in missing:
@@ -305,8 +302,8 @@ _STATUS = "status"
 @how_sentences_are_compared
 @DEVICE
 @click.option("--engine", "engine_name", type=click.Choice(["local", "slurm", "ray"]), default="local",
-              show_default=True, help="Place where the workers start: this machine, a SLURM queue or a Ray "
-                                      "cluster.")  # fmt: skip
+              show_default=True, help="Place where the workers start: this machine, a SLURM "
+                                      "queue or a Ray cluster.")  # fmt: skip
 @click.option(
     "--workers",
     type=COUNT,
@@ -508,12 +505,12 @@ def _refuse_to_record(paths: Sequence[Path]) -> None:
         if not (path / ENTRY_FILE).is_file():
             raise RunError(
                 f"--record: {path} is not an entry of a leaderboard. Name BOARD/entries/NAME, or leave out "
-                f"--record."
+                "--record."
             )
         if read_definition(path.resolve().parents[1]).published:
             raise RunError(
                 f"--record: {path} has published accuracies only, without evidence to verify. Leave out "
-                f"--record."
+                "--record."
             )
 
 

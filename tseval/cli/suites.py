@@ -103,8 +103,8 @@ def fetch(names: tuple[str, ...], quiet: bool) -> None:
 @suites_command.command("twin")
 @click.argument("suite", type=SUITE)
 @click.option("--lexicon", type=FILE, required=True, metavar="FILE",
-              help="Secret words: a lexicon with the same word classes as the suite, and as many words in "
-                   "each.")  # fmt: skip
+              help="Secret words: a lexicon with the same word classes as the suite, and as "
+                   "many words in each.")  # fmt: skip
 @click.option(
     "-o", "--out", type=FILE, metavar="DIR", help="Folder for the new suite (default: SUITE_hidden)."
 )

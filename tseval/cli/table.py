@@ -56,8 +56,8 @@ SEEDS_TOGETHER = click.option(
 @MARGIN_OPTION
 @SEEDS_TOGETHER
 @click.option("--over", type=CLOCK_NAMES,
-              help="Print one column for each checkpoint of a training, by this clock (default: one for "
-                   "each model).")  # fmt: skip
+              help="Print one column for each checkpoint of a training, by this clock "
+                   "(default: one for each model).")  # fmt: skip
 @click.option("--human", type=FILE, metavar="FILE",
               help="Human accuracy for a column of its own: a table with the columns case,accuracy or "
                    "case,accuracy,n (default: none).",
@@ -150,8 +150,8 @@ run_options = take_all([
     VERBOSE,
 ])  # fmt: skip
 FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metavar="FILE",
-                      help="Draw a figure into a .svg, .pdf or .png file. Repeatable (default: no "
-                           "figure).")  # fmt: skip
+                      help="Draw a figure into a .svg, .pdf or .png file. Repeatable (default: "
+                           "no figure).")  # fmt: skip
 
 
 @click.group(cls=Group, purposes={

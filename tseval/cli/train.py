@@ -160,9 +160,8 @@ def lm_command(
 @click.option("-o", "--out", type=FILE, required=True, help="File for the figure: .svg, .pdf or .png.")
 @click.option("--error", is_flag=True, help="Draw the error on the --eval-suite against the training loss.")
 @click.option("--strings", is_flag=True,
-              help="Draw loss and error on the --eval-suite, a formal language, by epoch. Files that end "
-                   "in -seed1, "
-                   "-seed2, ... become one line.")  # fmt: skip
+              help="Draw loss and error on the --eval-suite, a formal language, by epoch. "
+                   "Files that end in -seed1, -seed2, ... become one line.")  # fmt: skip
 @click.option("--numbers", type=FILE, help="File for the numbers of the figure: .csv (default: none).")
 def curves_command(
     files: tuple[Path, ...], out: Path, error: bool, strings: bool, numbers: Path | None
@@ -215,8 +214,8 @@ def _figures(out: Path) -> list[Path]:
 @click.option("--seeds", type=COUNT,
               help="Number of models of each architecture (default: from the recipe).")  # fmt: skip
 @click.option("--jobs", type=COUNT,
-              help="Number of models to train at the same time (default: one for each core, or one on a "
-                   "GPU).")  # fmt: skip
+              help="Number of models to train at the same time (default: one for each core, or "
+                   "one on a GPU).")  # fmt: skip
 @click.option(
     "--beside",
     multiple=True,
@@ -224,11 +223,11 @@ def _figures(out: Path) -> list[Path]:
     help="Leaderboard to print in the same table, such as bhatt2020. Repeatable.",
 )
 @click.option("--publish", "target", type=FILE,
-              help="Folder for a leaderboard of the models, with evidence, without weights (default: "
-                   "none).")  # fmt: skip
+              help="Folder for a leaderboard of the models, with evidence, without weights "
+                   "(default: none).")  # fmt: skip
 @click.option("--extend", is_flag=True,
-              help="Keep the models in the folder of --publish that the same recipe made on another "
-                   "machine.")  # fmt: skip
+              help="Keep the models in the folder of --publish that the same recipe made on "
+                   "another machine.")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Print the table and errors only.")
 def zoo_command(
     texts: Path, more_texts: tuple[Path, ...], out: Path, recipe_name: str, archs: tuple[str, ...],

@@ -229,7 +229,7 @@ def reserved(out: Path, resume: bool) -> Iterator[None]:
     _check_out(out, resume)
     taken = TrainingError(
         f"{out} is locked: another tseval is training this model.\n  Wait until it ends, or choose another "
-        f"--out."
+        "--out."
     )
     with locked(out.with_name(f"{out.name}.lock"), taken):
         _check_out(out, resume)  # another may have ended before we held the lock

@@ -152,7 +152,7 @@ class _Parser:
             self._at += 1
             return SIGNS[token] * signed
         if token not in CLOSING or self._depth == DEEPEST:
-            raise ValueError("ends too early" if token is None else f"{token} stands in a wrong place")
+            raise ValueError("ends too early" if token is None else f"{token} is in a wrong place")
         self._depth += 1
         tree = self._level(0)
         self._depth -= 1

@@ -116,8 +116,8 @@ def _checked(by: str) -> str:
         return f"alpha={float(found[1])!r}"
     if by not in NORMALISATIONS[:-1]:
         raise SuiteError(
-            f"{by!r} is no normalisation.\n"
-            f"  There are none, words, {', '.join(NORMALISATIONS)}; A is above 0, at most 1."
+            f"{by!r} is not a normalisation.\n"
+            f"  Choose none, words, {', '.join(NORMALISATIONS)}; A is above 0, at most 1."
         )
     return by
 
@@ -314,7 +314,10 @@ class WordScores:
         wrong = np.flatnonzero((length < 1) | (length > self.lengths[rows]))
         if len(wrong):
             sentence = self.sentences[int(rows[wrong[0]])].as_py()
-            raise SuiteError(f"{sentence!r} has no ending of {length[wrong[0]]} words to compare")
+            raise SuiteError(
+                f"{sentence!r} has no ending of {length[wrong[0]]} words to compare.\n  "
+                "Choose another --score."
+            )
         return self._sums(self.starts[rows] + self.lengths[rows] - length, length)
 
     def lengths_within(self, rows: Rows, before: Rows, lengths: Rows, unit: str) -> Rows:

@@ -149,9 +149,8 @@ def profiles(opened: RunSet, words: int | None = None) -> Document:
         grids.append(Grid(fields, lines, f"Confidence, {opened.suite}, {case}"))
         if items.nunique() > 1:
             notes.append(
-                f"{case}: verbs are at different places, so later means have fewer items; choose one "
-                "length with "
-                "--words."
+                f"{case}: verbs are at different places, so later means have fewer items; choose one length "
+                "with --words."
             )
     notes.append("Mean confidence in the correct answer, truncated to 3 decimals; 0.5 is chance.")
     notes.append(f"{interval_note(rows)} Figures and files show them.")
@@ -180,12 +179,10 @@ def _words(rows: pd.DataFrame) -> list[str]:
 
 _ITEMS = Field("Items", ("n_items",), format_count)
 _NOTES = (
-    "Effect: mean over items of the value that a prediction expects to be higher, minus the other. A "
-    "prediction "
-    "with several comparisons, or with an equality, has no effect.",
-    "To compare conditions, use effects, which are differences within items. Intervals of surprisals are "
-    "wider, "
-    "because items differ more than conditions.",
+    "Effect: mean over items of the value that a prediction expects to be higher, minus the other.",
+    "To compare conditions, use effects: surprisals have wider intervals, because items differ more than "
+    "conditions.",
+    "A prediction with several comparisons, or with an equality, has no effect.",
 )
 
 
@@ -490,9 +487,9 @@ _COUNTS = (
 )
 _EXAMPLE_NOTES = (
     "Gold examples count by the attractors in the gold tree, parsed examples by those in the parsed tree.",
-    "Precision: the share of the parsed examples that gold has too; recall: the share of the gold ones that "
-    "were found; F1: their harmonic mean. Truncated to 3 decimals.",
-    "Intervals are of 95%; the examples of a sentence are no independent draws, so they are clustered by it.",
+    "Precision: share of parsed examples that are also gold. Recall: share of gold examples that were found.",
+    "F1: harmonic mean of precision and recall. All three are truncated to 3 decimals.",
+    "95% intervals are clustered by sentence, because examples of one sentence are not independent.",
 )
 
 

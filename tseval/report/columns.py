@@ -144,8 +144,8 @@ def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
     """Make a column from each model of a board."""
     if by:
         raise BoardError(
-            f"{board.name} is a published board: it has rows but no items, so it cannot be broken down "
-            f"by {by[0]!r}.\n  Leave out the board, or --by."
+            f"{board.name} has published accuracies without items, so tseval cannot split its rows by "
+            f"{by[0]!r}.\n  Leave out the board, or --by."
         )
     notes = (f"Published: {board.title}. {board.source}", *board.notes)
     found = []
@@ -211,7 +211,7 @@ def refuse_unlike(columns: Sequence[Column]) -> None:
     for column in columns:
         if column.suite != first.suite or (column.digest or first.digest) != first.digest:
             raise RunError(
-                f"{_described(first)} and {_described(column)} are over different items, so one table "
+                f"{_described(first)} and {_described(column)} have different items, so one table "
                 "cannot hold both.\n  Score both on the same suite with the same --limit or none."
             )
         if column.published:
@@ -292,7 +292,8 @@ def read_humans(path: Path, run: Run) -> Column:
     if missing := [" ".join(key) if several[key[0]] > 1 else key[0] for key in places if key not in found]:
         more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
         raise SuiteError(
-            f"{path}: there is no accuracy of the case {missing[0]!r}{more}.\n  Give every case one."
+            f"{path}: there is no accuracy for the case {missing[0]!r}{more}.\n  Give an accuracy for every "
+            "case."
         )
     rows: dict[tuple[object, ...], list[tuple[Fraction, int | None]]] = {}
     for key, of_row in places.items():

@@ -68,8 +68,8 @@ def seeds_of(opened: RunSet) -> dict[str, list[str]]:
         for other in groups.setdefault(key, []):
             if cards[other].fingerprint == card.fingerprint:
                 raise RunError(
-                    f"{other} and {name} are runs of the same model, not of two seeds.\n  Leave out one "
-                    "of the runs."
+                    f"{other} and {name} are runs of the same model, not of two seeds.\n  Leave out one of "
+                    "the runs."
                 )
         groups[key].append(name)
     if all(len(names) == 1 for names in groups.values()):
@@ -92,12 +92,12 @@ def seeds_table(opened: RunSet, groups: Mapping[str, Sequence[str]], by: Sequenc
     frames = [*found.of_rows.values(), *found.of_means.values()]
     grouped = any(len(names) > 1 for names in groups.values())
     notes = _notes(groups, interval_note(pd.concat(frames)))
+    notes += _about_ranks(found, grouped)
     notes += _about_few_seeds(found)
     if any(frame["accuracy"].isna().any() for frame in frames):
         notes.append(
             "A row has no mean if no item is decidable for all seeds; means over such rows are missing too."
         )
-    notes += _about_ranks(found, grouped)
     return tell(opened, "seeds", _records(found), [_grid(found, opened.suite, grouped)], notes)
 
 
@@ -114,9 +114,8 @@ def _about_few_seeds(found: SeedTable) -> Iterator[str]:
     many = several[several["n_seeds"] > 3]  # of fewer the quantile of t makes up for it
     if ((many["accuracy"] - 0.5).abs() > NEAR_THE_ENDS - 0.5).any():
         yield (
-            "Near accuracies of 0 and 1, intervals of means over seeds that differ much are too narrow: "
-            "for five to "
-            "eight seeds they hold in 87% to 89% of samples."
+            "Near accuracies of 0 and 1, intervals of means over seeds that differ much are too narrow: for "
+            "five to eight seeds they hold in 87% to 89% of samples."
         )
     two = several[several["n_seeds"] == 2]
     if found.ranks is not None and (two["spread"] > FAR_APART).any():
@@ -266,15 +265,14 @@ def comparison_notes(rows: pd.DataFrame, margin: float, family: str, both: str =
     notes = [
         f"Differences of accuracies, truncated to 3 decimals, on the items that are decidable for {both}.",
         interval_note(rows),
-        f"Equivalent: the difference is significantly smaller than {margin:g} (two one-sided tests, also for "
-        f"other words). Better or worse: significantly different from 0. Error rate: 5% over {family} "
+        f"Equivalent: the difference is significantly smaller than {margin:g} (two one-sided tests, also "
+        f"for other words). Better or worse: significantly different from 0. Error rate: 5% over {family} "
         "(Holm).",
     ]
     if (rows["outcome"] == SAME).any():
         notes.append(
             "Same verdicts: both models have the same verdict on every item; the interval shows how much "
-            "they "
-            "may differ on other words."
+            "they may differ on other words."
         )
     if rows["outcome"].isna().any():
         notes.append(f"A dash: no item is decidable for {both}, so there is no difference.")
@@ -312,8 +310,8 @@ def differences_table(
     reference = next(iter(groups)) if model is None else _reference(model, groups)
     if len(groups) < 2:
         raise RunError(
-            f"{reference} is the only model, so there is nothing to compare.\n  Name another run of the "
-            "same suite."
+            f"{reference} is the only model, so there is nothing to compare.\n  Name another run of the same "
+            "suite."
         )
     require_features(opened.verdicts[groups[reference][0]], by)
     verdicts = {name: [opened.verdicts[one] for one in seeds] for name, seeds in groups.items()}

@@ -296,8 +296,8 @@ def read_string_curves(paths: Sequence[Path]) -> pd.DataFrame:
         rows = _read_beside(path, STRING_COLUMNS).to_pandas().dropna(subset=list(MEASURES))
         if rows.empty:
             raise TrainingError(
-                f"{path}: nothing of a formal language was measured along this training.\n"
-                "  tseval train lm does with --eval-suite 'generalised_dyck()' or another one."
+                f"{path}: this training has no measurements on a formal language.\n"
+                "  Train again with --eval-suite 'generalised_dyck()' or another one."
             )
         frames.append(rows.assign(epoch=rows["step"].map(epochs), model=without_seed(_name(path))))
     rows = pd.concat(frames, ignore_index=True).dropna(subset="epoch")

@@ -69,7 +69,7 @@ class Submission:
         if self.model_id is not None and not _MODEL_ID.fullmatch(self.model_id):
             raise RunError(
                 f"{self.model_id!r} is not the name of a model on a hub.\n"
-                "  Name its developer and itself: DEVELOPER/NAME, letters, digits, dots and dashes."
+                "  Write DEVELOPER/NAME with letters, digits, dots and dashes."
             )
 
 
@@ -126,7 +126,7 @@ def write_record(record: EvalRecord, output: Path) -> Path:
         raise RunError(f"{output} is a file.\n  Name a folder, or a file that ends in .json.")
     elif record.place is None:
         raise RunError(
-            f"{output} would be a folder as the store has it, by developer and model.\n"
+            f"{output} is a folder, whose layout needs the name of the model.\n"
             "  Name the model with --model-id DEVELOPER/NAME, or a file that ends in .json."
         )
     else:
@@ -440,7 +440,7 @@ def write_tasks(suite: Suite, folder: Path) -> list[str]:
         )
     if suite.score != "sentence":
         raise SuiteError(
-            f"{suite.name} is compared by its score {suite.score!r}, which lm-eval cannot express.\n  "
+            f"{suite.name} uses the score {suite.score!r}, which lm-eval cannot express.\n  "
             "Choose a suite of sentence pairs."
         )
     if folder.exists() and any(folder.iterdir()):

@@ -98,8 +98,7 @@ def for_analysis(
         if not rated and (tied or out):
             undecided.append(
                 f"{name}: {tied:,} of {len(frame):,} items are ties (counted as wrong), {out:,} are "
-                "undecidable "
-                "(not counted)."
+                "undecidable (not counted)."
             )
         if not rated and unknown:
             undecided.append(

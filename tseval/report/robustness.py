@@ -81,17 +81,15 @@ def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Do
             frequency = frequencies(one.entries["entry"], counts)
             found[name] = replace(one, entries=one.entries.assign(frequency=frequency))
     factors = {name: by_factor(one.entries) for name, one in found.items()}
-    grids, notes = [], list(_NOTES)
+    grids, notes = [], [_advice(name, one) for name, one in found.items()] + list(_NOTES)
     for name, one in found.items():
         grids += [_rows(f"{name} on {opened.suite}", one), _words(f"Single words, {name}", factors[name])]
-        notes.append(_advice(name, one))
     if counts is not None:
         notes.append("Frequency: Spearman's correlation of the accuracy of an entry with its frequency.")
     if passed_over := max(one.n_passed_over for one in found.values()):
         notes.append(
-            f"{format_count(passed_over)} entries are left out: they have fewer than {FEWEST_ITEMS} "
-            "items, or "
-            f"are not among the {MOST_ENTRIES} largest of their row."
+            f"{format_count(passed_over)} entries are left out: they have fewer than {FEWEST_ITEMS} items, "
+            f"or are not among the {MOST_ENTRIES} largest of their row."
         )
     entries = stacked({name: one.entries for name, one in found.items()})
     told = tell(opened, "robustness", entries, grids, notes)
@@ -135,9 +133,8 @@ def _advice(name: str, found: Robustness) -> str:
         return f"{name}: single items limit the intervals, so more items would narrow the intervals."
     rows = ", ".join(f"{factor} in {n}" for factor, n in words.items())
     return (
-        f"{name}: words limit the intervals of {words.sum()} of {limits.sum()} rows ({rows}), so add "
-        "other words "
-        "for these factors, not more items of the same words."
+        f"{name}: words limit the intervals of {words.sum()} of {limits.sum()} rows ({rows}), so add other "
+        "words for these factors, not more items of the same words."
     )
 
 

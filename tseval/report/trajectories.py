@@ -83,9 +83,9 @@ def find_trainings(
         own = found.setdefault(training, {})
         if moment in own:
             raise RunError(
-                f"{opened.places[own[moment]]} and {opened.places[name]} are both of {names[training]} at "
+                f"{opened.places[own[moment]]} and {opened.places[name]} both belong to {names[training]} at "
                 f"{over} {moment:,}.\n"
-                "  Leave one of them out; of two trainings, name the checkpoints apart: a-step100.pt."
+                "  Leave out one of them, or rename the checkpoints of different trainings: a-step100.pt."
             )
         own[moment] = name
     if not found:
@@ -291,8 +291,7 @@ def _undecided(trainings: Sequence[Training]) -> Iterator[str]:
         if tied or out:
             yield (
                 f"{training.name}: of {int(totals['n_items'].max()):,} items up to {tied:,} are ties "
-                "(counted as "
-                f"wrong), up to {out:,} are undecidable (not counted)."
+                f"(counted as wrong), up to {out:,} are undecidable (not counted)."
             )
 
 

@@ -319,8 +319,8 @@ def suite_of_board(board: Path, suite: str, digest: str, columns: Mapping[str, s
     raise BoardError(
         f"{board / DEFINITION}: the suite {suite} here has the digest {found.digest[:8]}, "
         f"but the board is over {digest[:8]}.\n"
-        f"  For a board over this version: tseval board renew {quote(str(board))}. For this version, use "
-        "the suite or the tseval that made the board."
+        f"  For a board with the new version: tseval board renew {quote(str(board))}. "
+        "To use this board, install the suite or the tseval that made it."
     )
 
 

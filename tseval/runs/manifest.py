@@ -145,7 +145,7 @@ def seal(content: Mapping[str, Json]) -> Seal:
 
 
 def broken(content: Mapping[str, Json], stated: Seal) -> list[str]:
-    """Name the fields of a manifest that are not what was sealed, if there are any."""
+    """Name the fields of a manifest that are not as sealed, if there are any."""
     found = seal(content)
     names = sorted(found.fields.keys() | stated.fields.keys())
     edited = [name for name in names if found.fields.get(name) != stated.fields.get(name)]

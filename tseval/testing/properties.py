@@ -151,7 +151,7 @@ def default_sentences() -> list[str]:
 def tidied(sentences: Sequence[str]) -> tuple[str, ...]:
     """Tidy sentences as a run does: single spaces, each once, in order."""
     if isinstance(sentences, str):
-        raise SuiteError("sentences to check a model with are a list of texts, not one text")
+        raise SuiteError("the sentences are one text. Give a list of texts.")
     tidy = {" ".join(sentence.split()) for sentence in sentences}
     if not tidy or "" in tidy:
         raise SuiteError("to check a model, give sentences, each with at least one word")
@@ -463,7 +463,7 @@ def encoding(subject: Subject) -> Finding:
             return fails(f"not one length for each word: {n_words[wrong]} words", texts[wrong])
         n_tokens = sum(n_words) if encoded.pieces is None else int(encoded.pieces.sum())
         if n_tokens != len(encoded.tokens):
-            return fails(f"{len(encoded.tokens)} tokens, but the words are said to have {n_tokens}")
+            return fails(f"{len(encoded.tokens)} tokens, but the words claim {n_tokens}")
         if len(encoded.n_unknown) != len(texts):
             return fails(f"{len(encoded.n_unknown)} numbers of unknown words for {len(texts)} sentences")
         seen = encoded.seen.to_pylist()
@@ -545,7 +545,7 @@ def prefixes(subject: Subject) -> Finding:
     if isinstance(subject.model, ParticularModel):
         return not_applicable("the model reads sentences of one form only")
     if "pll" in subject.model.card.protocol:
-        return not_applicable("the model is masked: `pll` stands in the protocol of its card")
+        return not_applicable("the model is masked: `pll` is in the protocol of its card")
     texts, ours, theirs = [], [], []
     for text in sample(subject.sentences, SAMPLE):
         if changed := with_other_ending(text, subject.sentences):

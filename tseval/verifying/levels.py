@@ -363,7 +363,9 @@ def compare_sentences(claimed: pa.Table, found: pa.Table) -> None:
 def compare_verdicts(claimed: pa.Table, found: pa.Table) -> None:
     """Compare verdicts cell by cell, and name the first that differs."""
     if claimed.num_rows != found.num_rows:
-        raise CheckFailed(f"there are {claimed.num_rows:,} verdicts, but {found.num_rows:,} follow")
+        raise CheckFailed(
+            f"there are {claimed.num_rows:,} verdicts, but tseval recomputes {found.num_rows:,}"
+        )
 
     def place(row: int) -> str:
         case, item, contrast = (found[name][row].as_py() for name in ("case", "item", "contrast"))
@@ -384,7 +386,7 @@ def _compare_column(
     if name.endswith(ENTRY):  # two dictionaries of one column may be in different orders
         of_claim, kind = _unfolded(of_claim), _unfolded(kind)
     if of_claim != kind:
-        raise CheckFailed(f"{what}: column {name!r} holds {of_claim}, but {kind} follows")
+        raise CheckFailed(f"{what}: column {name!r} has the type {of_claim}, not {kind}")
     follows, stated = (table[name].cast(kind).combine_chunks() for table in (found, claimed))
     if stated.equals(follows):
         return
@@ -393,8 +395,8 @@ def _compare_column(
         return
     row = int(differs.argmax())
     raise CheckFailed(
-        f"{what}: {name} of {place(row)} is {stated[row].as_py()}, but {follows[row].as_py()} follows "
-        f"({int(differs.sum()):,} differ)"
+        f"{what}: {name} of {place(row)} is {stated[row].as_py()}, but tseval recomputes "
+        f"{follows[row].as_py()} ({int(differs.sum()):,} differ)"
     )
 
 
@@ -535,7 +537,7 @@ def _check_prefixes(
         at = int(events[before[events] == int(sums.argmax())].min())
         row = int(np.searchsorted(words.starts, at, side="right")) - 1
         prefix = " ".join(_sentence_with(scored, words, at).split(" ")[: at - int(words.starts[row])])
-        raise CheckFailed(f"what may follow {prefix!r} has {sums.max():.4g} of all probability")
+        raise CheckFailed(f"the words after {prefix!r} have a total probability of {sums.max():.4g}")
     return float(sums.max(initial=0.0))
 
 

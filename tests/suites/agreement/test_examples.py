@@ -258,7 +258,7 @@ def test_linzens_table_is_told_apart_when_it_is_taken_for_examples(tmp_path):
         (["-o", "a.csv"], "a.csv: the name of a table of examples ends in .parquet, .tsv, .tsv.gz"),
         (["-o", "agr.tsv"], "agr.tsv: exists already. Choose another -o, or remove it."),
         (["-o", "no/a.tsv"], "no: no such folder"),
-        (["-o", "a.tsv", "--train", "95"], "--train 95 and --valid 10 are more than 100 percent."),
+        (["-o", "a.tsv", "--train", "95"], "--train 95 and --valid 10 add up to more than 100 percent."),
     ],
 )
 def test_nothing_is_written_where_it_cannot_be(tmp_path, arguments, message):

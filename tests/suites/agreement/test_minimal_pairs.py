@@ -302,7 +302,7 @@ VERB = "pattern { V [upos=VERB, Number] }"
         ("-o x.tsv", "say what is looked for"),
         ("--phenomenon object-case", "say where the pairs go"),
         ("--phenomenon object-case -o x.txt", "the name of a table of pairs ends in"),
-        ("--list --phenomenon object-case", "leave --request, --phenomenon and -o out"),
+        ("--list --phenomenon object-case", "Leave out --request, --phenomenon and -o"),
         ("--request nowhere.req --change V.Number -o x.tsv", "nowhere.req"),
         ("VERB -o x.tsv", "nothing says what is changed"),
         ("VERB --change W.Number -o x.tsv", "no node of the pattern is called 'W'"),

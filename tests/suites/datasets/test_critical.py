@@ -125,7 +125,7 @@ def test_clams_clusters_by_sentence_and_words(tmp_path):
 def test_fewer_than_five_are_fixed_and_said_to_be(tmp_path):
     (tmp_path / "four.csv").write_text(rows_of(VERBS[:4], 20))
     done = succeeded(call("run", "--model", "bundled:lstm", "--suite", "four.csv", "-o", "run", cwd=tmp_path))
-    assert "Not drawn but fixed, with fewer than 5 entries in a row: critical." in done.stdout
+    assert "Fewer than 5 different entries in a row critical." in done.stdout
     (row,) = tseval.read_run(tmp_path / "run").tally()[0].to_dict("records")
     assert (row["clusters"], row["fixed"]) == ({}, ("critical",))
 

@@ -199,7 +199,7 @@ def test_another_encoding_is_refused_and_read_where_it_is_named(tmp_path):
         load_suite(path)
     (case,) = load_suite(path, columns={"encoding": "latin-1"}).cases
     assert case.sentences["good"].to_pylist() == ["les élèves rient"]
-    with pytest.raises(SuiteError, match="there is no encoding 'latin-99'"):
+    with pytest.raises(SuiteError, match="no encoding has the name 'latin-99'"):
         load_suite(path, columns={"encoding": "latin-99"})
 
 
