@@ -344,7 +344,7 @@ def new_command(name: str, language: str | None) -> None:
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise SuiteError(f"{folder}: exists already.\n  Choose another name, or remove it.") from None
+        raise SuiteError(f"{folder}: this file exists.\n  Choose another name, or remove the file.") from None
     for file, text in files.items():
         write_text(folder / file, text)
         click.echo(folder / file, err=True)
