@@ -99,10 +99,10 @@ def test_it_is_named_in_the_note_and_in_the_manifest(seven):
         call("run", "--model", "bundled:lstm", "--suite", "seven.csv", "-o", "run", cwd=seven.parent)
     )
     assert (
-        "The data do not say what items share: those whose sentences differ in the same words share an entry "
-        "(critical). --cluster none takes items as independent."
+        "The data name no lexical factors, so items whose sentences differ in the same words form one "
+        "cluster (critical); --cluster none treats items as independent."
     ) in done.stdout
-    assert "items are clustered by lexicon entry (critical)" in done.stdout
+    assert "clustered by lexicon entry: critical" in (seven.parent / "run/table.md").read_text("utf-8")
     assert json.loads((seven.parent / "run/manifest.json").read_text())["suite"]["inferred"] == "critical"
     succeeded(call("verify", "run", "--suite", "seven.csv", cwd=seven.parent))
 
@@ -125,7 +125,7 @@ def test_clams_clusters_by_sentence_and_words(tmp_path):
 def test_fewer_than_five_are_fixed_and_said_to_be(tmp_path):
     (tmp_path / "four.csv").write_text(rows_of(VERBS[:4], 20))
     done = succeeded(call("run", "--model", "bundled:lstm", "--suite", "four.csv", "-o", "run", cwd=tmp_path))
-    assert "Fewer than 5 different entries in a row critical." in done.stdout
+    assert "Fewer than 5 different entries in a row (critical)" in done.stdout
     (row,) = tseval.read_run(tmp_path / "run").tally()[0].to_dict("records")
     assert (row["clusters"], row["fixed"]) == ({}, ("critical",))
 

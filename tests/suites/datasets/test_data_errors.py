@@ -98,7 +98,7 @@ ROWS = [
     # Pairs in lines of JSON, and what stands in no table.
     *(("p.jsonl", f'{{"good": "a", "bad": "b", "n": 1}}\n{line}\n', None, said) for line, said in [
         ("{", "p.jsonl:2: no JSON"),
-        ("[1]", "p.jsonl:2: no JSON object"),
+        ("[1]", "p.jsonl:2: not a JSON object"),
         ('{"right": "a", "bad": "b"}', "p.jsonl:2: no pair of sentences: there are 'right', 'bad'"),
         ('{"good": 1, "bad": "b"}', "p.jsonl:2: the good sentence is no text, but 1"),
         ('{"good": " ", "bad": "b", "n": 2}', "p.jsonl:2: the good sentence has no words"),

@@ -333,3 +333,38 @@ def test_a_choice_of_words_in_a_context_is_refused(tmp_path):
     rows = "Context1,Context2,Target1,Target2\na trout is (a|an),a trout is not (a|an),fish,tool\n"
     with pytest.raises(SuiteError, match=r"a\.csv:2: Context1 is 'a trout is \(a\|an\)'"):
         read(tmp_path / "a.csv", rows)
+
+
+def test_an_item_without_a_condition_of_the_prediction_is_left_out_and_counted(tmp_path):
+    rows = "item,condition,sentence\n1,a,x y\n1,b,y x\n1,c,x x\n2,a,x z\n2,b,z x\n3,a,y z\n"
+    suite = read(tmp_path / "a.csv", rows, "predict=b.* > a.*")
+    assert suite.cases[0].sentences.to_pydict() == {"a": ["x y", "x z"], "b": ["y x", "z x"]}
+    assert (
+        "1 item left out, without a sentence under each condition of the prediction (a, b)"
+        in what_was_read(suite)
+    )
+
+
+def test_crossed_factors_are_compared_within_a_factor(tmp_path):
+    rows = "item,number,distance,sentence,critical\n" + "".join(
+        f"1,{number},{distance},the {number} {distance} ran,4\n"
+        for number in ("sing", "plur") for distance in ("none", "near", "far")
+    )  # fmt: skip
+    (case,) = read(tmp_path / "a.csv", rows, "condition=number+distance").cases
+    assert [prediction.formula for prediction in case.question.predictions] == [
+        f"{number}_{distance}.critical > {number}_none.critical"
+        for number in ("sing", "plur") for distance in ("near", "far")
+    ]  # fmt: skip
+
+
+def test_a_letter_says_which_of_two_sentences_is_the_better_one(tmp_path):
+    rows = "sentence_A,sentence_B,gold_label\nhe laughs .,he laugh .,A\nthey laughs .,they laugh .,B\n"
+    suite = read(tmp_path / "a.csv", rows)
+    assert suite.cases[0].sentences.to_pydict() == {
+        "good": ["he laughs .", "they laugh ."], "bad": ["he laugh .", "they laughs ."]
+    }  # fmt: skip
+    assert "not used" not in what_was_read(suite)
+    with pytest.raises(SuiteError, match=r"a\.csv:3: gold_label is 'C', neither A nor B"):
+        read(tmp_path / "a.csv", rows.replace(",B\n", ",C\n"))
+    better = "Better,Worse\nhe laughs .,he laugh .\n"
+    assert read(tmp_path / "b.csv", better).cases[0].sentences["good"].to_pylist() == ["he laughs ."]

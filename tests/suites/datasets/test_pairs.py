@@ -147,7 +147,7 @@ def test_a_run_remembers_its_columns_for_resume_verify_and_report(table, tmp_pat
     assert "r holds another run and cannot be resumed with this one (suite_digest" in other.stderr
     renamed = json.dumps(manifest).replace('"Satz"', '"Seite"')
     (tmp_path / "r/manifest.json").write_text(renamed)
-    assert "suite is not as sealed" in call("verify", "r", "--suite", "saetze.csv").stdout
+    assert "suite is not what was sealed" in call("verify", "r", "--suite", "saetze.csv").stdout
 
 
 @pytest.mark.slow

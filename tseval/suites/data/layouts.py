@@ -20,7 +20,7 @@ from itertools import product
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from tseval.errors import SuiteError, quoted_text, suggest
+from tseval.errors import SuiteError, counted, quoted_text, suggest
 from tseval.formats import whole_number
 from tseval.suites.data.candidates import MASK, filled, fills, read_candidates
 from tseval.suites.data.entries import DataItem, are_marked, features_of, split_rows, table_row, without_mark
@@ -515,6 +515,13 @@ def _item(chosen: Mapping[str, Sentence], item: str, whole: bool = False) -> Dat
     return replace(entry, sentences=sentences, regions=regions if whole or any(names) else {})
 
 
+def _predicted(names: Mapping[str, str], reading: Reading) -> list[str]:
+    """Name the conditions that the prediction is about; all where none of them stands in it."""
+    formula = reading.how["predict"]
+    found = {*re.findall(r"([^\W\d]\w*)\.", formula), *re.findall(r"%([^%]+)%", formula)}
+    return [condition for condition, name in names.items() if name in found] or [*names]
+
+
 def _conditions(sentences: Sequence[Sentence], columns: Header, reading: Reading) -> Iterator[DataItem]:
     conditions = list(dict.fromkeys(one.condition for one in sentences))
     if sentences and "fill" not in columns.how and MASK.search(sentences[0].text):
@@ -549,6 +556,15 @@ def _conditions(sentences: Sequence[Sentence], columns: Header, reading: Reading
             )
         own[one.condition] = one
     names = dict(zip(conditions, distinct_names(conditions), strict=True))
+    if any(len(own) < len(conditions) for own in items.values()) and "predict" in reading.how:
+        conditions = _predicted(names, reading)
+        whole = {key: own for key, own in items.items() if {*conditions} <= {*own}}
+        if whole and len(whole) < len(items):
+            reading.notes.append(
+                f"{counted(len(items) - len(whole), 'item')} left out, without a sentence under each "
+                f"condition of the prediction ({', '.join(conditions)})"
+            )
+        items = whole or items
     for (_, item), own in items.items():
         if lacking := [name for name in conditions if name not in own]:
             place = next(iter(own.values())).place

@@ -88,6 +88,7 @@ class Roles:
     rows: Mapping[str, str]  # each of `ROW_NAMES` that there is to its column
     entries: Mapping[str, str]  # what pairs share to its column: `item`, and columns that end in `.entry`
     features: Mapping[str, str]  # feature to column, in the order of the table
+    answer: str | None = None  # the column that says which of two lettered sentences is the better one
 
     @property
     def texts(self) -> set[str]:
@@ -106,13 +107,15 @@ def find_roles(columns: Header) -> Roles | None:
     texts = [name for part in parts.values() for name in part if name]
     if {*texts} & {*IN_BOTH_FORMS}:  # the other form is no feature
         texts += [name for name in IN_BOTH_FORMS if name in columns.names]
-    return Roles(parts, columns.rows(), entries, columns.features([*entries.values(), *texts]))
+    answer = _answer_of(columns)
+    used = [*entries.values(), *texts, *filter(None, [answer])]
+    return Roles(parts, columns.rows(), entries, columns.features(used), answer)
 
 
 def _parts(columns: Header) -> Parts | None:
     if {name for part in _COMPS.values() for name in part} <= {*columns.names} and not columns.says_pair:
         return dict(_COMPS)
-    pair = columns.pair()
+    pair = columns.pair() or (_LETTERED if _answer_of(columns) else None)
     if pair is None:
         return None
     before = _prefix(columns, pair)
@@ -230,8 +233,29 @@ def any_of(n_good: int, n_bad: int) -> tuple[Prediction, ...]:
     return (Prediction("good > bad", " & ".join(f"[{one}]" for one in beaten)),)
 
 
+# Two sentences, and a column that says which of them is the better one, A or B.
+_LETTERED = ("sentence_A", "sentence_B")
+_ANSWERS = ("gold_label", "gold", "label", "answer")
+
+
+def _answer_of(columns: Header) -> str | None:
+    """Give the column that says which of two lettered sentences is the better one."""
+    if not {*_LETTERED} <= {*columns.names} or {*PAIR_LABELS} & {*columns.given}:
+        return None
+    name = columns.given.get("answer") or next((one for one in _ANSWERS if one in columns.names), None)
+    return name if name and text_in(columns.first.get(name))[-1:].upper() in {"A", "B"} else None
+
+
 def _text(place: str, record: DataRecord, roles: Roles, label: str) -> str:
     before, name = roles.parts[label]
+    if name in _LETTERED and (answer := roles.answer) is not None:
+        letter = text_in(record.get(answer))[-1:].upper()
+        if letter not in {"A", "B"}:
+            raise SuiteError(
+                f"{place}: {answer} is {record.get(answer)!r}, neither A nor B.\n"
+                "  Write A if sentence_A is the better one, B if sentence_B is."
+            )
+        name = f"sentence_{letter if label == PAIR_LABELS[0] else 'BA'['AB'.index(letter)]}"
     text = record[name] if name in record else running_text(record, name)
     if not isinstance(text, str):
         what = f"{name} is" if before else f"the {label} sentence is"

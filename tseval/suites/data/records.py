@@ -172,7 +172,7 @@ def _json_records(path: Path, encoding: str) -> Iterator[tuple[str, DataRecord]]
         raise SuiteError(f"{path}: no list of records.\n  Write [{{...}}, {{...}}], or a record a line.")
     for number, record in enumerate(records, 1):
         if not isinstance(record, dict):
-            raise SuiteError(f"{path}:{number}: no JSON object, but {quoted_text(str(record), 40)}")
+            raise SuiteError(f"{path}:{number}: not a JSON object, but {quoted_text(str(record), 40)}")
         if len(record) > limits().columns:
             raise beyond("columns", f"{path}:{number}", "the record has more names than")
         yield f"{path}:{number}", record

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 
 import pyarrow as pa
@@ -309,7 +310,9 @@ def ask_design(entries: Sequence[DataItem], reading: Reading) -> Question:
     _refuse_empty(entries, named, lengths, reading)
     formula = reading.how.get("predict")
     formulas = [one.strip() for one in (formula or "").split(";") if one.strip()]
-    found = [Prediction(one, one) for one in formulas] or _effects(entries[0], named, reading.compared)
+    crossed = "+" in reading.how.get("condition", "")
+    found = [Prediction(one, one) for one in formulas]
+    found = found or _effects(entries[0], named, reading.compared, crossed)
     known: dict[str, list[int | str]] = {label: [*own, *own.values()] for label, own in named.items()}
     for prediction in found:
         check_formula("--columns", prediction.formula, known)
@@ -363,9 +366,13 @@ def _order(entries: Sequence[DataItem], label: str) -> list[str]:
 
 
 def _effects(
-    entry: DataItem, named: Mapping[str, Mapping[str, int]], compared: str | None
+    entry: DataItem, named: Mapping[str, Mapping[str, int]], compared: str | None, crossed: bool = False
 ) -> list[Prediction]:
-    """Ask for the effect of each condition against the first; of two factors, for their interaction too."""
+    """Ask for the effect of each condition against the first; of two factors, for their interaction too.
+
+    Where the user crosses factors, `condition=A+B`, a level of the second is compared with the first level of
+    it, under one level of the first.
+    """
     shared = [name for name in next(iter(named.values())) if all(name in own for own in named.values())]
     called_so = (name for known in _CRITICAL for name in shared if name.lower() == known)
     critical, labels = compared or next(called_so, None), list(named)
@@ -382,20 +389,23 @@ def _effects(
     def effect(other: str, one: str) -> Prediction:
         return Prediction(f"{other} > {one}", f"{other}.{critical} > {one}.{critical}")
 
-    if len(labels) == 4 and (square := _square(labels)):
-        (aa, ab), (ba, bb) = square
+    grid = _grid(labels)
+    if grid is not None and len(labels) == 4:
+        (aa, ab), (ba, bb) = grid
         interaction = f"({ab}.{critical} - {aa}.{critical}) > ({bb}.{critical} - {ba}.{critical})"
         return [effect(ab, aa), effect(bb, ba), Prediction("interaction", interaction)]
+    if crossed and grid is not None:
+        return [effect(other, row[0]) for row in grid for other in row[1:]]
     return [effect(other, labels[0]) for other in labels[1:]]
 
 
-def _square(labels: Sequence[str]) -> list[list[str]] | None:
-    """Arrange four conditions by two factors: those of the first level of one, then those of the second."""
+def _grid(labels: Sequence[str]) -> list[list[str]] | None:
+    """Arrange conditions by the levels of their first factor; None where they are not all combinations."""
     levels = [label.split("_") for label in labels]
     for cut in range(1, max(map(len, levels))):
         first = list(dict.fromkeys("_".join(one[:cut]) for one in levels))
         second = list(dict.fromkeys("_".join(one[cut:]) for one in levels))
         rows = [[f"{a}_{b}" for b in second] for a in first]
-        if len(first) == len(second) == 2 and sorted([*rows[0], *rows[1]]) == sorted(labels):
+        if min(len(first), len(second)) > 1 and sorted(chain(*rows)) == sorted(labels):
             return rows
     return None
