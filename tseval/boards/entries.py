@@ -173,7 +173,8 @@ def _open_to_runs(board: Path) -> Definition:
         )
     if (present := suite_here(definition, board).digest) != definition.digest:
         raise BoardError(
-            f"{board} is over {definition.digest[:8]}, and {definition.suite} is {present[:8]} now.\n"
+            f"{board} has the suite version {definition.digest[:8]}, but {definition.suite} is now "
+            f"{present[:8]}.\n"
             f"  For a leaderboard with the new version: tseval board renew {quote(str(board))}"
         )
     return definition

@@ -91,7 +91,7 @@ def _accuracies(opened: RunSet, grids: Mapping[str, pd.DataFrame], by: list[str]
     keys = [replace(keys[0], align="left"), *keys[1:], Field("Items", ("n_items",), format_count)]
     found = first["n_items"] > 0
     fields, lines = side_by_side(keys, {name: grid[found] for name, grid in grids.items()}, ACCURACY)
-    notes = [_TRUNCATED, interval_note(stacked(grids))]
+    notes = [interval_note(stacked(grids))]
     empty = [" and ".join(map(str, cell)) for cell in first.loc[~found, by].itertuples(index=False)]
     if empty:
         more = f" and {len(empty) - _CELLS_SHOWN} more" if len(empty) > _CELLS_SHOWN else ""
@@ -101,7 +101,7 @@ def _accuracies(opened: RunSet, grids: Mapping[str, pd.DataFrame], by: list[str]
             f"{left_out:,} items are left out, because they do not name their number of intervening nouns."
         )
     grid = Grid(fields, lines, f"Accuracy by {what}, {opened.suite}")
-    return tell(opened, "attractors", stacked(grids), [grid], notes)
+    return tell(opened, "attractors", stacked(grids), [grid], [*notes, _TRUNCATED])
 
 
 def attractor_panels(analysis: Document) -> list[Panel]:

@@ -257,11 +257,11 @@ def _document(
         frame for one in trainings for _, measured in one.along.parts for frame in measured.values()
     )
     notes = [
-        f"Accuracies are truncated, not rounded, to {RUN_DECIMALS} decimals.",
         *opened.notes,
         *_undecided(trainings),
         interval_note(told),
         *notes,
+        f"Accuracies are truncated, not rounded, to {RUN_DECIMALS} decimals.",
     ]
     signatures = [
         (f"{training.name}, {over} {moment:,}", opened.signatures[model])
