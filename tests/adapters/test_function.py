@@ -391,7 +391,7 @@ def test_a_model_of_transformers_has_the_numbers_of_its_own_adapter(tmp_path, sc
     assert live.training
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_the_examples_of_the_page_run_as_they_stand(tmp_path):
     from checkpoints import save_causal  # noqa: PLC0415 - takes seconds
 

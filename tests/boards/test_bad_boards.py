@@ -107,7 +107,7 @@ def one_message(ended):
 WRONG = [MISSING, ["x"], {"x": "y"}, 7.5, "x" * 5000, HOSTILE, None]
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize("file", ["board.yaml", ENTRY, MANIFEST])
 def test_every_field_that_is_missing_or_wrong_gets_one_message(made, tmp_path, file):
     accepted = set()

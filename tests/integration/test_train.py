@@ -55,7 +55,7 @@ def test_every_architecture_learns_agreement_to_the_entropy_of_the_source(corpus
     assert best == pytest.approx(math.exp(ENTROPY), rel=0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_the_urn_which_cannot_forget_learns_from_fresh_windows_only(corpus):
     settings = "--embedding", 28, "--hidden", 8, "--window", 10, "--epochs", 8
     for out, extra in (("carried.pt", ()), ("fresh.pt", ("--fresh-state",))):
