@@ -110,7 +110,7 @@ def test_no_column_beside_the_learning_curves_can_be_forged(tmp_path, name, colu
         content(**curves | {"tokens": column}, validation_perplexity=[2.0])
     )
     if column not in ([7], [None]):
-        with pytest.raises(TrainingError, match=r"b\.curves\.parquet: cannot be read as learning curves"):
+        with pytest.raises(TrainingError, match=r"b\.curves\.parquet: this file is not a learning curve"):
             read_curves(tmp_path / "b.curves.parquet")
 
 

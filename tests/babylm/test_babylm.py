@@ -191,9 +191,9 @@ WRONG = [
      "regular.jsonl:2: 3 texts to choose from, but 2 in"),
     ("wug_past_tense/a.jsonl", [{"sentences": "They wugged.", "ratio": 1}], "1 texts to choose from"),
     ("wug_past_tense/a.jsonl", [{"sentences": "a\tb", "ratio": "nan"}], "ratio is not a number, but 'nan'"),
-    ("wug_past_tense/a.jsonl", [{"sentences": "a\t ", "ratio": 1}], "there is a text without words"),
+    ("wug_past_tense/a.jsonl", [{"sentences": "a\t ", "ratio": 1}], "one of the texts has no words"),
     ("comps/comps_bass.jsonl", [COMPS], "no file of COMPS has the name comps_bass"),
-    ("comps/notes.txt", [COMPS], "comps: holds no items"),
+    ("comps/notes.txt", [COMPS], "comps: this folder has no items"),
     ("reading/a.jsonl", [COMPS], "none of BabyLM's tasks is here"),
 ]  # fmt: skip
 

@@ -124,7 +124,7 @@ def test_what_cannot_be_drawn_of_strings_is_said(tmp_path, curves):
     with pytest.raises(TrainingError, match=r"of several languages \(a, b\): draw one figure for each"):
         read_string_curves(paths)
     nothing = write_strings(tmp_path, "c", pa.nulls(2, pa.float64()), [None, 0.25])
-    said = r"no measurements on a formal language\.\n  .*--eval-suite"
+    said = r"this training has no measurements on a formal language.*\n  .*--eval-suite"
     with pytest.raises(TrainingError, match=said):
         read_string_curves([nothing])
     done = refuse("train", "curves", curves, "--error", "--strings", "-o", "x.svg", cwd=tmp_path)
