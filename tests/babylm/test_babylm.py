@@ -184,17 +184,17 @@ WRONG = [
      "a.jsonl:2: there is no 'sentence_bad'"),
     ("ewok_filtered/a.jsonl", [{"Domain": "d", "Context1": "c", "Target1": 3, "Target2": "t"}],
      "a.jsonl:1: Target1 is no text, but 3"),
-    ("entity_tracking/regular.jsonl", [BOXES | {"options": "a."}], "options are no list of texts, but 'a.'"),
+    ("entity_tracking/regular.jsonl", [BOXES | {"options": "a."}], "should be a list of texts, not 'a.'"),
     ("entity_tracking/regular.jsonl", [BOXES | {"numops": "many"}], "numops is no whole number, but 'many'"),
     ("entity_tracking/regular.jsonl", [BOXES | {"input_prefix": "Box 0 contains"}], "begins inside a word"),
     ("entity_tracking/regular.jsonl", [BOXES, BOXES | {"options": ["a.", "b.", "c."]}],
-     "regular.jsonl:2: 3 texts to choose from, but 2 in"),
-    ("wug_past_tense/a.jsonl", [{"sentences": "They wugged.", "ratio": 1}], "1 texts to choose from"),
+     "regular.jsonl:2: the item has 3 options, but"),
+    ("wug_past_tense/a.jsonl", [{"sentences": "They wugged.", "ratio": 1}], "the item has 1 options"),
     ("wug_past_tense/a.jsonl", [{"sentences": "a\tb", "ratio": "nan"}], "ratio is no number, but 'nan'"),
-    ("wug_past_tense/a.jsonl", [{"sentences": "a\t ", "ratio": 1}], "there is a text without words"),
-    ("comps/comps_bass.jsonl", [COMPS], "no file of COMPS is called comps_bass"),
+    ("wug_past_tense/a.jsonl", [{"sentences": "a\t ", "ratio": 1}], "an option has no words"),
+    ("comps/comps_bass.jsonl", [COMPS], "COMPS has no file comps_bass"),
     ("comps/notes.txt", [COMPS], "comps: holds no items"),
-    ("reading/a.jsonl", [COMPS], "none of BabyLM's tasks is here"),
+    ("reading/a.jsonl", [COMPS], "has no folder of a BabyLM task"),
 ]  # fmt: skip
 
 

@@ -103,7 +103,7 @@ def test_a_training_in_mixed_precision_is_scored_in_the_type_of_its_weights(fold
     assert (saved / "model.safetensors").read_bytes() == (plain / "model.safetensors").read_bytes()
     live = read_run(folder / "mixed/gpt2/step-000004")
     (warning,) = live.manifest.warnings
-    assert "read as people write them" in warning
+    assert "writes sentences as natural text" in warning
     run = evaluate(open_model(f"hf:{saved}"), load_suite(folder / "agree.jinja", sample=12))
     assert live.sentences["logprob"].tolist() == pytest.approx(run.sentences["logprob"].tolist(), abs=1e-4)
 

@@ -67,7 +67,7 @@ def test_a_converted_pickle_scores_bit_for_bit_as_the_pickle(folder):
     [
         (["gpu.pt", "-o", "x.bin", "--vocab", "vocab.txt"], "x.bin: the name of a checkpoint ends in .pt or"),
         (["gpu.pt", "-o", "gru-zip.pt", "--vocab", "vocab.txt"], "gru-zip.pt: this file exists."),
-        (["zip.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "zip.pt: refused, and not run: its pickle"),
+        (["zip.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "zip.pt: refused, and not run: the pickle"),
         (["own.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "own.pt: is a checkpoint of tseval's own already"),
     ],
 )

@@ -208,7 +208,9 @@ def test_lint_exits_with_1_for_findings_and_2_for_bad_input(tseval, mine: Path, 
     assert result.stdout.startswith("mine/one.jinja:1: error: the front matter does not end.")
     (tmp_path / "words.txt").write_bytes(b"\xff\xfe")
     result = refused(tseval("lint", "marvin_linzen", "--vocab", "words.txt"))
-    assert result.stderr.startswith("tseval: words.txt: not a vocabulary, because the file is not UTF-8 text.\n")
+    assert result.stderr.startswith(
+        "tseval: words.txt: not a vocabulary, because the file is not UTF-8 text.\n"
+    )
 
 
 def test_what_lint_finds_is_short(tseval, mine: Path) -> None:

@@ -125,7 +125,7 @@ def test_several_tables_are_learnt_from_together(data):
         (("--data", "./absent.tsv"), "absent.tsv: no such file or folder"),
         (("--data", "./plain.jsonl"), "has no feature 'number', the number that the verb should have"),
         (("--option", "actvation=relu"), "Did you mean 'activation'?"),
-        (("--min-count", 9999), "no word of the training examples occurs 9999 times: lower --min-count"),
+        (("--min-count", 9999), "no word of the training examples occurs 9999 times. Lower --min-count"),
         (("--preset", "gulordava2018"), "'gulordava2018' is not"),
     ],
 )
@@ -154,7 +154,7 @@ def test_data_that_cannot_be_learnt_from_get_one_message(data, splits, header, m
 def test_run_pair_and_lint_know_classifiers(data):
     succeeded(train(data, "number", "--epochs", 1))
     done = refuse("run", "--model", "model.pt", "--suite", "examples.tsv:judgement", cwd=data)
-    assert "model is a classifier (number): it reads sentences that end in <singular> or" in done.stderr
+    assert "model is a classifier (number): it reads only sentences that end in <singular> or" in done.stderr
     assert "Give it SUITE:number or SUITE:number_profile." in done.stderr
     assert not (data / "runs").exists()
     succeed("pair", "--model", "model.pt", "the authors <plural>", "the authors <singular>", cwd=data)

@@ -177,7 +177,7 @@ def test_wrong_unigrams_are_refused_with_their_line(tmp_path, content, said):
         ("--normalise slor", "slor needs unigram log-probabilities: checkpoints hold words without"),
         ("--normalise tokens --unigrams ids.tsv", "tokens needs no unigram log-probabilities."),
         ("--unigrams ids.tsv", "--unigrams is for --normalise slor."),
-        ("--normalise slor --unigrams ids.tsv", "the unigrams lack tokens of lstm: "),
+        ("--normalise slor --unigrams ids.tsv", "the file of unigrams has no line for some tokens of lstm: "),
         ("--normalise alpha=0", "'alpha=0' is no normalisation."),
         ("--normalise alpha=1.5", "'alpha=1.5' is no normalisation."),
         ("--normalise length", "There are none, words, tokens, characters, bytes, slor, penlp, alpha=A"),
@@ -199,7 +199,7 @@ def test_a_model_behind_a_wall_has_words_but_no_tokens(folder):
             return [-float(len(text)) for text in sentences]
 
     suite = tseval.load_suite(folder / "rated.csv")
-    with pytest.raises(tseval.errors.ModelError, match="Normalise by words: --normalise words"):
+    with pytest.raises(tseval.errors.ModelError, match="Use --normalise words"):
         tseval.evaluate(Wall(), suite, score=Normalised("penlp"))
     run = tseval.evaluate(Wall(), suite, score="mean")
     assert run.verdicts["better_score"].tolist() == [-len(t) / len(t.split()) for t in SENTENCES]

@@ -155,9 +155,11 @@ def test_the_metric_is_kept_where_a_part_of_the_items_is_taken(tmp_path):
 
 def test_another_score_is_refused_on_predictions_and_regions_elsewhere(tmp_path):
     model = tseval.load_model("bundled:lstm")
-    with pytest.raises(SuiteError, match="compares regions, as its predictions say: --score sentence"):
+    with pytest.raises(SuiteError, match="has predictions that compare regions, so --score sentence"):
         tseval.evaluate(model, load_suite(write_file(tmp_path / "s.json", suite(SING))), score="sentence")
-    with pytest.raises(SuiteError, match="has no predictions on regions: --score regions"):
+    with pytest.raises(
+        SuiteError, match="has no predictions on regions, so choose another --score than regions"
+    ):
         tseval.evaluate(model, load_suite("marvin_linzen", limit=1), score="regions")
 
 
