@@ -103,7 +103,7 @@ def test_a_tie_is_right_in_the_predictions_and_wrong_in_the_run(results):
 def test_a_score_that_rests_on_ties_is_no_surprise(small):
     ended = call("babylm", "--model", "bundled:lstm", "--data", "data", cwd=small)
     assert "warning: comps: " in ended.stderr
-    assert "items are ties, which count as right here" in ended.stderr
+    assert "items are ties, which BabyLM counts as right" in ended.stderr
     assert (small / "results/lstm/main/zero_shot/causal/comps/comps/predictions.json").exists()
 
 
@@ -185,15 +185,15 @@ WRONG = [
     ("ewok_filtered/a.jsonl", [{"Domain": "d", "Context1": "c", "Target1": 3, "Target2": "t"}],
      "a.jsonl:1: Target1 is no text, but 3"),
     ("entity_tracking/regular.jsonl", [BOXES | {"options": "a."}], "should be a list of texts, not 'a.'"),
-    ("entity_tracking/regular.jsonl", [BOXES | {"numops": "many"}], "numops is no whole number, but 'many'"),
+    ("entity_tracking/regular.jsonl", [BOXES | {"numops": "many"}], "numops should be a whole number, not 'many'"),
     ("entity_tracking/regular.jsonl", [BOXES | {"input_prefix": "Box 0 contains"}], "begins inside a word"),
     ("entity_tracking/regular.jsonl", [BOXES, BOXES | {"options": ["a.", "b.", "c."]}],
      "regular.jsonl:2: the item has 3 options, but"),
     ("wug_past_tense/a.jsonl", [{"sentences": "They wugged.", "ratio": 1}], "the item has 1 options"),
-    ("wug_past_tense/a.jsonl", [{"sentences": "a\tb", "ratio": "nan"}], "ratio is no number, but 'nan'"),
+    ("wug_past_tense/a.jsonl", [{"sentences": "a\tb", "ratio": "nan"}], "ratio should be a number, not 'nan'"),
     ("wug_past_tense/a.jsonl", [{"sentences": "a\t ", "ratio": 1}], "an option has no words"),
     ("comps/comps_bass.jsonl", [COMPS], "COMPS has no file comps_bass"),
-    ("comps/notes.txt", [COMPS], "comps: holds no items"),
+    ("comps/notes.txt", [COMPS], "comps has no items"),
     ("reading/a.jsonl", [COMPS], "has no folder of a BabyLM task"),
 ]  # fmt: skip
 

@@ -185,7 +185,7 @@ def test_a_new_training_refuses_the_folder_of_another(folder):
 
 def test_what_the_callback_cannot_do_is_said_before_training(folder, tmp_path):
     suite = load_suite(folder / "agree.jinja")
-    with pytest.raises(SuiteError, match="every must be 1 or more, not 0"):
+    with pytest.raises(SuiteError, match="must be 1 or more, not 0"):
         TransformersCallback(suite, tmp_path, every=0)
     with pytest.raises(SuiteError, match="sample is for the name of a suite"):
         TransformersCallback(suite, tmp_path, every=1, sample=3)

@@ -403,7 +403,7 @@ def test_what_is_no_regular_file_is_refused_and_not_waited_for(place, monkeypatc
     ("extra", "message"),
     [
         (("--recipe", "papr"), "there is no recipe 'papr'.\n  Name a YAML file. Did you mean 'paper'?"),
-        (("--recipe", "corpus"), "corpus: cannot be read (Is a directory)"),
+        (("--recipe", "corpus"), "corpus cannot be read (Is a directory)"),
         (("--out", "corpus"), "corpus exists, but is not a zoo: it has no readable zoo.json."),
         (("--publish", "corpus"), "corpus holds files that are not a published zoo."),
     ],

@@ -247,7 +247,7 @@ def test_what_is_no_model_is_refused(candidate, message):
 
 @pytest.mark.parametrize("sentences", [[], [" "], "the authors laugh ."])
 def test_what_are_no_sentences_is_refused(sentences):
-    with pytest.raises(SuiteError, match="to check a model"):
+    with pytest.raises(SuiteError, match="the sentences must be"):
         check_model(Sound(), sentences)
 
 
@@ -255,7 +255,7 @@ def test_one_sentence_is_enough():
     report = check_model(Sound(), ["the authors  laugh . "])
     assert report.ok, str(report)
     skipped = {r.name: r.finding.note for r in report.results if r.finding.verdict == "not applicable"}
-    assert skipped["prefixes"].endswith("give more")
+    assert skipped["prefixes"].endswith("more sentences are needed")
     assert skipped["memory"] == "1 sentences are too few: give 64"
 
 

@@ -195,7 +195,7 @@ def test_a_forged_text_has_another_digest_and_no_run_goes_on_with_it(large, tmp_
     forged = [words.get(word, word) for word in text.words]
     replace_cache(sealed(text.numbers.tolist(), forged))
     assert number_text(large).words == forged, "the forgery is one"
-    with pytest.raises(TrainingError, match="started with another training text"):
+    with pytest.raises(TrainingError, match="began with another training text"):
         train(text=(map_text([large], WORDS), valid), resume=True, **settings)
 
 
@@ -231,10 +231,10 @@ def command(*more, out="model.pt"):
     ("name", "content", "message"),
     [
         ("c.txt", "caf\xe9\n".encode("latin-1"),
-         "c.txt: not UTF-8 text (invalid continuation byte at byte 3)"),
-        ("c.txt.gz", b"the author\n", "c.txt.gz: cannot be read (Not a gzipped file"),
-        ("c.txt", b"\n \n", "c.txt: no words in the text"),
-        ("c.txt", None, "c.txt: cannot be read (No such file or directory)"),
+         "c.txt is not UTF-8 text (invalid continuation byte at byte 3)"),
+        ("c.txt.gz", b"the author\n", "c.txt.gz cannot be read (Not a gzipped file"),
+        ("c.txt", b"\n \n", "c.txt has no words"),
+        ("c.txt", None, "c.txt cannot be read (No such file or directory)"),
     ],
 )  # fmt: skip
 def test_a_bad_file_among_several_is_named(tmp_path, files, name, content, message):

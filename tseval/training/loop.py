@@ -224,7 +224,7 @@ TRY = "Lower --learning-rate or --clip."
 def remedy(model: Network) -> str:
     """Say what to change: about the cell, if it is known to diverge with its options, and in general."""
     advice = model.cells[0].advice
-    return TRY if advice is None else f"{advice}\n  {TRY}"
+    return TRY if advice is None else f"{advice}\n  Otherwise: {TRY}"
 
 
 def check_finite(model: Network, values: Sequence[float], place: str) -> None:
