@@ -188,7 +188,7 @@ def broken(change):
         ({"items": []}, "no SyntaxGym suite: 'predictions' is missing"),
         (broken(lambda s: s["items"][1]["conditions"][2]["regions"][0].update(content=3)),
          r"'items\[1\]\.conditions\[2\]\.regions\[0\]\.content' should be a text in quotes, not 3"),
-        (suite("(4;%match_sing%)"), "the formula .* states nothing"),
+        (suite("(4;%match_sing%)"), "the formula .* compares nothing"),
         (suite("(4;%match%) < 1"), "unknown condition 'match'"),
         (suite("(6;%match_sing%) < 1"), "unknown region '6'"),
         (suite("match_sing.verb < 1"), "unknown region 'verb'"),
