@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 GROUP = "tseval.adapters"
 # What a module opens is read from its text: importing them all would load torch and transformers.
 STATED = re.compile(r"^SCHEMES = (\{[^}]*\})", re.MULTILINE)
-READ_ONCE = "Entry points are read when a package is installed"
+READ_ONCE = "Python reads entry points only when a package is installed"
 
 
 def load_adapter(entry: EntryPoint) -> Opener:
@@ -54,6 +54,7 @@ def load_adapter(entry: EntryPoint) -> Opener:
     dist = entry.dist if is_outside(entry) else _own_package()
     package = "" if dist is None else f" of the package {dist.name} {dist.version}"
     where = f"the adapter {entry.name!r}{package} ({entry.value})"
+    advice = _install_again(dist)
     try:
         module = import_module(entry.module)
     except TsevalError:
@@ -63,24 +64,25 @@ def load_adapter(entry: EntryPoint) -> Opener:
         if f"{entry.module}.".startswith(f"{missing}."):
             raise ModelError(
                 f"{where} cannot be imported: there is no module {missing}.\n"
-                f"  {READ_ONCE}: if the module was moved or renamed, {_install_again(dist)}."
+                f"  {READ_ONCE}. If you moved or renamed the module, {advice}"
             ) from None
         top = missing.partition(".")[0]
         raise ModelError(
-            f"{where} cannot be imported: {first_line(error)}.\n  Install what it needs: pip install {top}."
+            f"{where} cannot be imported: {first_line(error)}.\n"
+            f"  Install the missing package: pip install {top}"
         ) from None
     except (Exception, SystemExit) as error:
         said = f"{type(error).__name__}: {first_line(error)}"  # type: ignore[arg-type] # SystemExit speaks too
         raise ModelError(
             f"{where} cannot be imported: {said}{_place(error)}.\n"
-            f"  Try another version of it, or {_install_again(dist)}."
+            f"  Try another version of the package, or {advice}"
         ) from error
     found: object = module
     for name in entry.attr.split("."):
         if not hasattr(found, name):
             raise ModelError(
-                f"{where} is not there: {entry.module} has no {entry.attr}.\n"
-                f"  {READ_ONCE}: if the function was renamed, {_install_again(dist)}."
+                f"{where} does not exist: {entry.module} has no function {entry.attr}.\n"
+                f"  {READ_ONCE}. If you renamed the function, {advice}"
             )
         found = getattr(found, name)
     return cast("Opener", found)
@@ -107,14 +109,14 @@ def not_yet_installed(scheme: str) -> str:
         if scheme in _registered(folder):
             where = folder / "pyproject.toml"
             return (
-                f"\n  {where} registers {scheme!r}, but {name} was installed before it did."
-                f"\n  {READ_ONCE}: pip install -e {folder}"
+                f"\n  {where} registers {scheme!r}, but you installed {name} before you added that line."
+                f"\n  {READ_ONCE}. Install it again: pip install -e {folder}"
             )
     module = scheme.replace("-", "_")
     if module.isidentifier() and (Path(__file__).parent / f"{module}.py").exists():
         return (
-            f"\n  There is a module adapters/{module}.py, but it does not say what opens such a model: "
-            f'SCHEMES = {{"{scheme}": "NAME_OF_THE_FUNCTION"}}'
+            f"\n  The module adapters/{module}.py does not name the function that opens {scheme}: models."
+            f'\n  Add this line to it: SCHEMES = {{"{scheme}": "NAME_OF_THE_FUNCTION"}}'
         )
     return ""
 
@@ -204,35 +206,44 @@ def _stated_precision() -> AbstractContextManager[None]:
 def _opened(spec: str | Path | LiveModel, arguments: Mapping[str, str] | None, device: str) -> Model:
     if not isinstance(spec, str | Path):
         if arguments or device != "auto":
-            raise ModelError("a model in memory takes no arguments and no device: it stays where it is")
+            raise ModelError(
+                "a model in memory stays on its device, and takes no arguments.\n"
+                "  Leave out `arguments` and `device`: load_model(MODEL)."
+            )
         if isinstance(spec, tuple(PROTOCOL_PARTS)):
             return current(cast("Model", spec))
         function = import_module(f"{__name__}.function")  # brings torch along
-        return cast("Model", function.as_model(spec, "load_model got"))
+        return cast("Model", function.as_model(spec, "load_model received"))
     entry, rest = find_adapter(str(spec))
     model = load_adapter(entry)(rest, arguments or {}, device)
-    refuse_no_model(model, f"what the adapter {entry.name!r} ({entry.value}) gives")
+    refuse_no_model(model, f"what the adapter {entry.name!r} ({entry.value}) returns")
     return model
 
 
 def find_adapter(spec: str) -> tuple[EntryPoint, str]:
     """Find which adapter a name asks for, and what it is to open; imports none."""
     if not spec:
-        raise ModelError("no model is named: give the path of a checkpoint, or bundled:lstm")
+        raise ModelError(
+            "the name of the model is empty. Give the path of a checkpoint, or a bundled model: bundled:lstm"
+        )
     scheme, colon, rest = spec.partition(":")
     known = adapters()
     if not colon or Path(spec).exists():
         scheme, rest = "hf" if Path(spec).suffix == ".gguf" else "native", spec
         if not Path(spec).exists():
-            raise ModelError(f"{spec}: no such checkpoint{_meant(spec)}")
+            hint = _meant(spec) or "Give the path of a checkpoint: --model PATH"
+            raise ModelError(f"{spec}: file not found.\n  {hint}")
         if Path(spec).suffix == ".py":
-            raise ModelError(f"{spec} is a program.\n  Name a function in it that gives a model: {spec}:load")
+            raise ModelError(
+                f"{spec} is a Python file, not a model.\n"
+                f"  Name the function in it that returns a model: --model {spec}:load"
+            )
     elif scheme not in known and file_and_function(spec):
         scheme, rest = "function", spec
     if scheme not in known:
         raise ModelError(
-            f"{spec}: no such checkpoint, and no adapter for {scheme!r}. {suggest(scheme, known, 'Adapters')}"
-            f"{not_yet_installed(scheme)}"
+            f"{spec}: no file has this name, and no adapter has the name {scheme!r}.\n"
+            f"  {suggest(scheme, known, 'Adapters')}{not_yet_installed(scheme)}"
         )
     return known[scheme], rest
 
@@ -257,9 +268,12 @@ def name_of_file(path: Path) -> str:
 def _meant(name: str) -> str:
     """Say what a name may stand for that is no path: a bundled checkpoint, or a model of transformers."""
     if name in bundled_checkpoints():
-        return f".\n  Did you mean bundled:{name}?"
+        return f"Did you mean bundled:{name}?"
     if ON_THE_HUB.fullmatch(name) and Path(name).suffix not in CHECKPOINTS:
-        return f".\n  A model of transformers is hf:{name}, or mlm:{name} if it is a masked one."
+        return (
+            f"For a transformers model, write --model hf:{name}, "
+            f"or --model mlm:{name} for a masked language model."
+        )
     return ""
 
 

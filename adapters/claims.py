@@ -51,14 +51,16 @@ def refuse_claims(where: str, folder: Path, variant: str | None = None, safe: bo
         most = n_tensors if _COUNTS.search(name) else MOST_LABELS if _LABELS.search(name) else None
         if most is not None and value > most:
             raise ModelError(
-                f"{where}: config.json: {name} is {_shown(value)}, more than its weights can fill "
-                f"({most:,}).\n  Give it the config.json that it was saved with."
+                f"{where}: config.json: {name} is {_shown(value)}, but the weight files hold enough for "
+                f"{most:,} at most.\n  Restore the config.json that the model was saved with."
             )
     if isinstance(config, dict) and config.get("sinusoidal_pos_embds"):
         for name in _POSITIONS:
             if isinstance(claimed := config.get(name), int) and claimed > MOST_SINES:
                 said = f"{name} is {_shown(claimed)}, more than {MOST_SINES:,}"
-                raise ModelError(f"{where}: config.json: {said}.")
+                raise ModelError(
+                    f"{where}: config.json: {said}.\n  Restore the config.json that the model was saved with."
+                )
 
 
 def refuse_empty_sizes(
@@ -90,8 +92,8 @@ def refuse_empty_sizes(
     n_numbers = sum(one.numel() for one in (*model.parameters(), *model.buffers()))
     if n_numbers > NUMBERS_TO_A_BYTE * n_bytes + SLACK:
         raise ModelError(
-            f"{where}: config.json asks for {n_numbers:,} numbers, and the files of weights have only "
-            f"{n_bytes:,} bytes.\n  Give it the config.json that it was saved with."
+            f"{where}: config.json describes {n_numbers:,} weights, but the weight files have only "
+            f"{n_bytes:,} bytes.\n  Restore the config.json that the model was saved with."
         )
 
 

@@ -65,10 +65,13 @@ def loaded_weights(where: str, folder: Path, variant: str | None = None, safe: b
         return [first]
     parts = _read(where, first, {}).get("weight_map")
     if not isinstance(parts, dict):
-        raise ModelError(f"{where}: {first.name} has no weight_map.\n  Fetch the file again.")
+        raise ModelError(f"{where}: {first.name} has no field weight_map.\n  Download the file again.")
     files = {_inside(where, folder, first.name, part) for part in parts.values()}
     if lacking := sorted(name for name in files if not (folder / name).is_file()):
-        raise ModelError(f"{where}: {first.name} names {lacking[0]!r:.80}, which is not there.")
+        raise ModelError(
+            f"{where}: {first.name} names the weight file {lacking[0]!r:.80}, which is missing.\n"
+            "  Download that file into the folder."
+        )
     return [folder / name for name in sorted(files)]
 
 
@@ -87,7 +90,7 @@ def _read(where: str, file: Path, default: dict[str, Json]) -> dict[str, Json]:
     except (OSError, ContentError) as error:
         raise ModelError(f"{where}: {file.name}: {reason(error)}") from None
     if not isinstance(content, dict):
-        raise ModelError(f"{where}: {file.name}: should be an object")
+        raise ModelError(f"{where}: {file.name}: the content should be a JSON object: {{...}}")
     return content
 
 
@@ -96,8 +99,8 @@ def _inside(where: str, folder: Path, file: str, name: object) -> str:
     path = PurePosixPath(name) if isinstance(name, str) else PurePosixPath("..")
     if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in str(path) or ":" in str(path):
         raise ModelError(
-            f"{where}: {file} names {str(name)!r:.80}, which is no file inside the folder.\n"
-            "  Put all weights of the model into its folder."
+            f"{where}: {file} names {str(name)!r:.80}, which is not a file inside the folder.\n"
+            "  Put all weight files of the model into its folder."
         )
     return path.as_posix()
 
@@ -114,12 +117,14 @@ def refuse_hostile(where: str, folder: Path, variant: str | None = None, safe: b
         for path in folder.iterdir():
             if not path.is_file():
                 if path.exists() and not path.is_dir():
-                    raise ModelError(f"{where}: holds {path.name!r}, which is not a regular file")
+                    raise ModelError(
+                        f"{where}: {path.name!r} in the folder is not a regular file.\n  Remove it."
+                    )
                 continue
             if path.stat().st_size < POINTER_BYTES and path.read_bytes().startswith(POINTER):
                 raise ModelError(
-                    f"{where}: {path.name} is not the file but what Git LFS left in its place.\n"
-                    "  Fetch it there: git lfs pull."
+                    f"{where}: {path.name} is only a pointer of Git LFS, not the file itself.\n"
+                    "  Download the file: run git lfs pull in that folder."
                 )
             if path.match(PICKLED_WEIGHTS):
                 _refuse_hostile_pickle(where, path)
@@ -139,18 +144,18 @@ def check_saved(where: str, folder: Path, tokenizer: Path) -> None:
     """Refuse folders that lack a model or its tokenizer; of what is no folder, the hub knows more."""
     if (folder / CONFIG).is_file():  # transformers would read the weights of that other model
         raise ModelError(
-            f"{where} is itself a change (LoRA) of another model.\n"
-            "  Save both as one: merge_and_unload(), then save_pretrained()."
+            f"{where} holds an adapter (LoRA), but the base model of an adapter must be a whole model.\n"
+            "  Merge the two and save the result: merge_and_unload(), then save_pretrained()."
         )
     if folder.is_dir() and not (folder / "config.json").exists():
         raise ModelError(
-            f"{where} holds no config.json: it is no saved model.\n"
-            "  Save one there with save_pretrained(), or give the folder that holds it."
+            f"{where} is not the folder of a saved model: it has no config.json.\n"
+            "  Name the folder that has one, or save the model: model.save_pretrained(FOLDER)."
         )
     if tokenizer.is_dir() and not holds_tokenizer(tokenizer):
         raise ModelError(
-            f"{where} holds no tokenizer, neither tokenizer.json nor a vocabulary.\n"
-            "  Save it beside the model: AutoTokenizer.from_pretrained(BASE).save_pretrained(FOLDER)."
+            f"{where} has no tokenizer: neither tokenizer.json nor a vocabulary file.\n"
+            "  Save the tokenizer there: AutoTokenizer.from_pretrained(BASE).save_pretrained(FOLDER)."
         )
 
 
@@ -240,8 +245,9 @@ def find_lora(scheme: str, rest: str) -> Lora | None:
         import peft  # noqa: F401, PLC0415  optional, and heavy
     except ImportError:
         raise ModelError(
-            f"{where} holds no model but a change (LoRA) of {base.base_model_name_or_path}.\n"
-            "  To open it: pip install peft; or save both as one: merge_and_unload(), then save_pretrained()."
+            f"{where} holds an adapter (LoRA) of {base.base_model_name_or_path}, which only peft can read.\n"
+            "  Install it: pip install peft\n"
+            "  Or save the merged model: merge_and_unload(), then save_pretrained()."
         ) from None
     said = cast("dict[str, Json]", content)
     return Lora(file.parent, base, {name: said[name] for name in said if name not in Base.__slots__})

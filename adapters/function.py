@@ -54,8 +54,9 @@ SCHEMES = {"function": "open_function"}
 ROUNDING = {torch.float16: 0.03, torch.bfloat16: 0.25}
 
 MAY_BE = (
-    "a model of tseval.scoring.protocol, (a model of transformers, its tokenizer), or\n"
-    "  (a torch module, its words: a list in the order of ids, or a mapping from word to id)"
+    "an object with the methods of a protocol (tseval.scoring.protocol),\n"
+    "  a pair (transformers model, tokenizer),\n"
+    "  or a pair (torch module, words); words: a list in the order of the ids, or a mapping from word to id"
 )
 FRAMES = 3  # of the user's file, in the message about an error that was raised there
 
@@ -67,14 +68,17 @@ def open_function(rest: str, arguments: Mapping[str, str], device: str) -> Model
     """
     named = file_and_function(rest)
     if named is None:
-        raise ModelError(f"function:{rest}: name a file and a function in it, --model mine.py:load")
+        raise ModelError(
+            f"function:{rest}: this is not FILE.py:FUNCTION.\n"
+            "  Name a file and a function in it: --model mine.py:load"
+        )
     path, called = named
     target, where, name = pick_device(device), f"{path.name}:{called}", name_of_function(path, called)
     try:
         source = read_bytes(path)
     except OSError as error:
         raise ModelError(
-            f"{path}: {reason(error)}.\n  Name a file of Python and a function in it: --model mine.py:load"
+            f"{path}: {reason(error)}.\n  Name a Python file and a function in it: --model mine.py:load"
         ) from None
     digest = hashlib.sha256(source).hexdigest()
     module = ModuleType(f"{path.stem} {digest[:8]}")  # no name that something else may have
@@ -88,7 +92,7 @@ def open_function(rest: str, arguments: Mapping[str, str], device: str) -> Model
             keywords.setdefault("device", str(target))
         _check_arguments(function, keywords, where)
         returned = function(**keywords)
-    model = as_model(returned, f"{where} gives", name, target)
+    model = as_model(returned, f"{where} returns", name, target)
     protocol = {"file": digest, "function": called}
     if arguments:
         protocol["arguments"] = ",".join(f"{key}={_content(text)}" for key, text in sorted(arguments.items()))
@@ -96,8 +100,8 @@ def open_function(rest: str, arguments: Mapping[str, str], device: str) -> Model
         model.card = replace(model.card, name=name, protocol={**model.card.protocol, **protocol})
     except (AttributeError, TypeError):
         raise ModelError(
-            f"{where} gives a model whose card cannot be set.\n"
-            "  Make card an ordinary attribute, a tseval.ModelCard."
+            f"{where} returns a model whose attribute `card` cannot be set.\n"
+            "  Make `card` an ordinary attribute: self.card = tseval.ModelCard(...)."
         ) from None
     return model
 
@@ -128,7 +132,7 @@ def _errors_of(path: Path, where: str) -> Iterator[None]:
         frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename == str(path)]
         lines = [f"  line {one.lineno}, in {one.name}: {one.line}" for one in frames[-FRAMES:]]
         said = f"{type(error).__name__}: {first_line(error)}"  # type: ignore[arg-type] # SystemExit speaks too
-        raise ModelError("\n".join([f"{where} raised an error:", *lines, said])) from error
+        raise ModelError("\n".join([f"{where} raised an error; correct your file:", *lines, said])) from error
 
 
 def _find(module: ModuleType, called: str, path: Path) -> Callable[..., object]:
@@ -154,7 +158,9 @@ def _check_arguments(function: Callable[..., object], keywords: Mapping[str, obj
     if lacking := [
         name for name, one in by_name.items() if one.default is one.empty and name not in keywords
     ]:
-        raise ModelError(f"{where} needs {', '.join(lacking)}.\n  Add --model-args {lacking[0]}=...")
+        raise ModelError(
+            f"{where} needs a value for {', '.join(lacking)}.\n  Add --model-args {lacking[0]}=VALUE"
+        )
 
 
 def _content(text: str) -> str:
@@ -186,7 +192,7 @@ def as_model(found: object, who: str, name: str | None = None, device: torch.dev
     kind = type(found).__name__
     if isinstance(found, tuple):
         kind = f"({', '.join(type(one).__name__ for one in found)})"
-    raise ModelError(f"{who} {kind}, which is no model.\n  It may be {MAY_BE}.")
+    raise ModelError(f"{who} {kind}, which is not a model.\n  Give {MAY_BE}.")
 
 
 def _as_vocabulary(words: Vocabulary | Sequence[str] | Mapping[str, int]) -> Vocabulary:
@@ -196,8 +202,8 @@ def _as_vocabulary(words: Vocabulary | Sequence[str] | Mapping[str, int]) -> Voc
     found = as_words(list(words) if isinstance(words, tuple) else words)
     if found is None:
         raise ModelError(
-            "the words of a module must be a list of texts in the order of their ids,\n"
-            "  or a mapping from word to id, 0 to n-1, each once"
+            "the words of a torch module must be a list of strings in the order of their ids,\n"
+            "  or a mapping from word to id, with each id from 0 to n-1 once"
         )
     return describe_words(found, "", VocabularyOptions()).vocabulary
 
@@ -212,12 +218,14 @@ def _as_pretrained(
     config: Any = getattr(model, "config", None)
     if not hasattr(model, "get_output_embeddings") or hasattr(model, "peft_config"):
         raise ModelError(
-            f"{who} a tokenizer with {type(model).__name__}, which is no model of transformers.\n"
-            "  Of a LoRA give merge_and_unload(); with a torch module its words instead of a tokenizer."
+            f"{who} a tokenizer with {type(model).__name__}, which is not a transformers model.\n"
+            "  For a LoRA adapter, merge it first: model.merge_and_unload().\n"
+            "  For a torch module, give its list of words, not a tokenizer."
         )
     if getattr(config, "is_encoder_decoder", False):
         raise ModelError(
-            f"{who} {type(model).__name__}, an encoder-decoder.\n  Give a causal or a masked model."
+            f"{who} {type(model).__name__}, an encoder-decoder model.\n"
+            "  Give a causal or a masked language model, or save it and use --model seq2seq:FOLDER."
         )
     if device is not None and not hasattr(model, "hf_device_map"):
         cast("nn.Module", model).to(device)
@@ -294,15 +302,17 @@ class Reading:
             if out_of_memory(error):
                 raise
             said = f"{type(error).__name__}: {first_line(error)[:150]}"
-            raise UnfitError(0, f"{self.call} of ids {tuple(given.shape)} raises {said}") from error
+            raise UnfitError(0, f"{self.call} with ids {tuple(given.shape)} raises {said}") from error
         shapes, arrange = OUTPUTS[self.output]
         if found is None:
-            raise UnfitError(1, f"{self.call} gives no tensor first, nor one called logits")
+            raise UnfitError(1, f"{self.call} returns no tensor as its first value or as `logits`")
         if tuple(found.shape[:-1]) not in shapes(batch, time):
-            said = f"{self.call} of ids {tuple(given.shape)} gives the shape {tuple(found.shape)}"
+            said = f"{self.call} with ids {tuple(given.shape)} returns the shape {tuple(found.shape)}"
             raise UnfitError(1, said)
         if found.shape[-1] != n_words:
-            said = f"the module gives {found.shape[-1]:,} numbers for a word, of {n_words:,} words"
+            said = (
+                f"the module returns {found.shape[-1]:,} numbers for a word, but there are {n_words:,} words"
+            )
             raise UnfitError(2, said)
         return arrange(found, batch, time)
 
@@ -314,9 +324,9 @@ class Reading:
             ends = range(some.shape[1], 0, -1) if self.output == LAST else [some.shape[1]]
             found = torch.cat([self.read(module, some[:, :end], n_words) for end in ends][::-1], 1)
             if found.isnan().any():
-                raise UnfitError(3, "the module gives NaN")
+                raise UnfitError(3, "the module returns NaN")
             if (found >= 0).all() and (found.sum(-1) - 1).abs().max() < tolerance + 1e-3:
-                raise UnfitError(4, "the module gives probabilities, not logits or their logarithms")
+                raise UnfitError(4, "the module returns probabilities, not logits or log-probabilities")
             return found.float().log_softmax(-1)
 
         def differ(one: Tensor, other: Tensor) -> Tensor:
@@ -324,22 +334,26 @@ class Reading:
 
         first, row, place = read(ids), 1, 3
         if differ(first, read(ids)).max() > tolerance:
-            raise UnfitError(5, "the same ids twice give other numbers: a state is carried over, or drawn")
+            raise UnfitError(
+                5, "the same ids give other numbers in a second call (a state that is kept, or randomness)"
+            )
         changed = ids.clone()
         changed[row, place] = (ids[row, place] + 1) % n_words
         moved = differ(first, read(changed))
         here = float(moved[row, place])
         if here == 0:
-            raise UnfitError(4, "what it gives at a word does not depend on it: it must predict the next")
+            raise UnfitError(
+                4, "the output at a word does not depend on that word; it must predict the next word"
+            )
         small = min(tolerance, here / 10)
         if moved[[other for other in range(len(ids)) if other != row]].max() > small:
-            raise UnfitError(6, "a sentence's numbers depend on those beside it")
+            raise UnfitError(6, "the numbers of a sentence depend on the other sentences of the batch")
         if moved[row, :place].max() > small:
-            raise UnfitError(7, "what the module gives depends on later words: it is not causal")
+            raise UnfitError(7, "the module is not causal: its output depends on later words")
         for end in (1, place + 1):
             part = ids[row : row + 1, :end]
             if differ(first[row : row + 1, :end], read(part)).max() > tolerance:
-                raise UnfitError(5, "a sentence that stands alone or ends earlier gets other numbers")
+                raise UnfitError(5, "a sentence gets other numbers when it is alone or shorter")
 
 
 def _first_tensor(output: object) -> Tensor | None:
@@ -367,9 +381,10 @@ def find_reading(name: str, module: nn.Module, n_words: int, like: Tensor) -> Re
             continue
         return reading
     raise ModelError(
-        f"{name} ({type(module).__name__}) cannot be read: {max(objections, key=lambda one: one[0])[1]}.\n"
-        "  From ids, (batch, time) or (time, batch), it must give logits or log-probabilities of next\n"
-        "  words. For a module of another kind, give an object of tseval.scoring.protocol."
+        f"{name} ({type(module).__name__}) cannot be used: {max(objections, key=lambda one: one[0])[1]}.\n"
+        "  The module must take ids, (batch, time) or (time, batch), and return logits or\n"
+        "  log-probabilities of the next words. For any other module, write an object with the\n"
+        "  methods of a protocol (tseval.scoring.protocol)."
     )
 
 

@@ -105,22 +105,26 @@ def _look_through(where: str, path: Path) -> str:
     try:
         import gguf  # noqa: F401, PLC0415  optional
     except ImportError:
-        raise ModelError(f'{where} is a GGUF, which needs gguf.\n  pip install "tseval[gguf]"') from None
+        raise ModelError(
+            f'{where} is a GGUF file, which only the package gguf can read.\n  pip install "tseval[gguf]"'
+        ) from None
     with path.open("rb") as file:
         head = _Head(file, path.stat().st_size)
         try:
             if file.read(len(MAGIC)) != MAGIC:
-                raise _DamagedError("it does not begin with GGUF")
+                raise _DamagedError("the file does not begin with GGUF")
             version, n_tensors, n_entries = head.take("<IQQ")
             if version not in {2, 3}:
-                raise _DamagedError(f"version {version} is none of 2 and 3")
+                raise _DamagedError(f"its version is {version}, not 2 or 3")
             if max(n_tensors, n_entries) > MOST_ENTRIES:
-                raise _DamagedError(f"it claims {max(n_tensors, n_entries):,} entries")
+                raise _DamagedError(f"its header announces {max(n_tensors, n_entries):,} entries")
             stored = _weights(head, n_tensors, _alignment(head, n_entries, max(FEW, n_tensors)))
         except _DamagedError as error:
-            raise ModelError(f"{where} cannot be read as GGUF: {error}.\n  Fetch the file anew.") from None
+            raise ModelError(
+                f"{where} cannot be read as GGUF: {error}.\n  Download the file again."
+            ) from None
     if not stored:
-        raise ModelError(f"{where} holds no weights")
+        raise ModelError(f"{where} holds no weights.\n  Download the file again.")
     return stored.most_common(1)[0][0]
 
 
@@ -136,9 +140,9 @@ def _alignment(head: _Head, n_entries: int, most: int) -> int:
         if name == "general.alignment" and value:
             alignment = value
         if value and value > most and COUNTS.search(name):
-            raise _DamagedError(f"{name} is {value:,}, more than its weights can fill ({most:,})")
+            raise _DamagedError(f"{name} is {value:,}, but the file holds weights for {most:,} at most")
         if name == "split.count" and value and value > 1:
-            raise _DamagedError(f"it is one of {value} files; join them: llama-gguf-split --merge")
+            raise _DamagedError(f"the file is one of {value}; join them with llama-gguf-split --merge")
     return alignment
 
 
@@ -154,7 +158,7 @@ def _weights(head: _Head, n_tensors: int, alignment: int) -> Counter[str]:
         size = prod(head.take(f"<{n_dimensions}Q"))
         number, offset = head.take("<IQ")
         if number not in GGML_QUANT_SIZES:
-            raise _DamagedError(f"{name} is stored in a way that is not known (number {number})")
+            raise _DamagedError(f"{name} has an unknown number format ({number})")
         kind = GGMLQuantizationType(number)
         block, n_bytes = GGML_QUANT_SIZES[kind]
         stored[kind.name] += size
@@ -162,9 +166,9 @@ def _weights(head: _Head, n_tensors: int, alignment: int) -> Counter[str]:
         total += size // block * n_bytes
     end += -(-head.file.tell() // alignment) * alignment
     if end > head.size:
-        raise _DamagedError(f"its weights end at byte {end:,}, the file at {head.size:,}")
+        raise _DamagedError(f"its weights end at byte {end:,}, but the file ends at byte {head.size:,}")
     if total > head.size:  # several would share bytes, each be a matrix of its own in memory
-        raise _DamagedError(f"its weights have {total:,} bytes, the file {head.size:,}")
+        raise _DamagedError(f"its weights have {total:,} bytes, but the file has {head.size:,}")
     return stored
 
 
@@ -180,7 +184,7 @@ class _Head:
         n_bytes = struct.calcsize(layout)
         found = self.file.read(n_bytes)
         if len(found) < n_bytes:
-            raise _DamagedError("it ends within its head")
+            raise _DamagedError("the file ends inside its header")
         return struct.unpack(layout, found)
 
     def name(self) -> str:
@@ -191,7 +195,7 @@ class _Head:
         """Read a text that is no longer than that."""
         (length,) = self.take("<Q")
         if length > min(longest, self.size - self.file.tell()):
-            raise _DamagedError(f"a text of {length:,} bytes")
+            raise _DamagedError(f"its header announces a text of {length:,} bytes")
         return self.file.read(length)
 
     def value(self, kind: int, depth: int = 0) -> int | None:
@@ -199,18 +203,18 @@ class _Head:
         if kind in _SIZES:
             found = self.file.read(_SIZES[kind])
             if len(found) < _SIZES[kind]:
-                raise _DamagedError("it ends within its head")
+                raise _DamagedError("the file ends inside its header")
             return int.from_bytes(found, "little")
         if kind == _STRING:
             self.text(LONGEST_TEXT)
             return None
         if kind != _LIST or depth >= _DEEPEST:
-            raise _DamagedError(f"a value of unknown kind {kind}")
+            raise _DamagedError(f"its header has a value of the unknown type {kind}")
         of, length = self.take("<IQ")
         left = self.size - self.file.tell()
         self._values += length
         if length * _SIZES.get(of, 8) > left or self._values > MOST_VALUES:
-            raise _DamagedError(f"a list of {length:,} values")
+            raise _DamagedError(f"its header announces a list of {length:,} values")
         if of in _SIZES:
             self.file.seek(length * _SIZES[of], 1)
         else:

@@ -122,16 +122,17 @@ def choose_method(
         states = hidden[-1].flatten(0, -2)[:HEADS] if hidden else None
     if not all(np.isfinite(one).all() for one in expected):
         raise ModelError(
-            f"the model's own forward pass gives numbers that are not finite, in {causal.opened.dtype}.\n"
-            "  Some weights exceed what a type holds (Gemma's float16): --model-args dtype=float32."
+            f"the model computes numbers that are not finite in {causal.opened.dtype}.\n"
+            "  Some models need a wider number format: try --model-args dtype=float32"
         )
     noise = _noise(causal, sentences[:NOISY], expected)  # of the model's own logits, which may be rounded
     dtype = causal.opened.rounded_to
     half = len(sentences[0]) // 2  # up to where the second goes on in another way
     if not within_noise(expected[0][:half] - expected[1][:half], noise, dtype):
         raise ModelError(
-            "the model's prediction of a word depends on the words after it: it is not a causal model.\n"
-            "  A masked model is opened by mlm:, one that was trained as causal with is_decoder=true."
+            "the model is not causal: its prediction of a word depends on the words after it.\n"
+            "  For a masked language model, write --model mlm:FOLDER.\n"
+            "  For a model that was trained as a causal one, add --model-args is_decoder=true"
         )
     counts = np.array([len(sentence) for sentence in sentences])
     tokens, plain = np.concatenate(sentences), np.concatenate(expected)
@@ -146,11 +147,14 @@ def choose_method(
             why = f"scored by {method.name}: {reasons[0]}" if reasons else None
             return method, why, np.concatenate((noise, difference))
         reasons.append(
-            f"{method.name} differs from the plain forward pass by {difference.max():.1g} nats"
+            f"{method.name} differs from the model's forward pass by {difference.max():.1g} nats"
             if difference is not None and np.isfinite(difference).all()
             else f"{method.name} fails"
         )
-    raise ModelError(f"the model cannot be scored reliably: {'; '.join(reasons)}")
+    raise ModelError(
+        f"the scores of the model are not reliable: {'; '.join(reasons)}.\n"
+        "  Try --model-args dtype=float32, or report the model as an issue of tseval."
+    )
 
 
 def _score(
@@ -307,9 +311,9 @@ class CausalModel(OfPieces):
     ) -> None:
         if white_space != "single" and words == "corrected":
             raise ModelError(
-                f"white_space={white_space}: what is beside a word that begins behind it cannot be "
-                "corrected.\n"
-                "  Give words=pieces as well."
+                f"white_space={white_space}: word probabilities cannot be corrected for pieces that hold the "
+                "space\n  after a word. Add words=pieces: --model-args "
+                f"white_space={white_space},words=pieces"
             )
         super().__init__(opened, leading_space, white_space)
         self.tokenizer = opened.tokenizer
@@ -411,12 +415,12 @@ class CausalModel(OfPieces):
         methods, limit = ALL_METHODS, attention_limit(self.model.config)
         if self.method.packed and longest >= limit:
             methods = tuple(method for method in ALL_METHODS if not method.packed)
-            warning = f"sentences longer than the attention window of {limit} tokens were read one a row"
+            warning = f"sentences longer than the attention window ({limit} tokens) are scored one in a row"
             if warning not in self.warnings:
                 self.warnings.append(warning)
         method, why, _ = choose_method(self, methods, longest, batch_tokens)
         if why and method not in self._methods.values():
-            self.warnings.append(f"where sentences have up to {longest} tokens: {why}")
+            self.warnings.append(f"for sentences of up to {longest} tokens: {why}")
         self._methods[longest] = method
         return method
 

@@ -29,7 +29,9 @@ try:
     from lm_eval.api.registry import model_registry
     from lm_eval.utils import handle_arg_string
 except ImportError:
-    raise ModelError('lm-eval: needs the library of that name: pip install "tseval[lm-eval]"') from None
+    raise ModelError(
+        'models of lm-eval: need the package lm-eval. Install it: pip install "tseval[lm-eval]"'
+    ) from None
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -90,7 +92,7 @@ class LmEvalModel:
         try:
             return [float(logprob) for logprob, _ in self._model.loglikelihood(requests, **self._options)]
         except Exception as error:
-            said = f"lm-eval could not score: {_named(error)}{self._advice(error)}"
+            said = f"lm-eval cannot score the sentences: {_named(error)}{self._advice(error)}"
             raise ModelError(f"{self.card.name}: {self._too_long(sentences) or said}") from error
 
     def check_ends(self) -> None:
@@ -107,10 +109,10 @@ class LmEvalModel:
             found = np.array(self.sentence_logprobs(texts))
             if not np.isfinite(found).all() or np.ptp(found) < SAME:
                 raise ModelError(
-                    f"{self.card.name}: the {which} token of a sentence does not count: {texts[0]!r} and "
-                    f"{texts[1]!r} have the same log-probability, {found[0]:.4g}. The server gives no value "
-                    "for it.\n  Score the weights here (hf:PATH), or ask a server that gives one for each "
-                    "token of the prompt (vLLM)."
+                    f"{self.card.name}: the backend leaves out the {which} token of a sentence. {texts[0]!r} "
+                    f"and {texts[1]!r} have the same log-probability, {found[0]:.4g}.\n"
+                    "  Score the weights on this machine (--model hf:FOLDER),\n"
+                    "  or use a server that returns the log-probability of every prompt token (vLLM)."
                 )
 
     def _single_tokens(self) -> list[str]:
@@ -139,11 +141,11 @@ class LmEvalModel:
     def _advice(self, error: Exception) -> str:
         """Say what may help where a server does not answer in the form that lm-eval expects."""
         if getattr(self._model, "tokenized_requests", False) and type(error).__name__ == "HTTPError":
-            return "\n  If the server takes text alone: --model-args tokenized_requests=False."
+            return "\n  If the server accepts only text, add --model-args tokenized_requests=False"
         if isinstance(error, TypeError) and "NoneType" in str(error):
             return (
-                "\n  The server has no value for the first token. Name the start symbol of the model, which "
-                "is put before: --model-args bos=TEXT, such as bos=<s>."
+                "\n  The server gives no log-probability for the first token.\n"
+                "  Name the start symbol of the model: --model-args bos=TEXT (for example bos=<s>)"
             )
         return ""
 
@@ -200,7 +202,7 @@ def _refuse_foreign(backend: str, cls: type, arguments: Mapping[str, str]) -> No
         # What a backend of weights does not know goes to the library that opens them, which says more.
         if served or get_close_matches(name, sorted(known), n=1):
             raise ModelError(
-                f"--model-args {name}: lm-eval:{backend} takes no such argument. "
+                f"--model-args {name}: lm-eval:{backend} has no argument {name!r}. "
                 f"{suggest(name, known, 'Arguments')}"
             )
 

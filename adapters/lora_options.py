@@ -33,9 +33,9 @@ NOT_MERGED = (
     "ADAPTION_PROMPT",
     "CPT",
 )
-OTHER_WAYS = (
-    "  Give its base model, or a change that adds to weights (LoRA).\n"
-    "  Or score it by a function of your own: --model mine.py:load (docs/adapters.md)."
+MERGE_FIX = (
+    "  Use the base model, or an adapter that adds to weights (LoRA).\n"
+    "  Or write a function that returns the model: --model mine.py:load (docs/adapters.md)."
 )
 BEGINNINGS = re.compile(r"gaussian|eva|olora|orthogonal|loftq|corda|pissa(_niter_[1-9][0-9]?)?|mica|lora_ga")
 IMPORTED = ("megatron_config",)  # `auto_mapping` is read by another way to open models
@@ -63,16 +63,16 @@ def refuse_lora_options(where: str, settings: Mapping[str, Json], file: Path) ->
         raise _wrong(where, "peft_type", kind, suggest(str(kind), KINDS, "Kinds that are read"))
     for name in IMPORTED:
         if settings.get(name):
-            raise _wrong(where, name, settings[name], "Leave it out: it names code to be imported.")
+            raise _wrong(where, name, settings[name], "Remove the setting: it names code to import.")
     begins = settings.get("init_lora_weights", True)
     if not isinstance(begins, bool | None) and not (isinstance(begins, str) and BEGINNINGS.fullmatch(begins)):
         raise _wrong(where, "init_lora_weights", begins, "Write true, false, or gaussian.")
     for setting, name, number in _numbers(settings):
         if SIZES.search(name) and abs(number) > LARGEST:
-            raise _wrong(where, setting, settings[setting], f"A number there is at most {LARGEST:,}.")
+            raise _wrong(where, setting, settings[setting], f"Write a number of at most {LARGEST:,}.")
     largest = max(_widths(file), default=LARGEST)
     if isinstance(rank := settings.get("r"), int) and rank > largest:
-        raise _wrong(where, "r", rank, f"No tensor of the change is wider than {largest:,}.")
+        raise _wrong(where, "r", rank, f"Write a number of at most {largest:,}, the width of the tensors.")
     _refuse_copies(where, settings.get("layer_replication"))
     for name, pattern in _patterns(settings):
         if refusal := goes_back(pattern, MOST_REPEATS):
@@ -82,8 +82,8 @@ def refuse_lora_options(where: str, settings: Mapping[str, Json], file: Path) ->
 def cannot_be_merged(where: str, kind: str, why: str = "") -> ModelError:
     """Return the error about a change that adds nothing to weights."""
     named = kind.replace("_", " ").lower()
-    what = f"{where} holds a change of the kind {named!r}, which cannot be merged into the weights"
-    return ModelError(f"{what}{why}.\n{OTHER_WAYS}")
+    what = f"{where} holds an adapter of the type {named!r}, which cannot be merged into the weights"
+    return ModelError(f"{what}{why}.\n{MERGE_FIX}")
 
 
 def _wrong(where: str, name: str, value: object, fix: str) -> ModelError:
@@ -102,7 +102,9 @@ def _refuse_copies(where: str, ranges: Json) -> None:
             case _:
                 raise _wrong(where, "layer_replication", one, f"Name layers up to {MOST_COPIES:,}.")
     if total > MOST_COPIES:
-        raise _wrong(where, "layer_replication", ranges, f"It makes {total:,} layers.")
+        raise _wrong(
+            where, "layer_replication", ranges, f"Name {MOST_COPIES:,} layers at most, not {total:,}."
+        )
 
 
 def _numbers(settings: Mapping[str, Json]) -> Iterator[tuple[str, str, float]]:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tseval.adapters.lora_options import OTHER_WAYS, cannot_be_merged
+from tseval.adapters.lora_options import MERGE_FIX, cannot_be_merged
 from tseval.errors import ModelError
 from tseval.scoring.numerics import within_noise
 
@@ -37,7 +37,7 @@ def merge(where: str, folder: Path, model: PreTrainedModel) -> PreTrainedModel:
     config = peft.PeftConfig.from_pretrained(str(folder))
     kind = str(getattr(config.peft_type, "value", config.peft_type)).replace("_", " ").lower()
     if config.is_prompt_learning:
-        raise cannot_be_merged(where, kind, ": it puts trained tokens before every text")
+        raise cannot_be_merged(where, kind, " (it adds trained tokens before every text)")
     _make_room(model, peft.load_peft_weights(str(folder), device="cpu"), config)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -53,8 +53,8 @@ def merge(where: str, folder: Path, model: PreTrainedModel) -> PreTrainedModel:
     precision = torch.bfloat16 if getattr(merged, "is_quantized", False) else merged.dtype
     if not within_noise(difference, np.zeros(1), precision):
         raise ModelError(
-            f"{where}: merged into its base, the change ({kind}) gives other predictions than peft's own "
-            f"forward pass, by up to {difference.max():.2g} nats.\n{OTHER_WAYS}"
+            f"{where}: after the merge, predictions differ from those of peft by up to "
+            f"{difference.max():.2g} nats (adapter type: {kind}).\n{MERGE_FIX}"
         )
     return merged
 

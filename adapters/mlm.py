@@ -86,7 +86,8 @@ class MaskedModel(OfPieces):
         self.pll = pll
         if opened.tokenizer.mask_token_id is None:
             raise ModelError(
-                f"mlm:{opened.name}: the tokenizer has no mask token.\n  A causal model is opened by hf:."
+                f"mlm:{opened.name}: the tokenizer has no mask token.\n"
+                "  If the model is a causal one, write --model hf:FOLDER"
             )
         self.mask: int = opened.tokenizer.mask_token_id
         self.before, self.after = special_tokens(opened.tokenizer, f"mlm:{opened.name}")
@@ -96,15 +97,17 @@ class MaskedModel(OfPieces):
         self.head_at_masks = True
         if not self._agrees():
             self.head_at_masks = False
-            self.warnings.append("the output layer was computed for all tokens: the model allows no less")
+            self.warnings.append(
+                "the output layer is computed for all tokens, which is slow: this model does not allow less"
+            )
         protocol: dict[str, OptionValue] = {"pll": pll, "dtype": opened.dtype}
         if pll == "within_word_l2r":
             protocol["masked_word"] = "tokenizer" if self._pieces.parts_words else "spaces"
         if bare := self._left_out():
             protocol["without"] = ",".join(bare)
             self.warnings.append(
-                f"the tokenizer has {' and '.join(bare)} and puts {'neither' if len(bare) > 1 else 'it not'} "
-                "round a text: sentences are scored without, as its own file has it"
+                f"the tokenizer has {' and '.join(bare)} but does not add "
+                f"{'them' if len(bare) > 1 else 'it'} to a text, so sentences are scored without"
             )
         self.card = opened.card("mlm", protocol, white_space)
 

@@ -50,14 +50,19 @@ class NanoGPT(CausalModel):
     @property
     def unreadable(self) -> str:
         """What sentences are that `too_long` tells."""
-        return f"longer than {self.card.name} reads" + (", or of other characters" if self.characters else "")
+        return f"longer than {self.card.name} reads" + (
+            ", or with unknown characters" if self.characters else ""
+        )
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Split sentences into pieces; refuse other characters."""
         strange = sentences.filter(pa.array(self._strange(sentences)))
         if len(strange):
             what = quoted_text(strange[0].as_py())
-            raise ModelError(f"{what} holds a character that {self.card.name} does not know")
+            raise ModelError(
+                f"{what} holds a character that {self.card.name} does not know.\n"
+                "  Remove the sentence, or run with --too-long skip."
+            )
         return super().encode(sentences)
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
@@ -78,7 +83,10 @@ def open_nanogpt(path: Path, name: str, arguments: Mapping[str, str], device: st
     """Open `--model ckpt.pt`; `vocab=` is `meta.pkl`, the folder of a tokenizer, or `tokenizer.json`."""
     remaining = dict(arguments)
     if unknown := [one for one in remaining if one not in ARGUMENTS]:
-        raise ModelError(f"--model-args {unknown[0]}: {suggest(unknown[0], ARGUMENTS, 'A nanoGPT takes')}")
+        raise ModelError(
+            f"--model-args {unknown[0]}: nanoGPT models have no such argument. "
+            f"{suggest(unknown[0], ARGUMENTS, 'Arguments')}"
+        )
     leading_space = take_option(remaining, "leading_space", ("false", "true")) == "true"
     words = take_option(remaining, "words", ("corrected", "pieces"))
     bos = remaining.pop("bos", "auto")
@@ -99,7 +107,9 @@ def _read(path: Path, which: str | None) -> tuple[GPT2LMHeadModel, dict[str, Ten
     try:
         from transformers import GPT2Config, GPT2LMHeadModel  # noqa: PLC0415  optional, and heavy
     except ImportError:
-        raise ModelError('a checkpoint of nanoGPT needs transformers.\n  pip install "tseval[hf]"') from None
+        raise ModelError(
+            'a nanoGPT checkpoint needs the package transformers.\n  pip install "tseval[hf]"'
+        ) from None
     file = read_state_file(path)
     state = choose_state(file.value, which)
     settings = file.value.get("model_args") if isinstance(file.value, Mapping) else None
@@ -111,8 +121,8 @@ def _read(path: Path, which: str | None) -> tuple[GPT2LMHeadModel, dict[str, Ten
     }
     if type(heads) is not int or heads < 1 or len(shapes) < 2 or shapes[GPT][1] % heads:
         raise ModelError(
-            "it has the tensors of GPT-2, but no model_args of nanoGPT, which tell the number of heads.\n"
-            "  A model of transformers is a folder: --model hf:FOLDER."
+            "the file has the tensors of GPT-2, but no model_args of nanoGPT with the number of heads.\n"
+            "  For a transformers model, name its folder: --model hf:FOLDER"
         )
     stored = {part: tensor for part, tensor in state.tensors.items() if not MASK.fullmatch(part)}
     file.check(list(stored.values()))
@@ -139,8 +149,9 @@ def _read(path: Path, which: str | None) -> tuple[GPT2LMHeadModel, dict[str, Ten
         if wanted.get(part) != getattr(filled.get(part), "shape", None)
     ]:
         raise ModelError(
-            f"its {wrong[0]} is {getattr(filled.get(wrong[0]), 'shape', 'missing')}, where a GPT-2 of "
-            f"{config.n_layer} layers has {wanted.get(wrong[0], 'none')}"
+            f"the tensor {wrong[0]} is {getattr(filled.get(wrong[0]), 'shape', 'missing')}, but a GPT-2 of "
+            f"{config.n_layer} layers has {wanted.get(wrong[0], 'none')}.\n"
+            "  Save the checkpoint again with nanoGPT's train.py."
         )
     model.load_state_dict(filled)
     return model, weights
@@ -157,8 +168,9 @@ def _tokenizer(
     source = Path(vocab) if vocab is not None else beside
     if vocab is None and not beside.is_file():
         raise ModelError(
-            "it does not hold its tokens. Add --model-args vocab=meta.pkl, which its data folder has, or "
-            "vocab=FOLDER of a tokenizer, that of GPT-2 for a model of its pieces."
+            "the file does not hold the vocabulary.\n"
+            "  For a model of characters, add --model-args vocab=meta.pkl (from nanoGPT's data folder).\n"
+            "  For a model of GPT-2 pieces, add --model-args vocab=FOLDER (with the tokenizer of GPT-2)."
         )
     if source.suffix == ".json" and source.is_file():
         hold_trial(str(source), source)
@@ -167,7 +179,7 @@ def _tokenizer(
         letters = read_words(source, rows)
         if len(letters) > rows or any(len(letter) != 1 for letter in letters):
             raise ModelError(
-                f"{source}: holds {len(letters):,} words, where at most {rows:,} characters should be"
+                f"{source}: it should hold at most {rows:,} characters, but has {len(letters):,} words"
             )
         split = Tokenizer(models.WordLevel({letter: i for i, letter in enumerate(letters)}))
         split.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
@@ -177,5 +189,8 @@ def _tokenizer(
         with plain_errors("vocab", str(source)):
             tokenizer = AutoTokenizer.from_pretrained(str(source))
     if len(tokenizer) > rows:
-        raise ModelError(f"{source}: has {len(tokenizer):,} tokens but the weights are for {rows:,}")
+        raise ModelError(
+            f"{source}: the tokenizer has {len(tokenizer):,} tokens, but the weights are for {rows:,}.\n"
+            "  Name the tokenizer that the model was trained with: --model-args vocab=FOLDER"
+        )
     return None, tokenizer, json.dumps(sorted(tokenizer.get_vocab().items()))

@@ -114,13 +114,14 @@ class OfWords:
     @property
     def unreadable(self) -> str:
         """What sentences are that `too_long` tells."""
-        return f"of words that {self.card.name} does not know"
+        return f"with words that {self.card.name} does not know"
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
         """Bring sentences to the vocabulary; each distinct word is looked up once."""
         if len(strange := sentences.filter(pa.array(self.too_long(sentences)))):
             raise ModelError(
-                f"{quoted_text(strange[0].as_py())} holds a word that {self.card.name} does not know"
+                f"{quoted_text(strange[0].as_py())} holds a word that {self.card.name} does not know.\n"
+                "  Remove the sentence, or run with --too-long skip."
             )
         # Where no word stands for unknown ones, the start counts as one, which stands nowhere.
         unknown = self.vocabulary.unknown or self.vocabulary.start
@@ -270,9 +271,9 @@ class NativeClassifier(NativeModel):
         if wrong.any():
             task = TASKS[self.task]
             raise ModelError(
-                f"{self.card.name} is a classifier ({self.task}): it reads sentences that end in "
-                f"{' or '.join(task.labels)}, but not {str(sentences[int(np.argmax(wrong))])!r}.\n"
-                f"  Give it {' or '.join(f'SUITE:{method}' for method in task.methods)}."
+                f"{self.card.name} is a classifier ({self.task}): it reads only sentences that end in "
+                f"{' or '.join(task.labels)}, not {str(sentences[int(np.argmax(wrong))])!r}.\n"
+                f"  Use the suite {' or '.join(f'SUITE:{method}' for method in task.methods)}."
             )
         return encoded
 
@@ -315,12 +316,14 @@ def open_checkpoint(rest: str, arguments: Mapping[str, str], device: str) -> Nat
     value = remaining.pop("precision", "float32")
     if value not in get_args(ScoringPrecision):
         raise ModelError(
-            f"--model-args precision={value}: {suggest(value, get_args(ScoringPrecision), 'Values')}"
+            f"--model-args precision={value}: unknown precision. "
+            f"{suggest(value, get_args(ScoringPrecision), 'Values')}"
         )
     checkpoint = load_checkpoint(path) if kind == "tseval" else open_state(path, remaining)
     if kind == "tseval" and remaining:
         raise ModelError(
-            f"a tseval checkpoint takes no --model-args but precision, and got {', '.join(remaining)}"
+            f"--model-args {', '.join(remaining)}: a tseval checkpoint has only the argument precision.\n"
+            f"  Remove {', '.join(remaining)} from --model-args."
         )
     opened = NativeModel if checkpoint.model.sizes.task is None else NativeClassifier
     return opened(name, checkpoint, pick_device(device), cast("ScoringPrecision", value))
@@ -330,7 +333,7 @@ def open_bundled(rest: str, arguments: Mapping[str, str], device: str) -> Native
     """Open `--model bundled:NAME`, a checkpoint that comes with tseval."""
     known = bundled_checkpoints()
     if rest not in known:
-        raise ModelError(f"no bundled checkpoint {rest!r}. {suggest(rest, known, 'Bundled')}")
+        raise ModelError(f"no bundled checkpoint has the name {rest!r}.\n  {suggest(rest, known, 'Bundled')}")
     return open_checkpoint(str(known[rest]), arguments, device)
 
 

@@ -24,7 +24,7 @@ try:
     import kenlm
 except ImportError:
     raise ModelError(
-        'ngram: models are read by the kenlm library, which is not here: pip install "tseval[ngram]"'
+        'models of ngram: need the package kenlm. Install it: pip install "tseval[ngram]"'
     ) from None
 
 if TYPE_CHECKING:
@@ -86,22 +86,26 @@ def open_ngram(rest: str, arguments: Mapping[str, str], device: str) -> NgramMod
     """Open `--model ngram:FILE`, an ARPA file or a KenLM binary."""
     if unknown := sorted(arguments.keys() - {"eos"}):
         known = suggest(unknown[0], ("eos",), "Arguments")
-        raise ModelError(f"--model-args {unknown[0]}: ngram: takes no such argument. {known}")
+        raise ModelError(f"--model-args {unknown[0]}: ngram: models have no such argument. {known}")
     eos = arguments.get("eos", "false")
     if eos not in ("true", "false"):
-        raise ModelError(f"ngram: eos is true or false, not {eos!r}")
+        raise ModelError(f"--model-args eos={eos}: eos must be true or false")
     if device not in ("auto", "cpu"):
-        raise ModelError(f"ngram: models are looked up on the CPU; --device {device} cannot be used")
+        raise ModelError(f"--device {device}: n-gram models run on the CPU only.\n  Use --device cpu.")
     path = Path(rest)
     if not path.is_file():
-        raise ModelError(f"{path}: {'not a file' if path.exists() else 'no such n-gram model'}")
+        problem = "this is not a file" if path.exists() else "file not found"
+        raise ModelError(f"{path}: {problem}.\n  Name an ARPA file or a KenLM binary: --model ngram:FILE")
     config = kenlm.Config()
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
     try:
         model = kenlm.Model(os.fsencode(path), config)
     except (OSError, UnicodeDecodeError) as error:  # what kenlm says quotes the file, which may be no text
-        raise ModelError(f"{path}: not a sound ARPA file or KenLM binary ({_reason(error)})") from None
+        raise ModelError(
+            f"{path}: this is not an intact ARPA file or KenLM binary ({_reason(error)}).\n"
+            "  Build it again with KenLM: lmplz -o 5 < TEXT > FILE.arpa"
+        ) from None
     return NgramModel(path, model, eos=eos == "true")
 
 

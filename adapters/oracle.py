@@ -113,17 +113,19 @@ class SecondOrderModel(AutomatonModel):
 
 
 AUTOMATA = {"dyck-automaton": AutomatonModel, "dyck-second-order": SecondOrderModel}
-USAGE = "Give --model-args k=4,m=3 and, if not log, code=one-hot."
+SIZES_FIX = "Add --model-args k=4,m=3 (and code=one-hot, if the code is not log)."
 
 
 def open_oracle(rest: str, arguments: Mapping[str, str], device: str) -> NativeModel | AutomatonModel:
     """Open `--model oracle:dyck-lstm` or another oracle of a Dyck language."""
     if rest not in (*ORACLES, *AUTOMATA):
-        raise ModelError(f"no oracle {rest!r}. {suggest(rest, (*ORACLES, *AUTOMATA), 'Oracles')}")
+        raise ModelError(
+            f"no oracle has the name {rest!r}. {suggest(rest, (*ORACLES, *AUTOMATA), 'Oracles')}"
+        )
     known = ("k", "m") if rest in AUTOMATA else ("k", "m", "code")
     if unknown := sorted(arguments.keys() - {*known}):
-        said = suggest(unknown[0], known, "Arguments")
-        raise ModelError(f"--model-args {unknown[0]}: oracle:{rest} takes no such argument. {said}")
+        hint = suggest(unknown[0], known, "Arguments")
+        raise ModelError(f"--model-args {unknown[0]}: oracle:{rest} has no such argument. {hint}")
     if rest in AUTOMATA:
         k, m = _number("k", arguments), _number("m", arguments)
         refuse_sizes(k, m)
@@ -135,8 +137,8 @@ def open_oracle(rest: str, arguments: Mapping[str, str], device: str) -> NativeM
 
 def _number(name: str, arguments: Mapping[str, str]) -> int:
     if name not in arguments:
-        raise ModelError(f"an oracle must know {name} of its Dyck language. {USAGE}")
+        raise ModelError(f"{name} of the Dyck language is missing. {SIZES_FIX}")
     try:
         return int(arguments[name])
     except ValueError:
-        raise ModelError(f"{name} must be a whole number, not {arguments[name]!r}. {USAGE}") from None
+        raise ModelError(f"{name} must be a whole number, not {arguments[name]!r}. {SIZES_FIX}") from None

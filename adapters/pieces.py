@@ -40,7 +40,7 @@ SPACES = {"Ġ": "ĠĊĉċČč", "▁": "▁"}  # how vocabularies of bytes, and 
 REACHES_OVER = re.compile(r"[^\sĠĊĉċČč▁][ Ġ▁]")  # a letter and a space behind it, in one piece
 BEFORE = "a"  # a word that others stand behind
 HELD = 64  # sentences of a shard that are split in both ways
-LEFT_OUT = "the tokenizer leaves out letters that it has no piece for"
+LEFT_OUT = "the tokenizer drops letters that have no piece in its vocabulary"
 WHITE = np.array([code for code in range(sys.maxunicode + 1) if chr(code).isspace()], dtype=np.uint32)
 
 
@@ -109,9 +109,9 @@ class Pieces:
         self._by_backend = splits_by_backend(tokenizer)
         if white_space != "single" and not self._by_backend:
             raise ModelError(
-                f"white_space={white_space}: the tokenizer is slow, or has code of its own, and does not say "
-                "where its pieces stand.\n"
-                "  Give white_space=single."
+                f"white_space={white_space}: the tokenizer (slow, or with code of its own) does not give the "
+                "positions of its pieces in the text.\n"
+                "  Use --model-args white_space=single"
             )
         self.tokenizer = tokenizer
         self.leading_space, self._writing = leading_space, writing
@@ -144,7 +144,10 @@ class Pieces:
         first_words = np.cumsum(lengths) - lengths
         empty = np.flatnonzero(np.add.reduceat(pieces, first_words) == 0)
         if len(empty):
-            raise ModelError(f"the tokenizer leaves nothing of the sentence {str(sentences[empty[0]])!r}")
+            raise ModelError(
+                f"the tokenizer gives no pieces for the sentence {str(sentences[empty[0]])!r}.\n"
+                "  Remove the sentence from the suite."
+            )
         words, unknown = self._words_seen(split.placed)
         if self.incomplete is None and split.placed.lost.any():
             texts = words_and_lengths(sentences)[0].flatten()
@@ -328,8 +331,8 @@ class Pieces:
         if self._white_space != "single":
             if special and any(BOUNDARY in str(text) for text in sentences.to_pylist()):
                 raise ModelError(
-                    f"white_space={self._white_space}: parts of a text were joined without a space.\n"
-                    "  Give white_space=single, or join them with one: --columns join=space."
+                    f"white_space={self._white_space}: the suite joins parts of a text without a space.\n"
+                    "  Use white_space=single, or join the parts with a space: --columns join=space."
                 )
             texts = pc.utf8_trim_whitespace(sentences) if self._white_space == "kept" else sentences
         elif special:
@@ -494,7 +497,9 @@ class OfPieces:
         encoded = self._pieces.encode(sentences)
         word = self._pieces.incomplete
         if word is not None and not any(one.startswith(LEFT_OUT) for one in self.warnings):
-            self.warnings.append(f"{LEFT_OUT}, as of {word!r}: words with such letters count as unknown")
+            self.warnings.append(
+                f"{LEFT_OUT} (first word: {word!r}); words with such letters count as unknown"
+            )
         self.opened.check_fits(encoded, self.n_special)
         return encoded
 

@@ -171,11 +171,11 @@ class Pretrained:
         """Refuse special tokens that the model has no row for: they came to the tokenizer after training."""
         if beyond := [token for token in tokens if token >= self.n_tokens]:
             spelt = self.tokenizer.convert_ids_to_tokens(beyond[0])
-            advice = "  Resize the model's embeddings, or save the tokenizer that it was trained with."
+            advice = "  Resize the embeddings of the model, or save the tokenizer of its training."
             if argument:
-                advice = f"  Give another: --model-args {argument}=TOKEN."
+                advice = f"  Name another token: --model-args {argument}=TOKEN"
             raise ModelError(
-                f"the tokenizer's {spelt} has the number {beyond[0]}, but the model knows only "
+                f"the token {spelt} of the tokenizer has the id {beyond[0]}, but the model has only "
                 f"{self.n_tokens} tokens.\n{advice}"
             )
 
@@ -183,7 +183,10 @@ class Pretrained:
         """Refuse sentences with tokens that the model has no row for."""
         if encoded.tokens.max() >= self.n_tokens:
             token = self.tokenizer.convert_ids_to_tokens(int(encoded.tokens.max()))
-            raise ModelError(f"the tokenizer has {token!r}, but the model only knows {self.n_tokens} tokens")
+            raise ModelError(
+                f"the token {token!r} of the tokenizer has the id {int(encoded.tokens.max())}, but the model "
+                f"has only {self.n_tokens} tokens.\n  Save the tokenizer of its training in the folder."
+            )
 
     def check_fits(self, encoded: Encoded, n_special: int) -> None:
         """Refuse sentences that the model cannot read, with so many special tokens."""
@@ -193,7 +196,8 @@ class Pretrained:
             row = int(lengths.argmax())
             raise ModelError(
                 f"a sentence has {lengths[row]} tokens, but the model reads at most {self.longest}: "
-                f"'{str(encoded.seen[row].as_py())[:60]}...'"
+                f"'{str(encoded.seen[row].as_py())[:60]}...'.\n"
+                "  Shorten the sentence, or run with --too-long skip."
             )
 
 
@@ -273,7 +277,7 @@ def take_option(arguments: dict[str, str], name: str, choices: tuple[str, ...]) 
     """Take an argument of ours out of those for `from_pretrained`; the first choice is the default."""
     value = arguments.pop(name, choices[0])
     if value not in choices:
-        raise ModelError(f"--model-args {name}={value}: {suggest(value, choices, 'Values')}")
+        raise ModelError(f"--model-args {name}={value}: unknown value. {suggest(value, choices, 'Values')}")
     return value
 
 
@@ -303,8 +307,9 @@ def _refuse_foreign(
         near = (inside or get_close_matches(name, sorted(known), n=1) or [name])[0]
         named = {*own, *USUAL, near} & known
         raise ModelError(
-            f"--model-args {name}: {scheme}: takes no such argument. {suggest(near, named, 'Arguments')}\n"
-            "  Others are those of from_pretrained in transformers, and what config.json may hold."
+            f"--model-args {name}: {scheme}: models have no such argument. "
+            f"{suggest(near, named, 'Arguments')}\n"
+            "  You can also use arguments of transformers' from_pretrained and fields of config.json."
         )
 
 
@@ -332,9 +337,14 @@ def _open(
     try:
         import transformers  # noqa: F401, PLC0415  optional, and heavy
     except ImportError:
-        raise ModelError(f'{scheme}: needs transformers.\n  pip install "tseval[hf]"') from None
+        raise ModelError(
+            f'models of {scheme}: need the package transformers.\n  pip install "tseval[hf]"'
+        ) from None
     if not rest:
-        raise ModelError(f"{scheme}: names no model.\n  Give a folder, or an id on the hub: {scheme}:PATH.")
+        raise ModelError(
+            f"{scheme}: no model is named.\n"
+            f"  Name a folder or a model of the Hugging Face hub: --model {scheme}:FOLDER_OR_ID"
+        )
     with opened_gguf(f"{scheme}:{rest}", rest) as gguf:
         if gguf is None:
             return _open_saved(scheme, head, rest, arguments, device, own)
@@ -349,7 +359,8 @@ def _open_gguf(scheme: str, head: str, gguf: Gguf, arguments: Mapping[str, str],
     options = {name: typed(name, text) for name, text in arguments.items()}
     if foreign := sorted(options.keys() - {"dtype", "attn_implementation", "device_map"}):
         raise ModelError(
-            f"--model-args {foreign[0]}: a GGUF takes dtype, attn_implementation and device_map alone"
+            f"--model-args {foreign[0]}: a GGUF file has no such argument.\n"
+            "  Use only dtype, attn_implementation and device_map."
         )
     keywords: dict[str, object] = {"dtype": torch.float32, **options}
     target = _place(keywords, device, quantised=False)
@@ -372,7 +383,10 @@ def _open_gguf(scheme: str, head: str, gguf: Gguf, arguments: Mapping[str, str],
     recorded = {name: value for name, value in options.items() if name not in UNRECORDED}
     recorded["quantisation"] = f"{gguf.quantisation},dequantised"
     opened = Pretrained(gguf.path.stem, model.eval(), tokenizer, gguf.digest, recorded)
-    note = f"stored as {gguf.quantisation}, dequantised; llama.cpp rounds activations too: other numbers"
+    note = (
+        f"weights stored as {gguf.quantisation} are dequantised; "
+        "llama.cpp also rounds activations, so its numbers differ"
+    )
     return probe(replace(opened, notes=(*notes, note)))
 
 
@@ -445,7 +459,9 @@ def _with_types(arguments: Mapping[str, str]) -> dict[str, str]:
             value = TYPES.get(value.lower(), value)
             known = ("auto", "float32", "float16", "bfloat16", "float64")
             if not isinstance(getattr(torch, value, None), torch.dtype) and value != "auto":
-                raise ModelError(f"--model-args {name}={found[name]}: {suggest(value, known, 'Types')}")
+                raise ModelError(
+                    f"--model-args {name}={found[name]}: unknown type. {suggest(value, known, 'Types')}"
+                )
             found[name] = value
     return found
 
@@ -465,8 +481,8 @@ def _look_through(
 def _refuse_precision(scheme: str, arguments: Mapping[str, str]) -> None:
     if "precision" in arguments:
         raise ModelError(
-            f"{scheme}: a model of transformers computes in the type of its weights: leave --precision out, "
-            f"and give --model-args dtype={arguments['precision']}"
+            f"--precision {arguments['precision']}: a transformers model computes in the number format of "
+            f"its weights.\n  Remove --precision, and add --model-args dtype={arguments['precision']}"
         )
 
 
@@ -475,7 +491,10 @@ def _notes_on_type(stored: str | None, arguments: Mapping[str, str], opened: Pre
     dtype, device = opened.dtype, opened.model.device
     wanted = arguments.get("dtype", "").removeprefix("torch.")
     if stored not in (None, dtype):
-        yield f"stored in {stored}, computed in {dtype} (--model-args dtype={stored} computes as stored)"
+        yield (
+            f"the weights are stored in {stored}, but tseval computes in {dtype} "
+            f"(to compute in {stored}: --model-args dtype={stored})"
+        )
     if wanted == "bfloat16" and device.type == "cpu" and not has_fast_products(device):
         yield NOTHING_GAINED
 
@@ -505,7 +524,10 @@ def _place(keywords: dict[str, object], device: str, quantised: bool) -> torch.d
     """Find the device to move a model to; None where `from_pretrained` puts it in its place."""
     if "device_map" in keywords:
         if device != "auto":
-            raise ModelError(f"--device {device} and --model-args device_map=... exclude each other")
+            raise ModelError(
+                f"--device {device} and --model-args device_map=... cannot be used together.\n"
+                "  Remove one of the two."
+            )
         return None
     target = pick_device(device)
     if quantised:  # quantised weights cannot be moved later
@@ -560,12 +582,12 @@ def _silenced(scheme: str, rest: str, away: bool) -> Iterator[None]:
         said = " ".join(str(error).split())[:300] or type(error).__name__
         if not away and not Path(rest).exists() and isinstance(error, OSError):
             said = (
-                "it is no folder, and not in the cache of the hub; the hub was not asked, since there is no "
-                "network or HF_HUB_OFFLINE is set."
+                "no folder has this name, and the local cache of the hub has no such model. tseval does not "
+                "ask the hub: there is no network, or HF_HUB_OFFLINE is set."
             )
         raise ModelError(
             f"{scheme}:{rest} cannot be opened: {said}\n"
-            "  Give the folder of a saved model, or an id on the hub (without a network: in its cache)."
+            f"  Name the folder of a saved model or a model of the hub: --model {scheme}:FOLDER_OR_ID"
         ) from error
     finally:
         logging.set_verbosity(verbosity)

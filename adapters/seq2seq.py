@@ -61,8 +61,8 @@ class DenoisingModel(MaskedModel):
         mask = known[0] if tokenizer.mask_token_id is None and known else tokenizer.mask_token_id
         if mask is None:
             raise ModelError(
-                f"seq2seq:{opened.name}: the tokenizer has neither a mask nor {SENTINELS[0]}.\n"
-                "  Ask what the decoder reads: --model-args score=prefix."
+                f"seq2seq:{opened.name}: the tokenizer has neither a mask token nor {SENTINELS[0]}.\n"
+                "  Score the text in the decoder: --model-args score=prefix"
             )
         self.mask: int = mask
         start = tokenizer.bos_token_id
@@ -97,7 +97,10 @@ class PrefixModel(OfPieces):
         super().__init__(opened, leading_space, white_space)
         start = opened.model.config.decoder_start_token_id
         if start is None:
-            raise ModelError(f"seq2seq:{opened.name}: its configuration has no decoder_start_token_id")
+            raise ModelError(
+                f"seq2seq:{opened.name}: config.json has no decoder_start_token_id.\n"
+                "  Add it: --model-args decoder_start_token_id=ID"
+            )
         self.start: int = start
         self.n_special = 1
         self._products = ModelProducts(self.model)
@@ -173,9 +176,9 @@ class PrefixModel(OfPieces):
         noise, found = ((one - plain).cpu().numpy() for one in (alone, once))
         if not within_noise(found, noise, self.opened.rounded_to):
             raise ModelError(
-                f"seq2seq:{self.opened.name}: behind a context that is read once, the decoder differs from\n"
-                f"  the plain forward pass by up to {np.abs(found).max():.2g} nats.\n"
-                "  Score it by a function of your own: --model mine.py:load (docs/adapters.md)."
+                f"seq2seq:{self.opened.name}: with a stored encoder context, the decoder differs from\n"
+                f"  the model's forward pass by up to {np.abs(found).max():.2g} nats.\n"
+                "  Write a function that returns the model: --model mine.py:load (docs/adapters.md)."
             )
 
 
@@ -190,7 +193,10 @@ def open_seq2seq(rest: str, arguments: Mapping[str, str], device: str) -> Denois
     if score == "auto":
         score = "mask" if opened.model.config.model_type in TRAINED_TO_FILL and not context else "prefix"
     if score == "mask" and context:
-        raise ModelError("--model-args context: a context goes with score=prefix")
+        raise ModelError(
+            "--model-args context: a context can be used only with score=prefix.\n"
+            "  Add score=prefix: --model-args score=prefix,context=TEXT"
+        )
     model: DenoisingModel | PrefixModel
     with plain_errors("seq2seq", rest):
         if score == "mask":

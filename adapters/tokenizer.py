@@ -61,8 +61,8 @@ def open_tokenizer(
         notes += _follow_file(where, tokenizer, path, texts)
     if pieces_of(tokenizer, texts) != pieces_of(tokenizer, texts):
         raise ModelError(
-            f"{where}: its tokenizer gives other pieces each time it splits the same text.\n"
-            "  What is left to chance there is for training: save the tokenizer without it."
+            f"{where}: the tokenizer is random: it splits the same text differently each time.\n"
+            "  Switch off the random step (it is for training), and save the tokenizer again."
         )
     return tokenizer, notes
 
@@ -96,8 +96,8 @@ def _refuse_own_code(where: str, source: str, places: Mapping[str, Any]) -> None
     config = json.loads(path.read_text("utf-8")) if path else {}
     if "AutoTokenizer" in (config.get("auto_map") or {}):
         raise ModelError(
-            f"{where}: its tokenizer has code of its own, and without it gives other pieces.\n"
-            "  Read the code, and allow it: --model-args trust_remote_code=true."
+            f"{where}: the tokenizer has code of its own, and gives other pieces without that code.\n"
+            "  Read the code. To run it, add --model-args trust_remote_code=true"
         )
 
 
@@ -143,10 +143,12 @@ def _follow_file(where: str, tokenizer: PreTrainedTokenizerBase, path: Path, tex
     if tokenizer.all_special_ids != ids or pieces_of(tokenizer, texts) != expected:
         raise ModelError(
             f"{where}: tokenizer.json and {type(tokenizer).__name__} of tokenizer_config.json give different "
-            f"pieces, as of {differ[0]!r}.\n"
-            "  Save the tokenizer with which the model was trained beside it, and both will agree."
+            f"pieces (first text: {differ[0]!r}).\n"
+            "  Save the tokenizer of the training in the folder of the model: save_pretrained(FOLDER)."
         )
-    return [f"pieces are those of tokenizer.json: {type(tokenizer).__name__} of transformers gives others"]
+    return [
+        f"pieces are those of tokenizer.json; {type(tokenizer).__name__} of transformers gives other pieces"
+    ]
 
 
 def find_starts(tokenizer: PreTrainedTokenizerBase, bos: str) -> tuple[int, ...]:
@@ -169,7 +171,7 @@ def find_starts(tokenizer: PreTrainedTokenizerBase, bos: str) -> tuple[int, ...]
     if bos == "true":
         if own is None:
             raise ModelError(
-                "bos=true: the tokenizer has no beginning of sequence.\n"
+                "bos=true: the tokenizer has no beginning-of-sequence token.\n"
                 "  Name a token of its vocabulary (bos=TOKEN), or leave the first token unscored (bos=false)."
             )
         return (own,)
@@ -177,9 +179,9 @@ def find_starts(tokenizer: PreTrainedTokenizerBase, bos: str) -> tuple[int, ...]
     names = [bos] if bos in vocabulary else bos.split()
     if lacking := [name for name in names if name not in vocabulary]:
         raise ModelError(
-            f"bos={bos}: no such token in the vocabulary{'' if lacking == [bos] else ' as ' + lacking[0]}.\n"
-            f"  Use auto, tokenizer, true, false, none or a token, such as "
-            f"{tokenizer.eos_token or next(iter(vocabulary))}; several with spaces between."
+            f"bos={bos}: the vocabulary has no token {lacking[0]!r}.\n"
+            f"  Use auto, tokenizer, true, false, none, or a token such as "
+            f"{tokenizer.eos_token or next(iter(vocabulary))}. Separate several tokens by spaces."
         )
     return tuple(cast("int", vocabulary[name]) for name in names)
 
@@ -189,7 +191,7 @@ def find_end(tokenizer: PreTrainedTokenizerBase, eos: str) -> int | None:
     if eos == "false":
         return None
     if tokenizer.eos_token_id is None:
-        raise ModelError("eos=true: the tokenizer has no end of sequence. Leave it out.")
+        raise ModelError("eos=true: the tokenizer has no end-of-sequence token. Leave out eos=true.")
     return cast("int", tokenizer.eos_token_id)
 
 
@@ -251,13 +253,13 @@ def why_starts(tokenizer: PreTrainedTokenizerBase, starts: Sequence[int]) -> str
     marks = (tokenizer.bos_token, tokenizer.eos_token)
     mark = next((str(token) for token in marks if is_chat_mark(tokenizer, token)), None)
     if starts and [*starts] == special_tokens(tokenizer)[0]:
-        why = "as the tokenizer has it"
+        why = "the tokenizer adds it"
     elif mark:
         why = f"{mark} marks turns of a chat"
     else:
-        why = "the tokenizer has no beginning of sequence"
+        why = "the tokenizer has no beginning-of-sequence token"
     put = spell_starts(tokenizer, starts) or "nothing"
-    return f"before every sentence stands {put}: {why} (--model-args bos=TOKEN chooses)"
+    return f"token before every sentence: {put}, because {why} (to choose another: --model-args bos=TOKEN)"
 
 
 def start_kind(tokenizer: PreTrainedTokenizerBase, starts: Sequence[int]) -> str:
@@ -278,7 +280,10 @@ def special_tokens(tokenizer: PreTrainedTokenizerBase, who: str = "") -> tuple[l
     if 0 not in special:
         if not who:
             return [], []
-        raise ModelError(f"{who}: the tokenizer makes only special tokens of the letter a")
+        raise ModelError(
+            f"{who}: the tokenizer turns the letter a into special tokens only.\n"
+            "  Save the tokenizer of the training in the folder of the model."
+        )
     first = special.index(0)
     last = len(special) - special[::-1].index(0)
     return ids[:first], ids[last:]

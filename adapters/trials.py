@@ -70,7 +70,7 @@ def rendered_chat(where: str, template: str, messages: str, tokens: str) -> str 
         LimitError: It takes more memory or time than it may.
     """
     given = {"template": template, "messages": json.loads(messages), "tokens": json.loads(tokens)}
-    return _ended(_start({**given, "characters": LONGEST_CHAT}), f"{where}: its template of chats")
+    return _ended(_start({**given, "characters": LONGEST_CHAT}), f"{where}: the chat template")
 
 
 def _start(given: dict[str, object]) -> subprocess.Popen[bytes]:
@@ -94,13 +94,11 @@ def _ended(process: subprocess.Popen[bytes], what: str) -> str | None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        raise LimitError(
-            f"{what} takes longer than {limits().trial_seconds} seconds.\n  {how_to_raise('trial_seconds')}"
-        ) from None
+        hint = how_to_raise("trial_seconds")
+        raise LimitError(f"{what} takes longer than {limits().trial_seconds} seconds.\n  {hint}") from None
     if process.returncode == 0:
         return said.decode(errors="replace")
     if process.returncode == WRONG or os.name != "posix":
         return None
-    raise LimitError(
-        f"{what} takes more memory than {limits().trial_bytes:,} bytes.\n  {how_to_raise('trial_bytes')}"
-    )
+    hint = how_to_raise("trial_bytes")
+    raise LimitError(f"{what} takes more memory than {limits().trial_bytes:,} bytes.\n  {hint}")

@@ -44,12 +44,12 @@ def refuse_lacking(
     body = f"{model.base_model_prefix}."
     if unexpected and any(name.startswith(body) for name in missing):
         advice = (
-            f"Its files hold other names ({min(unexpected)}, {len(unexpected)} in all).\n"
-            "  Save the model itself with save_pretrained(), not what wraps it."
+            f"The weight files have other names instead ({min(unexpected)}; {len(unexpected)} in all).\n"
+            "  Save the model itself with save_pretrained(), not the object that wraps the model."
         )
     raise ModelError(
-        f"{where} lacks weights that {type(model).__name__} needs ({min(missing)}, {len(missing)} in "
-        f"all): it would score with random ones.\n  {advice}"
+        f"{where} has no values for weights of {type(model).__name__} ({min(missing)}; {len(missing)} in "
+        f"all). Their values would be random.\n  {advice}"
     )
 
 
@@ -64,12 +64,12 @@ def refuse_left_over(where: str, model: PreTrainedModel, unexpected: set[str]) -
     ]
     if left and not getattr(model, "is_quantized", False):
         both = any(name.removeprefix(prefix).startswith("encoder.") for name in left)
-        why = (
-            "It is an encoder with a decoder, a model for seq2seq: and not for this adapter."
+        advice = (
+            "The model has an encoder and a decoder: open it with --model seq2seq:FOLDER"
             if both and hasattr(model.base_model, "decoder")
-            else "Give it the config.json that it was saved with."
+            else "Restore the config.json that the model was saved with."
         )
         raise ModelError(
-            f"{where} holds weights that {type(model).__name__} does not read ({left[0]}, {len(left)} in "
-            f"all): without them it is another model.\n  {why}"
+            f"{where} holds weights that {type(model).__name__} does not use ({left[0]}; {len(left)} in "
+            f"all). Without these weights the results are those of another model.\n  {advice}"
         )

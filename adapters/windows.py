@@ -30,11 +30,14 @@ if TYPE_CHECKING:
 def check_window(opened: Pretrained, window: int, stride: int) -> None:
     """Refuse windows that the model does not read, and strides that leave tokens out."""
     if not 1 <= stride < window:
-        raise ModelError(f"--stride {stride}: give 1 to {window - 1}, so that windows of {window} overlap")
+        raise ModelError(
+            f"--stride {stride}: windows of {window} tokens must overlap.\n"
+            f"  Choose a stride from 1 to {window - 1}."
+        )
     if opened.longest is not None and window > opened.longest:
         raise ModelError(
             f"--window {window}: {opened.name} reads at most {opened.longest} tokens.\n"
-            f"  Give --window {opened.longest}."
+            f"  Use --window {opened.longest}"
         )
 
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 BYTES = ("<0x20>", "<0x0A>", "<0x09>", "<0x0D>")
 ENDS = ("</w>", "@@")  # the second stands where a word goes on
 NOTE = (
-    "the tokenizer marks neither beginnings nor ends of words: the log-probability of a word is the sum over "
-    "its pieces, and counts longer words that begin with them"
+    "the tokenizer marks neither the beginning nor the end of a word. The log-probability of a word is the "
+    "sum over its pieces, and includes longer words with the same beginning"
 )
 
 

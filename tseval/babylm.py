@@ -92,14 +92,10 @@ def read_boxes(place: str, record: DataRecord, stem: str) -> Choice:
     """Read an item of entity tracking: what a box contains, after so many operations."""
     prefix, options = text_of(place, record, "input_prefix"), record.get("options")
     if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
-        raise SuiteError(
-            f"{place}: options is not a list of texts, but {options!r}.\n  Write a list of texts."
-        )
+        raise SuiteError(f"{place}: options should be a list of texts, not {options!r}")
     number = record.get("numops")
     if not isinstance(number, int):
-        raise SuiteError(
-            f"{place}: numops is not a whole number, but {number!r}.\n  Write a number such as 3."
-        )
+        raise SuiteError(f"{place}: numops should be a whole number, not {number!r}")
     texts = cast("list[str]", options)
     return Choice(place, f"{stem}_{number}_ops", tuple(Candidate(prefix, text, text) for text in texts))
 
@@ -113,18 +109,15 @@ def read_wug(place: str, record: DataRecord, stem: str) -> Choice:
         if not isfinite(share):
             raise ValueError
     except (OverflowError, TypeError, ValueError):
-        raise SuiteError(
-            f"{place}: ratio is not a number, but {ratio!r}.\n  Write a number such as 0.5."
-        ) from None
+        raise SuiteError(f"{place}: ratio should be a number, not {ratio!r}") from None
     return Choice(place, stem, tuple(Candidate("", text, text) for text in texts), share)
 
 
 def read_comps_pair(place: str, record: DataRecord, stem: str) -> Choice:
     """Read a property after two concepts."""
     if stem not in COMPS_FILES:
-        raise SuiteError(
-            f"{place}: no file of COMPS has the name {stem}.\n  Choose one of {', '.join(COMPS_FILES)}."
-        )
+        known = ", ".join(COMPS_FILES)
+        raise SuiteError(f"{place}: COMPS has no file {stem}.\n  Rename the file. Names of COMPS: {known}.")
     prefixes = [text_of(place, record, f"prefix_{what}") for what in ("acceptable", "unacceptable")]
     rest = f" {text_of(place, record, 'property_phrase')}"
     return Choice(
@@ -182,8 +175,8 @@ def load_tasks(data: Path) -> tuple[list[LoadedTask], list[str]]:
     missing = [name for task, name in names.items() if name and task not in there]
     if not there:
         raise SuiteError(
-            f"{data}: none of BabyLM's tasks is here: {', '.join(task.full for task in BABYLM_TASKS)}.\n"
-            "  Name the folder full_eval or fast_eval of its evaluation data."
+            f"{data} has no folder of a BabyLM task ({', '.join(task.full for task in BABYLM_TASKS)}).\n"
+            "  Name the folder full_eval or fast_eval of BabyLM's evaluation data."
         )
     return [_load(task, data / name) for task, name in there.items()], missing
 
@@ -196,7 +189,7 @@ def _load(task: BabylmTask, folder: Path) -> LoadedTask:
             choice = task.read(place, record, task.name if task.correlates else stem_of(file))
             found.setdefault(choice.subset, []).append(choice)
     if not found:
-        raise SuiteError(f"{folder}: this folder has no items.\n  Add files that end in .jsonl.")
+        raise SuiteError(f"{folder} has no items.\n  Put BabyLM's .jsonl files of the task into the folder.")
     cases = [_case(task, subset, own) for subset, own in found.items()]
     suite = Suite(
         name=f"babylm_{folder.name}",
@@ -246,16 +239,19 @@ def _check(choice: Choice, first: Choice) -> None:
     """Refuse an item that cannot be asked, or not like the others of its subset."""
     if len(choice.options) < 2 or len(choice.options) != len(first.options):
         raise SuiteError(
-            f"{choice.place}: {len(choice.options)} texts to choose from, but {len(first.options)} in "
-            f"{first.place}.\n  Give all items of a subset the same number of texts, two at least."
+            f"{choice.place}: the item has {len(choice.options)} options, but {first.place} has "
+            f"{len(first.options)}.\n"
+            "  Write the same number of options, two or more, in all items of a subset."
         )
     for option in choice.options:
         if not option.rest.split():
-            raise SuiteError(f"{choice.place}: one of the texts has no words.\n  Write a text with a word.")
+            raise SuiteError(
+                f"{choice.place}: an option has no words.\n  Write at least one word in each option."
+            )
         if option.prefix and not (option.prefix[-1].isspace() or option.rest[0].isspace()):
             raise SuiteError(
                 f"{choice.place}: {option.rest[:40]!r} begins inside a word.\n"
-                "  Put a space before it, or at the end of the prefix."
+                "  Put a space before the option, or at the end of the text before it."
             )
 
 
@@ -360,8 +356,8 @@ def plan_tasks(model: Model, tasks: Sequence[LoadedTask], where: Path) -> list[P
         if len(plan.too_long):
             raise ModelError(
                 f"{loaded.folder}: {len(plan.too_long):,} texts are longer than {model.card.name} reads, "
-                f"the first {str(plan.too_long[0])[:40]!r}.\n  A prediction is needed for every item: leave "
-                "that folder out, or take a model that reads longer texts."
+                f"the first {str(plan.too_long[0])[:40]!r}.\n  BabyLM needs a prediction for every item: "
+                "leave out that folder, or use a model that reads longer texts."
             )
         place = where / loaded.task.name / loaded.folder
         if (place / PREDICTIONS).exists() and not (place / RUN).exists():
@@ -403,6 +399,6 @@ def _write(path: Path, result: TaskResult) -> None:
 
 def _of_another(path: Path) -> str:
     return (
-        f"{path} holds predictions of another model or program, and is left as it is.\n"
+        f"{path} holds predictions of another model or program, so tseval does not overwrite the file.\n"
         "  Name another folder with --out, or move the file away."
     )

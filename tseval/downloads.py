@@ -58,7 +58,9 @@ def download(
     work.join(seconds)
     if work.is_alive():
         work.give_up()
-        raise DownloadError(f"it does not end in {seconds:.0f} seconds. {how_to_raise('download_seconds')}")
+        raise DownloadError(
+            f"the download takes more than {seconds:.0f} seconds. {how_to_raise('download_seconds')}"
+        )
     if work.failure is not None:
         raise work.failure
 
@@ -123,7 +125,7 @@ def _refuse_private(host: str, addresses: list[str]) -> None:
     for address in addresses:
         if not ipaddress.ip_address(address.partition("%")[0]).is_global:
             raise ValueError(
-                f"{host} is an address of this machine or of a private network. If that is meant, set "
+                f"{host} is an address of this machine or of a private network. To allow it, set "
                 f"{PRIVATE}={host} in the environment"
             )
 

@@ -192,7 +192,7 @@ def as_read(model: Model, suite: Suite | None, text: Form) -> Model:
     if not isinstance(model, WritingModel):
         raise ModelError(
             f"--text natural: {model.card.name} reads words that are separated by spaces.\n"
-            "  Leave out --text. Models of sub-word tokens (hf:, mlm:) read natural text."
+            "  Use --text tokenised, or a model of sub-word pieces (hf:, mlm:)."
         )
     assert writing is not None
     return model.writing(writing)
@@ -218,7 +218,7 @@ def refuse_cut_words(model: Model, suite: Suite) -> None:
                 raise ModelError(
                     f"{model.card.name} reads words, but a region begins or ends inside the word {word!r} of "
                     f"{without_boundaries(text)!r} (case {case.name!r}).\n"
-                    "  Put the bracket beside a space, or take a model of pieces (hf:, mlm:)."
+                    "  Move the bracket next to a space, or use a model of sub-word pieces (hf:, mlm:)."
                 )
 
 
@@ -278,8 +278,8 @@ def make_plan(
     scorer = scorer_for(model, words=score in COMPARES_WORDS)
     if score in COMPARES_WORDS and not scorer.gives_words:
         raise ModelError(
-            f"{model.card.name} gives one number for a sentence, but --score {score} compares single "
-            "words. Leave out --score."
+            f"{model.card.name} gives one number for a sentence, but --score {score} compares single words.\n"
+            "  Use --score sentence"
         )
     refuse_cut_words(model, suite)
     sentences, too_long = _readable(scorer, sentences_of(suite))
@@ -288,7 +288,9 @@ def make_plan(
     if asked:
         scorer.check_symbols(asked.asks)
     if len(too_long) and (asked or not len(sentences)):
-        raise _too_long(scorer, too_long, "  Take a model that reads longer sentences, or shorten them.")
+        raise _too_long(
+            scorer, too_long, "  Use a model that reads longer sentences, or shorten these sentences."
+        )
     lengths = None
     if normalised is not None and normalised.of == "sentence":
         if normalised.by in LENGTHS:
@@ -312,7 +314,7 @@ def refuse_too_long(model: Model, suite: Suite) -> None:
     scorer = scorer_for(model)
     _, too_long = _readable(scorer, sentences_of(suite))
     if len(too_long):
-        raise _too_long(scorer, too_long, "  With --too-long skip their pairs are undecidable, and counted.")
+        raise _too_long(scorer, too_long, "  To count their pairs as undecidable, use --too-long skip")
 
 
 def refuse_other_clusters(run: Run, path: Path, suite: Suite) -> None:
@@ -322,8 +324,8 @@ def refuse_other_clusters(run: Run, path: Path, suite: Suite) -> None:
         return
     how, named = ("with", had) if had else ("without", suite.clusters)
     raise RunError(
-        f"{path} is complete, and was scored {how} {' '.join(f'--cluster {name}' for name in named)}.\n"
-        "  Score it again into another directory, without --resume."
+        f"{path} is complete, and it was scored {how} {' '.join(f'--cluster {name}' for name in named)}.\n"
+        "  Score the suite again without --resume, into another folder: -o FOLDER"
     )
 
 
@@ -353,13 +355,13 @@ def _unfinished(plan: Plan, scored: pa.Table) -> Iterator[str]:
         piece = pc.split_pattern(seen.combine_chunks(), " ").flatten()[last].as_py()
         if not plan.suite.files and holds_boundaries(plan.suite):
             yield (
-                f"some pieces reach over two regions or words, as {quoted_text(piece, 40)}: where one of "
-                "them is compared, the item is undecidable. Put the brackets elsewhere, or take another model"
+                f"some pieces span two regions or words, such as {quoted_text(piece, 40)}. An item that "
+                "compares one of these is undecidable. Move the brackets, or use another model"
             )
             return
         yield (
-            f"some pieces reach over several words, as {quoted_text(piece, 40)}: where the probability of "
-            "one of them is compared, the contrast is undecidable. Compare whole sentences: --score sentence"
+            f"some pieces span several words, such as {quoted_text(piece, 40)}. A contrast that compares one "
+            "of these words is undecidable. To compare whole sentences, use --score sentence"
         )
 
 
@@ -368,12 +370,12 @@ def _check_card(card: ModelCard, key: RunKey) -> None:
     if not isinstance(card.fingerprint, str) or not card.fingerprint:
         raise ModelError(
             f"{card.name}: card.fingerprint is {card.fingerprint!r}.\n"
-            "  Give a text that no other weights have: a digest of them."
+            "  Write a text that is different for different weights, such as a digest of the weights."
         )
     if key.hidden:
         raise ModelError(
-            f"{card.name}: card.protocol has {min(key.hidden)!r}, which every run has already.\n"
-            "  Rename it in the adapter."
+            f"{card.name}: card.protocol has the key {min(key.hidden)!r}, which tseval itself uses.\n"
+            "  Rename the key."
         )
     for part, said in (("protocol", card.protocol), ("details", card.details)):
         for name, value in said.items():
@@ -381,8 +383,8 @@ def _check_card(card: ModelCard, key: RunKey) -> None:
                 json.dumps(value)
             except (TypeError, ValueError):
                 raise ModelError(
-                    f"{card.name}: card.{part}[{name!r}] is a {type(value).__name__}, not for a manifest.\n"
-                    "  Give text, numbers, truth values, or lists and mappings of these."
+                    f"{card.name}: card.{part}[{name!r}] is a {type(value).__name__}, not JSON data.\n"
+                    "  Use text, numbers, true or false, or lists and mappings of these."
                 ) from None
 
 
@@ -417,7 +419,10 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
     """Say in what form text was read, what was too long or may mislead, and that it looks untokenised."""
     if plan.card.protocol.get("text") == "natural" and plan.suite.writing:
         text, _ = plan.suite.writing.write(str(plan.sentences[0]))
-        yield f"sentences are read as people write them, {quoted_text(text, 60)} (else --text tokenised)"
+        yield (
+            f"tseval writes sentences as natural text: {quoted_text(text, 60)} (to switch it off: "
+            "--text tokenised)"
+        )
     if not plan.suite.files:  # those of data are told where they are read
         yield from plan.suite.notes
     if len(plan.too_long):
@@ -427,7 +432,7 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
         columns = [f"{name}: {n:,} values in {plan.suite.n_items:,} items: --cluster {name}"
                    for name, n in shared_columns(plan.suite)]  # fmt: skip
         if columns:
-            yield f"columns that many items share, {'; '.join(columns[:PROPOSED])}"
+            yield f"many items share a value in these columns: {'; '.join(columns[:PROPOSED])}"
     yield from _unfinished(plan, scored)
     yield from _mistakes(plan.suite)
     misleading = [(case.name, *one) for case in plan.suite.cases for one in case.question.warnings()]
@@ -442,15 +447,14 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
         n_all = scored.num_rows
     unknown = scored.filter(pc.greater(scored["n_unknown"], pa.scalar(0)))["sentence"]
     for pattern, what, fix in (
-        (ATTACHED, "words such as", "--tokenise splits punctuation off, for models of words"),
-        (RUN_ON, "no spaces in", "cut the text into words, or take a model of sub-word tokens"),
+        (ATTACHED, "some words have punctuation, such as", "to split off punctuation, add --tokenise"),
+        (RUN_ON, "there are no spaces in", "split the text into words, or use a model of sub-word tokens"),
     ):
         found = pc.drop_null(pc.struct_field(pc.extract_regex(unknown, pattern), "word"))
         if single:
             n_lost, lost = len(found), "sentences hold words that the model does not know"
         if len(found) and 2 * n_lost > n_all:
-            said = f"{n_lost:,} of {n_all:,} {lost}, and there are"
-            yield f"{said} {what} {found[0].as_py()!r}: {fix}"
+            yield f"{n_lost:,} of {n_all:,} {lost}; {what} {found[0].as_py()!r}: {fix}"
             return
 
 
@@ -464,7 +468,7 @@ def _mistakes(suite: Suite) -> Iterator[str]:
     if found:
         name, message = found[0]
         more = f" ({len(found) - 1:,} more case{'s' * (len(found) > 2)})" if len(found) > 1 else ""
-        yield f"case {name!r}: {message.removesuffix('.')}{more}. tseval lint names all"
+        yield f"case {name!r}: {message.removesuffix('.')}{more}. To list all, run tseval lint"
 
 
 MISSING_SHOWN = 5
@@ -487,11 +491,11 @@ def _half_known(plan: Plan, scored: pa.Table, verdicts: pa.Table) -> Iterator[st
     missing = rank_missing(missing_words(plan.suite, scored, verdicts, plan.unknown, plan.too_long))
     what = f"{n_half_known:,} of {n_all:,} contrasts are half known"
     if plan.unknown.rule == "score":
-        what += ", and compared all the same: <unk> with a word that the model knows (--unknown score)"
+        what += ". They are compared: <unk> with a word that the model knows (--unknown score)"
     else:
-        what += ", and undecidable: the model knows one form and not the other"
-        what += " (--unknown score compares them all the same)"
+        what += " and undecidable: the model knows one form and not the other"
+        what += " (to compare them anyway: --unknown score)"
     shown = ", ".join(f"{shortened(word, 40)} ({counted(n, 'pair')})" for word, n in missing[:MISSING_SHOWN])
     more = len(missing) - MISSING_SHOWN
     rest = f", and {counted(more, 'word')} more (tseval lint --vocab MODEL --all)" if more > 0 else ""
-    yield f"{what}. Words that are missing most: {shown}{rest}"
+    yield f"{what}. Most frequent missing words: {shown}{rest}"

@@ -180,8 +180,9 @@ def gather(scored: pa.Table, suite_digest: str) -> Evidence:
     if not np.array_equal(words.lengths, seen.lengths):
         row = int(np.flatnonzero(words.lengths != seen.lengths)[0])
         raise EvidenceError(
-            f"the model sees {sentences[row].as_py()!r} as {seen.lengths[row]} words, and evidence is kept "
-            f"word by word.\n  Its adapter should give one word for each of the {words.lengths[row]}."
+            f"the model sees {sentences[row].as_py()!r} as {seen.lengths[row]} words, but evidence holds one "
+            f"number for each of its {words.lengths[row]} words.\n"
+            f"  Correct the adapter: it must return one word for each of the {words.lengths[row]} words."
         )
     table = _table(values, seen.texts, words.texts)
     if "pieces" in scored.column_names:
@@ -213,9 +214,9 @@ def readable(evidence: Evidence, sentences: pa.StringArray) -> tuple[pa.StringAr
     """
     places = np.asarray(evidence.too_long, dtype=np.int64)
     if len(places) and (np.any(np.diff(places, prepend=-1) < 1) or places[-1] >= len(sentences)):
-        raise EvidenceError("names sentences as too long that the suite has not, or not in order")
+        raise EvidenceError("lists sentences as too long that the suite does not have, or in the wrong order")
     if len(places) == len(sentences) > 0:
-        raise EvidenceError("has every sentence for too long")
+        raise EvidenceError("lists every sentence as too long")
     mask = np.ones(len(sentences), dtype=np.bool_)
     mask[places] = False
     return sentences.filter(pa.array(mask)), sentences.filter(pa.array(~mask))
@@ -259,7 +260,7 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray, words: Words | N
     if "unscored" in table.column_names:
         columns["unscored"] = whole_column(table, "unscored").take(pa.array(words.starts, pa.int64()))
         if columns["unscored"].null_count:
-            raise EvidenceError("does not say which first token was left unscored in every sentence")
+            raise EvidenceError("does not name the unscored first token of every sentence")
     return pa.table(columns)
 
 
@@ -320,7 +321,9 @@ def _refuse_other_words(evidence: Evidence) -> None:
     spaced = pc.not_equal(seen, pc.utf8_trim_whitespace(seen)).to_numpy(zero_copy_only=False)
     wrong = np.flatnonzero((split_words(seen).lengths != 1) | spaced)
     if len(wrong):
-        raise EvidenceError(f"says that a word is seen as {seen[int(wrong[0])].as_py()[:60]!r}, not one word")
+        raise EvidenceError(
+            f"says that the model sees a word as {seen[int(wrong[0])].as_py()[:60]!r}, which is not one word"
+        )
 
 
 def _refuse_other_size(evidence: Evidence, needed: int) -> None:
@@ -328,7 +331,7 @@ def _refuse_other_size(evidence: Evidence, needed: int) -> None:
     if found != needed:
         raise EvidenceError(
             f"holds {found:,} rows, one for each {evidence.unit}, but the suite needs {needed:,}: "
-            "it is cut, or of another suite"
+            "it is truncated, or from another suite"
         )
 
 
@@ -419,10 +422,10 @@ def _head(table: pa.Table) -> _Head:
     try:
         content = parse_json((table.schema.metadata or {})[KEY].decode())
     except (KeyError, ValueError, RecursionError):
-        raise ContentError("its metadata does not say of what") from None
+        raise ContentError("its metadata does not name the suite") from None
     version = content.get("format") if isinstance(content, dict) else None
     if isinstance(version, int) and version > EVIDENCE_FORMAT:
-        raise ContentError(f"it has format {version}, but this tseval reads {EVIDENCE_FORMAT}")
+        raise ContentError(f"it has format {version}, but this tseval reads {EVIDENCE_FORMAT}: update tseval")
     return checked(content, _Head)
 
 
@@ -430,11 +433,11 @@ def _check_columns(table: pa.Table, wanted: pa.DataType) -> None:
     names = table.column_names
     always, sometimes = names[:2], names[2:]
     if always != ["logprob", "seen"] or sometimes not in _SOMETIMES:
-        raise ContentError(f"it has the columns {', '.join(names)}")
+        raise ContentError(f"it has the wrong columns: {', '.join(names)}")
     if table["logprob"].type != wanted or table["logprob"].null_count:
-        raise ContentError(f"column 'logprob' should hold {wanted}, none of them missing")
+        raise ContentError(f"column 'logprob' should hold {wanted} in every row")
     if "pieces" in names and table["pieces"].null_count:
-        raise ContentError("column 'pieces' should hold numbers, none of them missing")
+        raise ContentError("column 'pieces' should hold a number in every row")
 
 
 LARGEST_EVIDENCE = 64 << 20  # bytes
@@ -465,7 +468,7 @@ def check_address(url: str) -> None:
         parts.scheme == "http" and parts.hostname in _THIS_MACHINE
     )
     if not safe or not url.isascii() or any(letter <= " " for letter in url):
-        raise EvidenceError(f"{url!r:.200} is no https address")
+        raise EvidenceError(f"{url!r:.200} is not an https address")
 
 
 def stored_evidence(digest: str) -> Path:
@@ -489,9 +492,9 @@ def fetch_evidence(address: EvidenceAddress) -> bytes:
         AwayError: It does not come.
     """
     if not 0 < address.bytes <= LARGEST_EVIDENCE:
-        raise EvidenceError(f"of {address.bytes:,} bytes is not fetched: at most {LARGEST_EVIDENCE:,} are")
+        raise EvidenceError(f"has {address.bytes:,} bytes, but tseval downloads at most {LARGEST_EVIDENCE:,}")
     if not _DIGEST.fullmatch(address.sha256):
-        raise EvidenceError(f"has no SHA-256 digest, but {address.sha256!r:.80}")
+        raise EvidenceError(f"has {address.sha256!r:.80}, which is not a SHA-256 digest")
     check_address(address.url)
     place = stored_evidence(address.sha256)
     with suppress(OSError):
@@ -499,7 +502,7 @@ def fetch_evidence(address: EvidenceAddress) -> bytes:
         if sha256(content).hexdigest() == address.sha256:
             if len(content) != address.bytes:
                 raise EvidenceError(
-                    f"of that digest has {len(content):,} bytes, not {address.bytes:,} as the entry states"
+                    f"with that digest has {len(content):,} bytes, but the entry names {address.bytes:,}"
                 )
             return content
     content = _download(address, place)
@@ -507,8 +510,8 @@ def fetch_evidence(address: EvidenceAddress) -> bytes:
     if len(content) != address.bytes or found != address.sha256:
         size = f"more than {address.bytes:,}" if len(content) > address.bytes else f"{len(content):,}"
         raise EvidenceError(
-            f"at {address.url} is not that of the entry: it has {size} bytes and the digest {found[:12]}, "
-            f"not {address.bytes:,} and {address.sha256[:12]}"
+            f"at {address.url} is not the evidence of the entry: it has {size} bytes and the digest "
+            f"{found[:12]}, not {address.bytes:,} bytes and {address.sha256[:12]}"
         )
     with suppress(OSError):  # without a cache it comes again the next time
         keep_evidence(content)
@@ -522,8 +525,8 @@ def _download(address: EvidenceAddress, place: Path) -> bytes:
         download(address.url, content, address.bytes + 1, limits().download_seconds, _may_lead_on)
     except DownloadError as error:
         raise AwayError(
-            f"the evidence at {address.url} is not available ({error}).\n"
-            f"  Without a network, copy the file from elsewhere to {place}: save it under this name"
+            f"tseval cannot download the evidence from {address.url} ({error}).\n"
+            f"  Without a network, copy the file to {place}"
         ) from None
     return content.getvalue()
 
@@ -533,4 +536,4 @@ def _may_lead_on(url: str) -> None:
     try:
         check_address(url)
     except EvidenceError as error:
-        raise ValueError(f"it leads on, but {error}") from None
+        raise ValueError(f"the address redirects, but {error}") from None

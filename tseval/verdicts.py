@@ -102,7 +102,8 @@ def judge(
     asks = any(case.question.asks() is not None for case in suite.cases)
     if asks and not {"right", "wrong"} <= set(scored.column_names):
         raise ModelError(
-            "the scored sentences have no answers to the questions of the suite. Score the suite again."
+            "the scored sentences have no answers to the questions inside the sentences of this suite.\n"
+            "  Score the suite again with this version of tseval."
         )
     places = sentences.find(all_sentences(suite)) if rows is None else rows
     tables = [
@@ -226,6 +227,6 @@ def _feature_types(suite: Suite) -> dict[str, pa.DataType]:
             if known != field.type:
                 raise SuiteError(
                     f"feature {field.name!r} is {known} in case {first!r} but {field.type} in case "
-                    f"{case.name!r}.\n  Give it values of one type in both."
+                    f"{case.name!r}.\n  Write values of one type in both cases."
                 )
     return {name: kind for name, (kind, _) in types.items()}

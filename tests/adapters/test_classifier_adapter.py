@@ -76,6 +76,6 @@ def test_a_sentence_that_does_not_end_in_the_one_label_is_refused(open_classifie
         score(model, right, sentence)
     labels = " or ".join(TASKS[task].labels)
     assert str(error.value) == (
-        f"{task} is a classifier ({task}): it reads sentences that end in {labels}, but not {sentence!r}.\n"
-        f"  Give it {method}."
+        f"{task} is a classifier ({task}): it reads only sentences that end in {labels}, not {sentence!r}.\n"
+        f"  Use the suite {method}."
     )

@@ -56,7 +56,7 @@ def test_names_of_another_program_are_shown(tmp_path):
     save_causal(tmp_path / "model", "llama")
     rename(tmp_path / "model", lambda name: f"student.{name}")
     with pytest.raises(
-        ModelError, match=r"Its files hold other names \(student\..*\n  Save the model itself"
+        ModelError, match=r"The weight files have other names instead \(student\..*\n  Save the model itself"
     ):
         open_model(f"hf:{tmp_path / 'model'}")
 

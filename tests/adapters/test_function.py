@@ -121,7 +121,7 @@ def test_numbers_are_those_of_a_plain_loop_over_the_module(kind):
         assert found == pytest.approx(plainly(module, sentence, read), abs=1e-5), sentence
     for words in (WORDS, {word: i for i, word in reversed([*enumerate(LIST)])}):
         assert scored(open_model((module, words))) == scored(model)
-    with pytest.raises(ModelError, match="takes no arguments and no device"):
+    with pytest.raises(ModelError, match="stays on its device, and takes no arguments"):
         open_model((module, LIST), device="cpu")
 
 
@@ -131,21 +131,21 @@ def changed(change):
 
 # Errors of a module that is given with its words, and of what else is given.
 UNREADABLE: dict[str, Any] = {
-    "bidirectional": (lambda: (made(BatchFirst, len(LIST), bidirectional=True), LIST), "it is not causal"),
-    "narrow": (lambda: (made(BatchFirst, 9, width=7), LIST[:9]), "7 numbers for a word, of 9 words"),
-    "NaN": (changed(lambda logits: logits * math.nan), "gives NaN"),
+    "bidirectional": (lambda: (made(BatchFirst, len(LIST), bidirectional=True), LIST), "is not causal"),
+    "narrow": (lambda: (made(BatchFirst, 9, width=7), LIST[:9]), "for a word, but there are 9 words"),
+    "NaN": (changed(lambda logits: logits * math.nan), "returns NaN"),
     "probabilities": (changed(lambda logits: logits.softmax(-1)), "probabilities, not logits"),
-    "drops units": (changed(nn.functional.dropout), "a state is carried over, or drawn"),
-    "mixes rows": (changed(lambda logits: logits + logits.mean(0)), "depend on those beside it"),
-    "all in one": (changed(lambda logits: logits.sum((0, 1))), "(ids) of ids (3, 5) gives the shape (22,)"),
-    "no tensor": (changed(lambda _: []), "module(ids) gives no tensor first"),
-    "constant": (changed(lambda logits: logits * 0), "does not depend on it"),
+    "drops units": (changed(nn.functional.dropout), "a state that is kept, or randomness"),
+    "mixes rows": (changed(lambda logits: logits + logits.mean(0)), "on the other sentences of the batch"),
+    "all in one": (changed(lambda logits: logits.sum((0, 1))), "with ids (3, 5) returns the shape (22,)"),
+    "no tensor": (changed(lambda _: []), "module(ids) returns no tensor"),
+    "constant": (changed(lambda logits: logits * 0), "does not depend on that word"),
     "few": (lambda: (made(BatchFirst, 5, width=len(LIST)), LIST), "raises IndexError: index out of range"),
     "no start": (lambda: (made(BatchFirst, 3), ["<unk>", "a", "b"]), "no other word that starts a sentence"),
-    "ids with holes": (lambda: (made(BatchFirst, 3), {"<eos>": 0, "<unk>": 2}), "0 to n-1, each once"),
-    "numbers": (lambda: (made(BatchFirst, 3), [1, 2, 3]), "must be a list of texts"),
-    "no words": (lambda: made(BatchFirst, 3), "load_model got BatchFirst, which is no model.\n  It may be"),
-    "three": (lambda: (1, 2, 3), "load_model got (int, int, int), which is no model."),
+    "ids with holes": (lambda: (made(BatchFirst, 3), {"<eos>": 0, "<unk>": 2}), "each id from 0 to n-1 once"),
+    "numbers": (lambda: (made(BatchFirst, 3), [1, 2, 3]), "must be a list of strings"),
+    "no words": (lambda: made(BatchFirst, 3), "received BatchFirst, which is not a model.\n  Give"),
+    "three": (lambda: (1, 2, 3), "load_model received (int, int, int), which is not a model."),
 }  # fmt: skip
 
 
@@ -323,17 +323,17 @@ def test_a_sweep_names_runs_by_files_and_functions(tmp_path):
 @pytest.mark.parametrize(
     ("spec", "arguments", "said"),
     [
-        ("none.py:load", "", "none.py: No such file or directory.\n  Name a file of Python"),
-        ("mine.py", "", "mine.py is a program.\n  Name a function in it that gives a model: mine.py:load"),
+        ("none.py:load", "", "none.py: No such file or directory.\n  Name a Python file"),
+        ("mine.py", "", "mine.py is a Python file, not a model.\n  Name the function in it that returns a"),
         ("mine.py:lod", "", "mine.py has no function 'lod'. Did you mean 'load'? Functions: "),
         ("mine.py:load", "sed=1", "mine.py:load takes no argument 'sed'. Did you mean 'seed'? Arguments: "),
-        ("mine.py:needs", "", "mine.py:needs needs folder.\n  Add --model-args folder=..."),
+        ("mine.py:needs", "", "mine.py:needs needs a value for folder.\n  Add --model-args folder=VALUE"),
         ("mine.py:raises", "", "  line {inner}, in inner: torch.zeros(2) @ torch.zeros(3)\nRuntimeError: "),
         ("mine.py:leaves", "", "SystemExit: no weights here\n"),
-        ("mine.py:gives_text", "", "mine.py:gives_text gives str, which is no model.\n  It may be a model"),
-        ("mine.py:gives_nan", "", "mine-gives_nan (BatchFirst) cannot be read: the module gives NaN."),
+        ("mine.py:gives_text", "", "mine.py:gives_text returns str, which is not a model.\n  Give an object"),
+        ("mine.py:gives_nan", "", "mine-gives_nan (BatchFirst) cannot be used: the module returns NaN."),
         ("broken.py:load", "", "SyntaxError: "),
-        ("function:mine", "", "function:mine: name a file and a function in it"),
+        ("function:mine", "", "function:mine: this is not FILE.py:FUNCTION"),
     ],
 )  # fmt: skip
 def test_what_goes_wrong_is_one_message(tmp_path, spec, arguments, said):

@@ -221,9 +221,9 @@ def test_a_server_that_gives_every_token_a_value_is_scored(served, bytes_tokeniz
 @pytest.mark.parametrize(
     ("forms", "tokenized", "said"),
     [
-        (["without"], "False", "the last token of a sentence does not count"),
-        (["without"], "True", "the last token of a sentence does not count"),
-        (["text", "stripped"], "False", "the first token of a sentence does not count"),
+        (["without"], "False", "the backend leaves out the last token of a sentence"),
+        (["without"], "True", "the backend leaves out the last token of a sentence"),
+        (["text", "stripped"], "False", "the backend leaves out the first token of a sentence"),
         (["text"], "True", "tokenized_requests=False"),
     ],
 )
@@ -267,6 +267,6 @@ def test_keys_are_not_recorded_and_a_dead_server_is_one_message(served, bytes_to
     model: Any = open_model("lm-eval:local-completions", given)
     assert "hunter2" not in repr(model.card)
     assert "hunter2" not in json.dumps([dict(model.card.protocol), dict(model.card.details), model.card.name])
-    with pytest.raises(ModelError, match="bytes: lm-eval could not score: ") as error:
+    with pytest.raises(ModelError, match="bytes: lm-eval cannot score the sentences: ") as error:
         open_model("lm-eval:local-completions", through("http://127.0.0.1:9", bytes_tokenizer) | secret)
     assert "hunter2" not in str(error.value)

@@ -94,7 +94,7 @@ def test_files_outside_the_folder_are_refused(where, name, folder):
         file = folder / "config.json"
         content = json.loads(file.read_text()) | {"transformers_weights": name}
     file.write_text(json.dumps(content))
-    with pytest.raises(ModelError, match="no file inside the folder"):
+    with pytest.raises(ModelError, match="not a file inside the folder"):
         open_model(f"hf:{folder}")
 
 
@@ -139,7 +139,7 @@ def test_a_change_of_a_change_is_refused(folder):
     (folder / "adapter_config.json").write_text(
         json.dumps(settings | {"base_model_name_or_path": str(folder.parent / "base")})
     )
-    with pytest.raises(ModelError, match="is itself a change"):
+    with pytest.raises(ModelError, match="the base model of an adapter must be a whole model"):
         open_model(f"hf:{folder.parent / 'change'}")
 
 

@@ -95,7 +95,8 @@ def test_without_peft_the_message_names_it_and_the_base(saved, monkeypatch):
     save_lora(saved / "lora", saved / "base")
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(
-        ModelError, match=r"holds no model but a change \(LoRA\) of .*base.\n  To open it: pip install peft"
+        ModelError,
+        match=r"holds an adapter \(LoRA\) of .*base, which only peft can read.\n  .*pip install peft",
     ):
         open_model(f"hf:{saved / 'lora'}")
 
@@ -105,7 +106,7 @@ def test_without_peft_the_message_names_it_and_the_base(saved, monkeypatch):
     [
         ("{", r"lora: adapter_config.json: not a JSON file"),
         ("{}", r"adapter_config.json: base_model_name_or_path: is missing"),
-        ('{"base_model_name_or_path": "./none"}', r"hf:./none cannot be opened: it is no folder"),
+        ('{"base_model_name_or_path": "./none"}', r"hf:./none cannot be opened: no folder has this name"),
     ],
 )
 def test_a_change_of_nothing_is_one_message(tmp_path, config, message):
@@ -129,14 +130,16 @@ def test_a_folder_without_a_tokenizer_is_one_message(saved):
     for file in (saved / "base").glob("tokenizer*"):
         file.unlink()
     with pytest.raises(
-        ModelError, match=r"base holds no tokenizer, neither .*\n  Save it beside the model: AutoTokenizer"
+        ModelError, match=r"base has no tokenizer: neither .*\n  Save the tokenizer there: AutoTokenizer"
     ):
         open_model(f"hf:{saved / 'base'}")
 
 
 def test_a_folder_without_a_model_is_one_message(tmp_path):
     bpe_tokenizer().save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match=r"holds no config.json: it is no saved model.\n  Save one there"):
+    with pytest.raises(
+        ModelError, match=r"not the folder of a saved model: it has no config.json.\n  Name the folder"
+    ):
         open_model(f"hf:{tmp_path}")
 
 
@@ -240,6 +243,6 @@ def test_a_change_that_adds_nothing_to_weights_is_named(saved, config, kind):
         warnings.simplefilter("ignore")
         peft.get_peft_model(base, config).save_pretrained(saved / "change")
     with pytest.raises(
-        ModelError, match=rf"change holds a change of the kind '{kind}', which cannot be merged"
+        ModelError, match=rf"change holds an adapter of the type '{kind}', which cannot be merged"
     ):
         open_model(f"hf:{saved / 'change'}")

@@ -105,7 +105,7 @@ def test_an_item_with_another_letter_is_undecidable(letters):
         "the author laughs.,the author laugh.\nthe author jokes.,the author joke.\n"
     )
     done = succeed("run", "--model", "ckpt.pt", "--suite", "pairs.csv", "--out", "run", cwd=letters)
-    assert "or of other characters" in done.stderr
+    assert "or with unknown characters" in done.stderr
     assert tseval.read_run(letters / "run").verdicts["undecidable"].to_list() == [False, True]
 
 
@@ -133,9 +133,9 @@ def test_pieces_of_a_tokenizer_score_as_nanogpt_computes_them(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "Add --model-args vocab=meta.pkl"),
-        ({"vocab": "words.txt"}, "holds 2 words, where at most"),
-        ({"dtype": "half"}, "--model-args dtype: A nanoGPT takes"),
+        ({}, "add --model-args vocab=meta.pkl"),
+        ({"vocab": "words.txt"}, "characters, but has 2 words"),
+        ({"dtype": "half"}, "--model-args dtype: nanoGPT models have no such argument"),
     ],
 )
 def test_what_is_missing_is_named(tmp_path, monkeypatch, arguments, message):

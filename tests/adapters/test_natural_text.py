@@ -105,7 +105,7 @@ def test_by_itself_a_model_reads_what_it_was_trained_on(folder, tmp_path, model,
     manifest = json.loads((tmp_path / "run/manifest.json").read_text())
     assert manifest["model"]["protocol"].get("text") == form
     assert ("text:natural" in manifest["signature"]) == ("text:natural" in ended.stdout) == (form is not None)
-    assert ("sentences are read as people write them, 'The " in ended.stdout) == (form is not None)
+    assert ("tseval writes sentences as natural text: 'The " in ended.stdout) == (form is not None)
     verified = succeed("verify", tmp_path / "run", "--model", model, "--rescore", "all", cwd=folder)
     assert "rerun" in verified.stdout
 

@@ -101,7 +101,7 @@ def test_a_suite_is_scored_and_invisible_contrasts_are_undecidable(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "not a sound ARPA file or KenLM binary (End of file"),
+        (b"", "this is not an intact ARPA file or KenLM binary (End of file"),
         (BINARY.read_bytes()[:300], "Binary file has size 300 but the headers say"),
         (b"\\data\\\nngram 1=\xac8\n", "Bad count \ufffd8"),  # kenlm quotes what is no text
     ],
@@ -120,11 +120,11 @@ def test_a_damaged_file_is_refused(tmp_path, content, message):
 @pytest.mark.parametrize(
     ("spec", "arguments", "device", "message"),
     [
-        ("ngram:absent.arpa", {}, "auto", r"absent\.arpa: no such n-gram model"),
+        ("ngram:absent.arpa", {}, "auto", r"absent\.arpa: file not found"),
         (f"ngram:{ARPA.parent}", {}, "auto", "not a file"),
-        (f"ngram:{ARPA}", {"eos": "yes"}, "auto", "eos is true or false, not 'yes'"),
-        (f"ngram:{ARPA}", {"bos": "true"}, "auto", "bos: ngram: takes no such argument"),
-        (f"ngram:{ARPA}", {}, "cuda", "looked up on the CPU; --device cuda cannot be used"),
+        (f"ngram:{ARPA}", {"eos": "yes"}, "auto", "eos=yes: eos must be true or false"),
+        (f"ngram:{ARPA}", {"bos": "true"}, "auto", "bos: ngram: models have no such argument"),
+        (f"ngram:{ARPA}", {}, "cuda", "--device cuda: n-gram models run on the CPU only"),
     ],
 )
 def test_what_cannot_be_opened_is_named(spec, arguments, device, message):

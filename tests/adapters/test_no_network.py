@@ -46,7 +46,7 @@ def test_a_folder_opens_and_an_id_is_one_message_at_once(tmp_path):
     assert (name, done.stderr) == ("gpt2", "")
     assert seconds < 10
     for spec, (said, seconds) in zip(ids, found, strict=True):
-        assert said.startswith(f"{spec} cannot be opened: it is no folder, and not in")
+        assert said.startswith(f"{spec} cannot be opened: no folder has this name, and the local cache")
         assert len(said) < 500
         assert said.count("\n") == 1
         assert seconds < 2

@@ -79,7 +79,7 @@ def test_a_word_without_a_piece_of_its_own_wins_nothing(super_folder, tmp_path):
     (verdict,) = run.load_verdicts().to_pylist()
     assert verdict["undecidable"]
     assert not verdict["correct"]
-    assert any("some pieces reach over several words" in one for one in run.manifest.warnings)
+    assert any("some pieces span several words" in one for one in run.manifest.warnings)
     (whole,) = tseval.evaluate(model, suite, score="sentence").load_verdicts().to_pylist()
     for name, text in (("better_score", GOOD), ("worse_score", BAD)):
         assert whole[name] == pytest.approx(sum_by_transformers(super_folder, text), abs=1e-4)
@@ -91,7 +91,7 @@ def test_every_word_has_a_row_and_none_a_surprisal_of_nothing(super_folder):
     assert [one.text for one in good] == GOOD.split()
     assert [one.surprisal for one in good] == [None] * 4
     assert [one.surprisal is None for one in bad] == [True, True, True, False]
-    assert any("reach over several words" in one for one in model.warnings)
+    assert any("span several words" in one for one in model.warnings)
 
 
 def test_a_word_that_shares_its_piece_with_words_before_it_is_compared_with_all_of_it(super_folder):
@@ -121,8 +121,9 @@ def test_a_letter_that_the_tokenizer_leaves_out_makes_its_word_unknown(tmp_path)
     encoded = model.encode(pa.array(["the authör laughs .", GOOD, "the ööö laughs ."]))
     assert encoded.n_unknown.tolist() == [1, 0, 1]
     assert encoded.seen.to_pylist() == ["the authr<unk> laughs .", GOOD, "the ▁<unk> laughs ."]
-    assert "the tokenizer leaves out letters that it has no piece for, as of 'authör': words" in str(
-        model.warnings
+    assert (
+        "the tokenizer drops letters that have no piece in its vocabulary (first word: 'authör'); words"
+        in str(model.warnings)
     )
 
 

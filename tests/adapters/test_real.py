@@ -72,7 +72,9 @@ def test_a_chat_model_starts_as_its_base_was_trained():
     model: Any = open_model(f"hf:{real_weights('smollm2')}", {}, "cpu")
     assert model.card.protocol["bos"] == "<|endoftext|>"
     (line,) = model.warnings
-    assert line.startswith("before every sentence stands <|endoftext|>: <|im_start|> marks turns of a chat")
+    assert line.startswith(
+        "token before every sentence: <|endoftext|>, because <|im_start|> marks turns of a chat"
+    )
     marked = open_model(f"hf:{real_weights('smollm2')}", {"bos": "<|im_start|>"}, "cpu")
     assert scores(model).mean() > scores(marked).mean() + 5  # nats a sentence
 

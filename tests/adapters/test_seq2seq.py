@@ -168,8 +168,8 @@ def test_what_cannot_be_asked_is_one_message(t5, tmp_path):
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(t5)
     save_spread(tmp_path / "bare", model, bare)
     said = refuse("pair", "a", "b", "--model", f"seq2seq:{tmp_path / 'bare'}", cwd=tmp_path).stderr
-    assert "the tokenizer has neither a mask nor <extra_id_0>.\n  Ask what the decoder reads" in said
-    with pytest.raises(ModelError, match="a context goes with score=prefix"):
+    assert "the tokenizer has neither a mask token nor <extra_id_0>.\n  Score the text in the decoder" in said
+    with pytest.raises(ModelError, match="a context can be used only with score=prefix"):
         open_model(f"seq2seq:{t5}", {"score": "mask", "context": "a"})
     with pytest.raises(ModelError, match="Did you mean 'mask'"):
         open_model(f"seq2seq:{t5}", {"score": "masks"})

@@ -103,7 +103,7 @@ def test_special_tokens_that_a_text_spells_are_split_where_the_configuration_say
 def test_a_file_that_git_lfs_has_not_fetched_is_named(tmp_path, name):
     save_causal(tmp_path)
     (tmp_path / name).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 538\n")
-    with pytest.raises(ModelError, match=rf"{name} is not the file but what Git LFS left in its place"):
+    with pytest.raises(ModelError, match=rf"{name} is only a pointer of Git LFS"):
         open_model(f"hf:{tmp_path}")
 
 
@@ -201,7 +201,7 @@ def test_code_of_a_tokenizers_own_is_run_or_refused_and_never_passed_by(tmp_path
 
 def test_a_tokenizer_that_leaves_pieces_to_chance_is_refused(tmp_path):
     save_with_code(tmp_path, CHANCE)
-    with pytest.raises(ModelError, match="gives other pieces each time"):
+    with pytest.raises(ModelError, match="splits the same text differently each time"):
         open_model(f"hf:{tmp_path}", {"trust_remote_code": "true"})
 
 
@@ -228,7 +228,9 @@ def test_what_stands_before_a_text_may_be_several_tokens(glm, bos, words):
         assert total == pytest.approx(plain(folder, ids, starts, [0] if words else []), abs=1e-4)
     named = {(): None, (sop,): "<sop>", (sop, mask): "<sop> [gMASK]", (mask, sop): "[gMASK] <sop>"}
     assert model.card.protocol["bos"] == named[tuple(starts)]
-    assert any("[gMASK] <sop>: as the tokenizer has it" in one for one in model.warnings) == (bos == "auto")
+    assert any("[gMASK] <sop>, because the tokenizer adds it" in one for one in model.warnings) == (
+        bos == "auto"
+    )
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bloom", "gemma2", "mamba"])
@@ -244,7 +246,7 @@ def test_the_end_of_a_sentence_is_scored_where_it_is_asked_for(tmp_path, kind):
 
 def test_an_end_that_a_tokenizer_lacks_is_one_message(tmp_path):
     save_causal(tmp_path, tokenizer=bpe_tokenizer(eos=None))
-    with pytest.raises(ModelError, match="eos=true: the tokenizer has no end of sequence"):
+    with pytest.raises(ModelError, match="eos=true: the tokenizer has no end-of-sequence"):
         open_model(f"hf:{tmp_path}", {"eos": "true"})
     with pytest.raises(ModelError, match=r"eos=yes: .*false, true"):
         open_model(f"hf:{tmp_path}", {"eos": "yes"})
@@ -289,5 +291,7 @@ def test_a_mask_that_the_matrix_has_no_row_for_is_named(tmp_path):
     tokenizer = transformers.BertTokenizer.from_pretrained(save_masked(tmp_path))
     tokenizer.add_special_tokens({"mask_token": "<hole>"})
     tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match=r"<hole> has the number \d+, but the model knows only \d+ tokens"):
+    with pytest.raises(
+        ModelError, match=r"<hole> of the tokenizer has the id \d+, but the model has only \d+ tokens"
+    ):
         open_model(f"mlm:{tmp_path}")

@@ -162,7 +162,7 @@ def test_where_no_beginning_is_marked_words_are_sums_over_pieces(tmp_path, name,
     plain = scored(model, texts, words=False)
     assert model.warnings == []
     assert scored(model, texts) == plain
-    notes = [text for text in model.warnings if "marks neither beginnings nor ends of words" in text]
+    notes = [text for text in model.warnings if "marks neither the beginning nor the end of a word" in text]
     assert len(notes) == (kind == "none")
     scored(model, texts)
     assert len(model.warnings) == len(notes)
@@ -363,7 +363,7 @@ def test_unknown_words_and_case_are_seen_as_the_tokenizer_sees_them():
 
 def test_a_sentence_that_the_tokenizer_drops_is_an_error():
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE({"a": 0}, [])))
-    with pytest.raises(ModelError, match="leaves nothing of the sentence '☃'"):
+    with pytest.raises(ModelError, match="gives no pieces for the sentence '☃'"):
         Pieces(fast, leading_space=False).encode(pa.array(["a", "☃"]))
 
 
@@ -392,7 +392,7 @@ def test_kept_white_space_reaches_the_tokenizer_and_belongs_to_the_word_before_i
 
 
 def test_white_space_is_kept_where_pieces_say_where_they_stand():
-    with pytest.raises(ModelError, match="white_space=kept: the tokenizer is slow"):
+    with pytest.raises(ModelError, match=r"white_space=kept: the tokenizer .slow"):
         Pieces(transformers.ByT5Tokenizer(), leading_space=False, white_space="kept")
 
 
@@ -441,9 +441,13 @@ def test_the_start_is_in_the_protocol_with_where_it_comes_from(tmp_path, tokeniz
 @pytest.mark.parametrize(
     ("tokenizer", "bos", "said"),
     [
-        (CHAT, "auto", "<|endoftext|>: <pad> marks turns of a chat"),
-        (CHAT | {"template": MARKS.replace("{{", "<|endoftext|>{{", 1)}, "auto", "nothing: <pad> marks"),
-        ({}, "auto", "<|endoftext|>: the tokenizer has no beginning of sequence"),
+        (CHAT, "auto", "<|endoftext|>, because <pad> marks turns of a chat"),
+        (
+            CHAT | {"template": MARKS.replace("{{", "<|endoftext|>{{", 1)},
+            "auto",
+            "nothing, because <pad> marks",
+        ),
+        ({}, "auto", "<|endoftext|>, because the tokenizer has no beginning-of-sequence token"),
         ({"bos": "<pad>"}, "auto", None),
         (CHAT, "<pad>", None),
         (CHAT, "none", None),
@@ -453,7 +457,7 @@ def test_one_line_says_what_stands_before_where_it_is_not_the_beginning_of_seque
     tmp_path, tokenizer, bos, said
 ):
     model: Any = open_model(f"hf:{saved(tmp_path, **tokenizer)}", {"bos": bos})
-    begin = f"before every sentence stands {said}"
+    begin = f"token before every sentence: {said}"
     assert [line[: len(begin)] for line in model.warnings] == ([] if said is None else [begin])
 
 
@@ -515,7 +519,7 @@ def test_without_a_start_symbol_sums_are_those_of_minicons(tmp_path):
 
 def test_a_pair_that_differs_in_the_unscored_token_is_undecidable(tmp_path):
     options = "pair", "--model", f"hf:{saved(tmp_path / 'tiny', eos=None)}"
-    assert "undecidable: the two begin with different tokens" in call(*options, *ROWS[0], cwd=tmp_path).stderr
+    assert "undecidable: the first tokens differ" in call(*options, *ROWS[0], cwd=tmp_path).stderr
     assert "is preferred" in call(*options, *ROWS[1], cwd=tmp_path).stderr
 
 
@@ -524,5 +528,5 @@ def test_kept_white_space_is_in_the_protocol_and_goes_with_sums_over_pieces(tmp_
     card = open_model(f"hf:{path}", {"white_space": "kept", "words": "pieces"}).card
     assert card.protocol["white_space"] == "kept"
     assert "white_space" not in open_model(f"hf:{path}").card.protocol
-    with pytest.raises(ModelError, match=r"white_space=kept: .* cannot be corrected.\n.*words=pieces"):
+    with pytest.raises(ModelError, match=r"white_space=kept: .* cannot be corrected .*\n.*words=pieces"):
         open_model(f"hf:{path}", {"white_space": "kept"})

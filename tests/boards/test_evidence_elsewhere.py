@@ -155,10 +155,10 @@ def test_a_larger_file_is_read_no_further_than_it_may_be(board, server):
 def test_what_cannot_be_had_is_one_message_that_says_where_to_put_it(board, server):
     (server.served / "lstm.parquet").rename(server.served / "kept")
     (found,) = wrong_with_board(board)
-    assert "the evidence at http://127.0.0.1" in found
+    assert "tseval cannot download the evidence from http://127.0.0.1" in found
     assert "File not found" in found
     verified = call("verify", board)  # not wrong: nothing can be said
-    assert (verified.returncode, "evidence cannot be had" in verified.stderr) == (2, True)
+    assert (verified.returncode, "tseval cannot download the evidence" in verified.stderr) == (2, True)
     table = call("table", board)
     place = stored_evidence(entry_of(board)["evidence"]["sha256"])
     assert (table.returncode, f"as {place}" in table.stderr.replace("\n", "")) == (2, True)
@@ -170,7 +170,7 @@ def test_what_cannot_be_had_is_one_message_that_says_where_to_put_it(board, serv
 def test_it_is_followed_where_it_leads_unless_that_is_no_safe_address(board, server):
     change(board, url=server.at("/away"))
     server.leads_to = "http://example.org/lstm.parquet"
-    assert "'http://example.org/lstm.parquet' is no https address" in wrong_with_board(board)[0]
+    assert "'http://example.org/lstm.parquet' is not an https address" in wrong_with_board(board)[0]
     server.leads_to = (server.served / "lstm.parquet").as_uri()
     assert "is not allowed" in wrong_with_board(board)[0]
     server.leads_to = server.at("/lstm.parquet")
@@ -180,16 +180,16 @@ def test_it_is_followed_where_it_leads_unless_that_is_no_safe_address(board, ser
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("url", "http://example.org/x", "'http://example.org/x' is no https address"),
-        ("url", "file:///etc/passwd", "is no https address"),
-        ("url", "https://[", "is no https address"),
-        ("url", "https://example.org/a b\r\nHost: x", "is no https address"),
-        ("url", "https://ex\u00e4mple.org/", "is no https address"),
+        ("url", "http://example.org/x", "'http://example.org/x' is not an https address"),
+        ("url", "file:///etc/passwd", "is not an https address"),
+        ("url", "https://[", "is not an https address"),
+        ("url", "https://example.org/a b\r\nHost: x", "is not an https address"),
+        ("url", "https://ex\u00e4mple.org/", "is not an https address"),
         ("url", "https://" + "x" * LONGEST_TEXT, "evidence.url: has "),
-        ("sha256", "../../../etc/passwd", "has no SHA-256 digest"),
-        ("sha256", "A" * 64, "has no SHA-256 digest"),
+        ("sha256", "../../../etc/passwd", "which is not a SHA-256 digest"),
+        ("sha256", "A" * 64, "which is not a SHA-256 digest"),
         ("bytes", 0, "of 0 bytes is not fetched"),
-        ("bytes", LARGEST_EVIDENCE + 1, "is not fetched: at most"),
+        ("bytes", LARGEST_EVIDENCE + 1, "bytes, but tseval downloads at most"),
     ],
 )
 def test_an_address_that_is_none_is_named_and_not_asked(board, server, field, value, said):
@@ -211,5 +211,5 @@ def test_evidence_of_another_entry_is_not_that_of_the_manifest(board, server):
 def test_an_unsafe_address_is_refused_before_anything_is_written(board):
     run = board.parent / "run"
     done = call("board", "add", board, run, "--name", "two", "--evidence", "http://example.org/x")
-    assert (done.returncode, "is no https address" in done.stderr) == (2, True)
+    assert (done.returncode, "is not an https address" in done.stderr) == (2, True)
     assert [path.name for path in (board / "entries").iterdir()] == ["lstm"]

@@ -117,7 +117,7 @@ def test_a_folder_that_is_no_run_is_never_overwritten(tmp_path):
 
 
 def test_steps_are_counted_from_0(tmp_path):
-    with pytest.raises(RunError, match="-1 is not a step of a training"):
+    with pytest.raises(RunError, match="step=-1: the step of a training must be 0"):
         evaluate_during(Bigrams(net(), "a" * 64), SUITE, tmp_path, -1)
 
 
@@ -135,7 +135,7 @@ def test_the_room_is_there_without_transformers_and_says_what_is_missing(tmp_pat
         [sys.executable, "-c", program], env={"PYTHONPATH": f"{tmp_path}:{':'.join(sys.path)}"}
     )
     assert done.stderr.endswith(
-        'ModelError: TransformersCallback needs transformers.\n  pip install "tseval[hf]"\n'
+        'ModelError: TransformersCallback needs the package transformers.\n  pip install "tseval[hf]"\n'
     )
     with pytest.raises(AttributeError, match="has no attribute 'Callback'"):
         importlib.import_module("tseval.callbacks").Callback  # noqa: B018 - it raises

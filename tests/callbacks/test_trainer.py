@@ -103,7 +103,7 @@ def test_a_training_in_mixed_precision_is_scored_in_the_type_of_its_weights(fold
     assert (saved / "model.safetensors").read_bytes() == (plain / "model.safetensors").read_bytes()
     live = read_run(folder / "mixed/gpt2/step-000004")
     (warning,) = live.manifest.warnings
-    assert "read as people write them" in warning
+    assert "writes sentences as natural text" in warning
     run = evaluate(open_model(f"hf:{saved}"), load_suite(folder / "agree.jinja", sample=12))
     assert live.sentences["logprob"].tolist() == pytest.approx(run.sentences["logprob"].tolist(), abs=1e-4)
 
@@ -185,7 +185,7 @@ def test_a_new_training_refuses_the_folder_of_another(folder):
 
 def test_what_the_callback_cannot_do_is_said_before_training(folder, tmp_path):
     suite = load_suite(folder / "agree.jinja")
-    with pytest.raises(SuiteError, match="every must be 1 or more, not 0"):
+    with pytest.raises(SuiteError, match="must be 1 or more, not 0"):
         TransformersCallback(suite, tmp_path, every=0)
     with pytest.raises(SuiteError, match="sample is for a suite by name"):
         TransformersCallback(suite, tmp_path, every=1, sample=3)

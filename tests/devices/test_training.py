@@ -143,9 +143,9 @@ def test_a_training_out_of_memory_says_so_and_goes_on_from_what_it_saved(tmp_pat
     with pytest.raises(TrainingError) as error:
         train(path, NAME, listener=shortage, **cut)
     assert str(error.value) == (
-        f"the training ran out of memory.\n  {path}.resume holds what was learnt until it was saved last: "
-        "with more memory free, or on another --device, add --resume to go on. If it never fits, remove it "
-        "and lower --batch or --hidden."
+        f"the training needs more memory than there is.\n  {path}.resume holds the training until the last "
+        "save. Free memory or choose another --device, and add --resume to continue.\n  If the memory never "
+        f"suffices, remove {path}.resume and lower --batch or --hidden."
     )
     heard, machine.shortages = Quiet(), []
     assert_near(train(path, NAME, resume=True, listener=heard, **cut), whole, 0.0)
@@ -189,8 +189,8 @@ def test_a_window_out_of_memory_is_learnt_from_in_parts(machine, settings, arch,
     expected, found = steps([], arch, **settings), steps(short, arch, **settings)
     assert expected[2] == []
     assert found[2] == [
-        f"memory ran out: windows are now learnt from {columns} columns at a time, whose gradients are added "
-        "up. That takes longer; what is learnt is the same."
+        f"the memory was too small, so the training now reads {columns} columns of a window at a time, and "
+        "sums their gradients. This is slower, with the same result."
     ]
     torch.testing.assert_close(found[0], expected[0], rtol=1e-5, atol=0)
     torch.testing.assert_close(found[1], expected[1], rtol=0, atol=1e-4)

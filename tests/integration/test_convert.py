@@ -70,8 +70,8 @@ def test_a_converted_pickle_scores_bit_for_bit_as_the_pickle(folder):
             "x.bin: not a name for a checkpoint. Choose a name that ends in .pt or",
         ),
         (["gpu.pt", "-o", "gru-zip.pt", "--vocab", "vocab.txt"], "gru-zip.pt: this file exists."),
-        (["zip.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "zip.pt: refused, and not run: its pickle"),
-        (["own.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "own.pt: a tseval checkpoint already"),
+        (["zip.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "zip.pt: refused, and not run: the pickle"),
+        (["own.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "own.pt: is a checkpoint of tseval's own already"),
     ],
 )
 def test_what_cannot_be_converted_is_named(folder, monkeypatch, arguments, message):

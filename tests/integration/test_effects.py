@@ -207,7 +207,7 @@ def test_a_design_can_be_verified_and_put_on_a_board(folder):
 def test_other_questions_about_a_design_are_refused_in_one_message(folder):
     for arguments, message in (
         (["run", "--model", "bundled:lstm", "--suite", "./mine", "--score", "sentence"],
-         "case 'gaps' compares regions, as its predictions say: --score sentence cannot be used"),
+         "case 'gaps' has predictions that compare regions, so --score sentence is not possible"),
         (["run", "--model", "bundled:lstm", "--suite", "./mine:profile"], "case 'gaps'"),
         (["export", "lm-eval", "./mine", "-o", "tasks"], "score 'regions', which lm-eval cannot express"),
         (["run", "--model", "bundled:lstm", "--case", "simple_agrmt", "--limit", "1", "--out", "p"], ""),

@@ -18,20 +18,24 @@ def write_pairs(path, pairs, **features):
     return path
 
 
+HUB = "For a transformers model, write --model hf:{}, or --model mlm:{} for a masked language model."
+PATH = "Give the path of a checkpoint: --model PATH"
+
+
 @pytest.mark.parametrize(
     ("model", "hint"),
     [
-        ("lstm", ".\n  Did you mean bundled:lstm?\n"),
-        ("gpt2", ".\n  A model of transformers is hf:gpt2, or mlm:gpt2 if it is a masked one.\n"),
-        ("a/b-1.5", ".\n  A model of transformers is hf:a/b-1.5, or mlm:a/b-1.5 if it is a masked one.\n"),
-        ("drnn.pt", "\n"),
-        ("models/deep/drnn", "\n"),
+        ("lstm", "Did you mean bundled:lstm?"),
+        ("gpt2", HUB.format("gpt2", "gpt2")),
+        ("a/b-1.5", HUB.format("a/b-1.5", "a/b-1.5")),
+        ("drnn.pt", PATH),
+        ("models/deep/drnn", PATH),
     ],
 )
 def test_a_model_that_is_no_file_is_named_as_it_may_have_been_meant(tmp_path, model, hint):
     for command in (["run", "--limit", 1], ["pair", "a", "b"]):
         done = call(*command, "--model", model, cwd=tmp_path)
-        assert (done.returncode, done.stderr) == (2, f"tseval: {model}: no such checkpoint{hint}")
+        assert (done.returncode, done.stderr) == (2, f"tseval: {model}: file not found.\n  {hint}\n")
 
 
 @pytest.mark.parametrize("command", [["run", "--model", "bundled:lstm", "--suite"], ["lint"], ["expand"]])
@@ -53,8 +57,8 @@ def test_text_that_was_not_tokenised_is_told_how(tmp_path):
     command = "run", "--model", "bundled:lstm", "--suite", suite, "--out"
     done = succeed(*command, "run", cwd=tmp_path)
     assert done.stderr.endswith(
-        "warning: 2 of 2 contrasts are undecidable, and there are words such as 'laugh.': "
-        "--tokenise splits punctuation off, for models of words\n"
+        "warning: 2 of 2 contrasts are undecidable; some words have punctuation, such as 'laugh.': "
+        "to split off punctuation, add --tokenise\n"
     )
     (warning,) = json.loads((tmp_path / "run" / "manifest.json").read_text())["warnings"]
     assert "--tokenise" in warning

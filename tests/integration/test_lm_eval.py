@@ -179,7 +179,7 @@ def test_bad_input_gets_one_message(tmp_path, arguments, message):
 def test_a_model_that_is_not_there_is_one_message_in_lm_eval_too(tasks):
     arguments = "--model", "tseval", "--model_args", "checkpoint=no.pt", "--include_path", "tasks"
     said = refuse("lm-eval", *arguments, "--tasks", GROUP, cwd=tasks).stderr
-    assert "tseval: no.pt: no such checkpoint" in said
+    assert "tseval: no.pt: file not found" in said
 
 
 @pytest.mark.slowest

@@ -44,14 +44,23 @@ SMALL = "dyck-srn", "-k", 2, "-m", 1
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("dyck-srm", "-k", 2, "-m", 3), "no oracle 'dyck-srm'. Did you mean 'dyck-srn'?"),
-        ((*SMALL, "--code", "lag"), "no code 'lag'. Did you mean 'log'?"),
+        (("dyck-srm", "-k", 2, "-m", 3), "no oracle has the name 'dyck-srm'. Did you mean 'dyck-srn'?"),
+        ((*SMALL, "--code", "lag"), "no code has the name 'lag'. Did you mean 'log'?"),
         ((*SMALL, "-k", 0), "0 is not in the range x>=1"),
-        ((*SMALL, "-k", 9000, "--code", "one-hot"), "too many. The code log takes far fewer units"),
-        ((*SMALL, "-m", 100_000), "has 400,000 units and 160,000,000,000 recurrent weights: too many."),
-        ((*SMALL, "--show-gates", "(1 )2"), "symbol 2, ')2', may not stand there: )1 may"),
-        ((*SMALL, "--show-gates", ")1"), "may not stand there: <eos>, (1, (2 may (<eos> ends the string)"),
-        ((*SMALL, "-k", 99, "--show-gates", "a"), "not in the language: (1, (2, (3, (4, …, )97, )98, )99"),
+        (
+            (*SMALL, "-k", 9000, "--code", "one-hot"),
+            "weights are allowed.\n  Choose a smaller k or m, or the code log.",
+        ),
+        ((*SMALL, "-m", 100_000), "has 400,000 units and 160,000,000,000 recurrent weights, but"),
+        (
+            (*SMALL, "--show-gates", "(1 )2"),
+            "symbol 2, ')2', cannot follow the symbols before it. Possible there: )1",
+        ),
+        ((*SMALL, "--show-gates", ")1"), "Possible there: <eos>, (1, (2 (<eos> ends the string)"),
+        (
+            (*SMALL, "-k", 99, "--show-gates", "a"),
+            "not a symbol of the language. Symbols: (1, (2, (3, (4, …, )97, )98, )99",
+        ),
         ((*SMALL, "-o", "oracle.bin"), "ends in .pt or .safetensors"),
         ((*SMALL, "-o", "here.pt"), "here.pt: this file exists"),
     ],

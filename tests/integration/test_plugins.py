@@ -140,22 +140,22 @@ def test_a_sound_adapter_works_beside_broken_ones(environment: Environment) -> N
 
 LACKING = "cannot be imported: No module named 'no_such_library'"
 CRASHED = r"cannot be imported: RuntimeError: the licence is missing \(\S+foreign/crashing\.py:3\)"
-ANOTHER = r"Try another version of it, or .* pip install --force-reinstall --no-deps tseval-foreign"
-ONCE = "Entry points are read when a package is installed: if the"
-AGAIN = r"renamed, install it again: pip install -e FOLDER/tseval-edited"
+ANOTHER = r"Try another version of the package, or .* pip install --force-reinstall --no-deps tseval-foreign"
+ONCE = "Python reads entry points only when a package is installed. If you"
+AGAIN = r"install it again: pip install -e FOLDER/tseval-edited"
 
 
 @pytest.mark.parametrize(
     ("package", "scheme", "why", "what_to_do"),
     [
-        ("foreign", "lacking", LACKING, "Install what it needs: pip install no_such_library"),
+        ("foreign", "lacking", LACKING, "Install the missing package: pip install no_such_library"),
         ("foreign", "misspelt", r"cannot be imported: .* expected ':' \(misspelt\.py, line 1\)", ANOTHER),
         ("foreign", "crashing", CRASHED, ANOTHER),
         ("foreign", "leaving", "cannot be imported: SystemExit: wants another Python .*", ANOTHER),
-        ("edited", "renamed", r"is not there: edited\.renamed has no open_it",
-         f"{ONCE} function was {AGAIN}"),
+        ("edited", "renamed", r"does not exist: edited\.renamed has no function open_it",
+         f"{ONCE} renamed the function, {AGAIN}"),
         ("edited", "moved", r"cannot be imported: there is no module edited\.moved",
-         f"{ONCE} module was moved or {AGAIN}"),
+         f"{ONCE} moved or renamed the module, {AGAIN}"),
     ],
 )  # fmt: skip
 def test_an_adapter_that_cannot_be_imported_is_named(
@@ -164,7 +164,7 @@ def test_an_adapter_that_cannot_be_imported_is_named(
     named = rf"the adapter '{scheme}' of the package tseval-{package} 1\.5 \({package}\.{scheme}:open_it\)"
     what_to_do = what_to_do.replace("FOLDER", re.escape(str(environment.folder)))
     said = refused[f"{scheme}:it"]
-    assert re.fullmatch(rf"tseval: {named} {why}\.?\n  {what_to_do}\.\n", said), said
+    assert re.fullmatch(rf"tseval: {named} {why}\.?\n  {what_to_do}\n", said), said
 
 
 def test_an_adapter_registered_after_the_installation_is_found_in_its_project(
@@ -172,9 +172,9 @@ def test_an_adapter_registered_after_the_installation_is_found_in_its_project(
 ) -> None:
     shown = refused["late:it"]
     edited = environment.folder / "tseval-edited"
-    assert "late:it: no such checkpoint, and no adapter for 'late'." in shown
-    assert f"{edited}/pyproject.toml registers 'late', but tseval-edited was installed before it" in shown
-    assert f"Entry points are read when a package is installed: pip install -e {edited}\n" in shown
+    assert "late:it: no file has this name, and no adapter has the name 'late'." in shown
+    assert f"{edited}/pyproject.toml registers 'late', but you installed tseval-edited before" in shown
+    assert f"only when a package is installed. Install it again: pip install -e {edited}\n" in shown
 
 
 def test_a_module_in_adapters_that_does_not_say_what_opens_its_models_is_noticed(
@@ -184,8 +184,8 @@ def test_a_module_in_adapters_that_does_not_say_what_opens_its_models_is_noticed
         shutil.copytree(ROOT / name, tmp_path / name, symlinks=True)
     (tmp_path / "adapters" / "my_own.py").write_text(SOUND, "utf-8")
     assert environment.refuses("my-own:it", path=tmp_path)["my-own:it"].endswith(
-        "There is a module adapters/my_own.py, but it does not say what opens such a model: "
-        'SCHEMES = {"my-own": "NAME_OF_THE_FUNCTION"}\n'
+        "The module adapters/my_own.py does not name the function that opens my-own: models.\n"
+        '  Add this line to it: SCHEMES = {"my-own": "NAME_OF_THE_FUNCTION"}\n'
     )
 
 
@@ -193,10 +193,10 @@ def test_a_module_in_adapters_that_does_not_say_what_opens_its_models_is_noticed
     ("rest", "message"),
     [
         ("nothing",
-         "is of type NoneType, which is no model: to be a SentenceModel it lacks card, word_logprobs.\n"),
-        ("class", "is the class Sound, not a model: call it to make one\n"),
+         "has the type NoneType, which is not a model: a SentenceModel needs card, word_logprobs.\n"),
+        ("class", "is the class Sound, not a model: use an object of it.\n  Create one: Sound(...)\n"),
         ("half",
-         "is of type HalfRecurrent, which is no model: to be a SentenceModel it lacks word_logprobs.\n"),
+         "has the type HalfRecurrent, which is not a model: a SentenceModel needs word_logprobs.\n"),
     ],
 )  # fmt: skip
 def test_an_adapter_that_gives_no_model_is_one_message(

@@ -237,11 +237,11 @@ def test_resume_without_out_finds_the_interrupted_run(checkpoint, tmp_path):
             "two suites have the name 'marvin_linzen'",
         ),
         (("--by", "atractor"), "Did you mean 'attractor'?"),
-        (("--model-args", "nonsense"), "a setting has no name"),
-        (("--model-args", "bos=true"), "takes no --model-args"),
+        (("--model-args", "nonsense"), "write key=value"),
+        (("--model-args", "bos=true"), "a tseval checkpoint has only the argument precision"),
         (("--device", "abacus"), "device 'abacus' cannot be used"),
-        (("--model", "hff:gpt2"), "no adapter for 'hff'. Did you mean 'hf'?"),
-        (("--model", "bundled:lstn"), "no bundled checkpoint 'lstn'"),
+        (("--model", "hff:gpt2"), "no adapter has the name 'hff'.\n  Did you mean 'hf'?"),
+        (("--model", "bundled:lstn"), "no bundled checkpoint has the name 'lstn'"),
         (("--out", "file"), "file is a file."),
     ],
 )
@@ -262,7 +262,7 @@ def test_a_folder_of_transformers_is_scored_and_the_run_says_how(tmp_path):
     assert manifest["model"]["details"]["method"] == "packed tree, tiled head"
     (warning,) = manifest["warnings"]
     assert warning.startswith(
-        "sentences are read as people write them, 'Most authors have ever been famous.'"
+        "tseval writes sentences as natural text: 'Most authors have ever been famous.'"
     )
     assert manifest["counts"]["items"] == 66
 
@@ -270,5 +270,7 @@ def test_a_folder_of_transformers_is_scored_and_the_run_says_how(tmp_path):
 @pytest.mark.parametrize("scheme", ["hf", "mlm"])
 def test_without_transformers_the_extra_is_named(monkeypatch, scheme):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(ModelError, match=scheme + r': needs transformers.\n  pip install "tseval\[hf\]"'):
+    with pytest.raises(
+        ModelError, match=scheme + r': need the package transformers.\n  pip install "tseval\[hf\]"'
+    ):
         open_model(f"{scheme}:some-model")

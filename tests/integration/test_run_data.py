@@ -80,6 +80,6 @@ def test_a_complete_run_is_not_taken_for_one_with_other_columns(pairs, first, th
     succeeded(run("--suite", "pairs.jsonl", "--resume", *first, cwd=pairs))
     result = refused(run("--suite", "pairs.jsonl", "--resume", *then, cwd=pairs))
     assert result.stderr.endswith(
-        f"run is complete, and was scored {scored} --cluster number.\n"
-        "  Score it again into another directory, without --resume.\n"
+        f"run is complete, and it was scored {scored} --cluster number.\n"
+        "  Score the suite again without --resume, into another folder: -o FOLDER\n"
     )

@@ -104,7 +104,7 @@ def test_refuse_refuses_in_one_message_before_anything_is_written(models, pairs)
     done = refused(run(models, pairs, "--too-long", "refuse", "--out", "run"))
     assert done.stderr == (
         f"tseval: 3 sentences are longer than causal reads, the first '{LONG[:40]}…'.\n"
-        "  With --too-long skip their pairs are undecidable, and counted.\n"
+        "  To count their pairs as undecidable, use --too-long skip\n"
     )
     assert not (pairs.parent / "run").exists()
 
@@ -144,7 +144,7 @@ def test_an_adapter_that_tells_of_too_few_sentences_is_refused(models):
             return [False]
 
     with pytest.raises(
-        ModelError, match=r"short: too_long gave an array of type bool and shape \(1,\) instead"
+        ModelError, match=r"short: too_long returned an array of type bool and shape \(1,\), not"
     ):
         tseval.evaluate(Short(), make_suite(make_case("a", FITS)))
 

@@ -154,7 +154,7 @@ def test_data_that_cannot_be_learnt_from_get_one_message(data, splits, header, m
 def test_run_pair_and_lint_know_classifiers(data):
     succeeded(train(data, "number", "--epochs", 1))
     done = refuse("run", "--model", "model.pt", "--suite", "examples.tsv:judgement", cwd=data)
-    assert "model is a classifier (number): it reads sentences that end in <singular> or" in done.stderr
+    assert "model is a classifier (number): it reads only sentences that end in <singular> or" in done.stderr
     assert "Give it SUITE:number or SUITE:number_profile." in done.stderr
     assert not (data / "runs").exists()
     succeed("pair", "--model", "model.pt", "the authors <plural>", "the authors <singular>", cwd=data)

@@ -83,8 +83,8 @@ SECOND = {
         "run holds a complete run.\n  Read it",
     ),
     "publication": ("tables is locked: another tseval is writing this run.\n  When it has ended, give", None),
-    "zoo": ("zoo is being worked on by another tseval, or", None),
-    "resumed training": ("model.pt is locked: another tseval is training this model.\n  Wait", None),
+    "zoo": ("another tseval, here or on another machine, is working in zoo", None),
+    "resumed training": ("model.pt is being trained by another tseval.\n  Wait", None),
 }
 
 

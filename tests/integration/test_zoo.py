@@ -150,7 +150,7 @@ def whole(stopped, resumed, few_cases, tmp_path, monkeypatch):
 def test_a_zoo_that_is_stopped_stops_its_models_and_says_how_to_go_on(stopped):
     assert stopped.code == 130
     assert "saved in zoo. To continue, repeat the same command." in stopped.said
-    assert "zoo is being worked on by another tseval" in stopped.meanwhile
+    assert "is working in zoo" in stopped.meanwhile
     assert stopped.place.joinpath("zoo/models/drnn.pt.resume").exists(), "its training went on to the end"
     # A model left in training would hold the lock.
     held = take_lock(stopped.place / "zoo/sweep/unit-drnn.lock")
@@ -266,7 +266,7 @@ def test_models_made_in_another_way_are_not_published_together(parts, monkeypatc
     assert "Add --publish FOLDER" in refusal(second, monkeypatch, "--extend", archs=("drnn",))
     (second / "tiny.yaml").write_text(LONGER + "cells: {srn: {learning-rate: 0.02}}\n")
     message = refusal(second, monkeypatch, *extending, archs=("drnn",))
-    assert "tables holds a srn of other settings: --embedding 8" in message
+    assert "tables holds a model srn with other settings: --embedding 8" in message
     assert "--learning-rate 0.02" in message.partition("and recipe tiny has")[2]
     (second / "tiny.yaml").write_text(LONGER)
     text = second / "corpus/train.txt.gz"
@@ -286,7 +286,9 @@ def test_models_made_in_another_way_are_not_published_together(parts, monkeypatc
     entry.write_text(entry.read_text().replace("n_correct: ", "n_correct: 1", 1))
     page = (published / "README.md").read_bytes()
     said = zoo(second, *extending, archs=("drnn",), code=2).stderr
-    assert re.search(r"tables cannot be extended: srn: .*\n  Put that entry right or remove its folder", said)
+    assert re.search(
+        r"tseval cannot extend \S*tables: srn: .*\n  Correct that entry or remove its folder", said
+    )
     assert (published / "README.md").read_bytes() == page
 
 
@@ -307,13 +309,13 @@ def test_an_architecture_that_fails_is_named_at_the_end_and_the_others_go_on(who
 def test_models_of_other_settings_or_texts_are_not_mixed(whole, monkeypatch):
     (whole / "tiny.yaml").write_text(TINY.replace("60000", "30000"))
     message = refusal(whole, monkeypatch)
-    assert "zoo holds a srn of other settings: --embedding 8" in message
+    assert "zoo holds a model srn with other settings: --embedding 8" in message
     assert "--max-tokens 30000" in message
     assert "or remove zoo/models/srn.* and zoo/runs/srn." in message
     (whole / "tiny.yaml").write_text(LONGER)
     text = whole / "corpus/train.txt.gz"
     text.write_bytes(gzip.compress(gzip.decompress(text.read_bytes())[:-20], mtime=0))
-    assert "zoo holds a zoo trained on another train.txt.gz." in refusal(whole, monkeypatch)
+    assert "zoo holds a zoo that was trained on another train.txt.gz." in refusal(whole, monkeypatch)
 
 
 def shares(folder):
@@ -363,7 +365,7 @@ def test_every_recipe_suits_every_architecture(place, monkeypatch, name):
     [
         ("train: {hiden: 8}", "recipe tiny, srn: No such option '--hiden'."),
         ("train: {dropout: 1}", "recipe tiny, srn: dropout must be in [0, 1)"),
-        ("train: {seed: 3}", "tiny.yaml: train.seed: is set by the zoo itself: leave it out"),
+        ("train: {seed: 3}", "tiny.yaml: train.seed: the zoo sets this option itself: leave out"),
         ("train: {hidden: [8, 9]}", "tiny.yaml: train.hidden: should be"),
         ("train: 8", "tiny.yaml: train: should be a mapping, not 8"),
         ("cells: {snr: {hidden: 8}}", "cells: unknown architecture 'snr'.\n  Did you mean 'srn'?"),
@@ -386,7 +388,7 @@ def test_a_bad_recipe_gets_one_message_before_anything_is_trained(place, monkeyp
     [
         ("corpus/train.txt.gz", "corpus/train.txt.gz: It is a "),
         ("zoo/zoo.json", "zoo is there, but is no zoo"),
-        ("tables/README.md", "tables holds something else than a published zoo"),
+        ("tables/README.md", "tables holds files that are not a published zoo"),
     ],
 )
 def test_what_is_no_regular_file_is_refused_and_not_waited_for(place, monkeypatch, device, name, message):
@@ -401,9 +403,9 @@ def test_what_is_no_regular_file_is_refused_and_not_waited_for(place, monkeypatc
     ("extra", "message"),
     [
         (("--recipe", "papr"), "there is no recipe 'papr'.\n  Name a YAML file. Did you mean 'paper'?"),
-        (("--recipe", "corpus"), "corpus: cannot be read (Is a directory)"),
-        (("--out", "corpus"), "corpus is there, but is no zoo: it has no zoo.json that could be read."),
-        (("--publish", "corpus"), "corpus holds something else than a published zoo."),
+        (("--recipe", "corpus"), "corpus cannot be read (Is a directory)"),
+        (("--out", "corpus"), "corpus exists, but is not a zoo: it has no readable zoo.json."),
+        (("--publish", "corpus"), "corpus holds files that are not a published zoo."),
     ],
 )
 def test_bad_settings_get_one_message(place, monkeypatch, extra, message):

@@ -94,7 +94,7 @@ def test_a_bare_pickle_is_refused_and_not_run(tmp_path, protocol):
     hostile = tmp_path / "hostile.pt"
     hostile.write_bytes(pickle.dumps({"weights": [Payload(trace)]}, protocol))
     with pytest.raises(
-        ModelError, match="a bare pickle, refused" if protocol > 1 else "a text file|not a chec"
+        ModelError, match="refused: this is a bare pickle" if protocol > 1 else "a text file|not a chec"
     ):
         load_checkpoint(hostile)
     assert not trace.exists()
@@ -128,7 +128,7 @@ def test_weights_that_only_pretend_to_have_a_shape_are_refused(checkpoint, devic
     shape = weights["output.weight"].shape
     weights["output.weight"] = torch.zeros(1, device=device).expand(shape)
     rewrite(checkpoint, lambda content: content.update(weights=weights))
-    with pytest.raises(ModelError, match="no numbers of its own"):
+    with pytest.raises(ModelError, match="a shape but no numbers"):
         load_checkpoint(checkpoint)
 
 
@@ -160,7 +160,7 @@ def test_one_flipped_bit_in_the_weights_is_found(checkpoint):
 
 @pytest.mark.parametrize(
     ("number", "message"),
-    [(1e3, "do not match the checkpoint's fingerprint"), (math.nan, r"'output.bias' holds NaN")],
+    [(1e3, "does not match the fingerprint"), (math.nan, r"'output.bias' holds NaN")],
 )
 def test_edited_weights_do_not_match_the_fingerprint_and_nan_is_named(checkpoint, number, message):
     rewrite(checkpoint, lambda content: content["weights"]["output.bias"][2].fill_(number))
@@ -171,23 +171,23 @@ def test_edited_weights_do_not_match_the_fingerprint_and_nan_is_named(checkpoint
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"vocabulary": ["<eos>", "<unk>", "the"]}, "vocabulary has 3 words but the weights are for 6"),
-        ({"vocabulary": ["<eos>", "the", "a", "b", "c", "d"]}, "vocabulary has no <unk>"),
+        ({"vocabulary": ["<eos>", "<unk>", "the"]}, "vocabulary has 3 words, but the weights are for 6"),
+        ({"vocabulary": ["<eos>", "the", "a", "b", "c", "d"]}, "vocabulary has no word <unk>"),
         ({"vocabulary": ["<eos>", "<unk>", "a", "b", "a", "c"]}, "holds 'a' 2 times"),
         ({"vocabulary": "the author"}, "vocabulary: should be a list"),
         ({"lowercase": None}, "lowercase: should be true or false"),
-        ({"version": 99}, "checkpoint format 99, but this tseval reads 1"),
+        ({"version": 99}, "checkpoint has format 99, but this tseval reads 1"),
         ({"format": "other"}, "not a tseval checkpoint"),
-        ({"weights": [1, 2]}, "weights are not a dictionary of tensors"),
-        ({"weights": {"embedding.weight": torch.zeros(6, 4)}}, "2 layers are announced but there are only 1"),
+        ({"weights": [1, 2]}, "weights of the checkpoint are not a dictionary of tensors"),
+        ({"weights": {"embedding.weight": torch.zeros(6, 4)}}, "should have 2 layers, but has only 1"),
         ({"sizes": None}, "sizes: should be a mapping"),
-        ({"sizes": {"arch": "lstm"}}, "sizes are not usable"),
+        ({"sizes": {"arch": "lstm"}}, "sizes of the model are not valid"),
         ({"sizes": {"arch": "lstn", "vocabulary": 6, "embedding": 4, "hidden": 4, "layers": 2}},
          "Did you mean 'lstm'?"),
         ({"sizes": {"arch": "lstm", "vocabulary": 6, "embedding": 4, "hidden": 5, "layers": 2}},
-         r"has shape \(.*\); the sizes demand"),
+         r"has shape \(.*\), but the sizes need"),
         ({"sizes": {"arch": "srn", "vocabulary": 6, "embedding": 4, "hidden": 10**9, "layers": 2}},
-         r"has shape \(.*\); the sizes demand"),
+         r"has shape \(.*\), but the sizes need"),
         ({"sizes": {"arch": "gru", "vocabulary": 6, "embedding": 4, "hidden": 4, "layers": 1}},
          "do not fit a gru of 1 layers"),
     ],
@@ -202,8 +202,8 @@ def test_contents_that_do_not_fit_are_refused(checkpoint, changes, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"the author laughs .\n", "a text file.\n  What can be read"),
-        (b"", "an empty file"),
+        (b"the author laughs .\n", "a text file, not a checkpoint"),
+        (b"", "the file is empty"),
         (b"\x00\x01\x02\xff" * 8, "not a checkpoint"),
         (b"PK\x03\x04 nothing else", "truncated or damaged"),
         (in_zip(b""), "truncated or damaged pickle"),
@@ -217,9 +217,11 @@ def test_files_of_another_kind_are_named(tmp_path, content, message):
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path):
-    with pytest.raises(ModelError, match=r"absent.pt: no such checkpoint"):
+    with pytest.raises(ModelError, match=r"absent.pt: file not found"):
         load_checkpoint(tmp_path / "absent.pt")
-    with pytest.raises(ModelError, match=r"is a folder, not a checkpoint.\n  One of transformers: hf:"):
+    with pytest.raises(
+        ModelError, match=r"is a folder, not a checkpoint.\n  For a transformers model, write --model hf:"
+    ):
         load_checkpoint(tmp_path)
 
 
@@ -229,7 +231,7 @@ def test_something_else_saved_by_torch_is_named(tmp_path):
         with pytest.raises(ModelError, match=f"it holds {said}"):
             load_checkpoint(tmp_path / "other.pt")
     save_file({"wte.weight": torch.zeros(2), "wpe.weight": torch.zeros(3)}, tmp_path / "foreign.safetensors")
-    with pytest.raises(ModelError, match=r"it holds 'wpe.weight', 'wte.weight'\).\n  Name a model of transf"):
+    with pytest.raises(ModelError, match=r"it holds 'wpe.weight', 'wte.weight'\).\n  For a transf"):
         load_checkpoint(tmp_path / "foreign.safetensors")
 
 
@@ -296,18 +298,18 @@ def replace_numbers(content, plain):
     ("edit", "said"),
     [
         (lambda c: c.update(quantised=5), "quantised: should be a mapping"),
-        (lambda c: c["weights"].pop("output.weight.scale"), "its numbers or its scales are not there"),
+        (lambda c: c["weights"].pop("output.weight.scale"), "its numbers or its scales are missing"),
         (lambda c: c["quantised"].pop("output.weight"), "check 'output.weight.scale'"),
-        (lambda c: c["quantised"].update({"output.weight": 11}), "as many numbers as its rows"),
+        (lambda c: c["quantised"].update({"output.weight": 11}), "another number of values than its rows"),
         (lambda c: c["quantised"].update({"output.weight": -1}), "too short for its rows"),
         (lambda c: c["quantised"].update({"output.weight": 10**12}), "too short for its rows"),
         (lambda c: c["quantised"].update({"output.weight": "10"}), "should be a whole number"),
-        (lambda c: c["quantised"].update({"output.bias": 1}), "its numbers or its scales are not there"),
+        (lambda c: c["quantised"].update({"output.bias": 1}), "its numbers or its scales are missing"),
         (lambda c: c["weights"].update({"output.weight": torch.ones(80)}), "not as bytes with a float16"),
         (lambda c: c["weights"]["output.weight"].fill_(7), "its numbers cannot be decompressed"),
-        (lambda c: replace_numbers(c, bytes(79) + b"x"), "the checkpoint's fingerprint"),
-        (lambda c: replace_numbers(c, bytes(range(81))), "as many numbers as its rows"),
-        (lambda c: replace_numbers(c, bytes(10**6)), "as many numbers as its rows"),
+        (lambda c: replace_numbers(c, bytes(79) + b"x"), "does not match the fingerprint"),
+        (lambda c: replace_numbers(c, bytes(range(81))), "another number of values than its rows"),
+        (lambda c: replace_numbers(c, bytes(10**6)), "another number of values than its rows"),
         (lambda c: c["weights"]["output.weight.scale"].fill_(torch.nan), "NaN or infinite"),
     ],
     ids=range(14),
@@ -349,7 +351,7 @@ def test_a_classifier_has_no_perplexity(tmp_path):
     save(tmp_path / "number.pt", model, None, "float32")
     (tmp_path / "valid.txt").write_text("the author laughs .\n")
     done = refuse("convert", "number.pt", "-o", "x.pt", "--valid", "valid.txt", cwd=tmp_path)
-    assert done.stderr == "tseval: --valid valid.txt: a classifier has no perplexity. Leave out --valid\n"
+    assert done.stderr == "tseval: --valid valid.txt: a classifier has no perplexity. Leave out --valid.\n"
     assert not (tmp_path / "x.pt").exists()
 
 

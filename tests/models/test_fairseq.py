@@ -104,7 +104,7 @@ def test_lines_of_words_are_read_as_many_as_the_weights_are_for(text, size, expe
 
 def test_a_blank_line_that_may_be_a_word_is_refused_with_its_number():
     with pytest.raises(
-        ModelError, match=r"line 2 is blank, and its 2 other lines are no 5 words.\n  Give the"
+        ModelError, match=r"line 2 is blank, and the other 2 lines are not 5 words.\n  Write the"
     ):
         words_of_text("the\n\nauthor\n", 5)
 
@@ -125,4 +125,4 @@ def test_a_dictionary_of_another_model_is_one_message(saved):
     (folder / "short.txt").write_text("the 7\nauthor 5\n", "utf-8")
     arguments = ["--model", folder / "fs.pt", "--model-args", f"vocab={folder / 'short.txt'}"]
     told = refuse("pair", "a", "b", *arguments)
-    assert "has 2 words but the weights are for 10: they do not belong together" in told.stderr
+    assert "has 2 words, but the weights are for 10." in told.stderr

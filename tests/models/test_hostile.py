@@ -57,25 +57,25 @@ def refusal(path):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("bytearray", "refused, and not run: its pickle would call 'builtins.bytearray'"),
+        ("bytearray", "refused, and not run: the pickle would call 'builtins.bytearray'"),
         ("lone mark", "truncated or damaged pickle (pop from empty list)"),
         ("bad memo", "truncated or damaged pickle (7)"),
         ("persistent number", "refers to something outside that is no storage"),
-        ("negated", "was saved before it was negated or conjugated"),
-        ("conjugated", "was saved before it was negated or conjugated"),
-        ("view of one number", "no numbers of its own behind its shape"),
-        ("overlapping views", "its tensors claim to hold 800,000,000 bytes, but the file has"),
-        ("storage of two types", "its pickle says two things about the same numbers"),
-        ("laughs", "shares parts so often"),
-        ("laughs of text", "nested without end"),
-        ("list in itself", "nested without end"),
-        ("deep lists", "nested without end"),
-        ("large number", "a whole number of more than 4,096 bits"),
-        ("negative stride", "is described in an unknown way"),
-        ("sizes without end", "is described in an unknown way"),
-        ("sizes beyond", "reaches beyond its numbers in the file"),
-        ("size as a device", "its pickle would call 'torch.Size'"),
-        ("storage alone", "its pickle holds a StorageView, which is no plain data"),
+        ("negated", "is stored as negated or conjugated"),
+        ("conjugated", "is stored as negated or conjugated"),
+        ("view of one number", "a shape but no numbers"),
+        ("overlapping views", "its tensors need 800,000,000 bytes, but the file has"),
+        ("storage of two types", "the pickle describes the same numbers in two ways"),
+        ("laughs", "the pickle repeats its parts"),
+        ("laughs of text", "endless nesting"),
+        ("list in itself", "endless nesting"),
+        ("deep lists", "endless nesting"),
+        ("large number", "an integer of more than 4,096 bits"),
+        ("negative stride", "has an unknown description"),
+        ("sizes without end", "has an unknown description"),
+        ("sizes beyond", "is longer than its numbers in the file"),
+        ("size as a device", "the pickle would call 'torch.Size'"),
+        ("storage alone", "the pickle holds a StorageView, which is not plain data"),
         ("storage elsewhere", "'archive/data/../data.pkl' is not in the file"),
     ],
 )
@@ -90,8 +90,8 @@ def test_the_message_says_what_is_wrong(tmp_path, name, said):
 def test_a_pickle_that_is_longer_than_any_of_ours_is_not_read(tmp_path):
     path = tmp_path / "long.pt"
     path.write_bytes(in_zip(weights(text("x" * 2**26))))
-    assert "refused: its pickle has more than 67,108,864 bytes" in refusal(path)
-    with pytest.raises(ModelError, match="refused: a pickle of more than 50 instructions"):
+    assert "refused: the pickle has more than 67,108,864 bytes" in refusal(path)
+    with pytest.raises(ModelError, match="refused: the pickle has more than 50 instructions"):
         read_pickle(io.BytesIO(b"\x80\x02" + b"N0" * 30 + b"N."), max_instructions=50)
 
 

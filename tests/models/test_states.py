@@ -136,7 +136,7 @@ def test_without_a_word_for_unknown_ones_an_item_that_has_one_is_undecidable(tmp
         "the author laughs .,the author laugh .\nthe judge laughs .,the judge laugh .\n"
     )
     done = succeed("run", "--model", "model.pt", "--suite", "pairs.csv", "--out", "run", cwd=tmp_path)
-    assert "2 sentences are of words that model does not know, the first 'the judge laugh .'" in done.stderr
+    assert "2 sentences are with words that model does not know, the first 'the judge laugh .'" in done.stderr
     run = tseval.read_run(tmp_path / "run")
     assert run.verdicts["undecidable"].to_list() == [False, True]
 
@@ -182,33 +182,33 @@ def only(*parts):
 
 REFUSED = {
     "a transformer": (nn.TransformerEncoderLayer(4, 2).state_dict(), "self_attn.in_proj_weight (12, 4)"),
-    "weights left over": (changed(gate__weight=torch.ones(6, 6)), "has not: gate.weight (6, 6)"),
+    "weights left over": (changed(gate__weight=torch.ones(6, 6)), "has no such weights: gate.weight (6, 6)"),
     "no output": (only("encoder", "rnn"), "no output matrix of shape (8, 6), for the 8 words of"),
     "no embedding": (only("rnn"), "no word vectors of width 6"),
-    "an output that does not fit": (changed(decoder__weight=torch.ones(7, 6)), "is decoder.weight (7, 6)"),
+    "an output that does not fit": (changed(decoder__weight=torch.ones(7, 6)), "decoder.weight (7, 6)"),
     "a layer without a part": (
         {name: tensor for name, tensor in lstm().state_dict().items() if "weight_hh" not in name},
         "has no weight_hh",
     ),
-    "bidirectional": (lstm(hidden=3, bidirectional=True).state_dict(), "ends (rnn.weight_ih_l0_reverse)"),
-    "an optimizer alone": (torch.optim.Adam(lstm().parameters()).state_dict(), "state of an optimizer and"),
+    "bidirectional": (lstm(hidden=3, bidirectional=True).state_dict(), "(rnn.weight_ih_l0_reverse)"),
+    "an optimizer alone": (torch.optim.Adam(lstm().parameters()).state_dict(), "state of an optimizer, but"),
     "an optimizer in a dictionary": (
         {"optimizer": torch.optim.Adam(lstm().parameters()).state_dict(), "epoch": 3},
-        "state of an optimizer and no model",
+        "state of an optimizer, but no model",
     ),
     "two models": (
         {"generator": lstm().state_dict(), "average": changed(decoder__bias=torch.ones(8)), "vocab": WORDS},
-        "Add --model-args state=generator, or another",
+        "for example with --model-args state=generator",
     ),
     "two vocabularies": (
         {"net": lstm().state_dict(), "words": WORDS, "itos": WORDS[::-1]},
         "Add --model-args vocab=words, or vocab=itos",
     ),
-    "too few words": ({"net": lstm().state_dict(), "words": WORDS[:7]}, "7 words but the weights are for 8"),
+    "too few words": ({"net": lstm().state_dict(), "words": WORDS[:7]}, "7 words, but the weights are for 8"),
     "no words": (lstm().state_dict(), "Add --model-args vocab=FILE"),
     "no start": (
         {"net": lstm().state_dict(), "words": ["a", "b", "c", "d", "e", "f", "g", "h"]},
-        "Add --model-args bos=WORD",
+        "--model-args bos=WORD",
     ),
     "NaN": (
         {"net": changed(decoder__bias=torch.full((8,), float("nan"))), "words": WORDS},
@@ -230,7 +230,7 @@ def test_what_is_no_language_model_or_not_told_gets_one_message(tmp_path, name):
 
 def test_an_argument_of_another_kind_is_named(tmp_path):
     torch.save({"net": lstm().state_dict(), "words": WORDS}, tmp_path / "model.pt")
-    with pytest.raises(ModelError, match="--model-args vocabulary: Did you mean 'vocab'"):
+    with pytest.raises(ModelError, match=r"--model-args vocabulary: .* Did you mean 'vocab'"):
         tseval.load_model(tmp_path / "model.pt", {"vocabulary": "words.txt"})
 
 
@@ -241,7 +241,7 @@ class Stranger:
 def test_an_object_of_a_strange_class_is_refused_and_named(tmp_path):
     torch.save({"net": lstm().state_dict(), "words": WORDS, "extra": Stranger()}, tmp_path / "model.pt")
     message = refusal(tmp_path / "model.pt")
-    assert "refused, and not run: its pickle names '" in message
+    assert "refused, and not run: the pickle names '" in message
     assert "Stranger', which no word language model needs" in message
     assert "torch.save({'model': model.state_dict(), 'vocab': words}, FILE)" in message
 
@@ -250,4 +250,4 @@ def test_a_module_that_holds_itself_is_one_message(tmp_path):
     model = lstm()
     model._modules["again"] = model
     torch.save(model, tmp_path / "model.pt")
-    assert "nested without end" in refusal(tmp_path / "model.pt")
+    assert "endless nesting" in refusal(tmp_path / "model.pt")

@@ -445,7 +445,7 @@ def test_names_from_outside_cannot_leave_the_folder_of_runs(tmp_path):
         ({"details": {"path": Path("a")}}, "details['path'] is a "),
         ({"details": {"loss": np.float32(1)}}, "details['loss'] is a float32"),
         ({"protocol": {"start": Path("a")}}, "protocol['start'] is a "),
-        ({"protocol": {"fingerprint": "x"}}, "card.protocol has 'fingerprint', which every run has of its"),
+        ({"protocol": {"fingerprint": "x"}}, "card.protocol has the key 'fingerprint', which tseval itself"),
         ({"fingerprint": ""}, "card.fingerprint is ''"),
         ({"fingerprint": Path("a")}, "card.fingerprint is "),
     ],

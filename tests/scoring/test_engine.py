@@ -93,7 +93,7 @@ def test_a_lower_casing_vocabulary_sees_lower_case(make_model):
 
 
 def test_a_sentence_without_words_is_refused(make_model):
-    with pytest.raises(ModelError, match="without words"):
+    with pytest.raises(ModelError, match="has no words"):
         scorer_for(make_model(WORDS)).score(pa.array([" ", "w1"]))
 
 
@@ -131,8 +131,8 @@ def test_out_of_memory_halves_the_batch_and_goes_on():
         assert row["logprob"] == -float(sum(map(len, row["sentence"].split())))
     assert max(len(batch) for batch in model.batches[2:]) == 16
     assert scorer.warnings == [
-        "out of memory with 64 sentences at once; went on with 32",
-        "out of memory with 32 sentences at once; went on with 16",
+        "out of memory with 64 sentences at once; continued with 32",
+        "out of memory with 32 sentences at once; continued with 16",
     ]
 
 
@@ -228,7 +228,7 @@ def test_out_of_memory_halves_the_tokens_and_keeps_what_the_model_says():
     assert model.tried == [64, 32, 16, 16]
     assert scorer.n_contexts == 14
     first, *others = scorer.warnings
-    assert (first, others[0]) == ("read backwards", "out of memory with 64 tokens at once; went on with 32")
+    assert (first, others[0]) == ("read backwards", "out of memory with 64 tokens at once; continued with 32")
 
 
 def test_other_errors_of_a_model_are_not_taken_for_lack_of_memory():
@@ -269,11 +269,11 @@ def test_scores_that_compare_words_ask_for_corrected_ones():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ((np.zeros(2), 3), r"letters gave no log-probabilities, corrections and number of contexts for the "
-         r"sentence 'a b' and 0 others"),
-        ((np.zeros(2), np.zeros(3), 3), r"letters gave an array .* shape \(3,\) instead of 2 corrections of "
-         r"the words of the sentence 'a b'"),
-        ((np.zeros(2), np.array([0, -np.inf]), 3), r"log-probability -inf of the sentence 'a b': not finite"),
+        ((np.zeros(2), 3), r"letters returned no log-probabilities, corrections and number of contexts for "
+         r"the sentence 'a b' and 0 others"),
+        ((np.zeros(2), np.zeros(3), 3), r"letters returned an array .* shape \(3,\), not 2 corrections "
+         r"of the words of the sentence 'a b'"),
+        ((np.zeros(2), np.array([0, -np.inf]), 3), r"log-probability -inf for the sentence 'a b': not fin"),
         ((np.zeros(2), np.array([0, 2.0]), 3), r"log-probability 2 in the sentence 'a b': above 0"),
     ],
 )  # fmt: skip
@@ -325,11 +325,16 @@ def test_totals_are_enough_for_verdicts_but_not_for_single_words():
             Lengths(),
             {"seen": lambda texts: texts[1:]},
             ["w1 w2", "w1 w3"],
-            "lengths showed 1 sentences for 2",
+            "lengths: seen returned 1 sentences, not 2",
         ),
-        (Totals(), {"sentence_logprobs": lambda _: [0.0]}, SENTENCES, "totals gave 1 scores for 3 sentences"),
-        (Lengths(fits=0), {}, ["a b", "c d"], "not enough memory to score even one sentence"),
-        (Letters(fits=0), {}, ["a b", "c d"], "not enough memory to score even one sentence"),
+        (
+            Totals(),
+            {"sentence_logprobs": lambda _: [0.0]},
+            SENTENCES,
+            "totals returned 1 scores for 3 sentences",
+        ),
+        (Lengths(fits=0), {}, ["a b", "c d"], "the memory is too small to score even one sentence"),
+        (Letters(fits=0), {}, ["a b", "c d"], "the memory is too small to score even one sentence"),
     ],
 )
 def test_what_is_no_answer_of_a_model_is_one_message(monkeypatch, model, answers, texts, said):
@@ -421,7 +426,7 @@ def test_equal_probabilities_are_a_tie():
 
 
 def test_a_model_that_does_not_know_a_symbol_is_refused(make_model):
-    with pytest.raises(ModelError, match=r"lstm does not know the symbols b, d, so .*\n  Take a model that"):
+    with pytest.raises(ModelError, match=r"lstm does not know the symbols b, d, so .*\n  Use a model that"):
         ask_all(make_model(["a", "c"]), strings=pa.array(["a"]))
 
 
@@ -429,7 +434,7 @@ def test_an_answer_that_is_not_finite_names_its_string(make_model):
     native = make_model(WORDS_OF_ASKING)
     with torch.no_grad():
         native.model.output.bias[native.vocabulary.ids()["a"]] = float("inf")
-    with pytest.raises(ModelError, match=r"nan of the sentence|choose within '.* <eos>': not finite"):
+    with pytest.raises(ModelError, match=r"nan for the sentence|choice within '.* <eos>': not finite"):
         ask_all(native)
 
 
@@ -440,7 +445,7 @@ def test_a_model_that_scores_sentences_only_is_refused():
         def word_logprobs(self, sentences):
             return [[-1.0] * len(sentence.split()) for sentence in sentences]
 
-    said = r"cannot say how probable several words are.*\n  Take a recurrent model"
+    said = r"cannot compare several words after one prefix.*\n  Use a recurrent model"
     with pytest.raises(ModelError, match=said):
         ask_all(Uniform())
 
@@ -449,8 +454,8 @@ def test_an_error_out_of_a_model_is_one_message_that_names_model_place_and_sente
     model = Letters()
     model.token_logprobs = lambda encoded, batch_tokens: torch.ones(2) @ torch.ones(3)
     message = (
-        r"letters broke off while it scored 1 sentence, the first 'a b':\n"
-        r"  RuntimeError: inconsistent tensor size.*\(.*test_engine.py:\d+\)\.\n  Hold the model to"
+        r"letters raised an error while it scored 1 sentence, the first 'a b':\n"
+        r"  RuntimeError: inconsistent tensor size.*\(.*test_engine.py:\d+\)\.\n  Correct the code"
     )
     with pytest.raises(ModelError, match=message):
         surprisals(model, ["a b"])

@@ -88,21 +88,48 @@ def refused(model, path, good=GOOD, bad=BAD):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ([-1.0, -1.0, 0.5, -1.0], "gave log-probability 0.5 in the sentence 'the author laugh .': above 0"),
-        ([-1.0, -1.0, 1e300, -1.0], "gave log-probability inf of the sentence 'the author laugh .': not"),
-        ([-1.0, math.nan, -1.0, -1.0], "gave log-probability nan of the sentence 'the author laugh .': not"),
-        ([-1.0, -math.inf, -1.0, -1.0], "log-probability -inf of the sentence 'the author laugh .': not"),
-        ([-1.0, None, -1.0, -1.0], "gave None among the log-probabilities of the words of 'the author laugh"),
-        ([-1.0, "-1", -1.0, -1.0], "gave a value of type str among the log-probabilities of the words of '"),
-        ([-1.0, True, -1.0, -1.0], "gave a value of type bool among the log-probabilities"),
-        ([-1.0, torch.tensor(-1.0), -1.0, -1.0], "gave a value of type Tensor among the log-probabilities"),
-        ([-(10**400), -1.0, -1.0, -1.0], "gave a number too large among the log-probabilities of the words"),
-        ([-1.0] * 3, "gave 3 log-probabilities for the 4 words of 'the author laugh .'"),
-        (None, "gave None instead of a list of log-probabilities of the words of 'the author laugh .'"),
-        (-1.0, "gave a value of type float instead of a list of"),
-        ((-1.0 for _ in range(4)), "gave a value of type generator instead of a list of"),
-        (torch.full((4,), -1.0), "gave a value of type Tensor instead of a list of"),
-        (np.full((4, 1), -1.0), "gave a value of type ndarray among the log-probabilities of the words of"),
+        (
+            [-1.0, -1.0, 0.5, -1.0],
+            "returned the log-probability 0.5 in the sentence 'the author laugh .': above 0",
+        ),
+        (
+            [-1.0, -1.0, 1e300, -1.0],
+            "returned the log-probability inf for the sentence 'the author laugh .': not",
+        ),
+        (
+            [-1.0, math.nan, -1.0, -1.0],
+            "returned the log-probability nan for the sentence 'the author laugh .': not",
+        ),
+        ([-1.0, -math.inf, -1.0, -1.0], "log-probability -inf for the sentence 'the author laugh .': not"),
+        (
+            [-1.0, None, -1.0, -1.0],
+            "returned None, not a number, among the log-probabilities of the words of 'the author laugh",
+        ),
+        (
+            [-1.0, "-1", -1.0, -1.0],
+            "returned a value of type str, not a number, among the log-probabilities of the words of '",
+        ),
+        (
+            [-1.0, True, -1.0, -1.0],
+            "returned a value of type bool, not a number, among the log-probabilities",
+        ),
+        (
+            [-1.0, torch.tensor(-1.0), -1.0, -1.0],
+            "returned a value of type Tensor, not a number, among the log-probabilities",
+        ),
+        (
+            [-(10**400), -1.0, -1.0, -1.0],
+            "returned a number that is too large among the log-probabilities of the words",
+        ),
+        ([-1.0] * 3, "returned 3 log-probabilities for the 4 words of 'the author laugh .'"),
+        (None, "returned None, not a list of log-probabilities of the words of 'the author laugh .'"),
+        (-1.0, "returned a value of type float, not a list of"),
+        ((-1.0 for _ in range(4)), "returned a value of type generator, not a list of"),
+        (torch.full((4,), -1.0), "returned a value of type Tensor, not a list of"),
+        (
+            np.full((4, 1), -1.0),
+            "returned a value of type ndarray, not a number, among the log-probabilities of the words of",
+        ),
     ],
 )
 def test_what_is_no_row_of_logprobs_is_told_with_its_sentence(tmp_path, row, message):
@@ -112,10 +139,10 @@ def test_what_is_no_row_of_logprobs_is_told_with_its_sentence(tmp_path, row, mes
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (lambda _: None, "gave None instead of a list of log-probabilities of the words of 2 sentences, the"),
-        (iter, "gave a value of type list_iterator instead of a list of log-probabilities"),
-        (lambda rows: rows[1:], "gave 1 rows of log-probabilities for 2 sentences, the first 'the author"),
-        (torch.tensor, "gave a value of type Tensor instead of a list of"),
+        (lambda _: None, "returned None, not a list of log-probabilities of the words of 2 sentences"),
+        (iter, "returned a value of type list_iterator, not a list of log-probabilities"),
+        (lambda rows: rows[1:], "returned 1 rows of log-probabilities for 2 sentences, the first 'the"),
+        (torch.tensor, "returned a value of type Tensor, not a list of"),
     ],
 )  # fmt: skip
 def test_what_are_no_rows_is_told(tmp_path, rows, message):
@@ -172,5 +199,5 @@ def test_a_long_sentence_is_cut_in_the_message(tmp_path):
 @pytest.mark.parametrize("text", [BAD, "the"])
 def test_surprisal_refuses_the_same(value, text):
     model = Words([value] * len(text.split()), of=text)
-    with pytest.raises(ModelError, match=rf"foreign gave log-probability .* sentence '{text}'"):
+    with pytest.raises(ModelError, match=rf"foreign returned the log-probability .* sentence '{text}'"):
         surprisals(model, [GOOD, text, "a b"])

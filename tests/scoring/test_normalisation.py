@@ -174,13 +174,13 @@ def test_wrong_unigrams_are_refused_with_their_line(tmp_path, content, said):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--normalise slor", "slor needs unigram log-probabilities: checkpoints hold words without"),
+        ("--normalise slor", "slor needs unigram log-probabilities, because checkpoints hold no counts"),
         ("--normalise tokens --unigrams ids.tsv", "tokens needs no unigram log-probabilities."),
         ("--unigrams ids.tsv", "--unigrams is for --normalise slor."),
-        ("--normalise slor --unigrams ids.tsv", "the unigrams lack tokens of lstm: "),
-        ("--normalise alpha=0", "'alpha=0' is not a normalisation."),
-        ("--normalise alpha=1.5", "'alpha=1.5' is not a normalisation."),
-        ("--normalise length", "Choose none, words, tokens, characters, bytes, slor, penlp, alpha=A"),
+        ("--normalise slor --unigrams ids.tsv", "the file of unigrams has no line for some tokens of lstm: "),
+        ("--normalise alpha=0", "--normalise alpha=0: unknown normalisation."),
+        ("--normalise alpha=1.5", "--normalise alpha=1.5: unknown normalisation."),
+        ("--normalise length", "There are none, words, tokens, characters, bytes, slor, penlp, alpha=A"),
         ("--normalise penlp --score mean", "--normalise penlp is for whole sentences, and pairs is compared"),
         ("--normalise penlp --score critical", "pairs is compared by 'critical'."),
     ],
@@ -199,7 +199,7 @@ def test_a_model_behind_a_wall_has_words_but_no_tokens(folder):
             return [-float(len(text)) for text in sentences]
 
     suite = tseval.load_suite(folder / "rated.csv")
-    with pytest.raises(tseval.errors.ModelError, match="Normalise by words: --normalise words"):
+    with pytest.raises(tseval.errors.ModelError, match="Use --normalise words"):
         tseval.evaluate(Wall(), suite, score=Normalised("penlp"))
     run = tseval.evaluate(Wall(), suite, score="mean")
     assert run.verdicts["better_score"].tolist() == [-len(t) / len(t.split()) for t in SENTENCES]

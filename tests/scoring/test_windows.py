@@ -89,9 +89,12 @@ def test_the_command_reads_what_it_refuses_without_windows(folder, tmp_path):
     rows = succeed("surprisal", "--model", f"hf:{folder}", "--window", "64", file).stdout.splitlines()
     assert len(rows) > 100
     for arguments, said in (
-        (("--window", "65"), "--window 65: gpt2 reads at most 64 tokens.\n  Give --window 64."),
-        (("--window", "8", "--stride", "8"), "--stride 8: give 1 to 7, so that windows of 8 overlap"),
-        (("--stride", "8"), "--stride needs windows. Add --window N."),
+        (("--window", "65"), "--window 65: gpt2 reads at most 64 tokens.\n  Use --window 64"),
+        (
+            ("--window", "8", "--stride", "8"),
+            "--stride 8: windows of 8 tokens must overlap.\n  Choose a stride from 1 to 7",
+        ),
+        (("--stride", "8"), "--stride is for --window N: give both."),
         (("--entropy", "--words"), "--entropy describes the next token"),
     ):
         assert said in refuse("surprisal", "--model", f"hf:{folder}", *arguments, file).stderr
@@ -158,9 +161,7 @@ def test_columns_of_the_command(tmp_path):
 
 def test_a_masked_model_has_no_next_token(tmp_path):
     model: Any = open_model(f"mlm:{save_masked(tmp_path / 'bert')}")
-    with pytest.raises(
-        ModelError, match="bert does not say how probable other words are in the place of one"
-    ):
+    with pytest.raises(ModelError, match="bert does not give the probabilities of all next words"):
         next_tokens(model, TEXT[:1])
 
 

@@ -67,7 +67,7 @@ def test_what_fails_stops_no_other_and_is_tried_again_by_the_next_sweep(sweeps):
     stages = {unit.name: place.read(unit) for unit in units}
     failed = {name: record.said for name, record in stages.items() if record.stage == "failed"}
     assert failed.keys() == {f"{model}-{suite}" for model in ("step3", "absent") for suite in ("one", "two")}
-    assert failed["absent-one"] == "absent.pt: no such checkpoint"
+    assert failed["absent-one"].startswith("absent.pt: file not found.")
     assert f"tseval: {failed['step3-one']}" in (place.folder / "step3-one.log").read_text()
     assert sum(record.stage == "done" for record in stages.values()) == 6
 
@@ -123,7 +123,7 @@ def test_a_fault_of_a_model_leaves_its_traceback_in_the_log(sweeps, monkeypatch)
     work(units, place)
     for unit in units:
         said = place.read(unit).said
-        assert re.match(r"step\d+ broke off while it scored 10 sentences, the first", said)
+        assert re.match(r"step\d+ raised an error while it scored 10 sentences, the first", said)
         assert "\n  ZeroDivisionError: no state (" in said
     assert "Traceback" in place.log(units[0]).read_text()
 
@@ -189,7 +189,7 @@ def test_a_model_that_is_too_large_for_memory_stops_no_other_and_is_tried_again(
     save_checkpoint(Path("ckpt/step7.pt"), large, words, training={}, validation_perplexity=None)
     command = "--model", "ckpt/step*.pt", "--suite", "./two", "--workers", 1, "-o", "out"
     said = sweeps.sweep(*command, code=1, SPARE=str(100 * 2**20))
-    why = "ckpt/step7.pt: there is not enough memory to read it"
+    why = "ckpt/step7.pt: the file does not fit into memory. Free memory, or use a larger machine"
     failed = f"tseval: step7-two failed: {why}\n  Log: out/sweep/step7-two.log\n"
     assert said.endswith(f"4 units: 3 done, 1 failed\n{failed}")
     assert f"tseval: {why}\n" in Path("out/sweep/step7-two.log").read_text()

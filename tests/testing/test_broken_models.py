@@ -160,23 +160,23 @@ def test_a_sound_model_passes(model):
     [
         (Positive(), {"at most zero"}, "a log-probability of 0.5"),
         (NotANumber(), {"finite"}, "log-probability nan of the sentence 'the author near the surgeon that"),
-        (OneWhole(), {"finite"}, "gave 3 log-probabilities for the 4 words"),
+        (OneWhole(), {"finite"}, "returned 3 log-probabilities for the 4 words"),
         (Raising(), {"finite"}, "ZeroDivisionError: division by zero"),
         (ByCount(), {"batches"}, "alone it gets other numbers"),
         (ByLongest(), {"batches", "prefixes", "long sentences"}, "beside a long one it gets other numbers"),
         (ByPlace(), {"batches", "equal sentences"}, "gets other"),
-        (Peeking(), {"prefixes"}, "its first half changes when its second does"),
-        (Random(), {"deterministic"}, "the model draws at random"),
+        (Peeking(), {"prefixes"}, "the numbers of the first half change with the words of the second half"),
+        (Random(), {"deterministic"}, "the model is random"),
         (Silent(), {"unknown words"}, "but `seen` does not show <unk>"),
-        (Uneven(), {"unknown words"}, "it looks like another one to the model, but gets another number"),
-        (Uncounted(), {"unknown words"}, "but no unknown word is counted"),
+        (Uneven(), {"unknown words"}, "the same as for another sentence, but gives another"),
+        (Uncounted(), {"unknown words"}, "but counts no unknown word"),
         (Merging(), {"encoding"}, "which has another number of words"),
         (Torn(), {"sums"}, "`sentence_logprobs` differs"),
         (WrongPieces(), {"finite"}, ""),
         (Unnormalised(), {"distribution"}, ""),
         (TooFewBytes(), {"memory"}, "a row of a state takes 8 bytes, but `row_bytes` is 4"),
-        (Keeping(), {"memory"}, " MiB for each further sentence"),
-        (AllAtOnce(), {"memory"}, "for each further sentence"),
+        (Keeping(), {"memory"}, "each further sentence takes"),
+        (AllAtOnce(), {"memory"}, "each further sentence takes"),
         (Whole(slice(50)), {"long sentences"}, "the model cuts them off"),
         (Whole(slice(-50, None)), {"long sentences"}, "the model cuts them off"),
         (Bad(name=""), {"card"}, "name is ''"),
@@ -229,14 +229,14 @@ def test_a_masked_model_says_so_by_pll_in_its_protocol():
     model.card = ModelCard("masked", "test", "0" * 64, {"pll": "original"}, {})
     report = check_model(model)
     assert report.ok
-    assert "`pll` is in the protocol" in str(report)
+    assert "the protocol of its card has `pll`" in str(report)
 
 
 @pytest.mark.parametrize(
     ("candidate", "message"),
     [
-        (None, "the object to check is of type NoneType, which is no model: to be a SentenceModel it lacks"),
-        (Sound, "the object to check is the class Sound, not a model: call it to make one"),
+        (None, "the object to check has the type NoneType, which is not a model: a SentenceModel needs"),
+        (Sound, "the object to check is the class Sound, not a model: use an object of it"),
     ],
 )
 def test_what_is_no_model_is_refused(candidate, message):
@@ -247,7 +247,7 @@ def test_what_is_no_model_is_refused(candidate, message):
 
 @pytest.mark.parametrize("sentences", [[], [" "], "the authors laugh ."])
 def test_what_are_no_sentences_is_refused(sentences):
-    with pytest.raises(SuiteError, match="to check a model|Give a list of texts"):
+    with pytest.raises(SuiteError, match="the sentences must be"):
         check_model(Sound(), sentences)
 
 
@@ -255,7 +255,7 @@ def test_one_sentence_is_enough():
     report = check_model(Sound(), ["the authors  laugh . "])
     assert report.ok, str(report)
     skipped = {r.name: r.finding.note for r in report.results if r.finding.verdict == "not applicable"}
-    assert skipped["prefixes"].endswith("give more")
+    assert skipped["prefixes"].endswith("more sentences are needed")
     assert skipped["memory"] == "1 sentences are too few: give 64"
 
 

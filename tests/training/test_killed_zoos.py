@@ -30,7 +30,7 @@ def test_a_zoo_killed_before_its_first_record_is_taken_up(tmp_path):
 )
 def test_a_record_that_cannot_be_read_is_one_message(tmp_path, record):
     (tmp_path / "zoo.json").write_text(record, errors="surrogatepass")
-    with pytest.raises(TrainingError, match=r"no zoo: it has no zoo\.json that could be read"):
+    with pytest.raises(TrainingError, match=r"not a zoo: it has no readable zoo\.json"):
         read_record(tmp_path)
 
 
@@ -71,7 +71,9 @@ def test_a_zoo_is_not_taken_up_with_more_or_fewer_texts(texts):
 
 
 def test_texts_of_a_zoo_have_names_of_their_own_and_are_there(texts):
-    with pytest.raises(TrainingError, match=r"more/train.txt.gz: the corpus has a train.txt.gz already"):
+    with pytest.raises(
+        TrainingError, match=r"more/train.txt.gz: the corpus has two files with the name train.txt.gz"
+    ):
         read_corpus(texts / "corpus", (texts / "more/train.txt.gz",))
     with pytest.raises(TrainingError, match=r"absent.txt: No such file or directory"):
         read_corpus(texts / "corpus", (texts / "absent.txt",))
@@ -87,7 +89,7 @@ def test_a_publication_killed_before_its_board_is_taken_up(tmp_path, left):
 @pytest.mark.parametrize("name", ["README.md", "thesis.tex", "notes.partial", "board.json"])
 def test_a_folder_of_something_else_is_no_publication(tmp_path, name):
     (tmp_path / name).write_text("mine")
-    with pytest.raises(TrainingError, match="something else"):
+    with pytest.raises(TrainingError, match="not a published zoo"):
         check_target(tmp_path)
 
 

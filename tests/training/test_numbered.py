@@ -195,7 +195,7 @@ def test_a_forged_text_has_another_digest_and_no_run_goes_on_with_it(large, tmp_
     forged = [words.get(word, word) for word in text.words]
     replace_cache(sealed(text.numbers.tolist(), forged))
     assert number_text(large).words == forged, "the forgery is one"
-    with pytest.raises(TrainingError, match="started with another training text"):
+    with pytest.raises(TrainingError, match="began with another training text"):
         train(text=(map_text([large], WORDS), valid), resume=True, **settings)
 
 
@@ -218,7 +218,7 @@ def test_what_is_kept_goes_beyond_no_limit(large, monkeypatch):
 
 def test_a_text_that_changes_while_it_is_read_is_not_kept(files):
     earlier = hashlib.sha256(b"as it was").hexdigest()
-    with pytest.raises(TrainingError, match=r"a.txt: changed while it was read"):
+    with pytest.raises(TrainingError, match=r"a.txt changed while tseval read the file"):
         _write(files[0], earlier, BytesIO())
 
 
@@ -231,10 +231,10 @@ def command(*more, out="model.pt"):
     ("name", "content", "message"),
     [
         ("c.txt", "caf\xe9\n".encode("latin-1"),
-         "c.txt: not UTF-8 text (invalid continuation byte at byte 3)"),
-        ("c.txt.gz", b"the author\n", "c.txt.gz: cannot be read (Not a gzipped file"),
-        ("c.txt", b"\n \n", "c.txt: no words in the text"),
-        ("c.txt", None, "c.txt: cannot be read (No such file or directory)"),
+         "c.txt is not UTF-8 text (invalid continuation byte at byte 3)"),
+        ("c.txt.gz", b"the author\n", "c.txt.gz cannot be read (Not a gzipped file"),
+        ("c.txt", b"\n \n", "c.txt has no words"),
+        ("c.txt", None, "c.txt cannot be read (No such file or directory)"),
     ],
 )  # fmt: skip
 def test_a_bad_file_among_several_is_named(tmp_path, files, name, content, message):
@@ -255,7 +255,10 @@ def test_no_room_for_a_large_text_is_one_message(large, tmp_path):
     program = f"ulimit -f 100; exec {sys.executable} -m tseval {quoted}"
     result = run_process(["bash", "-c", program], cwd=tmp_path)
     assert result.returncode == 2
-    assert "large.txt: there is no room for its numbered words (File too large)." in result.stderr
+    assert (
+        "large.txt: the disk is too full for the numbered words of the text (File too large)."
+        in result.stderr
+    )
     assert "Traceback" not in result.stderr
     assert len(result.stderr) < 500
     assert not list(cache_folder().iterdir())

@@ -154,6 +154,6 @@ def test_what_cannot_be_recorded_is_learnt_by_plain_steps(state, monkeypatch):
     assert losses(recorded, 8) == expected
     assert recorded.learner.graph is None
     assert recorded.learner.notes == [
-        "the steps of this training cannot be recorded as a CUDA graph (operation not permitted when stream "
-        "is capturing). They are made one operation after the other, which takes longer."
+        "tseval cannot record the training steps as a CUDA graph (operation not permitted when stream "
+        "is capturing). It runs the operations one by one, which is slower."
     ]

@@ -14,7 +14,9 @@ from tseval.suites import load_suite
 try:
     from transformers import TrainerCallback
 except ImportError:
-    raise ModelError('TransformersCallback needs transformers.\n  pip install "tseval[hf]"') from None
+    raise ModelError(
+        'TransformersCallback needs the package transformers.\n  pip install "tseval[hf]"'
+    ) from None
 
 if TYPE_CHECKING:
     from transformers import (
@@ -55,9 +57,14 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
         tokenizer: PreTrainedTokenizerBase | None = None,
     ) -> None:
         if every < 1:
-            raise SuiteError(f"every must be 1 or more, not {every}: the steps between two evaluations.")
+            raise SuiteError(
+                f"every (the number of steps between two evaluations) must be 1 or more, not {every}"
+            )
         if isinstance(suite, Suite) and sample is not None:
-            raise SuiteError("sample is for a suite by name. Load this suite with load_suite(..., sample=N).")
+            raise SuiteError(
+                "sample can be used only with the name of a suite, not with a loaded suite.\n"
+                "  Load a sample: load_suite(NAME, sample=N)."
+            )
         self.suite = suite if isinstance(suite, Suite) else load_suite(suite, sample=sample)
         self.out, self.every, self.tokenizer = Path(out), every, tokenizer
         self._resumed = False
@@ -68,8 +75,8 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
         """Score the model as it is before the first step, or where a resumed training goes on."""
         if args.fsdp or args.deepspeed:
             raise ModelError(
-                "TransformersCallback needs the whole model in each process: not FSDP, nor DeepSpeed.\n"
-                "  Leave out the callback, and score the checkpoints: tseval run --model hf:CHECKPOINT."
+                "TransformersCallback needs the whole model in each process, so FSDP and DeepSpeed do not "
+                "work.\n  Remove the callback, and score the checkpoints: tseval run --model hf:CHECKPOINT"
             )
         self._resumed = state.global_step > 0
         if state.global_step % self.every == 0:
@@ -95,7 +102,7 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
         if tokenizer is None:
             raise ModelError(
                 "TransformersCallback has no tokenizer.\n"
-                "  Give it one, tokenizer=..., or the Trainer: processing_class=tokenizer."
+                "  Add tokenizer=TOKENIZER to the callback, or processing_class=TOKENIZER to the Trainer."
             )
         scored = as_causal(model, tokenizer, self.out.resolve().name)
         run = evaluate_during(scored, self.suite, self.out, state.global_step, overwrite=self._resumed)

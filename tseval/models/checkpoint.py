@@ -34,6 +34,7 @@ from tseval.formats import ContentError, checked
 from tseval.models import EOS, UNK, Vocabulary
 from tseval.models.network import Classifier, LanguageModel, Network, Sizes, all_finite, no_init
 from tseval.models.pickles import Pickled, quoted
+from tseval.models.refusals import damaged, refused
 from tseval.models.torch_files import (
     OWN_LIMITS,
     StoredTensor,
@@ -75,9 +76,9 @@ def _tensors_in(value: object, budget: int) -> list[StoredTensor]:
         nonlocal budget
         budget -= 1
         if budget < 0 or depth < 0:
-            raise ModelError("damaged checkpoint: nested without end")
+            raise damaged("damaged checkpoint: endless nesting")
         if isinstance(value, int) and value.bit_length() > MAX_BITS:
-            raise ModelError("refused: its pickle holds a number without end")
+            raise refused("refused: the pickle holds a number that is too large")
         if isinstance(value, str | bytes | bytearray):
             budget -= len(value)
         elif isinstance(value, dict | list | tuple):
@@ -95,9 +96,9 @@ def _stored(value: object) -> StoredTensor:
     if tensor is not None:
         return tensor
     if isinstance(value, Pickled) and value.called == _META:
-        raise ModelError("a tensor has no numbers of its own behind its shape: it cannot be scored")
+        raise refused("a tensor has a shape but no numbers")
     what = quoted(value.called) if isinstance(value, Pickled) else quoted(value)
-    raise ModelError(f"refused: its pickle holds {what}, which is no plain data")
+    raise refused(f"refused: the pickle holds {what}, which is not plain data")
 
 
 def _written_out(value: object, made: dict[StoredTensor, Tensor]) -> object:
@@ -120,16 +121,21 @@ def read_plain(path: Path) -> dict[str, object]:
     Of safetensors the JSON under `tseval` in its header is read, and the tensors stand under `weights`.
     """
     if path.is_dir():
-        raise ModelError(f"{path}: is a folder, not a checkpoint.\n  One of transformers: hf:{path}")
+        raise ModelError(
+            f"{path} is a folder, not a checkpoint.\n  For a transformers model, write --model hf:{path}"
+        )
     if not path.is_file():
-        raise ModelError(f"{path}: {'not a regular file' if path.exists() else 'no such checkpoint'}")
+        problem = "this is not a regular file" if path.exists() else "file not found"
+        raise ModelError(f"{path}: {problem}.\n  Name a checkpoint: --model FILE.pt")
     form = form_of(path)
     try:
         return _read_safetensors(path) if form == "safetensors" else _read_pt(path, form)
     except RecursionError:
-        raise ModelError(f"{path}: damaged checkpoint: nested without end") from None
+        raise damaged(f"{path}: damaged checkpoint: endless nesting") from None
     except MemoryError:
-        raise ModelError(f"{path}: there is not enough memory to read it") from None
+        raise ModelError(
+            f"{path}: the file does not fit into memory. Free memory, or use a larger machine"
+        ) from None
 
 
 def _read_safetensors(path: Path) -> dict[str, object]:
@@ -139,21 +145,25 @@ def _read_safetensors(path: Path) -> dict[str, object]:
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
     except ValueError as error:
-        raise ModelError(f"{path}: damaged safetensors file ({first_line(error)[:200]})") from None
+        raise damaged(f"{path}: damaged safetensors file ({first_line(error)[:200]})") from None
     if not isinstance(header, dict):
-        raise ModelError(f"{path}: not a tseval checkpoint (its header is a {type(header).__name__})")
+        raise ModelError(
+            f"{path} is not a tseval checkpoint (its header is a {type(header).__name__}).\n  {_FOREIGN_FIX}"
+        )
     return {**header, "weights": weights}
 
 
 def _read_pt(path: Path, form: str) -> dict[str, object]:
     if form != "zip":
-        raise ModelError(f"{path}: {_describe(path)}.\n  What can be read, and how: docs/your-checkpoint.md")
+        raise ModelError(f"{path}: {_describe(path)}.\n  {_FOREIGN_FIX}")
     try:
         content = read_plain_object(path)
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
     if not isinstance(content, dict):
-        raise ModelError(f"{path}: not a tseval checkpoint (it holds a {type(content).__name__})")
+        raise ModelError(
+            f"{path} is not a tseval checkpoint (it holds a {type(content).__name__}).\n  {_FOREIGN_FIX}"
+        )
     return content
 
 
@@ -162,12 +172,16 @@ def _describe(path: Path) -> str:
     with path.open("rb") as file:
         content = file.read(DESCRIBED_BYTES)
     if not content:
-        return "an empty file"
+        return "the file is empty"
     if content.startswith(b"\x93NUMPY"):
-        return "an array of NumPy"
+        return "this is a NumPy array, not a checkpoint"
     if content.startswith(b"\x80"):
-        return "a bare pickle, refused because reading it could execute code"
-    return "a text file" if content.isascii() and b"\0" not in content else "not a checkpoint"
+        return "refused: this is a bare pickle, and reading it could run code"
+    return (
+        "this is a text file, not a checkpoint"
+        if content.isascii() and b"\0" not in content
+        else "this is not a checkpoint"
+    )
 
 
 STEPS = 8.5  # to a row's root mean square
@@ -208,14 +222,14 @@ def dequantise(stored: Mapping[str, Tensor], columns: Mapping[str, int]) -> dict
     for name, width in columns.items():
         packed, scales = weights.get(name), weights.pop(f"{name}{SCALE}", None)
         if packed is None or scales is None:
-            raise ModelError(f"{name!r} is quantised, but its numbers or its scales are not there")
+            raise damaged(f"{name!r} is quantised, but its numbers or its scales are missing")
         if (
             packed.dtype != torch.uint8
             or packed.dim() != 1
             or scales.dtype != torch.float16
             or scales.dim() != 1
         ):
-            raise ModelError(f"{name!r} is quantised, but not as bytes with a float16 scale for each row")
+            raise damaged(f"{name!r} is quantised, but not as bytes with a float16 scale for each row")
         numbers = _numbers(name, packed, len(scales) * width)
         weights[name] = numbers.reshape(len(scales), -1).float() * scales.float().unsqueeze(1)
     return weights
@@ -224,21 +238,23 @@ def dequantise(stored: Mapping[str, Tensor], columns: Mapping[str, int]) -> dict
 def _numbers(name: str, packed: Tensor, count: int) -> Tensor:
     """Decompress exactly so many numbers, and never more than an honest file could hold."""
     if not 0 < count * _LEAST_BITS <= 8 * len(packed):
-        raise ModelError(f"{name!r} is too short for its rows and columns")
+        raise damaged(f"{name!r} is too short for its rows and columns")
     code = zlib.decompressobj()
     try:
         plain = code.decompress(packed.numpy().tobytes(), count)
     except zlib.error:
-        raise ModelError(f"{name!r} is damaged: its numbers cannot be decompressed") from None
+        raise damaged(f"{name!r} is damaged: its numbers cannot be decompressed") from None
     if len(plain) != count or not code.eof or code.unused_data:
-        raise ModelError(f"{name!r} does not hold as many numbers as its rows and columns say")
+        raise damaged(f"{name!r} has another number of values than its rows and columns need")
     return torch.from_numpy(np.frombuffer(plain, np.int8).copy())
 
 
 CHECKPOINT_FORMAT = "tseval-checkpoint"
 CHECKPOINT_VERSION = 1
 WEIGHT_TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-_FOREIGN = "Name a model of transformers hf:FOLDER; for any other write an adapter (docs/adapters.md)."
+_FOREIGN_FIX = (
+    "For a transformers model, write --model hf:FOLDER. For other models see docs/your-checkpoint.md."
+)
 StoredType = Literal["float16", "float32"]  # of a model that is trained
 PackedType = Literal["float16", "float32", "int8"]  # of one that is converted: int8 is `models/quantised.py`
 
@@ -385,17 +401,18 @@ def _read(path: Path) -> tuple[_Header, dict[str, Tensor]]:
     header = read_plain(path)
     if header.get("format") != CHECKPOINT_FORMAT:
         held = _first_names(header)
-        raise ModelError(f"{path}: not a tseval checkpoint (it holds {held}).\n  {_FOREIGN}")
+        raise ModelError(f"{path} is not a tseval checkpoint (it holds {held}).\n  {_FOREIGN_FIX}")
     if header.get("version") != CHECKPOINT_VERSION:
         version = shortened(repr(header.get("version")), 60)
         raise ModelError(
-            f"{path}: checkpoint format {version}, but this tseval reads {CHECKPOINT_VERSION}: update it"
+            f"{path}: the checkpoint has format {version}, but this tseval reads {CHECKPOINT_VERSION}.\n"
+            "  Update tseval: pip install -U tseval"
         )
     weights = header.pop("weights", None)
     if not isinstance(weights, dict) or not all(
         isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in weights.items()
     ):
-        raise ModelError(f"{path}: the checkpoint's weights are not a dictionary of tensors")
+        raise damaged(f"{path}: the weights of the checkpoint are not a dictionary of tensors")
     try:
         return checked(header, _Header), weights
     except ContentError as error:
@@ -414,7 +431,7 @@ def _assemble(header: _Header, weights: dict[str, Tensor]) -> Checkpoint:
     weights = dequantise(weights, header.quantised)
     model = fit_model(Sizes.from_mapping(header.sizes), vocabulary, weights)
     if header.fingerprint != fingerprint(header.sizes, vocabulary, weights):
-        raise ModelError("the contents do not match the checkpoint's fingerprint: it was damaged or edited")
+        raise damaged("the content does not match the fingerprint: the checkpoint is damaged or edited")
     training, perplexity = header.training, header.validation_perplexity
     return Checkpoint(
         model=model,
@@ -435,9 +452,8 @@ def make_network(sizes: Sizes) -> Network:
 def fit_model(sizes: Sizes, vocabulary: Vocabulary, weights: Mapping[str, Tensor]) -> Network:
     """Put weights, of a tied model without `output.weight`, into a model in evaluation mode, float32."""
     if len(vocabulary) != sizes.vocabulary:
-        raise ModelError(
-            f"the vocabulary has {len(vocabulary)} words but the weights are for {sizes.vocabulary}: "
-            "they do not belong together"
+        raise damaged(
+            f"the vocabulary has {len(vocabulary)} words, but the weights are for {sizes.vocabulary}"
         )
     _check_weights(sizes, weights)
     return network_of(sizes, weights)
@@ -456,27 +472,28 @@ def network_of(sizes: Sizes, weights: Mapping[str, Tensor]) -> Network:
 def _check_weights(sizes: Sizes, weights: Mapping[str, Tensor]) -> None:
     """Hold the weights to the shapes that the sizes demand, before any memory is taken for them."""
     if sizes.layers > len(weights):
-        raise ModelError(
-            f"{sizes.layers} layers are announced but there are only {len(weights)} weight tensors"
+        raise damaged(
+            f"the checkpoint should have {sizes.layers} layers, but has only {len(weights)} weight tensors"
         )
     with torch.device("meta"), no_init():
         expected = make_network(sizes).state_dict()
     if sizes.tied:
         del expected["output.weight"]
     if missing := sorted(expected.keys() ^ weights.keys()):
-        raise ModelError(
-            f"the weights do not fit a {sizes.arch} of {sizes.layers} layers: check {missing[0]!r}"
-        )
+        raise damaged(f"the weights do not fit a {sizes.arch} of {sizes.layers} layers: check {missing[0]!r}")
     for name, tensor in weights.items():
         if tensor.layout is not torch.strided or tensor.dtype not in WEIGHT_TYPES:
-            raise ModelError(
+            raise refused(
                 f"{name!r} is {tensor.dtype}, {tensor.layout}: weights must be dense floating point"
             )
         if tensor.device.type != "cpu" or tensor.untyped_storage().nbytes() < tensor.nbytes:
-            raise ModelError(f"{name!r} has no numbers of its own behind its shape: it cannot be scored")
+            raise refused(f"the tensor {name!r} has a shape but no numbers")
         if tensor.shape != expected[name].shape:
-            raise ModelError(
-                f"{name!r} has shape {tuple(tensor.shape)}; the sizes demand {tuple(expected[name].shape)}"
+            raise damaged(
+                f"{name!r} has shape {tuple(tensor.shape)}, but the sizes need {tuple(expected[name].shape)}"
             )
     if broken := all_finite(weights):
-        raise ModelError(f"{broken!r} holds NaN or infinite weights: the model cannot be scored")
+        raise ModelError(
+            f"{broken!r} holds NaN or infinite weights, so the model has no scores.\n"
+            "  Use an earlier checkpoint of the training."
+        )

@@ -72,9 +72,9 @@ class Sizes:
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ModelError(f"{name} size must be a whole number above 0, not {value!r}")
             if value > LARGEST:
-                raise ModelError(f"{name} size must be at most {LARGEST:,}")
+                raise ModelError(f"{name} size must be at most {LARGEST:,}, not {value:,}")
         if not isinstance(self.dropout, int | float) or not 0 <= self.dropout < 1:
-            raise ModelError(f"dropout must be in [0, 1), not {self.dropout!r}")
+            raise ModelError(f"dropout must be at least 0 and below 1, not {self.dropout!r}")
         self._check_widths()
         if self.task is not None:
             self._check_task()
@@ -83,25 +83,31 @@ class Sizes:
         object.__setattr__(self, "options", complete_options(CELLS[self.arch], self.options))
         if self.tied and self.embedding != (outputs := self.width_after(self.layers - 1)):
             raise ModelError(
-                f"tied weights need equal embedding and hidden sizes, not {self.embedding} and {outputs}"
+                f"tied weights need equal embedding and hidden sizes, not {self.embedding} and {outputs}.\n"
+                "  Set --embedding and --hidden to one number, or leave out --tied."
             )
         self._check_cell()
 
     def _check_widths(self) -> None:
         if not isinstance(self.widths, list | tuple):
-            raise ModelError("the widths of the layers are not a list")
+            raise ModelError(f"the widths of the layers must be a list, not {self.widths!r:.60}")
         object.__setattr__(self, "widths", tuple(self.widths))
         whole = all(type(width) is int and 1 <= width <= self.hidden for width in self.widths)
         if self.widths and not (
             whole and len(self.widths) == self.layers and max(self.widths) == self.hidden
         ):
-            raise ModelError("there must be a width for each layer, the largest the hidden size")
+            raise ModelError(
+                f"widths must be one number for each of the {self.layers} layers, and the largest must be "
+                f"the hidden size {self.hidden}, not {self.widths!r:.60}"
+            )
 
     def _check_task(self) -> None:
         if not isinstance(self.task, str) or self.task not in TASKS:
             raise ModelError(f"unknown task {self.task!r}. {suggest(str(self.task), TASKS, 'Tasks')}")
         if self.tied:
-            raise ModelError("a classifier has no output words: its weights cannot be tied")
+            raise ModelError(
+                "a classifier has no output words, so its weights cannot be tied.\n  Leave out --tied."
+            )
 
     def _check_cell(self) -> None:
         """Make cells without memory, so that they check their options."""
@@ -110,7 +116,10 @@ class Sizes:
                 for layer in range(min(2, self.layers)):
                     self.cell(layer)
         except RuntimeError as error:
-            raise ModelError(f"{self.arch} of hidden size {self.hidden:,} cannot be made: {error}") from None
+            raise ModelError(
+                f"a cell {self.arch} with hidden size {self.hidden:,} is not possible: {error}.\n"
+                "  Choose another hidden size or other options."
+            ) from None
 
     @property
     def outputs(self) -> int:
@@ -132,7 +141,9 @@ class Sizes:
         try:
             return cls(**mapping)  # type: ignore[arg-type]
         except TypeError as error:
-            raise ModelError(f"the model's sizes are not usable: {error}") from None
+            raise ModelError(
+                f"the sizes of the model are not valid: {error}.\n  Copy or download the checkpoint again."
+            ) from None
 
     def to_mapping(self) -> dict[str, object]:
         """Give the sizes as a checkpoint holds them; what a model does not have leaves no trace."""

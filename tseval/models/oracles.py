@@ -86,7 +86,7 @@ def refuse_sizes(k: int, m: int) -> None:
         m * (k - 1).bit_length() > MOST_CELLS.bit_length()
         or count_stacks(k, m) * (SPECIAL_WORDS + 2 * k) > MOST_CELLS
     ):
-        raise ModelError(f"the automaton of Dyck-({k},{m}) has too many stacks: lower k or m.")
+        raise ModelError(f"the automaton of Dyck-({k},{m}) has too many stacks. Lower k or m.")
 
 
 def build_automaton(k: int, m: int, alphabet: Sequence[str]) -> Automaton:
@@ -184,17 +184,20 @@ class Oracle:
 
     def __post_init__(self) -> None:
         if self.kind not in ORACLES:
-            raise ModelError(f"no oracle {self.kind!r}. {suggest(self.kind, ORACLES, 'Oracles')}")
+            raise ModelError(
+                f"no oracle has the name {self.kind!r}. {suggest(self.kind, ORACLES, 'Oracles')}"
+            )
         if self.code not in CODES:
-            raise ModelError(f"no code {self.code!r}. {suggest(self.code, CODES, 'Codes')}")
+            raise ModelError(f"no code has the name {self.code!r}. {suggest(self.code, CODES, 'Codes')}")
         for name in ("k", "m"):
             if getattr(self, name) < 1:
                 raise ModelError(f"{name} must be 1 or more, not {getattr(self, name)}")
         weights = (4 if self.kind == "dyck-lstm" else 1) * self.hidden**2
         if weights > LARGEST_WEIGHTS:
+            hint = "Choose a smaller k or m" + ("." if self.code == "log" else ", or the code log.")
             raise ModelError(
-                f"{self.name} has {self.hidden:,} units and {weights:,} recurrent weights: too many."
-                + ("" if self.code == "log" else " The code log takes far fewer units.")
+                f"{self.name} has {self.hidden:,} units and {weights:,} recurrent weights, but at most "
+                f"{LARGEST_WEIGHTS:,} weights are allowed.\n  {hint}"
             )
 
     @property
@@ -365,11 +368,12 @@ def walk(oracle: Oracle, checkpoint: Checkpoint, symbols: Sequence[str]) -> Iter
     follows = {EOS: 1.0}
     for place, symbol in enumerate((EOS, *symbols)):
         if symbol not in ids:
-            raise ModelError(f"symbol {place}, {symbol!r}, is not in the language: {_brief(words[2:])} are")
+            known = _brief(words[2:])
+            raise ModelError(f"symbol {place}, {symbol!r}, is not a symbol of the language. Symbols: {known}")
         if symbol not in follows:
+            known = _brief(follows) + (" (<eos> ends the string)" if EOS in follows else "")
             raise ModelError(
-                f"symbol {place}, {symbol!r}, may not stand there: {_brief(follows)} may"
-                + (" (<eos> ends the string)" if EOS in follows else "")
+                f"symbol {place}, {symbol!r}, cannot follow the symbols before it. Possible there: {known}"
             )
         projected = model.project(torch.tensor([ids[symbol]]))
         gates = _gates(oracle, model, projected, state)

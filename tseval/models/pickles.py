@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pickletools import genops
 from typing import TYPE_CHECKING
 
-from tseval.errors import ModelError, first_line
+from tseval.errors import first_line
+from tseval.models.refusals import damaged, refused
 
 if TYPE_CHECKING:
     import io
@@ -85,7 +86,7 @@ def read_pickle(
             warnings.simplefilter("ignore")  # Python wonders at escapes in damaged text
             value = machine.run(stream)
     except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
-        raise ModelError(f"truncated or damaged pickle ({first_line(error)[:100]})") from None
+        raise damaged(f"truncated or damaged pickle ({first_line(error)[:100]})") from None
     refuse_unfolding(value)
     return Inert(value, frozenset(machine.names - callable_names))
 
@@ -102,9 +103,7 @@ def refuse_unfolding(value: object) -> None:
         if entries is not None:
             size = 1 + len(entries) + sum(sizes.get(id(entry), 0) for entry in entries)
             if size > MOST_UNFOLDED:
-                raise ModelError(
-                    f"refused: its pickle shares parts so often that it has more than {MOST_UNFOLDED:,}"
-                )
+                raise refused(f"refused: the pickle repeats its parts: it has more than {MOST_UNFOLDED:,}")
             sizes[id(container)] = size
         elif id(container) not in sizes:
             sizes[id(container)] = 0
@@ -155,7 +154,7 @@ class _Machine:
         for count, (instruction, argument, _) in enumerate(genops(stream)):
             name = instruction.name
             if count == self._most:
-                raise ModelError(f"refused: a pickle of more than {self._most:,} instructions")
+                raise refused(f"refused: the pickle has more than {self._most:,} instructions")
             if name == "STOP":
                 break
             if name in _ARGUMENTS:
@@ -165,15 +164,15 @@ class _Machine:
             elif name in _ACTIONS:
                 _ACTIONS[name](self, argument)
             elif name not in _IDLE:
-                raise ModelError(
-                    f"refused: its pickle has an instruction {name}, which torch.save does not write"
+                raise refused(
+                    f"refused: the pickle has an instruction {name}, which torch.save does not write"
                 )
         return self._stack.pop()
 
     def take(self, count: int) -> list[object]:
         """Pop some values, in the order in which they were pushed."""
         if len(self._stack) < count:
-            raise ValueError("nothing on the stack")
+            raise ValueError("the stack is empty")
         taken = self._stack[-count:]
         del self._stack[-count:]
         return taken
@@ -189,7 +188,7 @@ class _Machine:
     def number(self, value: object) -> None:
         """Push a whole number of any length; others are pushed as they are."""
         if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
-            raise ModelError("refused: its pickle has a whole number of more than 4,096 bits")
+            raise refused("refused: the pickle has an integer of more than 4,096 bits")
         self.push(value)
 
     def mark(self) -> None:
@@ -210,12 +209,12 @@ class _Machine:
         """Count the entries of a container that is copied, up to a bound."""
         self._copied += len(container) if isinstance(container, list | dict) else 0
         if self._copied > self._most:
-            raise ModelError(f"refused: a pickle that copies more than {self._most:,} entries")
+            raise refused(f"refused: the pickle copies more than {self._most:,} entries")
 
     def extend(self, values: list[object]) -> None:
         target = self._stack[-1]
         if not isinstance(target, list):
-            raise TypeError("only lists can be appended to")
+            raise TypeError("it appends to an object that is not a list")
         target.extend(values)
 
     def set_items(self, values: list[object]) -> None:
@@ -224,7 +223,7 @@ class _Machine:
             target.state = {} if target.state is None else target.state
             target = target.state
         if not isinstance(target, dict):
-            raise TypeError("only dictionaries can be filled")
+            raise TypeError("it fills an object that is not a dictionary")
         _fill(target, zip(values[::2], values[1::2], strict=True))
 
     def dictionary(self) -> None:
@@ -234,7 +233,7 @@ class _Machine:
 
     def name(self, module: object, name: object) -> None:
         if not isinstance(module, str) or not isinstance(name, str):
-            raise TypeError("a name is text")
+            raise TypeError("a name is not text")
         path = f"{module}.{name}"
         self.names.add(path)
         self.push(Name(path))
@@ -243,9 +242,9 @@ class _Machine:
         """Pickled a call, of what may be called."""
         called, arguments = self.take(2)
         if not isinstance(called, Name) or not isinstance(arguments, tuple):
-            raise TypeError("a call of what is no function")
+            raise TypeError("it calls an object that is not a function")
         if called.path not in self._callable:
-            raise ModelError(f"refused, and not run: its pickle would call {quoted(called.path)}")
+            raise refused(f"refused, and not run: the pickle would call {quoted(called.path)}")
         for one in arguments[:1]:
             self.copy(one)
         self.push(_made(called.path, arguments))
@@ -254,9 +253,9 @@ class _Machine:
         """Pickled a new object; a class of the user's own gets no arguments, but may get a state."""
         cls, arguments = self.take(2)
         if not isinstance(cls, Name) or not isinstance(arguments, tuple):
-            raise TypeError("a new object of what is no class")
+            raise TypeError("it creates an object of something that is not a class")
         if arguments and cls.path not in self._callable:
-            raise ModelError(f"refused, and not run: its pickle would make {quoted(cls.path)} with arguments")
+            raise refused(f"refused, and not run: the pickle would create {quoted(cls.path)} with arguments")
         self.push(Pickled(cls.path, arguments))
 
     def build(self) -> None:
@@ -269,7 +268,7 @@ class _Machine:
         if isinstance(target, dict):
             return
         if not isinstance(target, Pickled):
-            raise ModelError(f"refused: its pickle gives a state to a {type(target).__name__}")
+            raise refused(f"refused: the pickle sets the state of a {type(target).__name__}")
         if isinstance(target.state, dict) and isinstance(state, dict):
             self.copy(state)
             target.state.update(state)  # beside the entries of a dictionary
@@ -280,7 +279,7 @@ class _Machine:
         """Ask for what a persistent id stands for."""
         (saved,) = self.take(1)
         if not isinstance(saved, tuple) or self._persistent is None:
-            raise ModelError("refused: its pickle refers to something outside that is no storage")
+            raise refused("refused: the pickle refers to something outside that is not a storage")
         self.push(self._persistent(saved))
 
 
@@ -312,9 +311,9 @@ _ACTIONS: dict[str, Callable[[_Machine, object], None]] = {
 def _fill(target: dict[object, object], pairs: Iterable[Iterable[object]]) -> None:
     for key, value in pairs:
         if not isinstance(key, _KEYS):
-            raise ModelError(f"refused: its pickle has a dictionary with keys of type {type(key).__name__}")
+            raise refused(f"refused: the pickle has a dictionary with keys of type {type(key).__name__}")
         if type(key) is int and not -_LARGEST_KEY < key < _LARGEST_KEY:
-            raise ModelError("refused: its pickle has a dictionary with a whole number of 61 bits for a key")
+            raise refused("refused: the pickle has a dictionary with an integer of 61 bits as a key")
         target[key] = value
 
 
@@ -323,7 +322,7 @@ def _made(path: str, arguments: tuple[object, ...]) -> object:
     if path.endswith("._reconstructor"):  # how protocols 0 and 1 make an object
         cls = arguments[0]
         if not isinstance(cls, Name):
-            raise TypeError("a new object of what is no class")
+            raise TypeError("it creates an object of something that is not a class")
         return Pickled(cls.path, ())
     if path == "collections.OrderedDict":
         made: dict[object, object] = {}
@@ -342,5 +341,5 @@ def _only_list(arguments: tuple[object, ...]) -> list[list[object]]:
     """Give the one list that Python's containers are made from, empty if there is none."""
     (values,) = arguments or ([],)
     if not isinstance(values, list):
-        raise TypeError("a container made of what is no list")
+        raise TypeError("it makes a container from an object that is not a list")
     return list(values)

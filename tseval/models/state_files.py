@@ -25,6 +25,7 @@ from tseval.files import open_limited, read_bytes
 from tseval.formats import is_count
 from tseval.models import EOS, UNK, Vocabulary
 from tseval.models.pickles import Pickled, quoted, read_pickle
+from tseval.models.refusals import damaged
 from tseval.models.torch_files import (
     MAGIC,
     OWN_LIMITS,
@@ -137,10 +138,10 @@ def naming(path: Path, arguments: Mapping[str, str]) -> Iterator[None]:
         names_file = str(error).startswith((str(path), f"{arguments.get('vocab', path)}: "))
         raise ModelError(str(error) if names_file else f"{path}: {error}") from None
     except RecursionError:
-        raise ModelError(f"{path}: damaged checkpoint: nested without end") from None
+        raise damaged(f"{path}: damaged checkpoint: endless nesting") from None
     except _OF_DAMAGE as error:  # whatever else a file may hold, it is the file that is wrong
         said = shortened(f"{type(error).__name__}: {first_line(error)}", 150)
-        raise ModelError(f"{path}: damaged checkpoint ({said})") from None
+        raise damaged(f"{path}: damaged checkpoint ({said})") from None
 
 
 def read_state_file(path: Path) -> TorchFile:
@@ -153,8 +154,8 @@ def read_state_file(path: Path) -> TorchFile:
     foreign = sorted(name for name in file.names - own if not DATA_CLASSES.fullmatch(name))
     if foreign:
         raise ModelError(
-            f"refused, and not run: its pickle names {quoted(foreign[0])}, which no word language model "
-            "needs.\n  Save weights and words alone: "
+            f"refused, and not run: the pickle names {quoted(foreign[0])}, which no word language model "
+            "needs.\n  Save only the weights and the words: "
             "torch.save({'model': model.state_dict(), 'vocab': words}, FILE)."
         )
     return file
@@ -166,14 +167,14 @@ def choose_state(value: object, place: str | None) -> State:
     if place is not None:
         names = [state.place for state in found]
         if place not in names:
-            raise ModelError(f"state={place}: {suggest(place, names, 'It holds')}")
+            raise ModelError(f"state={place}: the file has no such model. {suggest(place, names, 'Models')}")
         return found[names.index(place)]
     recurrent = [state for state in found if state.has_layers]
     if len(recurrent) > 1:
         names = [state.place for state in recurrent]
         raise ModelError(
-            f"it holds {len(names)} models: {', '.join(names[:6])}.\n"
-            f"  Add --model-args state={names[0]}, or another."
+            f"the file holds {len(names)} models: {', '.join(names[:6])}.\n"
+            f"  Choose one, for example with --model-args state={names[0]}"
         )
     if recurrent:
         return recurrent[0]
@@ -185,12 +186,12 @@ def choose_state(value: object, place: str | None) -> State:
     )
     if optimiser:
         raise ModelError(
-            "it holds the state of an optimizer and no model.\n"
+            "the file holds the state of an optimizer, but no model.\n"
             "  Save the weights: torch.save(model.state_dict(), FILE)."
         )
     held = shortened(", ".join(map(repr, list(value)[:6])), 200) if isinstance(value, Mapping) else ""
     raise ModelError(
-        f"it holds a {type(value).__name__}{f' of {held}' if held else ''}, not a model.\n"
+        f"the file holds a {type(value).__name__}{f' of {held}' if held else ''}, not a model.\n"
         "  Save the weights: torch.save(model.state_dict(), FILE)."
     )
 
@@ -272,9 +273,12 @@ def _flat(module: Pickled, place: str) -> State:
         walk.count()
         parts = _parts_of(part)
         if parts is None:
-            raise ModelError("what it holds is no module of torch, or a damaged one")
+            raise damaged("the file holds no torch module, or a damaged one")
         if part.called == _EMBEDDING and parts.get("max_norm") is not None:
-            raise ModelError("its word vectors are cut to a largest norm, which cannot be computed here")
+            raise ModelError(
+                "the word vectors have a largest norm (max_norm), which tseval does not compute.\n"
+                "  Write a function that builds the model: --model ./FILE.py:FUNCTION"
+            )
         if part.called in _RECURRENT:
             modes.add(str(parts.get("mode") or parts.get("nonlinearity") or part.called.rpartition(".")[2]))
         if (
@@ -288,7 +292,7 @@ def _flat(module: Pickled, place: str) -> State:
             for name, value in entries.items() if isinstance(entries, dict) else ():
                 walk.count()
                 if value is not None and (tensor := find_tensor(value)) is None:
-                    raise ModelError(f"{quoted(f'{before}{name}')} is no tensor: the file is damaged")
+                    raise damaged(f"the file is damaged: {quoted(f'{before}{name}')} is not a tensor")
                 if value is not None:
                     tensors[f"{before}{name}"] = tensor  # type: ignore[assignment]
         for name, child in parts["_modules"].items():  # type: ignore[attr-defined]
@@ -347,8 +351,8 @@ def find_vocabulary(path: Path, value: object, size: int, options: VocabularyOpt
     words, source = _words(path, value, size, options)
     if len(words) != size:
         raise ModelError(
-            f"the vocabulary has {len(words):,} words but the weights are for {size:,}: "
-            f"they do not belong together ({source})"
+            f"the vocabulary ({source}) has {len(words):,} words, but the weights are for {size:,}.\n"
+            "  Name the vocabulary of the training: --model-args vocab=FILE"
         )
     try:
         return describe_words(words, source, options)
@@ -359,7 +363,7 @@ def find_vocabulary(path: Path, value: object, size: int, options: VocabularyOpt
 def _words(path: Path, value: object, size: int, options: VocabularyOptions) -> tuple[list[str], str]:
     """Give the words in the order of their ids, and where they were found."""
     if options.vocab is not None and options.vocab_from is not None:
-        raise ModelError("--model-args vocab= and vocab_from= exclude each other: give one")
+        raise ModelError("--model-args vocab= and vocab_from= cannot be used together. Remove one of the two")
     if options.vocab_from is not None:
         return words_of_texts(options.vocab_from.split(",")), options.vocab_from
     inside = {place: words for place, words in find_words(value) if len(words) == size or _is_named(place)}
@@ -371,8 +375,8 @@ def _words(path: Path, value: object, size: int, options: VocabularyOptions) -> 
     if len({tuple(words) for words in fitting.values()}) > 1:
         first, second, *_ = fitting
         raise ModelError(
-            f"it holds two vocabularies of {size:,} words: {first} and {second}.\n"
-            f"  Add --model-args vocab={first}, or vocab={second}."
+            f"the file holds two vocabularies of {size:,} words: {first} and {second}.\n"
+            f"  Add --model-args vocab={first}, or vocab={second}"
         )
     if fitting:
         return next(iter(fitting.values())), f"its {next(iter(fitting))}"
@@ -383,9 +387,9 @@ def _words(path: Path, value: object, size: int, options: VocabularyOptions) -> 
         place, words = next(iter(inside.items()))
         return words, f"its {place}"
     raise ModelError(
-        f"it does not hold the words of its {size:,} ids. Add --model-args vocab=FILE, a text file with one "
-        "word a line in the order of the ids,\n  or vocab_from=train.txt,valid.txt,test.txt, the text that "
-        "word_language_model was trained on."
+        f"the file does not hold the words of its {size:,} ids.\n"
+        "  Add --model-args vocab=FILE (a text file with one word a line, in the order of the ids),\n"
+        "  or vocab_from=train.txt,valid.txt,test.txt (the training text of word_language_model)."
     )
 
 
@@ -398,12 +402,14 @@ def describe_words(words: list[str], source: str, options: VocabularyOptions) ->
     known = set(words)
     for name, word in (("bos", options.bos), ("unk", options.unk)):
         if word is not None and word not in known and not (name == "unk" and word == "none"):
-            raise ModelError(f"{name}={word}: {suggest(word, words, 'Words')}")
+            raise ModelError(
+                f"{name}={word}: the vocabulary has no such word. {suggest(word, words, 'Words')}"
+            )
     start = options.bos or next((word for word in STARTS if word in known), None)
     if start is None:
         raise ModelError(
             f"the vocabulary has no {EOS}, and no other word that starts a sentence.\n"
-            "  Add --model-args bos=WORD, the word that ended lines in training."
+            "  Name the word that ended a line in training: --model-args bos=WORD"
         )
     unknown = options.unk or next((word for word in UNKNOWNS if word in known), None)
     if options.lowercase not in (None, "true", "false"):
@@ -416,7 +422,9 @@ def describe_words(words: list[str], source: str, options: VocabularyOptions) ->
     vocabulary = Vocabulary(tuple(words), lowercase, start, unknown)
     case = "lower-cased" if lowercase else "case kept"
     reading = f"{len(words):,} words of {source or 'its own'}, {case}, {start} first, " + (
-        f"{unknown} for unknown ones" if unknown else "none for unknown ones: what holds one is undecidable"
+        f"{unknown} for unknown words"
+        if unknown
+        else "no word for unknown words (they make a pair undecidable)"
     )
     return Words(vocabulary, source, reading)
 
@@ -472,9 +480,14 @@ def read_words(path: Path, size: int | None = None) -> list[str]:
             return _only(path, _named_words(pickled.value))
         text = read_bytes(path, "document_bytes").decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ModelError(f"{path}: not a vocabulary: give UTF-8 text, one word a line") from None
+        raise ModelError(
+            f"{path}: this is not UTF-8 text.\n  Write the vocabulary as UTF-8 text, one word a line."
+        ) from None
     except (OSError, EOFError, zlib.error) as error:
-        raise ModelError(f"{path}: the vocabulary cannot be read: {reason(error)}") from None
+        raise ModelError(
+            f"{path}: the vocabulary cannot be read: {reason(error)}.\n"
+            "  Name a text file with one word a line: --model-args vocab=FILE"
+        ) from None
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
     if path.suffix != ".json":
@@ -485,7 +498,9 @@ def read_words(path: Path, size: int | None = None) -> list[str]:
     try:
         found = [words for _, words in find_words(json.loads(text))]
     except (ValueError, RecursionError):
-        raise ModelError(f"{path}: not a vocabulary: no JSON") from None
+        raise ModelError(
+            f"{path}: this is not JSON.\n  Write the vocabulary as a JSON list, in the order of the ids."
+        ) from None
     return _only(path, found)
 
 
@@ -528,8 +543,8 @@ def words_of_text(text: str, size: int | None = None) -> list[str]:
     if len(words) < len(lines):
         blank = next(number for number, line in enumerate(lines, 1) if not line)
         raise ModelError(
-            f"line {blank} is blank, and its {len(words):,} other lines are no {size:,} words.\n"
-            "  Give the words as JSON, a list in the order of their ids, or in the pickle of the training."
+            f"line {blank} is blank, and the other {len(words):,} lines are not {size:,} words.\n"
+            "  Write the words as a JSON list, in the order of their ids, or use the pickle of the training."
         )
     return words if all(len(word.split()) == 1 for word in words) else text.split()
 
@@ -543,8 +558,8 @@ def _only(path: Path, found: list[list[str]]) -> list[str]:
     distinct = {tuple(words) for words in found}
     if len(distinct) != 1:
         raise ModelError(
-            f"{path}: holds {len(distinct) or 'no'} vocabularies: give one list of words in the order of "
-            "their ids, or one map of words to ids 0 to n-1"
+            f"{path} holds {len(distinct) or 'no'} vocabularies, not one.\n"
+            "  Write one list of words in the order of their ids, or one map of words to ids 0 to n-1."
         )
     return list(distinct.pop())
 
@@ -561,5 +576,8 @@ def words_of_texts(paths: list[str]) -> list[str]:
                 for line in lines:
                     words.update(dict.fromkeys([*line.split(), EOS]))
         except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-            raise ModelError(f"vocab_from: {path}: cannot be read: {shortened(reason(error), 200)}") from None
+            raise ModelError(
+                f"vocab_from: {path} cannot be read: {shortened(reason(error), 200)}.\n"
+                "  Name the files of the training text: --model-args vocab_from=FILE,FILE"
+            ) from None
     return list(words)

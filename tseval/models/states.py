@@ -40,12 +40,13 @@ if TYPE_CHECKING:
     from tseval.models.torch_files import StoredTensor, TorchFile
 
 
-ANY_OTHER = (
-    "  Any other model: a function that builds it, --model ./FILE.py:FUNCTION; of transformers: hf:FOLDER."
+OTHER_FIX = (
+    "  For a transformers model, write --model hf:FOLDER.\n"
+    "  For any other model, write a function that builds it: --model ./FILE.py:FUNCTION (docs/adapters.md)."
 )
 NO_CHECKSUMS = (
-    "the checkpoint is in torch's old format, which has no checksums: a changed bit in a weight is not "
-    "noticed. `tseval convert` writes one that has"
+    "the checkpoint has torch's old format without checksums, so tseval cannot notice a damaged weight. "
+    "To add checksums, run `tseval convert`"
 )
 OF_WORDS = ("vocab", "vocab_from", "bos", "unk", "lowercase")
 ARGUMENTS = (*OF_WORDS, "nonlinearity", "embedding", "output", "layers", "state", "tied")  # fmt: skip
@@ -71,7 +72,8 @@ def open_state(path: Path, arguments: Mapping[str, str]) -> Checkpoint:
     with naming(path, arguments):
         if unknown := [name for name in arguments if name not in ARGUMENTS]:
             raise ModelError(
-                f"--model-args {unknown[0]}: {suggest(unknown[0], ARGUMENTS, 'A recurrent model takes')}"
+                f"--model-args {unknown[0]}: recurrent models have no such argument. "
+                f"{suggest(unknown[0], ARGUMENTS, 'Arguments')}"
             )
         file = read_state_file(path)
         return _assemble(path, file, choose_state(file.value, arguments.get("state")), arguments)
@@ -102,7 +104,10 @@ def _layers(state: State, order: str | None) -> tuple[list[Layer], set[str]]:
             continue
         prefix, kind, part, number, reverse, raw = known.groups()
         if reverse:
-            raise ModelError(f"its layers read from both ends ({name}): no language model sees later words")
+            raise ModelError(
+                f"the layers are bidirectional ({name}), so they see later words.\n"
+                "  Use a model that reads from left to right."
+            )
         group = groups.setdefault((prefix or "", int(number or 0)), {})
         if raw or f"{kind}_{part}" not in group:  # a dropped copy may stand beside the raw weights
             group[f"{kind}_{part}"] = name, tensor
@@ -116,7 +121,10 @@ def _layers(state: State, order: str | None) -> tuple[list[Layer], set[str]]:
 def _layer(name: str, group: Mapping[str, tuple[str, StoredTensor]]) -> Layer:
     tensors = {part: tensor for part, (_, tensor) in group.items()}
     if lacking := {"weight_ih", "weight_hh"} - tensors.keys():
-        raise ModelError(f"the recurrent layer {name!r} has no {min(lacking)}")
+        raise ModelError(
+            f"the recurrent layer {name!r} has no {min(lacking)}.\n"
+            "  Save all weights: torch.save(model.state_dict(), FILE)."
+        )
     shapes = {part: tuple(tensor.shape) for part, tensor in tensors.items()}
     match shapes["weight_ih"], shapes["weight_hh"], shapes.get("weight_hr"):
         case (rows, inputs), (same, outputs), None if rows == same:
@@ -129,7 +137,7 @@ def _layer(name: str, group: Mapping[str, tuple[str, StoredTensor]]) -> Layer:
     biases = [shapes[part] for part in ("bias_ih", "bias_hh") if part in shapes]
     if arch is None or any(shape != (rows,) for shape in biases) or (outputs != hidden and arch != "lstm"):
         said = ", ".join(f"{group[part][0]} {shape}" for part, shape in shapes.items())
-        raise ModelError(f"a recurrent layer is none of LSTM, GRU and RNN: {said}.\n{ANY_OTHER}")
+        raise ModelError(f"a recurrent layer is not an LSTM, GRU or RNN: {said}.\n{OTHER_FIX}")
     return Layer(name, tensors, arch, inputs, hidden, outputs)
 
 
@@ -139,7 +147,9 @@ def _in_order(found: Mapping[tuple[str, int], Layer], order: str | None) -> list
     if order is not None:
         wanted = order.split(",")
         if sorted(wanted) != sorted(prefixes):
-            raise ModelError(f"layers={order}: name each of {', '.join(prefixes)}, first to last")
+            raise ModelError(
+                f"layers={order}: these are not all layers. Name each of {', '.join(prefixes)}, first to last"
+            )
         orders = [tuple(wanted)]
     elif len({re.sub(r"\d+", "", prefix) for prefix in prefixes}) == 1:
         orders = [tuple(sorted(prefixes, key=lambda prefix: [int(n) for n in re.findall(r"\d+", prefix)]))]
@@ -149,13 +159,13 @@ def _in_order(found: Mapping[tuple[str, int], Layer], order: str | None) -> list
     fitting = [chain for chain in chains if all(a.outputs == b.inputs for a, b in pairwise(chain))]
     if len(fitting) > 1:
         raise ModelError(
-            f"its recurrent layers may be read in {len(fitting)} orders.\n"
-            f"  Add --model-args layers={','.join(prefixes)}, first to last."
+            f"the order of the recurrent layers is not clear: {len(fitting)} orders are possible.\n"
+            f"  Name the layers from first to last: --model-args layers={','.join(prefixes)}"
         )
     if not fitting:
         widths = ", ".join(f"{layer.name} {layer.inputs} to {layer.outputs}" for layer in found.values())
         raise ModelError(
-            f"its recurrent layers do not fit one another: {shortened(widths, 200)}.\n{ANY_OTHER}"
+            f"the widths of the recurrent layers do not fit together: {shortened(widths, 200)}.\n{OTHER_FIX}"
         )
     return fitting[0]
 
@@ -176,12 +186,15 @@ def _ends(state: State, layers: Sequence[Layer], rest: dict[str, StoredTensor], 
     matrices = {name: tensor for name, tensor in rest.items() if len(tensor.shape) == 2}
     for argument in ("embedding", "output"):
         if (name := arguments.get(argument)) is not None and name not in matrices:
-            raise ModelError(f"{argument}={name}: {suggest(name, matrices, 'Its matrices')}")
+            raise ModelError(
+                f"{argument}={name}: the checkpoint has no such matrix. {suggest(name, matrices, 'Matrices')}"
+            )
     inputs = [name for name in matrices if matrices[name].shape[1] == width]
     if not inputs:
         raise ModelError(
-            f"it has no word vectors of width {width}, as its first layer reads: {_listed(matrices)}.\n"
-            f"{ANY_OTHER}"
+            f"there are no word vectors of width {width} for the first layer. "
+            f"Matrices: {_listed(matrices)}.\n"
+            f"{OTHER_FIX}"
         )
     same = _same_numbers(matrices, file)
     pairs = [
@@ -205,8 +218,8 @@ def _ends(state: State, layers: Sequence[Layer], rest: dict[str, StoredTensor], 
         ]  # fmt: skip
         if len(named) != 1:
             raise ModelError(
-                f"{' and '.join(pairs[0])} have one shape {tuple(matrices[pairs[0][0]].shape)}: either may "
-                f"be the output matrix.\n  Add --model-args output={pairs[0][1]}, or output={pairs[0][0]}."
+                f"{' and '.join(pairs[0])} have the same shape {tuple(matrices[pairs[0][0]].shape)}: both "
+                f"can be the output matrix.\n  Add --model-args output={pairs[0][1]}, or output={pairs[0][0]}"
             )
         pairs = named
     embedding, output = pairs[0]
@@ -227,12 +240,12 @@ def _tied_alone(inputs: list[str], matrices: Mapping[str, StoredTensor], rest: M
     if len(matrices) == 1 and width == outputs and tied:
         return Ends(embedding, embedding, bias)
     others = {name: tensor for name, tensor in matrices.items() if name != embedding}
-    hint = ANY_OTHER
+    hint = OTHER_FIX
     if width == outputs and not others:
-        hint = "  If it shares the word vectors, add --model-args tied=true."
-    found = f"; there is {_listed(others)}" if others else ""
+        hint = "  If the output matrix is the matrix of word vectors, add --model-args tied=true"
+    found = f" (other matrices: {_listed(others)})" if others else ""
     raise ModelError(
-        f"it has no output matrix of shape {(rows, outputs)}, for the {rows:,} words of {embedding}{found}."
+        f"there is no output matrix of shape {(rows, outputs)}, for the {rows:,} words of {embedding}{found}."
         f"\n{hint}"
     )
 
@@ -267,14 +280,14 @@ def _same_numbers(matrices: Mapping[str, StoredTensor], file: TorchFile) -> dict
 def _listed(tensors: Mapping[str, StoredTensor]) -> str:
     some = [f"{shortened(name, 60)} {tuple(tensor.shape)}" for name, tensor in list(tensors.items())[:4]]
     more = f" and {len(tensors) - 4:,} more" if len(tensors) > 4 else ""
-    return ", ".join(some) + more or "nothing else"
+    return ", ".join(some) + more or "none"
 
 
 def _assemble(path: Path, file: TorchFile, state: State, arguments: Mapping[str, str]) -> Checkpoint:
     if not state.has_layers:
         raise ModelError(
-            f"its tensors are not those of an LSTM, GRU or RNN language model: {_listed(state.tensors)}.\n"
-            f"{ANY_OTHER}"
+            f"these tensors are not a language model of LSTM, GRU or RNN layers: {_listed(state.tensors)}.\n"
+            f"{OTHER_FIX}"
         )
     file.check(list(state.tensors.values()))
     layers, names = _layers(state, arguments.get("layers"))
@@ -284,7 +297,7 @@ def _assemble(path: Path, file: TorchFile, state: State, arguments: Mapping[str,
         name: tensor for name, tensor in rest.items() if name not in (ends.embedding, ends.output, ends.bias)
     }:
         raise ModelError(
-            f"it has weights that an LSTM, GRU or RNN language model has not: {_listed(left)}.\n{ANY_OTHER}"
+            f"an LSTM, GRU or RNN language model has no such weights: {_listed(left)}.\n{OTHER_FIX}"
         )
     arch, options = _cell(layers, _modes(state, file.value), arguments.get("nonlinearity"))
     stored = {"embedding.weight": rest[ends.embedding], "output.weight": rest[ends.output]}
@@ -341,24 +354,24 @@ def _cell(
     """Tell the cell and its options; torch's RNN has two functions, which no shape tells apart."""
     kinds = {layer.arch for layer in layers}
     if len(kinds) > 1:
-        raise ModelError(f"its layers are of several kinds: {', '.join(sorted(kinds))}.\n{ANY_OTHER}")
+        raise ModelError(f"the layers have different types: {', '.join(sorted(kinds))}.\n{OTHER_FIX}")
     arch = kinds.pop()
     if strange := sorted(
         mode for mode in modes if mode.isupper() and mode not in {"LSTM", "GRU", *NONLINEARITIES}
     ):
-        raise ModelError(f"its recurrent layers are of kind {quoted(strange[0])}.\n{ANY_OTHER}")
+        raise ModelError(f"the recurrent layers have the unknown type {quoted(strange[0])}.\n{OTHER_FIX}")
     if arch != "srn":
         projections = {layer.outputs for layer in layers if layer.outputs != layer.hidden}
         if len(projections) > 1 or (projections and any(layer.outputs == layer.hidden for layer in layers)):
-            raise ModelError(f"its layers are projected to different widths.\n{ANY_OTHER}")
+            raise ModelError(f"the layers have projections of different widths.\n{OTHER_FIX}")
         return arch, {"projection": projections.pop()} if projections else {}
     found = {NONLINEARITIES[mode] for mode in modes if mode in NONLINEARITIES}
     chosen = nonlinearity or (found.pop() if len(found) == 1 else None)
     if chosen not in ("tanh", "relu"):
         said = "" if nonlinearity is None else f"nonlinearity={nonlinearity}: "
         raise ModelError(
-            f"{said}its layers are torch's RNN, whose weights do not tell tanh from ReLU.\n"
-            "  Add --model-args nonlinearity=tanh, or nonlinearity=relu."
+            f"{said}the layers are torch.nn.RNN layers, whose weights do not show tanh or ReLU.\n"
+            "  Add --model-args nonlinearity=tanh, or nonlinearity=relu"
         )
     return arch, {} if chosen == "tanh" else {"activation": "relu"}
 

@@ -24,8 +24,9 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from tseval.errors import ModelError, first_line
+from tseval.errors import first_line
 from tseval.models.pickles import MAX_INSTRUCTIONS, Name, Pickled, quoted, read_pickle
+from tseval.models.refusals import damaged, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -114,13 +115,13 @@ class TorchFile:
             last = tensor.offset + sum((size - 1) * step for size, step in steps)
             within = view.start >= 0 and view.start + view.length <= view.storage.numel
             if not within or max(last, tensor.offset) >= max(view.length, 1):
-                raise ModelError("a tensor reaches beyond its numbers in the file: it is damaged")
+                raise damaged("the file is damaged: a tensor is longer than its numbers in the file")
             if math.prod(tensor.shape) > view.length:
-                raise ModelError("a tensor has no numbers of its own behind its shape: it cannot be scored")
+                raise refused("a tensor has a shape but no numbers")
         needed = sum(math.prod(one.shape) * one.view.storage.dtype.itemsize for one in stored)
         if needed > TIMES_THE_FILE * self.size:
-            raise ModelError(
-                f"its tensors claim to hold {needed:,} bytes, but the file has {self.size:,}: it is damaged"
+            raise damaged(
+                f"the file is damaged: its tensors need {needed:,} bytes, but the file has {self.size:,}"
             )
 
     def read(self, tensor: StoredTensor | Tensor) -> Tensor:
@@ -142,9 +143,11 @@ def find_tensor(value: object) -> StoredTensor | None:
             offset, shape, stride
         ):
             if len(rest) > 2 and rest[2]:  # gradient, hooks, then what is still to be done to the numbers
-                raise ModelError("a tensor was saved before it was negated or conjugated: it cannot be read")
+                raise refused("a tensor is stored as negated or conjugated, which tseval cannot read")
             return StoredTensor(view, offset, shape, stride)
-    raise ModelError("a tensor is described in an unknown way: the file is damaged, or of another version")
+    raise damaged(
+        "a tensor has an unknown description: the file is damaged, or from another version of torch"
+    )
 
 
 def _fit(offset: int, shape: tuple[object, ...], stride: tuple[object, ...]) -> bool:
@@ -168,7 +171,7 @@ class Views:
             case ("module", Name() as cls, *_):
                 return cls
             case ("storage", Name(kind), str(), *_) if kind not in _STORAGES:
-                raise ModelError(f"its numbers are of a type that weights do not have, {quoted(kind)}")
+                raise refused(f"the type of the numbers is {quoted(kind)}, which is not a type of weights")
             case ("storage", Name(kind), str(key), _, int(numel), *rest):
                 storage = self._storage(Storage(key, _STORAGES[kind], numel))
                 match rest:
@@ -176,12 +179,12 @@ class Views:
                         return StorageView(storage, 0, numel)
                     case [(_, int(start), int(length))]:
                         return StorageView(storage, start, length)
-        raise ModelError("refused: its pickle refers to something outside that is no storage")
+        raise refused("refused: the pickle refers to something outside that is not a storage")
 
     def _storage(self, storage: Storage) -> Storage:
         """Take numbers of one type and length for each key: in others they would be read once more."""
         if storage.numel < 0 or self.storages.setdefault(storage.key, storage) != storage:
-            raise ModelError("damaged: its pickle says two things about the same numbers")
+            raise damaged("damaged: the pickle describes the same numbers in two ways")
         return storage
 
 
@@ -207,15 +210,15 @@ def zip_parts(path: Path) -> dict[str, ZipPart]:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
             _check_entries(entries, path.stat().st_size)
-            if damaged := archive.testzip():
-                raise ModelError(f"damaged checkpoint: wrong checksum in {_plain(damaged)}")
+            if changed := archive.testzip():
+                raise damaged(f"damaged checkpoint: wrong checksum in {_plain(changed)}")
         with path.open("rb") as file:
             starts = []
             for entry in entries:
                 file.seek(entry.header_offset + _HEADER - 4)
                 starts.append(file.tell() + 4 + sum(struct.unpack("<HH", file.read(4))))
     except ZIP_ERRORS as error:
-        raise ModelError(f"truncated or damaged checkpoint ({_plain(first_line(error))})") from None
+        raise damaged(f"truncated or damaged checkpoint ({_plain(first_line(error))})") from None
     return {
         entry.filename: ZipPart(start, entry.file_size) for entry, start in zip(entries, starts, strict=True)
     }
@@ -243,13 +246,13 @@ def read_zip_part(path: Path, part: ZipPart) -> bytearray:
 def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
     """Keep out what overlaps, expands or hides behind another part's name."""
     if sum(entry.file_size for entry in entries) > size:
-        raise ModelError("damaged checkpoint: its parts claim to be larger than the file")
+        raise damaged("damaged checkpoint: its parts are larger than the file")
     if len({entry.filename for entry in entries}) < len(entries):
-        raise ModelError("damaged checkpoint: two of its parts have one name")
+        raise damaged("damaged checkpoint: two of its parts have the same name")
     for entry in entries:
         if entry.compress_type != zipfile.ZIP_STORED or entry.compress_size != entry.file_size:
             name = _plain(entry.filename)
-            raise ModelError(f"refused: its part {name} is compressed, which torch.save does not do")
+            raise refused(f"refused: its part {name} is compressed, which torch.save does not do")
 
 
 def _plain(text: str) -> str:
@@ -275,7 +278,7 @@ def read_safetensors(path: Path) -> tuple[Mapping[str, str], dict[str, Tensor]]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
             return file.metadata() or {}, tensors
     except (SafetensorError, ValueError) as error:
-        raise ModelError(f"damaged safetensors file ({first_line(error)[:200]})") from None
+        raise damaged(f"damaged safetensors file ({first_line(error)[:200]})") from None
 
 
 def read_object(path: Path, callable_names: frozenset[str], limits: PickleLimits) -> TorchFile:
@@ -290,10 +293,10 @@ def _read_zip(path: Path, callable_names: frozenset[str], limits: PickleLimits) 
     parts = zip_parts(path)
     pickles = [name for name in parts if name.endswith(PICKLE)]
     if len(pickles) != 1:
-        raise ModelError(f"no file of torch: it has {len(pickles)} parts called {PICKLE[1:]}")
+        raise refused(f"not a torch file: it has {len(pickles)} parts with the name {PICKLE[1:]}")
     folder = pickles[0].removesuffix(PICKLE)
     if parts[pickles[0]].length > limits.pickle:
-        raise ModelError(f"refused: its pickle has more than {limits.pickle:,} bytes")
+        raise refused(f"refused: the pickle has more than {limits.pickle:,} bytes")
     pickled = io.BytesIO(read_zip_part(path, parts[pickles[0]]))
     views = Views()
     inert = read_pickle(pickled, callable_names | _MAKERS, views.find, limits.instructions)
@@ -304,7 +307,7 @@ def _read_zip(path: Path, callable_names: frozenset[str], limits: PickleLimits) 
     def numbers(storage: Storage) -> Tensor:
         name = f"{folder}/data/{storage.key}"
         if name not in parts:
-            raise ModelError(f"damaged: {quoted(name)} is not in the file")
+            raise damaged(f"damaged: the file has no part {quoted(name)}")
         return _numbers(read_zip_part(path, parts[name]), storage)
 
     return TorchFile("zip", inert.value, inert.names, numbers, path.stat().st_size)
@@ -315,7 +318,7 @@ def _read_old(path: Path, callable_names: frozenset[str], limits: PickleLimits) 
         start = io.BytesIO(file.read(limits.pickle))
     _, version, machine = (read_pickle(start).value for _ in range(3))
     if version != LEGACY_VERSION or not isinstance(machine, dict):
-        raise ModelError("damaged: it begins like a file of torch but does not go on like one")
+        raise damaged("damaged: the file begins like a torch file, but the rest is different")
     _check_order(machine.get("little_endian") is True)
     views = Views()
     inert = read_pickle(start, callable_names | _MAKERS, views.find, limits.instructions)
@@ -332,9 +335,9 @@ def _places(path: Path, start: io.BytesIO, storages: dict[str, Storage]) -> dict
     """Find where in a file of the old format the numbers of each storage begin."""
     keys = read_pickle(start).value
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-        raise ModelError("damaged: its storages are not listed")
+        raise damaged("damaged: the file has no list of its storages")
     if sorted(keys) != sorted(storages):
-        raise ModelError("damaged: its list of storages does not fit its tensors")
+        raise damaged("damaged: the list of storages does not fit the tensors")
     places = {}
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -343,21 +346,21 @@ def _places(path: Path, start: io.BytesIO, storages: dict[str, Storage]) -> dict
             numel = int.from_bytes(file.read(8), "little")
             begin = file.tell()
             if numel != storages[key].numel:
-                raise ModelError("truncated or damaged: a storage has another length than its tensors expect")
+                raise damaged("truncated or damaged: a storage has another length than its tensors need")
             places[key] = ZipPart(begin, numel * storages[key].dtype.itemsize)
             end = begin + places[key].length
             if end > size:
-                raise ModelError(f"truncated: {end:,} bytes are announced but it has {size:,}")
+                raise damaged(f"truncated: the file should have {end:,} bytes, but has {size:,}")
             file.seek(end)
     return places
 
 
 def _numbers(content: bytearray, storage: Storage) -> Tensor:
     if len(content) != storage.numel * storage.dtype.itemsize:
-        raise ModelError("truncated or damaged: a storage has another length than its tensors expect")
+        raise damaged("truncated or damaged: a storage has another length than its tensors need")
     return torch.frombuffer(content, dtype=storage.dtype) if content else torch.empty(0, dtype=storage.dtype)
 
 
 def _check_order(little: bool) -> None:
     if not little:
-        raise ModelError("it was written on a machine with another byte order, which cannot be read")
+        raise refused("the file has the byte order of another machine (big-endian), which tseval cannot read")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sized
 
-from tseval.errors import ModelError
+from tseval.models.refusals import refused
 
 MOST_VISITS = 20_000_000  # a vocabulary of a million words takes some millions
 MOST_PARTS = 200_000  # modules and tensors of one model
@@ -39,7 +39,7 @@ class Walk:
         """
         self._visits += visits
         if self._visits > self._most:
-            raise ModelError(f"refused: what it holds has more than {self._most:,} parts")
+            raise refused(f"refused: the content of the file has more than {self._most:,} parts")
 
 
 def place_within(place: str, name: object) -> str:

@@ -80,7 +80,11 @@ class Choices(Question):
 
     def refusal(self, score: Score, features: pa.Table) -> str | None:
         """Refuse every score but `choices`."""
-        return None if score == "choices" else f"consists of choices: --score {score} cannot be used"
+        return (
+            None
+            if score == "choices"
+            else (f"has only choices, so --score {score} is not possible.\n  Use --score choices")
+        )
 
     def n_verdicts(self, n_items: int) -> int:
         """Count the choices, or the sentences where each is judged as one."""
@@ -161,7 +165,10 @@ class Ratings(Question):
         """Refuse what compares parts of sentences."""
         if score in ("sentence", "mean"):
             return None
-        return f"has ratings of whole sentences: --score {score} cannot be used"
+        return (
+            f"has ratings of whole sentences, so --score {score} is not possible.\n"
+            "  Use --score sentence or mean."
+        )
 
     def n_verdicts(self, n_items: int) -> int:
         """Count one for each sentence."""
@@ -211,15 +218,15 @@ class Pairs(Question):
     def refusal(self, score: Score, features: pa.Table) -> str | None:
         """Refuse scores of other forms, and `ending` where the items do not say how long endings are."""
         if score == "choices":
-            return f"has no choices after prefixes: --score {score} cannot be used"
+            return f"has no choices after prefixes, so choose another --score than {score}"
         if score == "regions":
-            return f"has no predictions on regions: --score {score} cannot be used"
+            return f"has no predictions on regions, so choose another --score than {score}"
         if score == "ending" and not (
             ENDING in features.column_names and pa.types.is_integer(features[ENDING].type)
         ):
             return (
-                "does not say how long the endings are that should be compared.\n"
-                f"  Give its items a feature {ENDING!r}, a number of words, or choose another --score."
+                "does not give the length of the endings to compare.\n"
+                f"  Add a feature {ENDING!r} (a number of words) to the items, or choose another --score."
             )
         return None
 

@@ -99,10 +99,10 @@ def parse(text: str) -> Operation:
     while position < len(text.rstrip()):
         found = TOKEN.match(text, position)
         if not found:
-            raise ValueError(f"cannot be read from {text[position:].strip()[:20]!r} on")
+            raise ValueError(f"has an error at {text[position:].strip()[:20]!r}")
         number, numbered, condition, name, after, literal, mark = found.groups()
         if literal and isinf(float(literal)):
-            raise ValueError(f"has a number too large, {literal[:20]}")
+            raise ValueError(f"has a number that is too large: {literal[:20]}")
         if numbered:
             tokens.append(Region(None if number == "*" else int(number), numbered))
         elif condition:
@@ -112,7 +112,7 @@ def parse(text: str) -> Operation:
         position = found.end()
     tree = _Parser(tokens).parse()
     if not isinstance(tree, Operation) or not _states(tree):
-        raise ValueError("states nothing that could be true or false")
+        raise ValueError("compares nothing: it must be true or false, as in (1) < (2)")
     return tree
 
 
@@ -127,7 +127,7 @@ class _Parser:
     def parse(self) -> Node:
         tree = self._level(0)
         if self._at < len(self._tokens):
-            raise ValueError(f"{self._tokens[self._at]} stands where nothing can follow")
+            raise ValueError(f"has {self._tokens[self._at]} after its end")
         return tree
 
     def _next(self) -> str | Region | float | None:
@@ -152,12 +152,12 @@ class _Parser:
             self._at += 1
             return SIGNS[token] * signed
         if token not in CLOSING or self._depth == DEEPEST:
-            raise ValueError("ends too early" if token is None else f"{token} is in a wrong place")
+            raise ValueError("ends too early" if token is None else f"has {token} in a wrong place")
         self._depth += 1
         tree = self._level(0)
         self._depth -= 1
         if self._next() != CLOSING[token]:
-            raise ValueError(f"{token} is not closed")
+            raise ValueError(f"has a {token} that is not closed")
         self._at += 1
         return tree
 
@@ -170,7 +170,7 @@ def _states(node: Node) -> bool:
 def _joined(operator: str, left: Node, right: Node) -> Operation:
     if {_states(left), _states(right)} != {operator in "&|"}:
         wanted = "statements" if operator in "&|" else "numbers"
-        raise ValueError(f"{operator} joins {wanted} only")
+        raise ValueError(f"can join only {wanted} with {operator}")
     return Operation(operator, left, right)
 
 
@@ -302,8 +302,8 @@ class Regions(Question):
         if score == "regions":
             return None
         choices = score == "choices"
-        what = "has no choices after prefixes" if choices else "compares regions, as its predictions say"
-        return f"{what}: --score {score} cannot be used"
+        what = "has no choices after prefixes" if choices else "has predictions that compare regions"
+        return f"{what}, so --score {score} is not possible.\n  Use --score regions"
 
     def n_verdicts(self, n_items: int) -> int:
         """Count one for each item and prediction."""
@@ -548,7 +548,7 @@ class Regions(Question):
         if len(unequal):
             named = ", ".join(f"{one} {self.span(one)[1][unequal[0]]}" for one in regions)
             items = f"{len(unequal):,} of {len(balance):,} items"
-            yield prediction.name, f"in {items} sums over unequal numbers of words are compared: {named}"
+            yield prediction.name, f"{items} compare sums over different numbers of words: {named}"
 
     def _n_words(self, node: Node) -> NDArray[np.int64]:
         """Count the words of regions that are added, less those of regions that are subtracted."""

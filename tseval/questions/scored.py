@@ -84,12 +84,12 @@ class Normalised:
         if self.of == "regions" and self.by not in LENGTHS:
             raise SuiteError(
                 f"--normalise {self.by} is for whole sentences.\n"
-                f"  Continuations take {' or '.join(LENGTHS)}. Or add --score sentence."
+                f"  For continuations use --normalise {' or '.join(LENGTHS)}. Or add --score sentence."
             )
         if (self.by == "slor") != (self.unigrams is not None):
             raise SuiteError(
-                "slor needs unigram log-probabilities: checkpoints hold words without their counts.\n"
-                "  Give a table of them with --unigrams FILE (docs/scoring.md)."
+                "slor needs unigram log-probabilities, because checkpoints hold no counts of words.\n"
+                "  Name a table of unigrams: --unigrams FILE (docs/scoring.md)."
                 if self.by == "slor"
                 else f"{self.by} needs no unigram log-probabilities.\n  Leave out --unigrams."
             )
@@ -116,8 +116,8 @@ def _checked(by: str) -> str:
         return f"alpha={float(found[1])!r}"
     if by not in NORMALISATIONS[:-1]:
         raise SuiteError(
-            f"{by!r} is not a normalisation.\n"
-            f"  Choose none, words, {', '.join(NORMALISATIONS)}; A is above 0, at most 1."
+            f"--normalise {by}: unknown normalisation.\n"
+            f"  Choose none, words, {', '.join(NORMALISATIONS)} (A: above 0, at most 1)."
         )
     return by
 
@@ -177,8 +177,8 @@ class ScoredSentences:
             others = f" (and {len(wrong) - 1:,} more)" if len(wrong) > 1 else ""
             raise ModelError(
                 f"the model gives the log-probability {value} to {sentence!r}{others}.\n"
-                "  Only finite scores can be compared: check the checkpoint for overflow, "
-                "or smooth a model that gives words no probability at all."
+                "  Only finite scores can be compared. Check the checkpoint for overflow, "
+                "or smooth a model that gives a word probability 0."
             )
 
     def find(self, sentences: pa.StringArray) -> Rows:
@@ -270,8 +270,8 @@ class WordScores:
                 first = int(np.flatnonzero(ended)[0])
                 raise SuiteError(
                     f"{self.sentences[int(b[first])].as_py()!r} and "
-                    f"{self.sentences[int(w[first])].as_py()!r} have no critical word: one is the "
-                    "beginning of the other.\n  Compare whole sentences: --score sentence."
+                    f"{self.sentences[int(w[first])].as_py()!r} have no critical word: one sentence is the "
+                    "beginning of the other.\n  Compare whole sentences: --score sentence"
                 )
             at_b, at_w = self.starts[b] + position, self.starts[w] + position
             differ = self.ids[at_b] != self.ids[at_w]
@@ -315,8 +315,8 @@ class WordScores:
         if len(wrong):
             sentence = self.sentences[int(rows[wrong[0]])].as_py()
             raise SuiteError(
-                f"{sentence!r} has no ending of {length[wrong[0]]} words to compare.\n  "
-                "Choose another --score."
+                f"{sentence!r} has no ending of {length[wrong[0]]} words.\n"
+                "  Correct its feature `ending`: a number of words from 1 to the length of the sentence."
             )
         return self._sums(self.starts[rows] + self.lengths[rows] - length, length)
 

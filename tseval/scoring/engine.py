@@ -141,8 +141,8 @@ def lengths_of(scorer: Scorer, sentences: pa.StringArray, normalised: Normalised
             more = f" and {len(missing) - _SHOWN:,} more" if len(missing) > _SHOWN else ""
             named = ", ".join(repr(shortened(token, 40)) for token in list(missing)[:_SHOWN])
             raise ModelError(
-                f"the unigrams lack tokens of {scorer.card.name}: {named}{more}.\n"
-                "  Give every token of the sentences a line, <unk> as well (docs/scoring.md)."
+                f"the file of unigrams has no line for some tokens of {scorer.card.name}: {named}{more}.\n"
+                "  Add a line for every token of the sentences, and for <unk> (docs/scoring.md)."
             )
         values = np.array([known[token] for token in tokens])
         starts = np.cumsum(counts) - counts

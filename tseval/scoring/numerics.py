@@ -115,7 +115,7 @@ CAPS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
 BLOCK, ROWS = 64, 512
 # It keeps code for every number of rows that it has met: this many for each size of matrix.
 FEW = 32
-NOTHING_GAINED = "bfloat16 makes nothing faster on this device: it has no such products with sums in float32"
+NOTHING_GAINED = "bfloat16 is not faster on this device, which has no bfloat16 products with float32 sums"
 
 
 def rounded(tensor: Tensor) -> Tensor:
@@ -513,7 +513,9 @@ def pick_device(name: str) -> torch.device:
         name = "cpu" if found is None else found.type
     if not _computes(name):
         here = "auto, cpu" if found is None else f"auto, cpu, {found.type}"
-        raise ModelError(f"device {name!r} cannot be used here. Devices: {here}.")
+        raise ModelError(
+            f"device {name!r} is not available on this machine. Choose another --device: {here}."
+        )
     return torch.device(name)
 
 

@@ -312,7 +312,10 @@ def recarded(card: ModelCard, now: ModelCard) -> ModelCard:
 def refuse_no_model(candidate: object, what: str) -> None:
     """Refuse an object of no protocol: say what it lacks to be the model that it resembles most."""
     if isinstance(candidate, type):
-        raise ModelError(f"{what} is the class {candidate.__name__}, not a model: call it to make one")
+        raise ModelError(
+            f"{what} is the class {candidate.__name__}, not a model: use an object of it.\n"
+            f"  Create one: {candidate.__name__}(...)"
+        )
     if isinstance(candidate, tuple(PROTOCOL_PARTS)):
         return
     lacking = {
@@ -321,9 +324,9 @@ def refuse_no_model(candidate: object, what: str) -> None:
     }
     nearest = min(lacking, key=lambda name: len(lacking[name]))
     raise ModelError(
-        f"{what} is of type {type(candidate).__name__}, which is no model: "
-        f"to be a {nearest} it lacks {', '.join(lacking[nearest])}.\n"
-        "  The protocols stand in tseval.scoring.protocol; docs/adapters.md explains them."
+        f"{what} has the type {type(candidate).__name__}, which is not a model: "
+        f"a {nearest} needs {', '.join(lacking[nearest])}.\n"
+        f"  Add {', '.join(lacking[nearest])} to the class. See docs/adapters.md for the protocols of models."
     )
 
 
@@ -333,14 +336,21 @@ NO_LISTS = (str, bytes, bytearray, memoryview, Mapping, Set)  # though they have
 USUAL = frozenset({float, int, np.float32, np.float64})
 
 
+def wrong_output(problem: str) -> ModelError:
+    """Make the error about something that a model's own code returns."""
+    return ModelError(
+        f"{problem}.\n  Correct the code of the model. To find all such faults: tseval check-model MODEL"
+    )
+
+
 def check_list(given: object, who: str, what: str) -> list[object]:
     """Make a list of what should be one: a list, a tuple, an array of one dimension or more."""
     # A tensor may lie on a device or hang on a graph: whoever has one makes a list of it.
     is_tensor = type(given).__module__.partition(".")[0] == "torch"
     is_list = isinstance(given, Sized) and isinstance(given, Iterable) and not isinstance(given, NO_LISTS)
     if not is_list or is_tensor or (isinstance(given, np.ndarray) and given.ndim == 0):
-        hint = "\n  Its method tolist() makes one." if is_tensor else ""
-        raise ModelError(f"{who} gave {_kind(given)} instead of a list of {what}{hint}")
+        hint = " (call its method tolist())" if is_tensor else ""
+        raise wrong_output(f"{who} returned {_kind(given)}, not a list of {what}{hint}")
     return list(cast("Iterable[object]", given))
 
 
@@ -352,20 +362,20 @@ def as_numbers(given: object, who: str, what: str) -> np.ndarray:
     if not USUAL.issuperset(map(type, values)):
         for value in values:
             if not _is_number(value):
-                raise ModelError(f"{who} gave {_kind(value)} among the {what}: give numbers")
+                raise wrong_output(f"{who} returned {_kind(value)}, not a number, among the {what}")
     try:
         return np.array(values, dtype=np.float64).reshape(len(values))
     except (OverflowError, TypeError, ValueError):
-        raise ModelError(f"{who} gave a number too large among the {what}") from None
+        raise wrong_output(f"{who} returned a number that is too large among the {what}") from None
 
 
 def as_array(given: object, n: int, who: str, what: str) -> np.ndarray:
     """Make sure of an array of numbers, one for each of n words or tokens."""
     if not isinstance(given, np.ndarray):
-        raise ModelError(f"{who} gave {_kind(given)} instead of an array of {what}")
+        raise wrong_output(f"{who} returned {_kind(given)}, not an array of {what}")
     if given.dtype.kind not in "iuf" or given.shape != (n,):
         shape = f"of type {given.dtype} and shape {given.shape}"
-        raise ModelError(f"{who} gave an array {shape} instead of {n} {what}")
+        raise wrong_output(f"{who} returned an array {shape}, not {n} {what}")
     return given
 
 
@@ -373,18 +383,18 @@ def refuse_misencoded(encoded: object, sentences: pa.StringArray, who: str) -> N
     """Refuse encoded sentences whose parts do not belong to the sentences, or to each other."""
     what = f"{len(sentences)} sentences, the first {quoted_text(sentences[0].as_py())}"
     if not isinstance(encoded, Encoded):
-        raise ModelError(f"{who} gave {_kind(encoded)} instead of an Encoded for {what}")
+        raise wrong_output(f"{who} returned {_kind(encoded)}, not an Encoded, for {what}")
     counts = [len(encoded.seen), len(encoded.lengths), len(encoded.n_unknown)]
     if counts != [len(sentences)] * 3:
-        raise ModelError(f"{who} encoded {min(counts)} or {max(counts)} sentences instead of {what}")
+        raise wrong_output(f"{who} encoded {min(counts)} or {max(counts)} sentences, not {what}")
     n_words = int(encoded.lengths.sum())
     if encoded.pieces is not None and len(encoded.pieces) != n_words:
-        raise ModelError(
-            f"{who} gave the pieces of {len(encoded.pieces)} words instead of {n_words} in {what}"
+        raise wrong_output(
+            f"{who} returned the pieces of {len(encoded.pieces)} words, not of {n_words}, in {what}"
         )
     n_tokens = n_words if encoded.pieces is None else int(encoded.pieces.sum())
     if len(encoded.tokens) != n_tokens:
-        raise ModelError(f"{who} gave {len(encoded.tokens)} tokens instead of {n_tokens} in {what}")
+        raise wrong_output(f"{who} returned {len(encoded.tokens)} tokens, not {n_tokens}, in {what}")
 
 
 def refuse_above_zero(scored: pa.Table, who: str) -> None:
@@ -424,24 +434,24 @@ def model_errors(who: str, sentences: pa.StringArray) -> Iterator[None]:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         some = f"{counted(len(sentences), 'sentence')}, the first {quoted_text(str(sentences[0]), 40)}"
         raise ModelError(
-            f"{who} broke off while it scored {some}:\n"
+            f"{who} raised an error while it scored {some}:\n"
             f"  {type(error).__name__}: {first_line(error)} ({frame.filename}:{frame.lineno}).\n"
-            "  Hold the model to what its numbers rest on: tseval check-model."
+            "  Correct the code of the model. To check it: tseval check-model MODEL"
         ) from error
 
 
 def not_finite(value: float, sentence: str, who: str) -> ModelError:
     """Say that a log-probability is infinite, or no number."""
-    return ModelError(
-        f"{who} gave log-probability {value} of the sentence {quoted_text(sentence)}: not finite"
+    return wrong_output(
+        f"{who} returned the log-probability {value} for the sentence {quoted_text(sentence)}: not finite"
     )
 
 
 def _above_zero(value: float, sentence: str, who: str) -> ModelError:
     return ModelError(
-        f"{who} gave log-probability {value:.4g} in the sentence {quoted_text(sentence)}: above 0, "
-        "a probability above 1.\n  Natural logarithms of probabilities are wanted: "
-        "no logits, no surprisals, no probabilities. `tseval check-model` says more."
+        f"{who} returned the log-probability {value:.4g} in the sentence {quoted_text(sentence)}: above 0, "
+        "which is a probability above 1.\n  Return natural logarithms of probabilities, not logits, "
+        "surprisals or probabilities.\n  To check the model: tseval check-model MODEL"
     )
 
 

@@ -27,6 +27,7 @@ from tseval.scoring.protocol import (
     check_list,
     refuse_misencoded,
     refuse_no_model,
+    wrong_output,
 )
 from tseval.scoring.trie import (
     CONTEXTS_AT_ONCE,
@@ -107,9 +108,9 @@ class Scorer(ABC):
             return np.zeros(len(sentences), dtype=np.bool_)
         found = np.asarray(self._bounded.too_long(sentences))
         if found.shape != (len(sentences),) or found.dtype != np.bool_:
-            raise ModelError(
-                f"{self.card.name}: too_long gave an array of type {found.dtype} and shape {found.shape} "
-                f"instead of a truth value for each of {len(sentences)} sentences"
+            raise wrong_output(
+                f"{self.card.name}: too_long returned an array of type {found.dtype} and shape {found.shape},"
+                f" not a truth value for each of {len(sentences)} sentences"
             )
         return found
 
@@ -161,8 +162,8 @@ class Scorer(ABC):
 
     def _encode(self, sentences: pa.StringArray) -> Encoded:
         raise ModelError(
-            f"{self.card.name} gives one number for a sentence, and says nothing of its tokens.\n"
-            "  Normalise by words: --normalise words."
+            f"{self.card.name} gives one number for a sentence, and none for its tokens.\n"
+            "  Use --normalise words"
         )
 
     def token_texts(self, encoded: Encoded) -> list[str]:
@@ -184,8 +185,8 @@ class Scorer(ABC):
 
     def _cannot_be_asked(self) -> ModelError:
         return ModelError(
-            f"{self.card.name} cannot say how probable several words are after one prefix, which this suite "
-            "asks.\n  Take a recurrent model: a checkpoint of tseval's own."
+            f"{self.card.name} cannot compare several words after one prefix, which this suite needs.\n"
+            "  Use a recurrent model: a tseval checkpoint."
         )
 
 
@@ -233,9 +234,7 @@ def refuse_infinite(sentences: pa.StringArray, asked: Sequence[np.ndarray], answ
     if len(wrong):
         ends = np.cumsum([len(one) for one in asked])
         sentence = sentences[int(np.searchsorted(ends, wrong[0], side="right"))].as_py()
-        raise ModelError(
-            f"the model gives {answers[wrong[0]]} to what it should choose within {sentence!r}: not finite"
-        )
+        raise wrong_output(f"the model gives {answers[wrong[0]]} to a choice within {sentence!r}: not finite")
 
 
 def _encoded_by(model: RecurrentModel | TokenModel, sentences: pa.StringArray) -> Encoded:
@@ -274,7 +273,7 @@ class RecurrentScorer(Scorer):
             listed = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
             raise ModelError(
                 f"{self.card.name} does not know the symbols {listed}, so it cannot choose among them.\n"
-                "  Take a model that was trained on strings of this language."
+                "  Use a model that was trained on strings of this language."
             )
 
     @torch.inference_mode()
@@ -356,15 +355,15 @@ class SentenceScorer(Scorer):
         some = f"{len(batch)} sentences, the first {quoted_text(batch[0])}"
         rows = check_list(self._model.word_logprobs(batch), who, f"log-probabilities of the words of {some}")
         if len(rows) != len(batch):
-            raise ModelError(f"{who} gave {len(rows)} rows of log-probabilities for {some}")
+            raise wrong_output(f"{who} returned {len(rows)} rows of log-probabilities for {some}")
         words = [
             as_numbers(row, who, f"log-probabilities of the words of {quoted_text(text)}")
             for text, row in zip(batch, rows, strict=True)
         ]
         for text, row in zip(batch, words, strict=True):
             if len(row) != len(text.split()):
-                raise ModelError(
-                    f"{who} gave {len(row)} log-probabilities for the {len(text.split())} words of "
+                raise wrong_output(
+                    f"{who} returned {len(row)} log-probabilities for the {len(text.split())} words of "
                     f"{quoted_text(text)}"
                 )
         with np.errstate(over="ignore"):  # what float32 does not hold is infinite, and told with its sentence
@@ -377,10 +376,12 @@ class SentenceScorer(Scorer):
         what = f"sentences as it sees them, for {len(texts)}, the first {quoted_text(texts[0])}"
         shown = check_list(self._model.seen(texts), self.card.name, what)
         if len(shown) != len(texts):
-            raise ModelError(f"{self.card.name} showed {len(shown)} sentences for {len(texts)}")
+            raise wrong_output(f"{self.card.name}: seen returned {len(shown)} sentences, not {len(texts)}")
         for text, as_seen in zip(texts, shown, strict=True):
             if not isinstance(as_seen, str):
-                raise ModelError(f"{self.card.name} did not show the sentence {quoted_text(text)} as text")
+                raise wrong_output(
+                    f"{self.card.name}: seen did not return the sentence {quoted_text(text)} as text"
+                )
         n_unknown = np.array([str(text).split().count(UNKNOWN) for text in shown], dtype=np.int32)
         return pa.array(shown, pa.string()), n_unknown
 
@@ -431,7 +432,7 @@ class TokenScorer(Scorer):
         return as_array(logprobs, len(encoded.tokens), self.card.name, what)
 
     def _gave_no(self, what: str, sentences: pa.StringArray) -> ModelError:
-        return ModelError(f"{self.card.name} gave no {what} for {_named(sentences)}")
+        return wrong_output(f"{self.card.name} returned no {what} for {_named(sentences)}")
 
     def _encode(self, sentences: pa.StringArray) -> Encoded:
         refuse_empty(sentences)
@@ -472,7 +473,9 @@ class TotalScorer(Scorer):
         what = f"log-probabilities of {len(texts)} sentences, the first {quoted_text(texts[0])}"
         totals = as_numbers(self._model.sentence_logprobs(texts), self.card.name, what)
         if len(totals) != len(sentences):
-            raise ModelError(f"{self.card.name} gave {len(totals)} scores for {len(sentences)} sentences")
+            raise wrong_output(
+                f"{self.card.name} returned {len(totals)} scores for {len(sentences)} sentences"
+            )
         _, n_words = words_and_lengths(sentences)
         self.n_contexts += len(sentences)
         words = pa.nulls(int(n_words.sum()), pa.float32())
@@ -483,7 +486,10 @@ class TotalScorer(Scorer):
 
     def score_tokens(self, sentences: pa.StringArray) -> NoReturn:
         """Refuse: nothing is known of tokens."""
-        raise ModelError(f"{self.card.name} gives one number for a sentence, and nothing of its words")
+        raise ModelError(
+            f"{self.card.name} gives one number for a sentence, and none for its words.\n"
+            "  Use a model that gives the log-probability of every word."
+        )
 
 
 def scorer_for(model: object, *, words: bool = False) -> Scorer:

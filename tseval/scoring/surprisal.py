@@ -117,8 +117,8 @@ def next_tokens(model: Model, sentences: Sequence[str], top: int = 0) -> list[li
     scorer = scorer_for(model)
     if not isinstance(model, DistributionModel) or "task" in model.card.protocol:
         raise ModelError(
-            f"{scorer.card.name} does not say how probable other words are in the place of one.\n"
-            "  --entropy and --top are for causal models of transformers and models of words."
+            f"{scorer.card.name} does not give the probabilities of all next words.\n"
+            "  Use --entropy and --top with causal transformers models or with models of words."
         )
     found: list[list[NextToken | None]] = []
     for sentence in sentences:
@@ -193,8 +193,8 @@ def _share_pieces(scorer: Scorer, encoded: Encoded, sentences: pa.StringArray) -
 
 
 SHARED_PIECES = (
-    "some pieces reach over several words: their words have no surprisal of their own. Leave out --words to "
-    "see the pieces"
+    "some pieces span several words, so tseval cannot compute the surprisal of each of these words. To see "
+    "the pieces, leave out --words"
 )
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def refuse_empty(sentences: pa.StringArray) -> None:
     """Refuse sentences without words."""
     if pc.min(pc.utf8_length(pc.utf8_trim_whitespace(sentences))).as_py() == 0:
-        raise ModelError("a sentence without words cannot be scored")
+        raise ModelError("a sentence has no words. Remove it, or write at least one word")
 
 
 def words_and_lengths(sentences: pa.StringArray) -> tuple[Any, np.ndarray]:
@@ -151,10 +151,12 @@ class Memory:
         if not out_of_memory(error):
             raise error
         if tried == 1:
-            raise ModelError("not enough memory to score even one sentence: try another --device")
+            raise ModelError("the memory is too small to score even one sentence. Try another --device")
         self.at_once = tried // 2
         empty_caches()
-        self.shortages.append(f"out of memory with {tried} {self.unit} at once; went on with {self.at_once}")
+        self.shortages.append(
+            f"out of memory with {tried} {self.unit} at once; continued with {self.at_once}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

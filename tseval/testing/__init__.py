@@ -127,17 +127,17 @@ TOLERANCE = 1e-3
 CLAIMS = {
     "card": "the card says who the model is, in plain data",
     "finite": "every word of every sentence gets one finite number",
-    "encoding": "what the model sees fits the words of the sentences",
+    "encoding": "the sentences that the model sees have the same number of words",
     "at most zero": "no probability is above 1",
     "deterministic": "the same sentences get the same numbers again",
     "sums": "the numbers of the words add up to the sentence's",
     "batches": "a sentence gets the same numbers alone, among others, and in any order",
     "equal sentences": "equal sentences of a batch get equal numbers",
     "prefixes": "a word's number does not depend on the words after it",
-    "unknown words": "words the model does not know are reported, and make no difference",
+    "unknown words": "words that the model does not know are reported, and all score the same",
     "long sentences": "a long sentence is scored or refused, and its neighbours keep their numbers",
     "distribution": "the probabilities of all next words add up to 1",
-    "memory": "memory keeps within a batch, or within `row_bytes` for each row of a state",
+    "memory": "memory stays within a batch, or within `row_bytes` for each row of a state",
 }
 # These look at scored sentences, each by the function of its name.
 LOOKS: dict[str, Callable[[Subject], Finding]] = {
@@ -198,7 +198,7 @@ def _findings(model: Model, texts: tuple[str, ...], tolerance: float) -> Iterato
     except Exception as error:  # anything at all that a foreign model may raise
         yield "finite", _raised(error)
         yield from (
-            (name, not_applicable("there are no numbers: see `finite`")) for name in [*LOOKS, "memory"]
+            (name, not_applicable("the model gives no numbers: see `finite`")) for name in [*LOOKS, "memory"]
         )
         return
     yield "finite", holds()
@@ -206,7 +206,7 @@ def _findings(model: Model, texts: tuple[str, ...], tolerance: float) -> Iterato
     deterministic = True
     for name, look in LOOKS.items():
         if name in COMPARE_CALLS and not deterministic:
-            yield name, not_applicable("no call equals another: see `deterministic`")
+            yield name, not_applicable("repeated calls give different numbers: see `deterministic`")
             continue
         finding = _look(partial(look, subject))
         deterministic = deterministic and not (name == "deterministic" and finding.verdict == "fails")
@@ -236,7 +236,7 @@ def _refuse_foreign(model: Model, texts: Sequence[str], *, given: bool) -> None:
         if given:
             raise
         raise ModelError(
-            f"{error}\n  The checks need sentences that this model reads: give --sentences FILE, one a line, "
+            f"{error}\n  The checks need sentences that this model reads. Add --sentences FILE (one a line), "
             "or in Python check_model(model, sentences)."
         ) from None
 

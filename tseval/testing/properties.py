@@ -151,10 +151,10 @@ def default_sentences() -> list[str]:
 def tidied(sentences: Sequence[str]) -> tuple[str, ...]:
     """Tidy sentences as a run does: single spaces, each once, in order."""
     if isinstance(sentences, str):
-        raise SuiteError("the sentences are one text. Give a list of texts.")
+        raise SuiteError("the sentences must be a list of texts, not one text")
     tidy = {" ".join(sentence.split()) for sentence in sentences}
     if not tidy or "" in tidy:
-        raise SuiteError("to check a model, give sentences, each with at least one word")
+        raise SuiteError("the sentences must be at least one, each with at least one word")
     return tuple(sorted(tidy))
 
 
@@ -252,34 +252,34 @@ def unknown_words(subject: Subject) -> Finding:
     ]
     texts = sorted({text for group in groups for text in group})
     if not texts:
-        return not_applicable("the sentences have one word each: give longer ones")
+        return not_applicable("every sentence has only one word: longer sentences are needed")
     try:
         directly(subject.model, texts)
     except ModelError as error:
-        return holds(f"they are refused: {first_line(error)}")
+        return holds(f"the model refuses them: {first_line(error)}")
     scored = {row["sentence"]: row for row in as_in_a_run(subject.model, texts).to_pylist()}
     rows = [[scored[text] for text in group] for group in groups if group]
     alike = [group for group in rows if len({row["seen"] for row in group}) == 1]
     if alike:
         return _reported(subject, alike)
     if _tells_words_apart(subject) and all(len({row["logprob"] for row in group}) == 1 for group in rows):
-        note = f"any word for {NONSENSE[0]!r} gets the same number, but `seen` does not show <unk>"
+        note = f"all unknown words such as {NONSENSE[0]!r} score the same, but `seen` does not show <unk>"
         return fails(note, texts[0])
-    return holds("nothing looks unknown to the model")
+    return holds("the model knows all words")
 
 
 def _reported(subject: Subject, groups: Sequence[Sequence[ScoredRow]]) -> Finding:
     """Hold sentences that look alike to their count of unknown words, and to each other."""
     for group in groups:
         if not group[0]["n_unknown"]:
-            note = f"it is seen as {group[0]['seen']!r}, like others, but no unknown word is counted"
+            note = f"the model sees {group[0]['seen']!r}, as for other sentences, but counts no unknown word"
             return fails(note, str(group[0]["sentence"]))
     totals = [[np.array([row["logprob"]], dtype=np.float64) for row in group] for group in groups]
     return subject.compare(
         [str(row["sentence"]) for group in groups for row in group],
         [total for group in totals for total in group],
         [group[0] for group in totals for _ in group],
-        "it looks like another one to the model, but gets another number",
+        "the model sees the same as for another sentence, but gives another number",
     )
 
 
@@ -296,26 +296,28 @@ def long_sentences(subject: Subject) -> Finding:
     short, other = (sample(subject.sentences, 2) * 2)[:2]
     long = lengthened(subject.sentences[-1], LONG)
     if long is None:
-        return not_applicable("the sentences have one word each: give longer ones")
+        return not_applicable("every sentence has only one word: longer sentences are needed")
     try:
         beside, found = directly(subject.model, [short, long])
     except ModelError as error:
-        return holds(f"{len(long.split())} words are refused: {first_line(error)}")
+        return holds(f"the model refuses {len(long.split())} words: {first_line(error)}")
     if wrong := _wrong_with(subject, long, found):
-        return fails(f"of {len(long.split())} words, {wrong}")
+        return fails(f"a sentence of {len(long.split())} words: {wrong}")
     expected = directly(subject.model, [short, other])[:1]
-    return subject.compare([short], expected, [beside], "beside a long one it gets other numbers")
+    return subject.compare(
+        [short], expected, [beside], "the sentence gets other numbers in a batch with a long one"
+    )
 
 
 def _wrong_with(subject: Subject, long: str, found: np.ndarray) -> str | None:
     """Say what is wrong with the numbers of a long sentence."""
     whole = not isinstance(subject.model, WordModel)
     if not whole and len(found) != len(long.split()):
-        return f"{len(found)} get a number"
+        return f"only {len(found)} words get a number"
     if not (np.isfinite(found).all() and found.max() <= subject.tolerance):
-        return "not all get a finite number of at most 0"
+        return "not every word gets a finite number of at most 0"
     if whole and _cuts(subject, long):
-        return "those at one end make no difference: the model cuts them off"
+        return "the words at one end make no difference: the model cuts them off"
     return None
 
 
@@ -346,7 +348,7 @@ def memory(model: Model, sentences: Sequence[str]) -> Finding:
     if isinstance(model, RecurrentModel):
         return _rows(model, sentences)
     if len(sentences) < FEWEST:
-        return not_applicable(f"{len(sentences)} sentences are too few: give {FEWEST}")
+        return not_applicable(f"{len(sentences)} sentences are too few: {FEWEST} are needed")
     by_length = sorted(sentences, key=lambda text: len(text.split()))
     some, all_of_them = sorted(by_length[::4]), sorted(by_length)
     # First the few: what is made once, on first use, is made then.
@@ -356,7 +358,8 @@ def memory(model: Model, sentences: Sequence[str]) -> Finding:
     if kept <= KEPT:
         return holds()
     return fails(
-        f"{kept / 2**20:.2f} MiB for each further sentence, in batches of one size; {KEPT / 2**20:.2f} may be"
+        f"each further sentence takes {kept / 2**20:.2f} MiB (batches of one size); "
+        f"at most {KEPT / 2**20:.2f} are allowed"
     )
 
 
@@ -448,7 +451,7 @@ def card(model: Model) -> Finding:
         except (TypeError, ValueError) as error:
             return fails(f"{field} cannot be written as JSON: {first_line(error)}")
         if plain != dict(getattr(it, field)):
-            return fails(f"{field} reads otherwise when it was written as JSON: keys are texts, values plain")
+            return fails(f"{field} changes when it is written as JSON: use texts as keys, and plain values")
     return holds()
 
 
@@ -460,12 +463,12 @@ def encoding(subject: Subject) -> Finding:
         encoded = model.encode(pa.array(texts, pa.string()))
         if encoded.lengths.tolist() != n_words:
             wrong = next(i for i, n in enumerate(n_words) if encoded.lengths[i : i + 1].tolist() != [n])
-            return fails(f"not one length for each word: {n_words[wrong]} words", texts[wrong])
+            return fails(f"`lengths` is wrong: the sentence has {n_words[wrong]} words", texts[wrong])
         n_tokens = sum(n_words) if encoded.pieces is None else int(encoded.pieces.sum())
         if n_tokens != len(encoded.tokens):
-            return fails(f"{len(encoded.tokens)} tokens, but the words claim {n_tokens}")
+            return fails(f"there are {len(encoded.tokens)} tokens, but `pieces` adds up to {n_tokens}")
         if len(encoded.n_unknown) != len(texts):
-            return fails(f"{len(encoded.n_unknown)} numbers of unknown words for {len(texts)} sentences")
+            return fails(f"`n_unknown` has {len(encoded.n_unknown)} numbers for {len(texts)} sentences")
         seen = encoded.seen.to_pylist()
     elif isinstance(model, ReportingModel):
         seen = list(model.seen(texts))
@@ -473,7 +476,7 @@ def encoding(subject: Subject) -> Finding:
         return not_applicable("the model has neither `encode` nor `seen`")
     for text, text_read in zip(texts, seen, strict=True):
         if text_read is None or len(text_read.split()) != len(text.split()):
-            return fails(f"it is seen as {text_read!r}, which has another number of words", text)
+            return fails(f"the model sees {text_read!r}, which has another number of words", text)
     return holds()
 
 
@@ -509,7 +512,7 @@ def sums(subject: Subject) -> Finding:
 def deterministic(subject: Subject) -> Finding:
     """Check that the same sentences get the same numbers again."""
     again = numbers_of(as_in_a_run(subject.model, subject.sentences))
-    note = "the model draws at random; is it in training mode?"
+    note = "the model is random; is it in training mode?"
     return subject.compare(subject.sentences, subject.numbers, again, note)
 
 
@@ -518,17 +521,21 @@ def batches(subject: Subject) -> Finding:
     texts = sample(subject.sentences, SAMPLE)
     ours = subject.numbers_for(texts)
     alone = [directly(subject.model, [text])[0] for text in texts]
-    found = subject.compare(texts, ours, alone, "alone it gets other numbers")
+    found = subject.compare(texts, ours, alone, "the sentence gets other numbers alone")
     if found.verdict == "fails":
         return found
     order = list(subject.sentences)
     random.Random(0).shuffle(order)  # noqa: S311 - any order will do
     together = directly(subject.model, order)
-    mixed = subject.compare(order, subject.numbers_for(order), together, "in another order it gets others")
+    mixed = subject.compare(
+        order, subject.numbers_for(order), together, "the sentence gets other numbers in another order"
+    )
     if mixed.verdict == "fails" or not isinstance(subject.model, TokenModel):
         return max(found, mixed, key=lambda one: one.difference or 0.0)
     few = directly(subject.model, order, batch_tokens=1)
-    return subject.compare(order, subject.numbers_for(order), few, "with `batch_tokens` 1 it gets others")
+    return subject.compare(
+        order, subject.numbers_for(order), few, "the sentence gets other numbers with `batch_tokens` 1"
+    )
 
 
 def equal_sentences(subject: Subject) -> Finding:
@@ -545,7 +552,7 @@ def prefixes(subject: Subject) -> Finding:
     if isinstance(subject.model, ParticularModel):
         return not_applicable("the model reads sentences of one form only")
     if "pll" in subject.model.card.protocol:
-        return not_applicable("the model is masked: `pll` is in the protocol of its card")
+        return not_applicable("the model is a masked one: the protocol of its card has `pll`")
     texts, ours, theirs = [], [], []
     for text in sample(subject.sentences, SAMPLE):
         if changed := with_other_ending(text, subject.sentences):
@@ -554,8 +561,10 @@ def prefixes(subject: Subject) -> Finding:
             ours.append(directly(subject.model, [text])[0][:kept])
             theirs.append(directly(subject.model, [other])[0][:kept])
     if not texts:
-        return not_applicable("no two of the sentences can exchange their ends: give more")
-    return subject.compare(texts, ours, theirs, "its first half changes when its second does")
+        return not_applicable("no two sentences can exchange their ends: more sentences are needed")
+    return subject.compare(
+        texts, ours, theirs, "the numbers of the first half change with the words of the second half"
+    )
 
 
 @torch.inference_mode()
@@ -568,7 +577,7 @@ def distribution(subject: Subject) -> Finding:
         return not_applicable("the model reads sentences of one form only")
     size = model.card.details.get("vocabulary")
     if not isinstance(size, int) or size < 1:
-        return not_applicable("the card's details do not say how many words there are, as `vocabulary`")
+        return not_applicable("the details of the card have no number of words (`vocabulary`)")
     encoded = model.encode(pa.array(subject.sentences[:1], pa.string()))
     words = np.arange(size, dtype=np.int64)
     state = take(model.start(), np.zeros(2, dtype=np.int64))

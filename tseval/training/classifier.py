@@ -54,13 +54,14 @@ def read_split(suites: Sequence[Suite], task: Task, split: Sequence[str]) -> lis
     if not found:
         cases = ", ".join(dict.fromkeys(case.name for suite in suites for case in suite.cases))
         raise TrainingError(
-            f"{data}: no examples of the split {names}; there are {cases or 'none'}.\n"
-            "  Training needs train, and valid or dev: what a column split, or the name of a case, says."
+            f"{data} has no examples of the split {names}. Splits: {cases or 'none'}.\n"
+            "  Name the splits train and valid (or dev), in a column `split` or as names of cases."
         )
     for number, label in enumerate(task.labels):
         if all(number != given for _, given in found):
             raise TrainingError(
-                f"{data}: {label} is never the answer in the split {names}: there is nothing to tell apart"
+                f"{data}: {label} is never the answer in the split {names}.\n"
+                "  Add examples of every answer to each split."
             )
     return found
 
@@ -72,7 +73,7 @@ def make_vocabulary(examples: Sequence[Labelled], *, min_count: int, lowercase: 
         counts.update(words_of(text, lowercase=lowercase))
     vocabulary = Vocabulary.from_counts(counts, size=None, min_count=min_count, lowercase=lowercase)
     if all(counts[word] < min_count for word in counts):
-        raise TrainingError(f"no word of the training examples occurs {min_count} times: lower --min-count")
+        raise TrainingError(f"no word of the training examples occurs {min_count} times. Lower --min-count")
     return vocabulary
 
 

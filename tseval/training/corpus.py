@@ -67,7 +67,7 @@ def number_text(path: Path) -> NumberedText:
     try:
         sha256 = file_sha256(path)
     except OSError as error:
-        raise TrainingError(f"{path}: cannot be read ({reason(error)})") from None
+        raise _unreadable(path, error) from None
     kept = cache_folder() / f"{_key(path, sha256)[:32]}.text"
     if (found := _load(kept, sha256)) is not None:
         return found
@@ -91,9 +91,15 @@ def text_lines(path: Path) -> Iterator[str]:
         with open_limited(path, "text_bytes") as file:
             yield from bounded_lines(io.TextIOWrapper(file, encoding="utf-8"), path, rows=False)
     except (OSError, EOFError, zlib.error) as error:
-        raise TrainingError(f"{path}: cannot be read ({reason(error)})") from None
+        raise _unreadable(path, error) from None
     except UnicodeDecodeError as error:
-        raise TrainingError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+        raise TrainingError(
+            f"{path} is not UTF-8 text ({error.reason} at byte {error.start}).\n  Save the text as UTF-8."
+        ) from None
+
+
+def _unreadable(path: Path, error: Exception) -> TrainingError:
+    return TrainingError(f"{path} cannot be read ({reason(error)}).\n  Check the path and the file.")
 
 
 def _key(path: Path, sha256: str) -> str:
@@ -134,7 +140,9 @@ def _write(path: Path, sha256: str, file: IO[bytes]) -> None:
     checksum.update(_TAIL.pack(tokens, len(words), b""))
     file.write(_TAIL.pack(tokens, len(words), checksum.digest()))
     if file_sha256(path) != sha256:
-        raise TrainingError(f"{path}: changed while it was read. Start again when it is complete.")
+        raise TrainingError(
+            f"{path} changed while tseval read the file. Start again when the file is complete."
+        )
 
 
 def _load(kept: Path, sha256: str) -> NumberedText | None:
@@ -168,8 +176,8 @@ def _without_cache(path: Path, sha256: str) -> NumberedText:
             found = _map(file, sha256)
     except OSError as error:
         raise TrainingError(
-            f"{path}: there is no room for its numbered words ({reason(error)}).\n"
-            f"  Make some in {cache_folder()}, or name another folder with TMPDIR."
+            f"{path}: the disk is too full for the numbered words of the text ({reason(error)}).\n"
+            f"  Free space in {cache_folder()}, or set TMPDIR to another folder."
         ) from None
     assert found is not None, "what was written a moment ago is sound"
     return found
@@ -241,7 +249,7 @@ def map_text(paths: Sequence[Path], vocabulary: Vocabulary) -> EncodedText:
     parts = []
     for path, text in zip(paths, map(number_text, paths), strict=True):
         if not len(text.numbers):
-            raise TrainingError(f"{path}: no words in the text")
+            raise TrainingError(f"{path} has no words.\n  Name a text with one sentence a line.")
         words = (word.lower() if vocabulary.lowercase else word for word in text.words)
         ids = np.fromiter((known.get(word, unk) for word in words), np.int64, len(text.words))
         ids[0] = eos
@@ -284,9 +292,7 @@ def columns(stream: Stream, batch: int) -> Tensor | FoldedText:
     """Fold a stream into `batch` parallel columns, (time, batch); a remainder at the end is dropped."""
     time = len(stream) // batch
     if time < 2:
-        raise TrainingError(
-            f"the text has {len(stream)} tokens: too few for a batch of {batch}. Lower --batch."
-        )
+        raise TrainingError(f"the text has {len(stream)} tokens, too few for --batch {batch}. Lower --batch.")
     if isinstance(stream, EncodedText):
         return FoldedText(stream, (time, batch))
     return stream[: time * batch].view(batch, time).t().contiguous()

@@ -113,20 +113,21 @@ class EarlyEvaluation:
         if self.runs and not resumed and (found := runs_below(self.runs)) != ([], []):
             first = [*found[0], *found[1]][0]
             raise TrainingError(
-                f"{first} is of an earlier training.\n  Name another folder with --eval-runs, or remove it."
+                f"{first} is from an earlier training.\n"
+                f"  Name another folder with --eval-runs, or remove {first}."
             )
         for suite in self.suites:
             if not suite.has_accuracy:
                 raise TrainingError(
-                    f"--eval-suite {suite.name} has ratings, and what is written along a training "
-                    "are accuracies.\n  Score checkpoints with tseval run."
+                    f"--eval-suite {suite.name} has ratings, but a training records only accuracies.\n"
+                    f"  Leave out the option, and score the checkpoints: tseval run --suite {suite.name}"
                 )
             asks = [case.question.asks() for case in suite.cases]
             asked = [symbol for one in asks if one for symbol in one.symbols]
             if missing := [symbol for symbol in asked if symbol not in self.vocabulary.words]:
                 raise TrainingError(
-                    f"--eval-suite {suite.name} asks about the symbol {missing[0]}, which the training text "
-                    "does not hold.\n  Train on strings of this language, or evaluate another one."
+                    f"--eval-suite {suite.name} needs the symbol {missing[0]}, which the training text "
+                    "does not have.\n  Train on strings of this language, or name another suite."
                 )
         if not resumed:
             self.path.unlink(missing_ok=True)
@@ -166,8 +167,8 @@ class EarlyEvaluation:
         except (OSError, ContentError) as error:
             reason = first_line(error)
             raise TrainingError(
-                f"{self.path}: does not hold accuracies along a training ({reason}).\n"
-                "  Remove it: the moments in it are then missing, but the training can go on."
+                f"{self.path} is not a file of accuracies of a training ({reason}).\n"
+                "  Remove the file to continue the training without its earlier accuracies."
             ) from None
 
     def _wrap(self, model: LanguageModel) -> NativeModel:
@@ -246,9 +247,10 @@ class _Run(TrainingState, Training):
         model = as_stored(self.model, self.settings.stored)
         loss = mean_loss(model, self.valid)
         if not math.isfinite(loss):
+            advice = remedy(model)
             raise TrainingError(
-                f"the validation loss is {loss} after window {course.step} of the run. {remedy(model)} "
-                "The best checkpoint before it, if any, stays."
+                f"the validation loss is {loss} after window {course.step} of the run.\n"
+                f"  {advice}\n  If there is an earlier checkpoint, tseval keeps it."
             )
         measured = perplexity(loss)
         better = measured < course.best
@@ -291,7 +293,8 @@ class _Run(TrainingState, Training):
 
     def _best(self) -> float:
         if self.course.best == math.inf:
-            raise TrainingError(f"the validation perplexity was never finite. {remedy(self.model)}")
+            advice = remedy(self.model)
+            raise TrainingError(f"the validation perplexity was never finite.\n  {advice}")
         return self.course.best
 
 

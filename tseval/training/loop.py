@@ -147,7 +147,8 @@ def fitting_together(path: Path) -> Iterator[None]:
         if out_of_memory(error):
             raise
         raise TrainingError(
-            f"{path}: does not fit together ({first_line(error)}). Remove {path} to start over."
+            f"{path}: the parts of the file do not fit together ({first_line(error)}). "
+            f"Remove {path} to start over."
         ) from None
 
 
@@ -160,13 +161,13 @@ def enough_memory(path: Path) -> Iterator[None]:
         if not out_of_memory(error):
             raise
         smaller = "lower --batch or --hidden"
-        step = (
-            f"{path} holds what was learnt until it was saved last: with more memory free, or on another "
-            f"--device, add --resume to go on. If it never fits, remove it and {smaller}."
+        advice = (
+            f"{path} holds the training until the last save. Free memory or choose another --device, and "
+            f"add --resume to continue.\n  If the memory never suffices, remove {path} and {smaller}."
             if path.exists()
             else f"Choose another --device, or {smaller}."
         )
-        raise TrainingError(f"the training ran out of memory.\n  {step}") from None
+        raise TrainingError(f"the training needs more memory than there is.\n  {advice}") from None
 
 
 def load_resume(path: Path, identity: Mapping[str, object]) -> dict[str, object]:
@@ -175,20 +176,20 @@ def load_resume(path: Path, identity: Mapping[str, object]) -> dict[str, object]
     try:
         content = read_plain(path)
     except ModelError as error:
-        raise TrainingError(f"{error}. {over}") from None
+        raise TrainingError(f"{first_line(error).rstrip('.')}. {over}") from None
     if content.get("format") != RESUME_FORMAT or content.get("version") != RESUME_VERSION:
-        raise TrainingError(f"{path}: no resume file that this tseval can read. {over}")
+        raise TrainingError(f"{path} is not a resume file that this tseval can read. {over}")
     if not isinstance(content.get("identity"), dict):
-        raise TrainingError(f"{path}: a resume file without its settings. {over}")
+        raise TrainingError(f"{path}: the resume file has no settings. {over}")
     # A setting that the file does not know yet had its default. What both kinds share, each has always had.
     defaults = {**asdict(Settings()), **asdict(ClassifierSettings())}
     started = {**defaults, **cast("dict[str, object]", content["identity"])}
     for name, value in identity.items():
         if started.get(name) != value:
-            difference = f"{name} {started.get(name)!r}, and cannot go on with {value!r}"
+            difference = f"{name} {started.get(name)!r}, so it cannot continue with {value!r}"
             if name in HASHED:
-                difference = f"another {name}, and cannot go on with this one"
-            raise TrainingError(f"{path}: the run was started with {difference}.\n  {over}")
+                difference = f"another {name}, so it cannot continue with this one"
+            raise TrainingError(f"{path}: the training began with {difference}.\n  {over}")
     return content
 
 
@@ -223,16 +224,17 @@ TRY = "Lower --learning-rate or --clip."
 def remedy(model: Network) -> str:
     """Say what to change: about the cell, if it is known to diverge with its options, and in general."""
     advice = model.cells[0].advice
-    return TRY if advice is None else f"{advice} Otherwise: {TRY}"
+    return TRY if advice is None else f"{advice}\n  Otherwise: {TRY}"
 
 
 def check_finite(model: Network, values: Sequence[float], place: str) -> None:
     """Refuse to go on with a loss or a norm of the gradient that is none."""
     for name, value in zip(("loss", "norm of the gradient"), values, strict=True):
         if not math.isfinite(value):
+            advice = remedy(model)
             raise TrainingError(
-                f"the {name} is {value} in {place} of the run. {remedy(model)} "
-                "The best checkpoint before it, if any, stays."
+                f"the {name} is {value} in {place} of the run.\n"
+                f"  {advice}\n  If there is an earlier checkpoint, tseval keeps it."
             )
 
 

@@ -163,8 +163,8 @@ class Learner:
         if parts > self._parts:
             self._parts = parts
             self.notes.append(
-                f"memory ran out: windows are now learnt from {-(-columns // parts)} columns at a time, "
-                "whose gradients are added up. That takes longer; what is learnt is the same."
+                f"the memory was too small, so the training now reads {-(-columns // parts)} columns of a "
+                "window at a time, and sums their gradients. This is slower, with the same result."
             )
         return result
 
@@ -224,8 +224,8 @@ class Learner:
             # What the end of a failed recording raises says nothing about the cause.
             cause = error.__context__ if isinstance(error.__context__, RuntimeError) else error
             self.notes.append(
-                f"the steps of this training cannot be recorded as a CUDA graph ({first_line(cause)}). They "
-                "are made one operation after the other, which takes longer."
+                f"tseval cannot record the training steps as a CUDA graph ({first_line(cause)}). It runs "
+                "the operations one by one, which is slower."
             )
         self.optimiser.zero_grad()
 

@@ -40,7 +40,7 @@ RECORD = "zoo.json"
 ZOO_LOCK = ".lock"
 _BEGUN = re.compile(rf"{re.escape(ZOO_LOCK)}|{re.escape(RECORD)}\.\d+{re.escape(PARTIAL)}")
 ZOO_FORMAT = 1
-_ELSEWHERE = "Choose another --out, or remove that folder."
+_OUT_FIX = "Choose another --out, or remove that folder."
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +106,16 @@ def read_corpus(folder: Path, more: tuple[Path, ...] = ()) -> Corpus:
     digests: dict[str, str] = {}
     for path in (*(folder / name for name in CORPUS_FILES), *more):
         if path.name in digests:
-            raise TrainingError(f"{path}: the corpus has a {path.name} already. Rename one of them.")
+            raise TrainingError(
+                f"{path}: the corpus has two files with the name {path.name}. Rename one of them."
+            )
         try:
             digests[path.name] = file_sha256(path)
         except OSError as error:
             raise TrainingError(
                 f"{path}: {error.strerror}.\n"
-                f"  A corpus is a folder with {' and '.join(CORPUS_FILES)}, one tokenised sentence a line. "
-                "Name yours with --corpus, or make zoo CORPUS=DIR."
+                f"  Name a folder with {' and '.join(CORPUS_FILES)} (one tokenised sentence a line): "
+                "--corpus DIR, or make zoo CORPUS=DIR."
             ) from None
     return Corpus(folder, digests, more)
 
@@ -152,18 +154,18 @@ def settle(zoo: Path, corpus: Corpus, entries: Sequence[ZooModel]) -> None:
     texts, models = read_record(zoo)
     for name, digest in corpus.digests.items():
         if texts.get(name, digest) != digest:
-            raise TrainingError(f"{zoo} holds a zoo trained on another {name}.\n  {_ELSEWHERE}")
+            raise TrainingError(f"{zoo} holds a zoo that was trained on another {name}.\n  {_OUT_FIX}")
     if texts and list(texts) != list(corpus.digests):
         raise TrainingError(
-            f"{zoo} holds a zoo trained on {', '.join(texts)}, not on {', '.join(corpus.digests)}.\n"
-            f"  {_ELSEWHERE}"
+            f"{zoo} holds a zoo that was trained on {', '.join(texts)}, not on {', '.join(corpus.digests)}.\n"
+            f"  {_OUT_FIX}"
         )
     for entry in entries:
         before = models.get(entry.name, [])
         if entry.begun and before != list(entry.options):
             raise TrainingError(
-                f"{zoo} holds a {entry.name} of other settings: {' '.join(before)}\n"
-                f"  and now they are {' '.join(entry.options)}\n  Choose another --out, or remove "
+                f"{zoo} holds a model {entry.name} with other settings: {' '.join(before)}\n"
+                f"  The settings are now: {' '.join(entry.options)}\n  Choose another --out, or remove "
                 f"{entry.checkpoint.with_suffix('')}.* and {entry.run}."
             )
         models[entry.name] = list(entry.options)
@@ -189,7 +191,7 @@ def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
         record = checked(read_json(zoo / RECORD), _Record)
     except (OSError, ContentError, LimitError):
         raise TrainingError(
-            f"{zoo} is there, but is no zoo: it has no {RECORD} that could be read.\n  Choose another --out."
+            f"{zoo} exists, but is not a zoo: it has no readable {RECORD}.\n  Choose another --out."
         ) from None
     return record.texts, record.models
 
@@ -252,10 +254,10 @@ def read_recipe(name: str) -> Recipe:
     try:
         return _recipe(path.stem, read_yaml(path))
     except FileNotFoundError:
-        hint = suggest(name, known, "Recipes that come with tseval")
-        raise TrainingError(f"there is no recipe {name!r}.\n  Name a YAML file. {hint}") from None
+        hint = suggest(name, known, "Recipes of tseval")
+        raise TrainingError(f"no recipe has the name {name!r}.\n  Name a YAML file. {hint}") from None
     except OSError as error:
-        raise TrainingError(f"{path}: cannot be read ({error.strerror})") from None
+        raise TrainingError(f"{path} cannot be read ({error.strerror}).\n  Name a YAML file.") from None
     except ContentError as error:
         raise TrainingError(f"{path}: {error}") from None
 
@@ -277,7 +279,9 @@ def _recipe(name: str, content: object) -> Recipe:
         **{f"cells.{arch}": said.cells[arch] for arch in said.cells},
     }.items():
         if theirs := [option for option in OWN if option in options]:
-            raise ContentError("is set by the zoo itself: leave it out", f"{where}.{theirs[0]}")
+            raise ContentError(
+                "the zoo sets this option itself: leave out the option", f"{where}.{theirs[0]}"
+            )
     cells = {arch: options for arch, options in said.cells.items() if options}
     return Recipe(name, said.seeds, said.train, cells, cast("dict[str, int]", own))
 
@@ -288,8 +292,8 @@ def alone(zoo: Path) -> Iterator[None]:
     read_record(zoo)
     zoo.mkdir(parents=True, exist_ok=True)
     taken = TrainingError(
-        f"{zoo} is being worked on by another tseval, or by one on another machine.\n"
-        "  Wait for it to end, end it, or choose another --out."
+        f"another tseval, here or on another machine, is working in {zoo}.\n"
+        "  Wait until it ends, stop it, or choose another --out."
     )
     with locked(zoo / ZOO_LOCK, taken):
         yield
@@ -304,7 +308,7 @@ def make(zoo: Path, entries: Sequence[ZooModel], corpus: Corpus, jobs: int, watc
     units = [entry.unit(corpus) for entry in entries if not entry.finished()]
     place = Records(zoo / STATE, logs=zoo)
     swept = sweep(units, place, Workforce(find_engine("local"), jobs), watch)
-    lost = "\n".join(swept.complaints) or "it was not finished"
+    lost = "\n".join(swept.complaints) or "the training did not finish"
     said = {state.unit.name: state.record.said or lost for state in swept.states}
     failed = {entry.name: said[entry.name] for entry in entries if not entry.finished()}
     if not failed:

@@ -73,7 +73,7 @@ def check_target(target: Path) -> None:
         ours = False
     if not ours:
         raise TrainingError(
-            f"{target} holds something else than a published zoo.\n  Name a new folder with --publish."
+            f"{target} holds files that are not a published zoo.\n  Name a new folder with --publish."
         )
 
 
@@ -83,8 +83,8 @@ def publishing(target: Path) -> Iterator[None]:
     check_target(target)
     target.mkdir(parents=True, exist_ok=True)
     taken = TrainingError(
-        f"{target} is being written by another tseval.\n"
-        "  When it has ended, give the same command again: what is finished is not done again."
+        f"another tseval is writing into {target}.\n"
+        "  When it has ended, repeat the command: tseval does not repeat what is finished."
     )
     with locked(target / BOARD_LOCK, taken):
         yield
@@ -138,7 +138,9 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(gone)
 
 
-_ANEW = "Publish to another folder; without --extend, what this zoo does not hold is removed there."
+_PUBLISH_FIX = (
+    "Publish to another folder, or leave out --extend, which removes the entries of other models there."
+)
 
 
 def models_to_keep(
@@ -154,17 +156,20 @@ def models_to_keep(
             continue
         model = planned(recipe, folder.name, target)
         if model is None:
-            raise TrainingError(f"{folder} is of no model that a zoo has.\n  {_ANEW}")
+            raise TrainingError(f"{folder} is not an entry of a model of the zoo.\n  {_PUBLISH_FIX}")
         on_page = dict(_OPTIONS.findall(definition.text))
         before, now = on_page.get(model.arch, on_page.get(_SHARED)), " ".join(model.options)
         if before != now:
             raise TrainingError(
-                f"{target} holds a {model.name} of other settings: {before}\n"
-                f"  and recipe {recipe.name} has {now}\n  {_ANEW}"
+                f"{target} holds a model {model.name} with other settings: {before}\n"
+                f"  Settings of the recipe {recipe.name}: {now}\n  {_PUBLISH_FIX}"
             )
-        read = read_entry(folder).about.training_data or "no text that is named"
+        read = read_entry(folder).about.training_data or "unknown texts"
         if set(_DIGEST.findall(read)) != set(digests):
-            raise TrainingError(f"{target} holds a {model.name} trained on other texts: {read}\n  {_ANEW}")
+            raise TrainingError(
+                f"{target} holds a model {model.name} that was trained on other texts: {read}\n"
+                f"  {_PUBLISH_FIX}"
+            )
         kept.append(model)
     return kept
 
@@ -174,8 +179,8 @@ def check_kept(target: Path, kept: Sequence[ZooModel]) -> None:
     wrong = wrong_with_board(target, [model.name for model in kept]) if kept else []
     if wrong:
         raise TrainingError(
-            f"{target} cannot be extended: {wrong[0]}.\n"
-            "  Put that entry right or remove its folder, then give the same command again."
+            f"tseval cannot extend {target}: {wrong[0]}.\n"
+            "  Correct that entry or remove its folder, then repeat the command."
         )
 
 
@@ -303,6 +308,6 @@ def _check_facts(target: Path, model: ZooModel) -> None:
         _facts(target, model)
     except (LookupError, TypeError, ValueError) as error:
         raise TrainingError(
-            f"{target} does not tell how its {model.name} was trained ({first_line(error)}).\n"
-            "  Remove the folder of that entry, then give the same command again."
+            f"{target} does not describe the training of the model {model.name} ({first_line(error)}).\n"
+            "  Remove the folder of that entry, then repeat the command."
         ) from None

@@ -189,11 +189,12 @@ def test_columns_that_many_items_share_are_proposed(tmp_path):
         call("run", "--model", "bundled:lstm", "--suite", "verbs.csv", "-o", "run", cwd=tmp_path)
     )
     assert (
-        "warning: columns that many items share, verb: 7 values in 140 items: --cluster verb\n" in done.stderr
+        "warning: many items share a value in these columns: verb: 7 values in 140 items: --cluster verb\n"
+        in done.stderr
     )
     again = ["--cluster", "verb", "-o", "other"]
     done = succeeded(call("run", "--model", "bundled:lstm", "--suite", "verbs.csv", *again, cwd=tmp_path))
-    assert "columns that many items share" not in done.stderr
+    assert "many items share a value" not in done.stderr
 
 
 def test_a_run_from_before_there_was_such_a_factor_still_holds(seven):

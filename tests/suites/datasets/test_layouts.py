@@ -367,7 +367,7 @@ def test_a_user_predicts(tmp_path):
     for formula, said in (
         ("comma.np < none.np", "an unknown condition 'none'"),
         ("comma.np < comma.noun", "an unknown region 'noun'"),
-        ("comma.np", "states nothing"),
+        ("comma.np", "compares nothing"),
     ):
         with pytest.raises(SuiteError, match=said):
             load_suite(path, columns={"predict": formula})

@@ -315,7 +315,7 @@ def test_a_model_of_words_says_what_to_do_where_no_spaces_stand_between_them(tmp
     model = open_model("bundled:lstm")
     (warning,) = evaluate(model, load_suite(write_lines(tmp_path / "j.jsonl", JBLIMP))).manifest.warnings
     said = (
-        "3 of 3 contrasts are undecidable, and there are no spaces in '先生がお話し': cut the text into words"
+        "3 of 3 contrasts are undecidable; there are no spaces in '先生がお話し': split the text into words"
     )
     assert warning.startswith(said)
 

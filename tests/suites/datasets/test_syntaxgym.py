@@ -155,9 +155,11 @@ def test_the_metric_is_kept_where_a_part_of_the_items_is_taken(tmp_path):
 
 def test_another_score_is_refused_on_predictions_and_regions_elsewhere(tmp_path):
     model = tseval.load_model("bundled:lstm")
-    with pytest.raises(SuiteError, match="compares regions, as its predictions say: --score sentence"):
+    with pytest.raises(SuiteError, match="has predictions that compare regions, so --score sentence"):
         tseval.evaluate(model, load_suite(write_file(tmp_path / "s.json", suite(SING))), score="sentence")
-    with pytest.raises(SuiteError, match="has no predictions on regions: --score regions"):
+    with pytest.raises(
+        SuiteError, match="has no predictions on regions, so choose another --score than regions"
+    ):
         tseval.evaluate(model, load_suite("marvin_linzen", limit=1), score="regions")
 
 
@@ -186,7 +188,7 @@ def broken(change):
         ({"items": []}, "no SyntaxGym suite: 'predictions' is missing"),
         (broken(lambda s: s["items"][1]["conditions"][2]["regions"][0].update(content=3)),
          r"'items\[1\]\.conditions\[2\]\.regions\[0\]\.content' should be a text in quotes, not 3"),
-        (suite("(4;%match_sing%)"), "the formula .* states nothing"),
+        (suite("(4;%match_sing%)"), "the formula .* compares nothing"),
         (suite("(4;%match%) < 1"), "unknown condition 'match'"),
         (suite("(6;%match_sing%) < 1"), "unknown region '6'"),
         (suite("match_sing.verb < 1"), "unknown region 'verb'"),

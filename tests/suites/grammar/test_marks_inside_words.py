@@ -82,7 +82,7 @@ def test_a_piece_over_two_regions_is_said_and_makes_its_items_undecidable(tmp_pa
     assert done.returncode == 0, done.stderr
     verdicts = read_run(out).load_verdicts()
     assert verdicts["undecidable"].to_pylist() == [False, True]
-    assert "some pieces reach over two regions or words, as 'walks'" in done.stderr.replace("\n", " ")
+    assert "some pieces span two regions or words, such as 'walks'" in done.stderr.replace("\n", " ")
 
 
 @pytest.mark.parametrize(

@@ -266,9 +266,11 @@ def complete_options(cell: type[Cell], given: Mapping[str, Option]) -> dict[str,
             raise ModelError(f"{cell.__name__} has no option {name!r}. {hint}")
         wanted, found = type(defaults[name]), type(value)
         if found is not wanted and not (wanted is float and found is int):
-            raise ModelError(f"option {name} must be of type {wanted.__name__}, not {found.__name__}")
+            raise ModelError(
+                f"option {name} must be of type {wanted.__name__}, not {found.__name__}: {value!r:.60}"
+            )
         if isinstance(value, int) and abs(value) > LARGEST:
-            raise ModelError(f"option {name} must be at most {LARGEST:,}")
+            raise ModelError(f"option {name} must be at most {LARGEST:,}, not {value:,}")
     complete = {name: type(default)(given.get(name, default)) for name, default in defaults.items()}
     return {
         name: value

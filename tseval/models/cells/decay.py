@@ -96,8 +96,8 @@ class DecayCell(AdditiveCell):
         if self.bounded or self.activation is not torch.relu:
             return None
         return (
-            "Under ReLU and without a bound, an α beyond 1 lets the state grow with every word: try "
-            "--option alpha_bound=sigmoid, a lower initial_alpha, or activation=tanh."
+            "With ReLU and no bound, an α above 1 makes the state grow with every word. "
+            "Try --option alpha_bound=sigmoid, a lower initial_alpha, or activation=tanh."
         )
 
     def update(self, drive: Tensor, state: State) -> State:

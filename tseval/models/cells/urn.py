@@ -37,7 +37,7 @@ class URN(Cell):
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         if hidden_size < 2:
-            raise ModelError(f"a URN rotates its state: hidden size must be above 1, not {hidden_size}")
+            raise ModelError(f"the hidden size of a URN must be above 1, not {hidden_size}")
         super().__init__(input_size, hidden_size)
         n_angles = hidden_size * (hidden_size - 1) // 2
         self.angles = nn.Identity() if input_size == n_angles else nn.Linear(input_size, n_angles)
