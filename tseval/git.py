@@ -72,7 +72,7 @@ class Repository:
         except subprocess.TimeoutExpired:
             raise BoardError(
                 f"{self.root}: git gave no answer within {SECONDS} seconds.\n"
-                "  Look for pipes and very large files in the folder and in its .git."
+                "  Remove pipes and very large files from the folder and its .git."
             ) from None
         if found.returncode and not may_fail:
             said = shortened(plain(" ".join(found.stderr.decode(errors="replace").split())), 200)
@@ -97,7 +97,9 @@ def opened_repository(folder: Path) -> Iterator[Repository | None]:
         try:
             _copied(own, common, ours)
         except OSError as error:
-            raise BoardError(f"{own}: cannot be read ({error.strerror or error}).") from None
+            raise BoardError(
+                f"{own}: cannot be read ({error.strerror or error}).\n  Make a fresh clone."
+            ) from None
         yield Repository(root, ours, common / "objects", program)
 
 
@@ -133,7 +135,7 @@ def _copied(own: Path, common: Path, ours: Path) -> None:
         said = read_bytes(common / "config", "grammar_bytes")
     if _OTHER_REFERENCES.search(said):
         raise BoardError(
-            f"{common}: its references are kept in a form that is not read here.\n"
+            f"{common}: tseval cannot read how this repository stores its references.\n"
             "  Make a plain clone: git clone --ref-format=files"
         )
     form = _FORMS.search(said)
@@ -166,7 +168,10 @@ def _copy_references(theirs: Path, ours: Path) -> None:
         place.mkdir(exist_ok=True)
         count += len(folders) + len(names)
         if count > _MOST_REFERENCES:
-            raise BoardError(f"{theirs}: has more references than {_MOST_REFERENCES:,}.")
+            raise BoardError(
+                f"{theirs}: has more than {_MOST_REFERENCES:,} references.\n"
+                "  Delete old branches and tags, or make a fresh clone."
+            )
         for name in names:
             with suppress(OSError):
                 _copy(Path(folder, name), place / name, _REFERENCE_BYTES)
@@ -177,7 +182,10 @@ def _copy(theirs: Path, ours: Path, longest: int) -> None:
     with open_regular(theirs) as file:
         content = file.read(longest + 1)
     if len(content) > longest:
-        raise BoardError(f"{theirs}: has more bytes than {longest:,}, too many for what it is.")
+        raise BoardError(
+            f"{theirs}: has more than {longest:,} bytes, too many for this file of git.\n"
+            "  Make a fresh clone."
+        )
     ours.write_bytes(content)
     shutil.copystat(theirs, ours)
 

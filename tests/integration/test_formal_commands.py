@@ -55,7 +55,7 @@ def test_runs_of_two_models_stand_side_by_side(tmp_path):
         (("expand", "dick(4,3)"), "no formal language 'dick'.\n  Did you mean 'dyck'?"),
         (("expand", "dyck"), "k and m must be given.\n  dyck(k, m, train"),
         (("expand", "dyck(4,3):number"), "is a formal language: it has no grammars"),
-        (("lint", "dyck(4,3)"), "tseval run, expand and train can use it"),
+        (("lint", "dyck(4,3)"), "Use it with tseval run, tseval expand"),
         (("export", "lm-eval", DYCK, "-o", "tasks"), "by its score 'choices', for which lm-eval has no"),
         (("run", "--model", "bundled:lstm", "--suite", DYCK, "--out", "run"),
          "does not know the symbols )1, )2, so"),
