@@ -91,7 +91,7 @@ MISTAKES = [
         S,
         'terminator: "."',
         "contrasts: [grammatical > ungramatical]",
-        "no contrast of the suite compares two of the labels of case.jinja",
+        "the suite's 'contrasts' compare no two labels of case.jinja",
         "Did you mean 'ungrammatical'?",
     ),
     Mistake(
@@ -109,7 +109,7 @@ MISTAKES = [
         G,
         "ungrammatical: {{",
         "grammatical: {{",
-        "the label 'grammatical' stands twice",
+        "the label 'grammatical' appears twice",
         "Rename one of them",
     ),
     Mistake(
@@ -146,7 +146,7 @@ MISTAKES = [
         f"{GOOD_RU}\n{BAD_RU}",
         f"{GOOD_RU.replace('agree', 'disagree')}\n{BAD_RU.replace('disagree', 'agree')}",
         "'verb' disagrees with 'subject' in the better sentence",
-        "Exchange 'agree' and 'disagree'",
+        "Swap 'agree' and 'disagree'",
     ),
     Mistake(
         "agree in both sentences",
@@ -154,7 +154,7 @@ MISTAKES = [
         G,
         "verb | disagree(subject)",
         "verb | agree(subject)",
-        "64 of 64 items have a contrast between equal sentences",
+        "64 of 64 items have two equal sentences in a contrast",
         "'the author that the guard likes laughs'",
     ),
     # slots
@@ -191,7 +191,7 @@ MISTAKES = [
         G,
         "number: sing",
         "number: singular",
-        "'singular' is not a number",
+        "'singular' is not a grammatical number",
         "Write sing or plur",
     ),
     Mistake(
@@ -219,7 +219,7 @@ MISTAKES = [
         G,
         "noun.other",
         "noun.person",
-        "in 32 of 64 items 'subject' and 'attractor' hold the same word",
+        "in 32 of 64 items 'subject' and 'attractor' have the same word",
         "differs_from: subject",
     ),
     # lexicon
@@ -248,7 +248,7 @@ MISTAKES = [
         L,
         "fem_sing: सोती है",
         "fem_sing: सोता है",
-        "8 of 32 items have a contrast between equal sentences",
+        "8 of 32 items have two equal sentences in a contrast",
         "'लड़का कुत्ते के पास सोता है'",
         f"{G}:ungrammatical:",
     ),
@@ -267,7 +267,7 @@ MISTAKES = [
         L,
         "Ärzte, gender: masc",
         "Ärzte, gender: mask",
-        "a mapping has no entry 'mask'",
+        "a mapping has no part 'mask'",
         "Did you mean 'masc'?",
         f"{G}:{{% set article",
     ),
@@ -296,7 +296,7 @@ MISTAKES = [
         "lexicon: lexicon.yaml",
         "lexicon: lexikon.yaml",
         "there is no lexicon 'lexikon.yaml'",
-        "It must lie beside the grammar",
+        "Put this file into the folder of the grammar",
     ),
     Mistake(
         "a key misspelt",
@@ -323,7 +323,7 @@ MISTAKES = [
         G,
         "verb | agree(subject)",
         "verb | agree",
-        "'agree' names no word",
+        "'agree' does not say which word it inflects",
         "{{ verb | agree(subject) }}",
     ),
     Mistake(
@@ -341,7 +341,7 @@ MISTAKES = [
         G,
         "{{ subject }} that",
         "subject that",
-        "'subject' stands in 'the subject that the guard likes laughs' as a word",
+        "'subject' is a word in 'the subject that the guard likes laughs'",
         "Write {{ subject }}",
     ),
     Mistake(
@@ -350,7 +350,7 @@ MISTAKES = [
         G,
         "grammatical:   the {{",
         "grammatical:   the the {{",
-        "'the' stands twice in a row, and so does a word of every other sentence",
+        "'the' appears twice in a row, and so does a word of every other sentence",
         "Delete one",
     ),
     Mistake(
@@ -368,7 +368,7 @@ MISTAKES = [
         G,
         "{{ subject }} neben",
         "{{ subject }}, neben",
-        "'Arzt,' is one word with its mark",
+        "in 'Arzt,', the mark is a part of the word",
         "Write a space before the mark: 'Arzt ,'",
     ),
     Mistake(
@@ -388,7 +388,7 @@ MISTAKES = [
         "{{ noun }}{{ suffix() }}de",
         "{{ noun }}{{ suffix }}de",
         "a macro cannot be printed",
-        "Print words, text and numbers",
+        "Print only words, text and numbers",
     ),
     # what cannot be seen
     Mistake(
@@ -397,7 +397,7 @@ MISTAKES = [
         L,
         "dem Koch",
         "dem Ko\u200bch",
-        "holds U+200B (zero width space), which nobody sees, as character 3",
+        "has an invisible character, U+200B (zero width space), at place 3",
         "Delete it",
     ),
     Mistake(
@@ -417,7 +417,7 @@ MISTAKES = [
         "{{ verb.negative }}",
         "{{ verb.negative }}。",
         "16 sentences end in '。'",
-        "it would be scored twice",
+        "the mark is scored twice",
     ),
     Mistake(
         "a question mark and a full stop",
@@ -462,8 +462,8 @@ MISTAKES = [
         G,
         "ungrammatical: {{",
         "ungrammatical: *{{",
-        "the mark '*' is scored in '*ben senin",
-        "Delete it: the label says what is wrong",
+        "the mark '*' is scored as a word in '*ben senin",
+        "Delete the mark: the label already names",
     ),
     Mistake(
         "quotes around a sentence",
@@ -480,7 +480,7 @@ MISTAKES = [
         G,
         "{{ verb | agree(subject) }}",
         "{{ verb | agree(subject) }} # right",
-        "what stands behind '#' is scored",
+        "the text after '#' is scored",
         "Write a comment as {# ... #}",
     ),
     Mistake(
@@ -554,7 +554,7 @@ MISTAKES = [
         G,
         "subject.person != possessor.person",
         "subject.person != subject.person",
-        "'where' holds for no combination",
+        "'where' is true for no combination of words",
         "Change it",
     ),
     Mistake(
@@ -563,7 +563,7 @@ MISTAKES = [
         G,
         "where: subject.person != possessor.person",
         "draw: {items: 400}",
-        "'draw' asks for 400 items; the words make 64",
+        "'draw' asks for 400 items, but the words allow only 64",
         "Draw fewer items",
     ),
     Mistake(

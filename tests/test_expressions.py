@@ -94,11 +94,11 @@ def test_what_python_would_match_for_ever_is_matched_at_once(expression):
 
 REFUSED = {
     r"(a)\1": "a reference to an earlier group",
-    "(?=a)b": "what stands before or behind",
-    "(?<!a)b": "what stands before or behind",
+    "(?=a)b": "a condition on the text before or after",
+    "(?<!a)b": "a condition on the text before or after",
     r"\bword": "a place between characters",
-    "(?>a)": "gone back into",
-    "a++": "gone back into",
+    "(?>a)": "possessive",
+    "a++": "possessive",
     "(" * 9_000: "more than 1,000 characters",
     "(" * 900: "missing )",
     "[": "missing ]",
@@ -147,7 +147,7 @@ def test_refutations_count_as_steps_of_the_same_search(tmp_path):
     done = call("data", "pairs", "t.conllu", "--request", "r.req", "-o", "o.tsv", cwd=tmp_path)
     assert time.monotonic() - began < 30
     assert done.returncode == 2
-    assert "in more than a million ways, or takes as long" in done.stderr
+    assert "in more than a million ways" in done.stderr
 
 
 def test_a_long_request_is_read_in_time_that_grows_with_its_length(tmp_path):

@@ -264,7 +264,7 @@ def test_runs_are_written_and_tables_made_where_fcntl_does_not_exist(tmp_path):
 
 # Limits of what is read: what goes beyond one is refused early, and the message says how to raise it.
 PAGE = Path(__file__).parents[1] / "docs/reliability.md"
-RAISE = "If that is meant, raise the limit: set TSEVAL_LIMITS="
+RAISE = "If you need more, raise the limit: set TSEVAL_LIMITS="
 
 
 def raised(monkeypatch, text):
@@ -281,9 +281,9 @@ def test_limits_are_raised_by_name(monkeypatch):
     ("text", "message"),
     [
         ("row=5", r"there is no limit 'row'\.\n  Did you mean 'rows'\?"),
-        ("rows", "rows should be a whole number, perhaps with K, M or G behind it, not ''"),
+        ("rows", "rows should be a whole number, or a number with K, M or G, not ''"),
         ("rows=-1", "rows should be a whole number"),
-        ("rows=5T", "not '5T'.\n  For example TSEVAL_LIMITS=rows=50M,file_bytes=8G"),
+        ("rows=5T", "not '5T'.\n  Write for example TSEVAL_LIMITS=rows=50M,file_bytes=8G"),
         ("rows=" + "9" * 5000, "rows should be a whole number"),
     ],
 )
@@ -322,7 +322,7 @@ def test_a_file_that_unpacks_to_a_thousand_times_its_size_is_refused_early(tmp_p
     pytest.importorskip("resource")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     message, hint, megabytes, seconds = done.stdout.splitlines()
-    assert message == f"{path}: unpacks to more than this multiple of its size: 1,000."
+    assert message == f"{path}: the unpacked data are larger than the file by a factor of more than 1,000."
     assert hint == f"  {RAISE}ratio=2K in the environment."
     assert int(megabytes) < (500 if sys.platform != "darwin" else 10**9)
     assert float(seconds) < 10

@@ -31,9 +31,9 @@ _OUTSIDE = {name: f"[{members}]" for name, members in _INSIDE.items()} | {
     name.upper(): f"[^{members}]" for name, members in _INSIDE.items()
 }
 _REFUSED = (
-    (re.compile(r"\(\?<?[=!]"), "what stands before or behind, (?= and the like,"),
+    (re.compile(r"\(\?<?[=!]"), "a condition on the text before or after, (?= and the like,"),
     (re.compile(r"\(\?P=|\\[1-9]"), "a reference to an earlier group"),
-    (re.compile(r"\(\?>|[*+?}]\+"), "a group or a repetition that is not gone back into"),
+    (re.compile(r"\(\?>|[*+?}]\+"), "an atomic group or a possessive repetition"),
     (re.compile(r"\(\?\("), "a condition on a group"),
     (re.compile(r"\\[bBAzZ]"), "a place between characters (\\b and the like)"),
 )
@@ -54,7 +54,7 @@ def whole_matcher(expression: str) -> Callable[[str], bool]:
     unescaped = re.sub(r"\\\\", "", expression)
     for pattern, name in _REFUSED:
         if pattern.search(unescaped):
-            raise PatternError(f"{name} is not read here")
+            raise PatternError(f"{name} is not supported")
     translated = _translated(expression)
     whole = rf"\A(?:{translated})\z"
 
@@ -87,7 +87,7 @@ def goes_back(pattern: str, most_repeats: int) -> str | None:
     try:
         parsed = re._parser.parse(pattern)  # type: ignore[attr-defined] # Python's own, under an inner name
     except (re.error, RecursionError, OverflowError) as error:
-        return f"It is no regular expression: {error}."
+        return f"This is not a regular expression: {error}."
     waiting: list[tuple[object, bool]] = [(parsed, False)]
     repeats = 0
     while waiting:
@@ -99,7 +99,10 @@ def goes_back(pattern: str, most_repeats: int) -> str | None:
             is_repeat = code.endswith("REPEAT") and part[1][1] > 1
             repeats += is_repeat
             if (inside and (is_repeat or code == "BRANCH")) or repeats > most_repeats:
-                return "Write an expression without repetitions or | inside a repetition, with few in all."
+                return (
+                    "Write an expression with fewer repetitions, and without a repetition or | "
+                    "inside a repetition."
+                )
             waiting += [(one, inside or is_repeat) for one in part]
     return None
 
@@ -119,7 +122,7 @@ def _translated(expression: str) -> str:
         elif part[0] == "\\" and inside and part[1:] in _INSIDE:
             found.append(_INSIDE[part[1]])
         elif part[0] == "\\" and inside and part[1:] in ("W", "D", "S"):
-            raise PatternError(f"{part} between brackets is not read here")
+            raise PatternError(f"{part} between brackets is not supported")
         elif part[0] == "\\" and part[1:] in _OUTSIDE:
             found.append(_OUTSIDE[part[1]])
         else:

@@ -78,10 +78,10 @@ def how_to_raise(limit: str) -> str:
     """Say how to raise a limit, for the second line of a message.
 
     >>> how_to_raise("rows")
-    'If that is meant, raise the limit: set TSEVAL_LIMITS=rows=6M in the environment.'
+    'If you need more, raise the limit: set TSEVAL_LIMITS=rows=6M in the environment.'
     """
     raised = _written(2 * getattr(limits(), limit))
-    return f"If that is meant, raise the limit: set {VARIABLE}={limit}={raised} in the environment."
+    return f"If you need more, raise the limit: set {VARIABLE}={limit}={raised} in the environment."
 
 
 @lru_cache(maxsize=8)
@@ -95,8 +95,8 @@ def _parsed(text: str) -> Limits:
         found = _NUMBER.fullmatch(number)
         if found is None:
             raise LimitError(
-                f"{VARIABLE}: {name} should be a whole number, perhaps with K, M or G behind it, "
-                f"not {number!r}.\n  For example {VARIABLE}=rows=50M,file_bytes=8G."
+                f"{VARIABLE}: {name} should be a whole number, or a number with K, M or G, "
+                f"not {number!r}.\n  Write for example {VARIABLE}=rows=50M,file_bytes=8G."
             )
         raised[name] = int(found[1]) * _UNITS[found[2]]
     return Limits(**raised)
@@ -196,7 +196,9 @@ class _Limited(io.RawIOBase):
         if self._given > self._most:
             raise beyond(self._limit, self._path, "has more bytes than")
         if self._packed and self._given > self._ratio * self._packed.taken:
-            raise beyond("ratio", self._path, "unpacks to more than this multiple of its size:")
+            raise beyond(
+                "ratio", self._path, "the unpacked data are larger than the file by a factor of more than"
+            )
         return count
 
     def close(self) -> None:

@@ -68,7 +68,7 @@ def parse_json(text: str) -> Json:
 
 
 class _TwiceError(ValueError):
-    """A name that stands twice in one object."""
+    """A name that appears twice in one object."""
 
 
 def _each_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
@@ -76,7 +76,7 @@ def _each_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise _TwiceError(f"the name {twice[:60]!r} stands twice in one object")
+        raise _TwiceError(f"the name {twice[:60]!r} appears twice in one object")
     return found
 
 
@@ -87,7 +87,7 @@ def read_yaml(file: Path) -> Json:
     """Read a YAML file as plain data that stands where it is read.
 
     There are no aliases, a few of which can stand for billions of values, no merged mappings, and no key
-    stands twice: of two, people see the first and programs the last.
+    appears twice: of two, people see the first and programs the last.
 
     Raises:
         OSError, LimitError: It cannot be read, or is too large.
@@ -98,7 +98,7 @@ def read_yaml(file: Path) -> Json:
     try:
         text = read_bytes(file, "grammar_bytes").decode()
         if "*" in text and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
-            raise ContentError("aliases (*name) are refused: write the values out")
+            raise ContentError("aliases (*name) are not allowed: write the values out")
         loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
         if root is None:
@@ -110,7 +110,7 @@ def read_yaml(file: Path) -> Json:
 
 
 def _refuse_ambiguous(root: Node) -> None:
-    """Refuse keys that stand twice, merged mappings, and numbers too long to be shown."""
+    """Refuse keys that appear twice, merged mappings, and numbers too long to be shown."""
     from yaml import MappingNode, ScalarNode, SequenceNode  # noqa: PLC0415 - most commands read none
 
     left = [root]
@@ -127,10 +127,10 @@ def _refuse_ambiguous(root: Node) -> None:
             for key, value in node.value:
                 line = f"line {key.start_mark.line + 1}"
                 if key.tag == "tag:yaml.org,2002:merge":
-                    raise ContentError(f"merged mappings (<<) are refused: write the values out ({line})")
+                    raise ContentError(f"merged mappings (<<) are not allowed: write the values out ({line})")
                 if isinstance(key, ScalarNode):
                     if (key.tag, key.value) in seen:
-                        raise ContentError(f"the key {key.value[:60]!r} stands twice ({line}): keep one")
+                        raise ContentError(f"the key {key.value[:60]!r} appears twice ({line}): keep one")
                     seen.add((key.tag, key.value))
                 left += [key, value]
 
@@ -148,7 +148,7 @@ def checked(content: object, kind: type[T]) -> T:
     try:
         return msgspec.convert(content, kind)
     except UnicodeEncodeError:
-        raise ContentError("has a name with half a character in it", "the file") from None
+        raise ContentError("has a name with half a character (a lone surrogate)", "the file") from None
     except msgspec.ValidationError as error:
         said = str(error)
     try:
@@ -190,7 +190,7 @@ def _explained(content: object, kind: type[T], said: str) -> ContentError:
     if missing := _MISSING.fullmatch(what):
         return ContentError("is missing", f"{where}.{missing[1]}".removeprefix("."))
     if key:
-        return ContentError("should have names that are texts", where or "the file")
+        return ContentError("has a name that is not text: write names in quotes", where or "the file")
     if what.startswith(_UNKNOWN_VALUE):
         return ContentError(
             f"has the unknown value {json.dumps(value, default=str)[:60]}", where or "the file"
@@ -273,7 +273,8 @@ def _blocks(path: Path, limit: str, within: Limits, encoding: str) -> Iterator[l
                 where, line = start + error.start, number + whole.count(b"\n", 0, error.start) + 1
                 raise SuiteError(
                     f"{path}: not UTF-8 text ({error.reason} at byte {where}), in line {line}.\n"
-                    "  Save it as UTF-8; of a table, --columns encoding=latin-1 says what it is in."
+                    "  Save the file as UTF-8. For a table, you can name its encoding: "
+                    "--columns encoding=latin-1."
                 ) from None
             # No character has more than four bytes.
             if max(map(len, lines)) > within.line_chars or len(rest) - len(more) > 4 * within.line_chars:
@@ -315,7 +316,7 @@ def known_encoding(name: str) -> str:
     except LookupError:
         pass
     raise SuiteError(
-        f"--columns: no encoding has the name {name!r}.\n  Choose one such as latin-1, cp1252, utf-16."
+        f"--columns: there is no encoding {name!r}.\n  Choose for example latin-1, cp1252 or utf-16."
     )
 
 
@@ -338,7 +339,7 @@ def _reading(path: Path) -> Iterator[None]:
         yield
     except (OSError, EOFError, zlib.error) as error:
         raise SuiteError(
-            f"{path}: cannot be read ({reason(error)}).\n  Check the file and its permissions."
+            f"{path}: cannot be read ({reason(error)}).\n  Check the name and the file."
         ) from None
 
 
@@ -349,7 +350,7 @@ def read_jsonl(path: Path, encoding: str = UTF_8) -> Iterator[tuple[str, Record]
         record = parse_data(line, place)
         if not isinstance(record, dict):
             raise SuiteError(
-                f"{place}: not a JSON object, but {line[:40]}\n  Write one JSON object on each line."
+                f"{place}: this line is not a JSON object: {line[:40]}\n  Write one object {{...}} per line."
             )
         if len(record) > most:
             raise beyond("columns", place, "the record has more names than")
@@ -365,13 +366,15 @@ def parse_data(text: str, place: str) -> Json:
     # Most records are flat: to look for the limit takes longer than to see that.
     nested = text.count("[") + text.count("{")
     if nested > 1 and nested > limits().depth and _is_deeper(value, limits().depth):
-        raise beyond("depth", place, "lists and mappings inside one another are more than")
+        raise beyond("depth", place, "the number of lists and mappings inside one another is more than")
     if _HALF_CHARACTER.search(text):
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             half = ascii(error.object[error.start])
-            raise SuiteError(f"{place}: {half} is half a character.\n  Correct the \\u escape.") from None
+            raise SuiteError(
+                f"{place}: {half} is half a character (a lone surrogate).\n  Correct the \\u escape."
+            ) from None
     return value
 
 
@@ -394,7 +397,7 @@ def is_count(text: str) -> bool:
 def whole_number(place: str, name: str, text: str) -> int:
     """Read a cell that holds a whole number from 0 on."""
     if not is_count(text):
-        raise SuiteError(f"{place}: {name} is no whole number, but {text!r}.\n  Correct it.")
+        raise SuiteError(f"{place}: {name} is {text!r}.\n  Write a whole number.")
     return int(text)
 
 

@@ -72,7 +72,7 @@ class Repository:
         except subprocess.TimeoutExpired:
             raise BoardError(
                 f"{self.root}: git gave no answer within {SECONDS} seconds.\n"
-                "  Look for pipes and very large files in the folder and in its .git."
+                "  Remove pipes and very large files from the folder and its .git."
             ) from None
         if found.returncode and not may_fail:
             said = shortened(plain(" ".join(found.stderr.decode(errors="replace").split())), 200)
@@ -135,7 +135,7 @@ def _copied(own: Path, common: Path, ours: Path) -> None:
         said = read_bytes(common / "config", "grammar_bytes")
     if _OTHER_REFERENCES.search(said):
         raise BoardError(
-            f"{common}: its references are kept in a form that is not read here.\n"
+            f"{common}: tseval cannot read how this repository stores its references.\n"
             "  Make a plain clone: git clone --ref-format=files"
         )
     form = _FORMS.search(said)
@@ -169,7 +169,8 @@ def _copy_references(theirs: Path, ours: Path) -> None:
         count += len(folders) + len(names)
         if count > _MOST_REFERENCES:
             raise BoardError(
-                f"{theirs}: has more references than {_MOST_REFERENCES:,}.\n  Make a fresh clone."
+                f"{theirs}: has more than {_MOST_REFERENCES:,} references.\n"
+                "  Delete old branches and tags, or make a fresh clone."
             )
         for name in names:
             with suppress(OSError):
@@ -181,7 +182,10 @@ def _copy(theirs: Path, ours: Path, longest: int) -> None:
     with open_regular(theirs) as file:
         content = file.read(longest + 1)
     if len(content) > longest:
-        raise BoardError(f"{theirs}: has more bytes than {longest:,}.\n  Make a fresh clone.")
+        raise BoardError(
+            f"{theirs}: has more than {longest:,} bytes, too many for this file of git.\n"
+            "  Make a fresh clone."
+        )
     ours.write_bytes(content)
     shutil.copystat(theirs, ours)
 

@@ -337,13 +337,16 @@ def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
         cases = tuple(replace(case, entries=pa.table({})) for case in suite.cases)
         return replace(suite, cases=cases, clusters=(INDEPENDENT,), inferred=None)
     if INDEPENDENT in columns:
-        raise SuiteError(f"--cluster {INDEPENDENT} takes all items as independent: leave out the others.")
+        raise SuiteError(
+            f"--cluster {INDEPENDENT} treats all items as independent.\n"
+            "  Leave out the other --cluster options."
+        )
     held = [[*case.features.column_names, *case.entries.column_names] for case in suite.cases]
     known = {name for own in held for name in own}
     for name in columns:
         if name not in known:
             raise SuiteError(
-                f"the suite {suite.name!r} has no column {name!r} to cluster its items by.\n"
+                f"the suite {suite.name!r} has no column {name!r} for --cluster.\n"
                 f"  {suggest(name, known, 'Columns')}"
             )
     chosen = dict.fromkeys(columns)
@@ -356,7 +359,8 @@ def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
         levels = {level for factor in factors for level in factor.unique().to_pylist()}
         if len(levels) == 1:
             raise SuiteError(
-                f"all items have the same {name}, {levels.pop()!r}: there is nothing to cluster by.\n"
+                f"all items have the same {name}, {levels.pop()!r}, so --cluster {name} "
+                "makes only one cluster.\n"
                 f"  Leave out --cluster {name}, or name another column."
             )
     return replace(suite, cases=cases, clusters=tuple(chosen), inferred=None)
@@ -370,7 +374,7 @@ def _levels(case: Case, name: str) -> pa.Array[Any]:
     if levels.null_count:
         item = case.index[pc.index(levels.is_null(), pa.scalar(True)).as_py()]
         raise SuiteError(
-            f"case {case.name!r}, item {item}: there is no value in the column {name!r}.\n"
-            f"  Fill it in every row, or leave out --cluster {name}."
+            f"case {case.name!r}, item {item}: the column {name!r} has no value.\n"
+            f"  Fill this column in every row, or leave out --cluster {name}."
         )
     return levels

@@ -88,7 +88,7 @@ def _check_size(file: pq.ParquetFile, size: int) -> None:
     values = sum(group.column(i).num_values for group in groups for i in range(facts.num_columns))
     cells = max(facts.num_rows * max(1, facts.num_columns), values)
     if facts.num_rows < 0 or cells > max(MANY_CELLS, CELLS_PER_BYTE * size):
-        raise ContentError(f"claims {cells:,} cells in {size:,} bytes")
+        raise ContentError(f"claims to have {cells:,} cells in only {size:,} bytes")
     # A page is unpacked as a whole, and a dictionary of texts is one.
     unpacked = sum(
         group.column(i).total_uncompressed_size for group in groups for i in range(facts.num_columns)
@@ -108,7 +108,7 @@ def _unfolded(table: pa.Table, wanted: pa.Schema) -> pa.Table:
             lengths = pc.binary_length(cast("pa.StringArray", folded.dictionary))
             most -= int(pc.sum(lengths.take(folded.indices), min_count=0).as_py() or 0)
         if most < 0:
-            raise ContentError(f"its texts have more than {limits().file_bytes:,} bytes, written out")
+            raise ContentError(f"its unpacked texts have more than {limits().file_bytes:,} bytes")
         if field.type != wanted.field(field.name).type:
             table = table.set_column(place, field.name, table[field.name].cast(wanted.field(field.name).type))
     return table
@@ -214,8 +214,8 @@ def _opened(path: Path, rows: Iterator[Row], headed: bool = True) -> tuple[str, 
     index = 1 if len(names) > 1 and not names[0] else 0
     if "" in names[index:] or len(set(names)) < len(names):
         raise SuiteError(
-            f"{place}: every column needs a name of its own, but the header is {names}.\n"
-            "  Of a table without a header, name columns by their numbers: --columns good=1,bad=2."
+            f"{place}: every column needs a different name, but the header is {names}.\n"
+            "  If the table has no header, give the numbers of the columns: --columns good=1,bad=2."
         )
     return place, names[index:], _of_length(rows, header, index)
 
@@ -224,17 +224,19 @@ def _of_length(rows: Iterator[Row], header: list[str], index: int) -> Iterator[R
     """Hold rows to the length of the header, and leave out the index."""
     for place, cells in rows:
         if len(cells) != len(header):
-            said = f"{place}: {len(cells)} columns, but the header has {len(header)}"
-            raise SuiteError(f"{said}{_otherwise(cells, len(header))}")
+            fix = _otherwise(cells, len(header))
+            raise SuiteError(
+                f"{place}: {len(cells)} columns, but the header has {len(header)} columns.\n  {fix}"
+            )
         yield place, cells[index:]
 
 
 def _otherwise(cells: list[str], n_columns: int) -> str:
-    """Say, where a row is a single cell, what seems to separate its columns in place of what should."""
+    """Say what to write into a row; a row that is one cell seems to have another separator."""
     for mark, name in DELIMITERS.items():
         if len(cells) == 1 and cells[0].count(mark) >= n_columns - 1 > 0:
-            return f".\n  They seem to be separated by {name} here, but not in the header."
-    return ""
+            return f"Use one separator: this row seems to use {name}, but the header does not."
+    return "Write one cell for each column of the header."
 
 
 def _tsv_rows(path: Path, encoding: str) -> Iterator[Row]:
@@ -284,11 +286,11 @@ def _csv_rows(path: Path, encoding: str) -> Iterator[Row]:
         except csv.Error as error:
             if "new-line character" in str(error):
                 raise SuiteError(
-                    f"{place}: a carriage return stands inside a cell.\n"
-                    "  Take it out, or put the cell in quotes."
+                    f"{place}: a cell has a carriage return.\n"
+                    "  Delete the carriage return, or put the cell in quotes."
                 ) from None
             raise SuiteError(
-                f"{place}: a quote is opened here and not closed, or stands inside a cell in quotes.\n"
+                f"{place}: a quotation mark is not closed, or a cell in quotes has a single quotation mark.\n"
                 '  In a cell in quotes, write each quote twice: "so-called ""authors"" laugh".'
             ) from None
         if cells is None:
@@ -304,6 +306,8 @@ def _delimiter(path: Path, header: str, number: int) -> str:
     most = max(n_columns.values())
     found = [mark for mark, count in n_columns.items() if count == most]
     if most > 1 and len(found) > 1:
-        marks = " and by ".join(DELIMITERS[mark] for mark in found)
-        raise SuiteError(f"{path}:{number}: the header is separated by {marks}.\n  Use one of them alone.")
+        marks = " and ".join(DELIMITERS[mark] for mark in found)
+        raise SuiteError(
+            f"{path}:{number}: the header uses several separators: {marks}.\n  Use only one of them."
+        )
     return found[0]

@@ -126,7 +126,9 @@ class Writing:
         for name, value in given.items():
             had = getattr(self, name, None) if name in RULES else None
             if had is None:
-                raise SuiteError(f"{where}: writing: {name!r}: no such rule. {suggest(name, RULES, 'Rules')}")
+                raise SuiteError(
+                    f"{where}: writing: there is no rule {name!r}. {suggest(name, RULES, 'Rules')}"
+                )
             if isinstance(had, bool) and isinstance(value, bool):
                 changed[name] = value
             elif name == "spelling" and isinstance(value, dict):
@@ -136,7 +138,7 @@ class Writing:
             else:
                 kind = "true or false" if isinstance(had, bool) else "a list of tokens"
                 kind = "a mapping of tokens to how they are written" if name == "spelling" else kind
-                raise SuiteError(f"{where}: writing: {name} must be {kind}, not {value!r}")
+                raise SuiteError(f"{where}: writing: the value of {name} is {value!r}.\n  Write {kind}.")
         return replace(self, **changed)  # type: ignore[arg-type] # each of its own kind, as checked above
 
 
@@ -194,8 +196,9 @@ AS_WRITTEN = Writing((), (), (), (), capital=False)
 def without_rules(suite: str) -> SuiteError:
     """Make the error that says that a suite has no rules of writing."""
     return SuiteError(
-        f"--text natural: the sentences of {suite!r} are given as they are written: it has no rules of "
-        "writing.\n  A suite of grammars may name some: writing: english, in its suite.yaml."
+        f"--text natural: the suite {suite!r} names no rules of "
+        "writing, so tseval cannot change its sentences.\n"
+        "  Add a line to suite.yaml, for example: writing: english."
     )
 
 
@@ -212,7 +215,7 @@ def read_writing(given: object, where: str) -> Writing | None:
     if language is None:
         raise SuiteError(
             f"{where}: writing: {named!r}: {suggest(named, LANGUAGES, 'Languages')}\n"
-            "  For another language leave out writing: and give language: its name."
+            "  For another language, delete the line writing:, and write the line language: NAME."
         )
     return LANGUAGES[language].extended(rules, where)
 
@@ -223,7 +226,7 @@ def rules_for(language: str) -> tuple[Writing | None, tuple[str, ...]]:
     if known is not None:
         return LANGUAGES[known], ()
     note = (
-        f"no rules of writing are known for {language}: sentences are read as their tokens stand "
+        f"tseval knows no rules of writing for {language}, and reads the tokens of sentences unchanged "
         "(docs/grammars.md: writing)"
     )
     return None, (note,)

@@ -167,9 +167,7 @@ def test_what_has_no_other_form_is_one_message(folder):
     (folder / "pairs.jsonl").write_text(json.dumps({"good": "I laugh.", "bad": "I laughs."}) + "\n")
     data = tseval.load_suite(folder / "pairs.jsonl")
     pieces = open_model(f"hf:{folder / 'pieces'}")
-    with pytest.raises(
-        SuiteError, match=r"--text natural: the sentences of 'pairs' are given as they are written"
-    ):
+    with pytest.raises(SuiteError, match=r"--text natural: the suite 'pairs' names no rules of writing"):
         as_read(pieces, data, "natural")
     assert as_read(pieces, data, "auto") is pieces
     with pytest.raises(SuiteError, match=r"--text old: .*natural"):

@@ -146,9 +146,9 @@ def seal_anew_if_possible(folder):
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        ("board.yaml", "the key 'title' stands twice (line"),
-        (ENTRY, "the key 'signature' stands twice (line"),
-        (MANIFEST, "the name 'signature' stands twice in one object"),
+        ("board.yaml", "the key 'title' appears twice (line"),
+        (ENTRY, "the key 'signature' appears twice (line"),
+        (MANIFEST, "the name 'signature' appears twice in one object"),
     ],
 )
 def test_a_key_that_stands_twice_is_refused(root, file, said):
@@ -166,8 +166,8 @@ def test_a_key_that_stands_twice_is_refused(root, file, said):
     ("text", "said"),
     [
         ("<<: {name: other}\n", "merged mappings (<<) are refused"),
-        ("x: &a 1\ny: *a\n", "aliases (*name) are refused"),
-        ("accuracy: 1.0\n", "accuracy: is not a field of this file"),
+        ("x: &a 1\ny: *a\n", "aliases (*name) are not allowed"),
+        ("accuracy: 1.0\n", "accuracy: is no field of this file"),
     ],
 )
 def test_what_people_would_read_otherwise_is_refused(root, text, said):
@@ -191,7 +191,7 @@ def test_every_field_of_board_json_that_is_wrong_gets_one_message(root):
             if path.read_text() != sound:
                 one_message(call("table", path))
     path.write_text(sound.replace('"title"', '"title": "x", "title"', 1))
-    assert "the name 'title' stands twice" in call("table", path).stderr
+    assert "the name 'title' appears twice" in call("table", path).stderr
 
 
 def test_hostile_texts_are_inert_on_the_page(root):

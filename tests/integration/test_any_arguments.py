@@ -72,8 +72,8 @@ def test_any_argument_is_a_result_or_one_message(words, tmp_path_factory):
     ("words", "said"),
     [
         (["run", "--model", "bundled:lstm", "--suite", ""],
-         "a suite has a name or a path, and '' is neither"),
-        (["table", ""], "'' is not a run or a leaderboard"),
+         "the name of the suite is empty ('')"),
+        (["table", ""], "'' is no run and no board"),
         (["data", "agreement", "a.conllu", "-o", "x.tsv", "--train", "nan"], "nan is not a finite number"),
         (["check-model", "bundled:lstm", "--tolerance", "nan"], "nan is not a finite number"),
     ],

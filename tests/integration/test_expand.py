@@ -155,7 +155,7 @@ def test_a_failed_expansion_leaves_the_old_file(tseval, mine: Path, tmp_path: Pa
     (mine / "two.jinja").write_text((mine / "two.jinja").read_text().replace("bad: ", "bad: {{ 1 / x }}"))
     result = refused(tseval("expand", "./mine", "--limit", "8", "-o", "items.tsv"))
     assert result.stderr == (
-        "tseval: mine/two.jinja:7: cannot be rendered: division by zero.\n"
+        "tseval: mine/two.jinja:7: this text cannot be printed: division by zero.\n"
         "  Check the kinds of the values: words, text, numbers, lists.\n"
     )
     assert (tmp_path / "items.tsv").read_text() == "old"
@@ -230,8 +230,9 @@ def test_lint_of_too_many_items_advises_what_lint_can_do(tseval, mine: Path) -> 
     result = tseval("lint", "--quiet", "./mine")
     assert result.returncode == 1
     assert result.stdout == (
-        "mine/one.jinja:4: error: 10,000,000 items; a full expansion may have 2,000,000. "
-        "All items are looked at: shorten the slots, or add --sample N.\n"
+        "mine/one.jinja:4: error: the grammar makes 10,000,000 items, but a full expansion has "
+        "at most 2,000,000. "
+        "tseval lint checks all items: shorten the slots, or add --sample N.\n"
     )
     result = tseval("lint", "--quiet", "./mine", "--sample", "50")
     assert (result.returncode, result.stderr.endswith(" in 55 items.\n")) == (1, True), result.stderr

@@ -93,13 +93,14 @@ def test_a_table_takes_every_run_below_a_folder(tmp_path):
     [
         (PAIRS, None, 0, []),
         ([("a b", "a c"), ("a b", "a b"), ("a b", "a c")], None, 1,
-         ["error: 1 of 3 items have a contrast between equal sentences, for example 'a b' / 'a b'.",
+         ["error: 1 of 3 items have two equal sentences in a contrast, for example 'a b' / 'a b'.",
           "error: 1 of 3 items repeat another, for example 'a b' (2 times)."]),
         ([("a b", "a b c"), ("a d", "a e")], None, 0,
          ["note: 1 of 2 pairs of 'good > bad' have unequal numbers of words, for example 'a b' / 'a b c': "
-          "their sums are not of equally many terms."]),
+          "their scores are sums of unequally many terms."]),
         ([("the author laughs", "the author laugh"), ("the x", "the y")], "the\nauthor\nlaughs\n", 1,
-         ["warning: 1 of 2 pairs of 'good > bad' are undecidable with this vocabulary: all that differs is "
+         ["warning: 1 of 2 pairs of 'good > bad' are undecidable with this vocabulary: all "
+          "words that differ are "
           "unknown, for example 'the x' / 'the y'.",
           "warning: 1 of 2 pairs of 'good > bad' are half known with this vocabulary. Missing: laugh (1).",
           "warning: words missing from the vocabulary (3): x, laugh, y."]),
@@ -120,4 +121,4 @@ def test_findings_of_several_cases_name_the_case(tmp_path):
     write_pairs(tmp_path / "a.jsonl", [("a b", "a b")])
     write_pairs(tmp_path / "b.jsonl", [("a b", "a c")])
     done = call("lint", ".", "--quiet", cwd=tmp_path)
-    assert done.stdout.startswith(".: error: case 'a': 1 of 1 items have a contrast between equal sentences")
+    assert done.stdout.startswith(".: error: case 'a': 1 of 1 items have two equal sentences in a contrast")

@@ -141,5 +141,5 @@ def test_a_download_has_a_bar_with_a_clock_from_its_first_second(tmp_path, quiet
         )
         server.shutdown()
     assert code == 2
-    assert "clams_en cannot be fetched" in shown
+    assert "tseval cannot fetch clams_en" in shown
     assert ("fetching clams_en" in shown) == ("0:00:02" in shown) == (not quiet)

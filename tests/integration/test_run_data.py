@@ -64,8 +64,7 @@ def test_a_column_that_items_share_is_kept_with_the_run(pairs):
 def test_a_column_that_is_not_there_is_refused_before_anything_is_scored(pairs):
     result = refused(run("--suite", "pairs.jsonl", "--cluster", "numbr", cwd=pairs))
     assert result.stderr.endswith(
-        "the suite 'pairs' has no column 'numbr' to cluster its items by.\n"
-        "  Did you mean 'number'? Columns: number.\n"
+        "the suite 'pairs' has no column 'numbr' for --cluster.\n  Did you mean 'number'? Columns: number.\n"
     )
     assert not (pairs / "run").exists()
 

@@ -72,15 +72,15 @@ TREE = (
     [
         (
             TREE.replace("authors", "_"),
-            "t.conllu:1: the form of a word is _: the words of the treebank are withheld",
+            "t.conllu:1: the form of a word is _: the treebank comes without its words",
         ),
         (
             TREE.replace("\t2\tnsubj", "\t0\troot"),
-            "t.conllu:2: 'laugh' is a second root: 'authors' has head 0, too.",
+            "t.conllu:2: 'laugh' is a second root, because 'authors' has head 0 too.",
         ),
         (
             TREE.replace("Number=Plur\t0", "Number=Plur|Number=Sing\t0"),
-            "t.conllu:2: the feature 'Number' stands twice",
+            "t.conllu:2: the feature 'Number' appears twice",
         ),
     ],
 )

@@ -122,7 +122,7 @@ def test_several_tables_are_learnt_from_together(data):
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (("--data", "./absent.tsv"), "absent.tsv: no such file or folder"),
+        (("--data", "./absent.tsv"), "absent.tsv: this file or folder does not exist"),
         (("--data", "./plain.jsonl"), "has no feature 'number', the number that the verb should have"),
         (("--option", "actvation=relu"), "Did you mean 'activation'?"),
         (("--min-count", 9999), "no word of the training examples occurs 9999 times. Lower --min-count"),

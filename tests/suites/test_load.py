@@ -75,7 +75,7 @@ def test_an_unknown_case_is_an_error_that_says_the_nearest_name(folder):
 @pytest.mark.parametrize(
     ("make", "what"),
     [
-        (lambda _: None, "no such file or folder.\n  Give the name of a suite, or a path."),
+        (lambda _: None, "this file or folder does not exist.\n  Give the name of a suite, or a path:"),
         (lambda path: path.mkdir(), "no grammars.\n  Put at least one .jinja file into the folder."),
         (lambda path: path.write_text("x"), "not a suite.\n  A suite is a folder of .jinja grammars, or one"),
     ],
@@ -193,7 +193,7 @@ def test_a_forged_cache_with_sound_checksums_cannot_keep_the_digest_of_the_suite
 def test_fewer_than_one_item_cannot_be_asked_for(folder, load, name, count):
     with pytest.raises(SuiteError) as caught:
         load(folder, **{name: count})
-    assert str(caught.value) == f"{name} must be 1 or more, not {count}.\n  For all items, leave it out."
+    assert str(caught.value) == f"{name} must be 1 or more, not {count}.\n  To use all items, delete {name}."
 
 
 def test_whoever_verifies_expands_again_and_each_suite_once(folder):

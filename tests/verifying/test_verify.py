@@ -195,7 +195,7 @@ def test_a_run_whose_user_named_other_columns_than_the_suite_says_so_and_holds(c
         ([], "the verdicts have no column 'verb.entry'"),
         (["subject_number"], "the verdicts have a column 'subject.entry' that the suite does not know"),
         (["subject_numbr"], "suite.clusters: the suite 'marvin_linzen' has no column 'subject_numbr' "
-         "to cluster its items by."),
+         "for --cluster."),
     ],
 )  # fmt: skip
 def test_columns_that_were_not_those_named_are_found(clustered, tmp_path, claimed, said):

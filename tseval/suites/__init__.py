@@ -207,7 +207,8 @@ def find_suite(spec: str | Path) -> Path:
     """
     if spec == "":
         raise SuiteError(
-            "a suite has a name or a path, and '' is neither.\n  Is a variable of the shell empty?"
+            "the name of the suite is empty ('').\n"
+            "  Write a name or a path: --suite marvin_linzen. Check that your shell variable is not empty."
         )
     if isinstance(spec, str) and spec in available_suites():
         return TEMPLATES / spec
@@ -218,14 +219,17 @@ def find_suite(spec: str | Path) -> Path:
     if isinstance(spec, Path) or os.path.basename(spec) != spec or Path(spec).exists():
         path = Path(spec)
         if not path.exists():
-            raise SuiteError(f"{path}: no such file or folder.\n  Give the name of a suite, or a path.")
+            raise SuiteError(
+                f"{path}: this file or folder does not exist.\n"
+                "  Give the name of a suite, or a path: tseval run --suite NAME."
+            )
         if path.is_file() and path.suffix != ".jinja" and not is_data(path):
             raise not_a_suite(path)
         return path
     if names_language(spec):
         raise SuiteError(
-            f"{spec} is a formal language: it has no grammars, and no pairs of sentences.\n"
-            "  tseval run, expand and train can use it."
+            f"{spec} is a formal language: it has no grammars and no sentence pairs.\n"
+            "  Use it with tseval run, tseval expand or tseval train."
         )
     refuse_elsewhere(spec)
     near = get_close_matches(spec, CATALOGUE, n=1)  # all of them would be more than a message holds
@@ -249,7 +253,7 @@ def taken_before(spec: str) -> str | None:
     """Say that a name is taken before a file or folder that is called so too."""
     name = spec.rpartition(":")[0] or spec
     if name in (*available_suites(), *CATALOGUE) and Path(name).exists():
-        return f"{name} is the suite of that name; the file or folder here is ./{spec}"
+        return f"{name} is a suite of tseval. To use your file or folder of the same name, write ./{spec}"
     return None
 
 
@@ -449,7 +453,9 @@ def stream_cases(  # noqa: PLR0913 - what a user may say, and what is told
     found += _all_labels(grammar.labels for grammar in grammars)
     ends = np.cumsum([grammar.n_items for grammar in grammars], dtype=object)
     if ends[-1] > LARGEST_INDEX:
-        raise SuiteError(f"{spec}: more items than can be numbered.\n  Choose fewer cases with --case.")
+        raise SuiteError(
+            f"{spec}: the suite has more than 9 quintillion items.\n  Choose fewer cases with --case."
+        )
     rows = choose_rows(int(ends[-1]), limit, sample, seed)
 
     def blocks() -> Iterator[Case]:
@@ -523,7 +529,7 @@ def _data_suite(
     whole = suite.complete and exclude is None and method is None
     if published and whole and published.columns == (columns or {}) and published.digest != suite.digest:
         digest = published.digest and published.digest[:12]
-        said = f"not the published set: its digest is {suite.digest[:12]}, not {digest}"
+        said = f"this is not the published set: the digest is {suite.digest[:12]}, not {digest}"
         suite = replace(suite, notes=(*notes, said)) if digest else suite
     if columns and "cluster" in columns:
         shared = columns["cluster"]
@@ -541,7 +547,7 @@ def what_was_read(suite: Suite) -> str:
     said = [f"{suite.name}: read {_some(read)}", *not_read, *suite.notes]
     pairs = (case.sentences for case in suite.cases if {"good", "bad"} <= {*case.labels})
     if equal := sum(len(pc.indices_nonzero(pc.equal(one["good"], one["bad"]))) for one in pairs):
-        said.append(f"of {counted(equal, 'item')} both sentences are the same in the file")
+        said.append(f"in {counted(equal, 'item')} the file has the same sentence twice")
     return "; ".join(said)
 
 
@@ -553,7 +559,7 @@ def _some(names: Sequence[str]) -> str:
 def _check_counts(limit: int | None, sample: int | None) -> None:
     for name, count in (("limit", limit), ("sample", sample)):
         if count is not None and count < 1:
-            raise SuiteError(f"{name} must be 1 or more, not {count}.\n  For all items, leave it out.")
+            raise SuiteError(f"{name} must be 1 or more, not {count}.\n  To use all items, delete {name}.")
 
 
 def _rows_between(rows: Sequence[int], start: int, end: int) -> Sequence[int]:

@@ -49,7 +49,10 @@ def guessed_forms(
             said = f"{by_rule} these words seem to be {language.capitalize()}. Add the line "
             yield "error", path, line, f"{said}'language: {language}', and write {{sing: ..., plur: ...}}."
         elif doubt is not None:
-            fix = f"Write {{sing: ..., plur: ...}} for {lemma!r}, or state the suite's 'language'."
+            fix = (
+                f"Write {{sing: ..., plur: ...}} for {lemma!r}, or add the line 'language: "
+                "NAME' to suite.yaml."
+            )
             message = f"{lemma!r} is inflected by rule to {plural}, which may be wrong: {doubt}. {fix}"
             yield "warning", path, line, message
         elif lemma in foreign:

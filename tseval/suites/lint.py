@@ -160,7 +160,7 @@ def _equal(case: Case, items: list[_Texts], pairs: _Pairs) -> Iterator[Found]:
     both = zip(items, contrasts, strict=False)
     equal = [item for item, compared in both if any(a == b for a, b in compared)]
     if equal:
-        message = f"{len(equal):,} of {len(items):,} items have a contrast between equal sentences"
+        message = f"{len(equal):,} of {len(items):,} items have two equal sentences in a contrast"
         yield ("error", case.labels[1], f"{message}, for example {quoted_texts(equal[0])}.")
 
 
@@ -189,7 +189,9 @@ def _unequal_lengths(case: Case, pairs: _Pairs) -> Iterator[Found]:
     for contrast, compared in pairs.items():
         if unequal := [pair for pair in compared if len(pair[0].split()) != len(pair[1].split())]:
             message = f"{len(unequal):,} of {len(compared):,} pairs of {contrast!r} have unequal numbers of "
-            message += f"words, for example {quoted_texts(unequal[0])}: their sums are not of equally many "
+            message += (
+                f"words, for example {quoted_texts(unequal[0])}: their scores are sums of unequally many "
+            )
             yield ("note", case.labels[1], f"{message}terms.")
 
 
@@ -203,7 +205,7 @@ def _undecided(case: Case, pairs: _Pairs, knows: Callable[[str], bool]) -> Itera
 
     for contrast, compared in pairs.items():
         if undecided := [pair for pair in compared if alike(*pair)]:
-            what = "are undecidable with this vocabulary: all that differs is unknown, for example"
+            what = "are undecidable with this vocabulary: all words that differ are unknown, for example"
             message = f"{len(undecided):,} of {len(compared):,} pairs of {contrast!r} {what} "
             message += f"{quoted_texts(undecided[0])}."
             yield ("warning", case.labels[0], message)
@@ -238,7 +240,11 @@ def _half_known_items(
     for contrast in case.contrasts:
         better, worse = rows[contrast.better], rows[contrast.worse]
         half_known = words.differ(better, worse) & (seen[better] != seen[worse])
-        yield f"pairs of {str(contrast)!r} are half known", (contrast.better, contrast.worse), half_known
+        yield (
+            f"pairs of {str(contrast)!r} are half known",
+            (contrast.better, contrast.worse),
+            half_known,
+        )
     if isinstance(case.question, Regions):
         for prediction in case.question.predictions:
             parts = [part for part in parts_of(parse(prediction.formula)) if isinstance(part, Operation)]
@@ -246,11 +252,15 @@ def _half_known_items(
             if prediction.name != ALL_PREDICTIONS and compared:
                 found = [case.question.half_known(part, words, rows) for part in compared]
                 labels = sorted({region.condition for region in regions_of(parse(prediction.formula))})
-                yield f"items of {prediction.name!r} are half known", labels, np.any(found, axis=0)
+                yield (
+                    f"items of {prediction.name!r} are half known",
+                    labels,
+                    np.any(found, axis=0),
+                )
     elif not case.contrasts and not case.question.right_or_wrong():
         *_, last = rows.values()
         unknown = words.kinds[last] > 0 if len(rows) == 1 else words.differ(rows[case.labels[0]], last)
-        yield "rated items hold words that are unknown", case.labels, unknown
+        yield "rated items have unknown words", case.labels, unknown
 
 
 def quoted_texts(texts: Sequence[str]) -> str:
@@ -286,8 +296,11 @@ def _repeated(question: Regions, prediction: Prediction, words: _Words) -> Itera
     if len(counts) < len(items):
         (texts, count), *_ = counts.most_common(1)
         example = f"{quoted_texts(list(dict.fromkeys(texts)))} ({count} times)"
-        what = "alike up to the end of what is compared"
-        yield prediction.name, f"{len(items):,} items are {len(counts):,} distinct ones, {what}: {example}"
+        what = "up to the end of the compared region"
+        yield (
+            prediction.name,
+            f"{len(items):,} items have only {len(counts):,} different texts {what}: {example}",
+        )
 
 
 def _confounded(question: Regions, prediction: Prediction, words: _Words) -> Iterator[tuple[str, str]]:
@@ -301,7 +314,7 @@ def _confounded(question: Regions, prediction: Prediction, words: _Words) -> Ite
             apart = [(left, right) for left, right in pairs if left[0] != right[0] and left[1] != right[1]]
             if apart:
                 example = quoted_texts([f"{before} [{own}]" for before, own in apart[0]])
-                what = f"{one} and {other} differ, and so does what stands before them"
+                what = f"{one} and {other} differ, and the words before them differ too"
                 yield prediction.name, f"in {len(apart):,} of {len(pairs):,} items {what}: {example}"
 
 
@@ -344,7 +357,7 @@ def lint(
         grammar = None
         try:
             (grammar,) = folder.load([name])
-            check_size(grammar, sample, "All items are looked at: shorten the slots, or add --sample N.")
+            check_size(grammar, sample, "tseval lint checks all items: shorten the slots, or add --sample N.")
             rows: Sequence[int] = range(grammar.n_items)
             if sample is not None and sample < grammar.n_items:
                 drawn = random.Random(grammar.name).sample(rows, sample)  # noqa: S311 - no secret
@@ -450,7 +463,7 @@ def _not_minimal(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
         line = grammar.sentences[case.labels[1]][0].line
         what = "differ in more than one contiguous stretch of words"
         message = f"{len(loose):,} of {case.n_items:,} items {what}, for example {quoted_texts(loose[0])}."
-        message += " Make them alike but for one stretch, unless you mean both differences."
+        message += " Keep one difference, unless you mean both."
         yield LintFinding("warning", grammar.path, line, message, counts=False)
 
 
@@ -482,10 +495,10 @@ def _as_written(
     inside = {word: text for text in written for word in text.split()[1:]}
     for word, text in inside.items():
         if word in ENDS_SENTENCE and not text.endswith(word):
-            message = f"{word!r} stands inside {text!r}: the word behind it is written as within a sentence."
+            message = f"{word!r} is inside {text!r}: the next word is written as within a sentence."
             yield LintFinding("warning", grammar.path, None, message)
         elif word[:1].isupper() and word[:1].lower() + word[1:] in inside:
-            message = f"{word!r} stands inside {text!r}, and is written small elsewhere."
+            message = f"{word!r} is inside {text!r}, but has a small first letter elsewhere."
             yield LintFinding("warning", grammar.path, None, message)
 
 
@@ -572,7 +585,14 @@ def lint_data(
     findings.cases = tuple(map(overview_of, data.cases))
     for error, n_items in count_known(data):
         said = f"{counted(n_items, 'known error')}: {error.what} ({error.address})"
-        findings.append(LintFinding("warning", path, None, f"{said}; tseval run --exclude {KNOWN_ERRORS}."))
+        findings.append(
+            LintFinding(
+                "warning",
+                path,
+                None,
+                f"{said}. To leave these items out: tseval run --exclude {KNOWN_ERRORS}.",
+            )
+        )
     words: dict[str, None] = {}
     for case in data.cases:
         where = f"case {case.name!r}: " if len(data.cases) > 1 else ""

@@ -139,7 +139,7 @@ def contradictions(case: Case) -> Iterator[Found]:
             message = (
                 f"{len(items):,} of {len(pairs):,} pairs of '{contrast}' contradict each other: {text!r}"
             )
-            message += " is the better sentence of one item and the worse one of another"
+            message += " is the better sentence of one item and the worse sentence of another item"
             yield (
                 "error",
                 contrast.worse,
@@ -160,7 +160,9 @@ def _leave_out(case: Case, text: str, contrast: tuple[str, str]) -> str:
     if noun is not None:
         return f"If {noun!r} has one form for both numbers, add: where: {noun}.sing != {noun}.plur"
     slots = ", ".join(map(repr, differ[:_SHOWN]))
-    return f"These items differ in {slots}: leave one of them out." if differ else "Leave one of them out."
+    return (
+        f"These items differ in {slots}: delete one of these slots." if differ else "Delete one of the items."
+    )
 
 
 def ended_twice(case: Case, terminator: str) -> Iterator[Found]:
@@ -174,9 +176,9 @@ def ended_twice(case: Case, terminator: str) -> Iterator[Found]:
             )
             message = f"{len(written):,} sentences end in {mark!r}, for example {written[0]!r}"
             if mark == terminator:
-                why = f"it would be scored twice, since {terminator!r} is added to every one."
+                why = f"the mark is scored twice, because tseval adds {terminator!r} to every sentence."
             else:
-                why = f"{terminator!r} is added to every one as well. "
+                why = f"tseval also adds {terminator!r} to every sentence. "
                 why += f'Leave {mark!r} out of the sentences. Write into suite.yaml: terminator: "{mark}"'
             yield "error", label, f"{message}: {why}"
 
@@ -202,9 +204,9 @@ def forgotten_regions(case: Case) -> Iterator[Found]:
         if marked:
             bracket = _BRACKET.search(marked[0])
             assert bracket is not None
-            message = f"the brackets of {bracket[0]!r} are scored as words in {len(marked):,} sentences"
+            message = f"the brackets of {bracket[0]!r} are scored like words in {len(marked):,} sentences"
             name = bracket[1] if (bracket[1] or "").isidentifier() else "critical"
-            fix = f"Add 'regions: [{name}]' and 'predictions:', or take the brackets away"
+            fix = f"Add 'regions: [{name}]' and 'predictions:', or delete the brackets"
             yield "error", label, f"{message}. {fix}."
 
 

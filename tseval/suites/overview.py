@@ -66,7 +66,7 @@ def write_overview(cases: Sequence[CaseOverview]) -> Iterator[str]:
         for case in cases:
             first = " / ".join(next(iter(case.items.values()), {}).values())
             yield f"{case.name:{width}}  {case.n_items:{digits},}  {shortened(first, _WIDTH)}"
-        yield "Name one grammar or file to see three items of it, and how often each word stands."
+        yield "To see three items and how often each word occurs, give one grammar or file: tseval lint FILE."
         return
     for case in cases:
         of_all = f" of {case.n_all:,}" if case.n_all > case.n_items else ""

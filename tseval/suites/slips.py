@@ -91,7 +91,10 @@ def slips_of_folder(folder: SuiteFolder, grammars: Sequence[Grammar], words: Ite
         if language_of(language) is None:
             place = path if path.exists() else folder.path
             meant = _COUNTRIES.get(language.casefold()) or next(iter(near), None)
-            message = f"no rules of writing are known for {language!r}, so sentences are read as they stand."
+            message = (
+                f"no rules of writing are known for {language!r}, so tseval reads sentences "
+                "as you write them."
+            )
             if meant is None:
                 yield Slip("note", place, line, message)
             else:
@@ -101,7 +104,7 @@ def slips_of_folder(folder: SuiteFolder, grammars: Sequence[Grammar], words: Ite
     if usual is not None and folder.terminator == "." and not stated:
         path = folder.path / SUITE_FILE if folder.path.is_dir() else folder.path
         message = f"sentences end in '.', and those of {folder.language} in {usual!r}."
-        fix = f"""Write into suite.yaml: terminator: "{usual}" (or "." if you mean it)."""
+        fix = f"""Write into suite.yaml: terminator: "{usual}" (or "." if you mean ".")."""
         yield Slip("warning", path, None if folder.path.is_dir() else 1, f"{message} {fix}")
 
 
@@ -125,7 +128,7 @@ def _unused_slots(grammar: Grammar, case: Case) -> Iterator[Slip]:
     used |= {slot.repeated_by for slot in grammar.slots if slot.repeated_by is not None}
     for slot in grammar.slots if len({*rows}) < len(rows) else ():
         if slot.name not in used and slot.size > 1:
-            message = f"no sentence uses the slot {slot.name!r}, so each item stands there several times."
+            message = f"no sentence uses the slot {slot.name!r}, so each of its items appears several times."
             fix = f"Write {{{{ {slot.name} }}}} into the sentences, or delete the slot."
             yield Slip("error", grammar.path, grammar.document.line("slots", slot.name), f"{message} {fix}")
 
@@ -143,7 +146,7 @@ def _slots_of_one_side(grammar: Grammar, case: Case) -> Iterator[Slip]:
                 if slot.name in better:
                     label, other = other, label
                 message = f"{label!r} does not use the slot {slot.name!r}, and {other!r} does."
-                fix = f"Write {{{{ {slot.name} }}}} into {label!r}, if it was forgotten."
+                fix = f"Write {{{{ {slot.name} }}}} into {label!r}, if you forgot it there."
                 yield Slip("warning", grammar.path, _line(grammar, label), f"{message} {fix}", counts=False)
 
 
@@ -162,7 +165,7 @@ def _reversed_labels(grammar: Grammar, case: Case) -> Iterator[Slip]:
                 message = (
                     f"{word!r} disagrees with {other!r} in the better sentence, and agrees in {worse!r}."
                 )
-                fix = "Exchange 'agree' and 'disagree', if the two lines are the wrong way round."
+                fix = "Swap 'agree' and 'disagree' in the two lines, unless you mean this."
                 yield Slip("warning", grammar.path, _line(grammar, better), f"{message} {fix}")
 
 
@@ -178,7 +181,7 @@ def _one_word_in_two_slots(grammar: Grammar, case: Case) -> Iterator[Slip]:
             n_same = sum(one == other for one, other in zip(*columns, strict=True))
             if n_same:
                 message = (
-                    f"in {n_same:,} of {case.n_items:,} items {earlier.name!r} and {slot.name!r} hold the "
+                    f"in {n_same:,} of {case.n_items:,} items {earlier.name!r} and {slot.name!r} have the "
                     "same word."
                 )
                 fix = f"If you mean different words, write: {_differing(slot, earlier)}"
@@ -200,14 +203,19 @@ def _scored_marks(grammar: Grammar, label: str, text: str) -> Iterator[Slip]:
     """Find a linguist's star, quotes around a sentence, and comments, all of which are scored."""
     line, words = _line(grammar, label), text.split()
     if text[:1] in ("*", "?", "#"):
-        message = f"the mark {text[0]!r} is scored in {text!r}."
-        yield Slip("error", grammar.path, line, f"{message} Delete it: the label says what is wrong.")
+        message = f"the mark {text[0]!r} is scored as a word in {text!r}."
+        yield Slip(
+            "error",
+            grammar.path,
+            line,
+            f"{message} Delete the mark: the label already names the wrong sentence.",
+        )
     elif words and text[0] in _QUOTES and (text[-1] in _QUOTES or len(words[0]) > 1):
-        message = f"the quotes are scored in {text!r}."
+        message = f"the quotes are scored as words in {text!r}."
         yield Slip("warning", grammar.path, line, f"{message} Delete them, unless the sentence is quoted.")
     comment = next((word for word in words[1:] if word in ("#", "//")), None)
     if comment is not None:
-        message = f"what stands behind {comment!r} is scored in {text!r}."
+        message = f"the text after {comment!r} is scored as words in {text!r}."
         yield Slip("warning", grammar.path, line, f"{message} Write a comment as {{# ... #}}.")
 
 
@@ -225,7 +233,7 @@ def _without_braces(grammar: Grammar, label: str, text: str) -> Iterator[Slip]:
         severity: Severity = "warning" if named == "slot" else "error"
         yield Slip(severity, grammar.path, line, f"{message} {fix}")
     elif bare:
-        message = f"{bare[0]!r} stands in {text!r} as a word, and is the name of a slot."
+        message = f"{bare[0]!r} is a word in {text!r}, and also the name of a slot."
         yield Slip(
             "warning", grammar.path, line, f"{message} Write {{{{ {bare[0]} }}}} if you mean the slot."
         )
@@ -237,7 +245,7 @@ def _source_line(grammar: Grammar, label: str) -> str:
 
 
 def _doubled_words(grammar: Grammar, label: str, texts: Sequence[str]) -> Iterator[Slip]:
-    """Find a word that stands twice in a row in every sentence.
+    """Find a word that appears twice in a row in every sentence.
 
     In some only, it may be a pronoun behind an article of the same form. Some languages double words: so this
     fails nothing.
@@ -248,8 +256,8 @@ def _doubled_words(grammar: Grammar, label: str, texts: Sequence[str]) -> Iterat
     ]
     if all(doubled):
         word = min(set.intersection(*doubled) or doubled[0])
-        message = f"{word!r} stands twice in a row, and so does a word of every other sentence."
-        message += " Delete one, if it is a slip."
+        message = f"{word!r} appears twice in a row, and so does a word of every other sentence."
+        message += " Delete one of them, if this is a slip."
         yield Slip("warning", grammar.path, _line(grammar, label), message, counts=False)
 
 
@@ -258,8 +266,11 @@ def _attached_marks(grammar: Grammar, label: str, texts: Iterable[str]) -> Itera
     words = (word for text in texts for word in text.split()[:-1])
     found = next((word for word in words if len(word) > 1 and word[-1] in ",;" and word[-2].isalpha()), None)
     if found is not None:
-        message = f"{found!r} is one word with its mark."
-        fix = f"Write a space before the mark: '{found[:-1]} {found[-1]}'. Natural text has none there."
+        message = f"in {found!r}, the mark is a part of the word."
+        fix = (
+            f"Write a space before the mark: '{found[:-1]} {found[-1]}'. The option "
+            "--text natural takes the space away again."
+        )
         yield Slip("warning", grammar.path, _line(grammar, label), f"{message} {fix}")
 
 
@@ -277,7 +288,7 @@ def _run_together(grammar: Grammar, case: Case) -> Iterator[Slip]:
                 message = (
                     f"{together!r} is one word in {short!r}, and two in the other sentence of the contrast."
                 )
-                fix = "Write the same spaces in both, if it is a slip."
+                fix = "Write the same spaces in both sentences, if this is a slip."
                 yield Slip(
                     "warning", grammar.path, _line(grammar, short), f"{message} {fix}", counts=False
                 )  # fmt: skip
@@ -326,7 +337,7 @@ def _why_odd(word: str) -> str | None:
     for place, character in enumerate(word):
         parts_words = character == "\u200b" and unicodedata.name(word[0], "").startswith(_UNSPACED)
         if is_invisible(character, word[:place]) and not parts_words:
-            return f"holds {name_of(character)}, which nobody sees, as character {place + 1}. Delete it."
+            return f"has an invisible character, {name_of(character)}, at place {place + 1}. Delete it."
     for run in re.findall(r"[^\W\d_]+", word):
         scripts = [
             "" if c in _PHONETIC else next((s for s in _SCRIPTS if unicodedata.name(c, "").startswith(s)), "")

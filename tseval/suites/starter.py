@@ -30,7 +30,7 @@ def starter_language(name: str) -> str:
     language = _CODES.get(main) or language_of(code) or language_of(main) or code
     known = starter_languages()
     if language not in known:
-        fix = "For another one, leave --language out and write your language into suite.yaml."
+        fix = "For another language, leave --language out, and write its name into suite.yaml."
         message = f"there is no example for the language {name!r}.\n  {suggest(language, known, 'Languages')}"
         raise SuiteError(f"{message} {fix}")
     return language

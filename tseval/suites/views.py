@@ -231,7 +231,7 @@ def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
     if len(case.contrasts) != 1:
         what = "compares more than two sentences" if case.contrasts else "compares no two sentences"
         raise SuiteError(
-            f"case {case.name!r} {what}; this method takes pairs.\n  Choose other cases with --case."
+            f"case {case.name!r} {what}; this method needs pairs.\n  Choose other cases with --case."
         )
     (contrast,) = case.contrasts
     columns = (case.sentences[label].to_pylist() for label in (contrast.better, contrast.worse))
@@ -240,7 +240,7 @@ def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
         differ = (at for at, (one, other) in enumerate(zip(better, worse, strict=False)) if one != other)
         critical = next(differ, None)
         if critical is None or (critical == 0 and not view.whole):
-            where = "no word at which they differ" if critical is None else "no word before they differ"
+            where = "no word in which they differ" if critical is None else "no word before they differ"
             raise SuiteError(
                 f"case {case.name!r}, item {index}: the two sentences have {where}: {' '.join(better)!r}.\n"
                 "  Leave out that item, or choose other cases with --case."

@@ -67,14 +67,14 @@ def test_the_same_examples_give_the_same_compressed_bytes(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"verb_index": "8"}, "examples.tsv:3: verb_index is 8, but the words are 0 to 7"),
+        ({"verb_index": "8"}, "examples.tsv:3: verb_index is 8.\n  Write a number from 0 to 7."),
         ({"subj_index": "2"}, "tsv:3: word 2 of the sentence is 'to', but subj_form is '\"keys\"'"),
-        ({"verb_form": "Are"}, "tsv:3: word 5 of the sentence is 'are', but verb_form is 'Are'"),
-        ({"verb_index": "-1"}, "tsv:3: verb_index is no whole number, but '-1'"),
-        ({"verb_index": "0", "verb_form": "the"}, "tsv:3: the verb is the first word: nothing before it"),
-        ({"number": "singular"}, "tsv:3: number is neither sing nor plur, but 'singular'"),
-        ({"opp_verb_form": "is not"}, "tsv:3: opp_verb_form is not one word, but 'is not'"),
-        ({"n_attractors": "2"}, "tsv:3: more attractors than intervening nouns"),
+        ({"verb_form": "Are"}, "tsv:3: word 5 of the sentence is 'are', but verb_form is 'Are'."),
+        ({"verb_index": "-1"}, "tsv:3: verb_index is '-1'.\n  Write a whole number."),
+        ({"verb_index": "0", "verb_form": "the"}, "tsv:3: the verb is the first word, so no word"),
+        ({"number": "singular"}, "tsv:3: number is 'singular'.\n  Write sing or plur."),
+        ({"opp_verb_form": "is not"}, "tsv:3: opp_verb_form is 'is not'.\n  Write one word."),
+        ({"n_attractors": "2"}, "tsv:3: the row has more attractors than intervening nouns."),
         ({"n_attractors": ""}, "tsv:3: n_attractors is empty"),
     ],
 )
@@ -101,12 +101,12 @@ def test_a_column_of_another_type_is_named(tmp_path):
 
 def test_a_file_that_is_no_table_of_examples_is_refused(tmp_path):
     missing = {name: cell for name, cell in ROW.items() if name != "opp_verb_form"}
-    with pytest.raises(SuiteError, match="no table of agreement examples: no column 'opp_verb_form'"):
+    with pytest.raises(SuiteError, match="because it has no column 'opp_verb_form'"):
         read_examples(tsv(tmp_path, missing))
-    with pytest.raises(SuiteError, match="no table of agreement examples: column 'number' is empty"):
+    with pytest.raises(SuiteError, match="because the column 'number' is empty"):
         read_examples(tsv(tmp_path, ROW | {"number": ""}))
     (tmp_path / "examples.tsv").write_text("\t".join(ROW) + "\n")
-    with pytest.raises(SuiteError, match="holds no examples"):
+    with pytest.raises(SuiteError, match="the table has no examples"):
         read_examples(tmp_path / "examples.tsv")
     (tmp_path / "a.parquet").write_text("PAR1?")
     with pytest.raises(SuiteError, match=r"a\.parquet: cannot be read"):
@@ -198,7 +198,7 @@ def test_linzens_table_is_quoted_as_csv_and_may_be_compressed(tmp_path):
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        ({"verb_index": "nine"}, "agr.tsv:3: verb_index is no whole number, but 'nine'"),
+        ({"verb_index": "nine"}, "agr.tsv:3: verb_index is 'nine'.\n  Write a whole number"),
         ({"verb_index": "9"}, "agr.tsv:3: subject 2 and verb 9 of 8 words, 1 attractors of 1 interv"),
         ({"verb_pos": "VBD"}, "agr.tsv:3: verb_pos is neither VBZ nor VBP, but 'VBD'"),
         ({"n_diff_intervening": "2"}, "agr.tsv:3: subject 2 and verb 6 of 8 words, 2 attractors of 1 interv"),
@@ -225,7 +225,7 @@ def test_rows_of_linzens_table_that_make_no_example_are_counted(tmp_path):
 
 def test_a_file_of_no_known_kind_is_refused(tmp_path):
     (tmp_path / "poem.txt").write_text("Shall I compare thee to a summer's day?\n")
-    with pytest.raises(SuiteError, match=r"poem\.txt: neither a treebank in CoNLL-U nor a table of Linzen"):
+    with pytest.raises(SuiteError, match=r"poem\.txt: not a file of examples"):
         convert([tmp_path / "poem.txt"], Shares())
     with pytest.raises(SuiteError, match=r"absent\.conllu: cannot be read"):
         convert([tmp_path / "absent.conllu"], Shares())
@@ -248,17 +248,17 @@ def test_files_of_two_kinds_are_not_put_into_one_table(tmp_path):
 
 
 def test_linzens_table_is_told_apart_when_it_is_taken_for_examples(tmp_path):
-    with pytest.raises(SuiteError, match="Convert it first: tseval data agreement"):
+    with pytest.raises(SuiteError, match="convert it first: tseval data agreement"):
         load_suite(linzen(tmp_path, KEYS))
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-o", "a.csv"], "a.csv: the name of a table of examples ends in .parquet, .tsv, .tsv.gz"),
+        (["-o", "a.csv"], "a.csv: a table of examples needs another ending"),
         (["-o", "agr.tsv"], "agr.tsv: exists already. Choose another -o, or remove it."),
-        (["-o", "no/a.tsv"], "no: no such folder"),
-        (["-o", "a.tsv", "--train", "95"], "--train 95 and --valid 10 add up to more than 100 percent."),
+        (["-o", "no/a.tsv"], "no: this folder does not exist"),
+        (["-o", "a.tsv", "--train", "95"], "--train 95 and --valid 10 are more than 100 percent."),
     ],
 )
 def test_nothing_is_written_where_it_cannot_be(tmp_path, arguments, message):
@@ -272,7 +272,10 @@ def test_a_number_and_a_split_that_do_not_occur_are_warned_of(tmp_path):
     linzen(tmp_path, KEYS)
     shares = "--train", "60", "--valid", "20"
     said = succeed("data", "agreement", "agr.tsv", "-o", "a.tsv", *shares, cwd=tmp_path).stderr
-    assert "Warning: no example is singular: a model trained on these learns nothing about number" in said
+    assert (
+        "Warning: no example is singular: a model trained on these examples learns nothing about number"
+        in said
+    )
     splits = read_examples(tmp_path / "a.tsv")["split"].to_pylist()
     for split, share in (("train", 60), ("valid", 20), ("test", 20)):
         warning = f"Warning: no example is in the split {split}: too few documents for a share of {share}%"
@@ -361,16 +364,16 @@ UNTAGGED = "".join(
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        (UNTAGGED, ("--frequent", 1), "trees: has no Penn tags (VBZ, VBP) in column 5, which stand in for"),
+        (UNTAGGED, ("--frequent", 1), "trees: has no Penn tags (VBZ, VBP) in column 5, but --frequent"),
         (conllu(FARMER.replace("The the DT", "The the _")), ("--frequent", 1, "--counts-from", "counted.txt"),
-         "trees.conllu:1: 'The' is rare, and has no tag in column 5 to stand in for it.\n  Leave --frequent"),
+         "trees.conllu:1: 'The' is rare, and has no tag in column 5 that --frequent could write."),
         (conllu(FARMER), ("--counts-from", "counted.txt"), "say with --frequent how many words to keep"),
         (conllu(FARMER), ("--frequent", 0), "0 is not in the range x>=1"),
         (conllu(FARMER), ("--frequent", 1, "--counts-from", "empty.txt"), "empty.txt: is empty"),
         (conllu(FARMER), ("--frequent", 1, "--counts-from", "none.txt"), "none.txt: cannot be read"),
         ("sentence\tsubj_pos\tverb_pos\tlast_intervening\tsubj_index\tverb_index\tn_intervening\t"
          "n_diff_intervening\nthe dog barks\tNN\tVBZ\tna\t2\t3\t0\t0\n", ("--frequent", 1),
-         "trees.conllu is a table of Linzen et al. 2016: tags stand in for rare words of treebanks only."),
+         "trees.conllu is a table of Linzen et al. 2016: --frequent replaces rare words of treebanks only."),
     ],
 )  # fmt: skip
 def test_what_cannot_be_replaced_is_said(tmp_path, content, options, message):

@@ -206,7 +206,7 @@ def test_the_other_form_is_of_the_same_paradigm(tmp_path):
         ([PLURAL, "Hund/Hund/NOUN/Number=Sing/2/nsubj bellen/bellen/VERB/Mood=Sub|Number=Sing/0/root"],
          "the other form also has the first's features"),
         ([PLURAL.replace("bellen/bellen", "ebellen/bellen"), "Hund'/Hund/NOUN/_/0/root"],
-         "the form depends on the sounds beside it"),
+         "the form depends on the neighbouring sounds"),
         (["Hunde/Hund/NOUN/Number=Plur/2/nsubj bellt/bellen/VERB/Number=Plur/0/root"],
          "the other form has the same letters"),
         ([PLURAL, PLURAL.replace("bellen/bellen", "bölken/bellen")],
@@ -237,11 +237,11 @@ def test_forms_come_from_more_treebanks_and_from_unimorph(tmp_path):
     assert changes(pairs_of(path, table)) == [("bellt", "bellen", "unimorph")]
     table.write_text("laufen\tläuft\tV;IND;PRS;3;SG\n")
     with pytest.raises(
-        SuiteError, match=r"has no word that has Number in the treebanks, such as '.*': is it of another"
+        SuiteError, match=r"has none of the words with Number in the treebanks, such as '.*'.\n  Choose"
     ):
         pairs_of(path, table)
     table.write_text("laufen läuft\n")
-    with pytest.raises(SuiteError, match="deu:1: not lemma, form and tags of UniMorph"):
+    with pytest.raises(SuiteError, match="deu:1: this line is 'laufen"):
         pairs_of(path, table)
 
 
@@ -259,7 +259,7 @@ def test_what_governs_a_case_takes_no_other(tmp_path):
     lines = [f"{p}/{p}/ADP/_/2/case {form}/haus/NOUN/Case={case}/0/root" for p, form, case in cases]
     pairs = make_pairs([treebank(tmp_path, *lines)], open_phenomenon("adposition-case"))
     assert [row["good"] for row in pairs.table.to_pylist()] == ["mit Haus"]
-    assert pairs.left_out == {"what governs it is found with the other value too": 2}
+    assert pairs.left_out == {"its governor also occurs with the other value": 2}
 
 
 def test_a_draw_takes_each_cell_evenly():
@@ -301,13 +301,13 @@ VERB = "pattern { V [upos=VERB, Number] }"
         ("--phenomenon subject-verb -o x.tsv", "no phenomenon is called 'subject-verb'.\n  Did you mean"),
         ("-o x.tsv", "say what is looked for"),
         ("--phenomenon object-case", "say where the pairs go"),
-        ("--phenomenon object-case -o x.txt", "the name of a table of pairs ends in"),
-        ("--list --phenomenon object-case", "Leave out --request, --phenomenon and -o"),
+        ("--phenomenon object-case -o x.txt", "a table of pairs needs another ending"),
+        ("--list --phenomenon object-case", "leave --request, --phenomenon and -o out"),
         ("--request nowhere.req --change V.Number -o x.tsv", "nowhere.req"),
-        ("VERB -o x.tsv", "nothing says what is changed"),
+        ("VERB -o x.tsv", "the request does not name the feature to change"),
         ("VERB --change W.Number -o x.tsv", "no node of the pattern is called 'W'"),
-        ("VERB --change V -o x.tsv", "not NODE.Feature"),
-        ("VERB --change V.lemma -o x.tsv", "lemma is no feature"),
+        ("VERB --change V -o x.tsv", "Write NODE.Feature"),
+        ("VERB --change V.lemma -o x.tsv", "lemma is not a feature"),
         ("VERB --change V.Number --controller S -o x.tsv", "no node of the pattern is called 'S'"),
     ],
 )
@@ -338,8 +338,8 @@ ROW = "{0}\tA\ta\tX\t_\tNumber=Sing\t{1}\tx\t_\t_\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "holds no sentence"),
-        ("1\tA\ta\n\n", "3 columns, but a word in CoNLL-U has 10"),
+        ("", "the file has no sentence"),
+        ("1\tA\ta\n\n", "this line has 3 columns"),
         (ROW.format(1, 2) + ROW.format(2, 1) + "\n", "t.conllu:1: heads of words go in a circle"),
     ],
 )

@@ -216,11 +216,23 @@ def test_words_are_counted_where_a_written_word_holds_several(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("3\tnear", "3 near", "trees.conllu:10: 9 columns, but a word in CoNLL-U has 10"),
+        ("3\tnear", "3 near", "trees.conllu:10: this line has 9 columns"),
         ("3\tnear", "x\tnear", "trees.conllu:10: no CoNLL-U: Failed parsing field 'id': 'x'"),
-        ("3\tnear", "4\tnear", "trees.conllu:10: word 4 stands where word 3 should"),
-        ("5\tcase", "7\tcase", "trees.conllu:10: the head of 'near' is 7, but the words are 1 to 6"),
-        ("5\tcase", "_\tcase", "trees.conllu:10: the head of 'near' is _, but the words are 1 to 6"),
+        (
+            "3\tnear",
+            "4\tnear",
+            "trees.conllu:10: the line has word 4, but word 3 comes next.\n  Correct the number in column 1.",
+        ),
+        (
+            "5\tcase",
+            "7\tcase",
+            "trees.conllu:10: the head of 'near' is 7, but the words are 1 to 6.\n  Correct column 7.",
+        ),
+        (
+            "5\tcase",
+            "_\tcase",
+            "trees.conllu:10: the head of 'near' is _, but the words are 1 to 6.\n  Correct column 7.",
+        ),
         ("5\tcase", "5\t", "trees.conllu:10: column 8 is empty"),
     ],
 )
@@ -237,7 +249,7 @@ def test_a_malformed_line_is_named_by_file_and_number(tmp_path, old, new, messag
         ("", "trees.conllu: is empty"),
         ("\n\n", "trees.conllu: is empty"),
         (conllu(AUTHORS).replace("\tVBP", "\t_").replace("Number=", "Case="),
-         "trees.conllu: nothing says which words are singular"),
+         "trees.conllu: no word has its number"),
         (conllu(AUTHORS.replace("nsubj", "obj")), "trees.conllu: no agreement examples in 1 sentences"),
         (conllu(HUNDE), "Left out: no sure form in the other number (1)."),
     ],

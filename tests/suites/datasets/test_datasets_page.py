@@ -51,10 +51,10 @@ def test_a_name_of_the_catalogue_comes_first_and_a_path_decides(tmp_path, monkey
         folder.mkdir(parents=True)
         (folder / "mine.tsv").write_text("good\tbad\nthe author laughs .\tthe author laugh .\n")
     path = call("run", "--model", "bundled:lstm", "--suite", f"./{taken}", "--out", "a")
-    assert (path.returncode, "is the suite of that name" in path.stderr) == (0, False)
+    assert (path.returncode, "is a suite of tseval" in path.stderr) == (0, False)
     assert "read mine.tsv (pairs, 1 item)" in path.stderr
     named = succeed("run", "--model", "bundled:lstm", "--suite", taken, "--limit", "1", "--out", "b")
-    assert f"{taken} is the suite of that name; the file or folder here is ./{taken}" in named.stderr
+    assert f"{taken} is a suite of tseval. To use your file or folder of the same name," in named.stderr
 
 
 def test_surprisal_of_a_table_is_told_row_by_row(tmp_path, monkeypatch):

@@ -66,7 +66,7 @@ def test_all_files_arrive_and_make_the_published_suite(tmp_path, address):
 @pytest.mark.parametrize(
     ("names", "digest", "message"),
     [
-        (FILES, "0" * 64, "is not the published set: its digest is .*, not 000000000000"),
+        (FILES, "0" * 64, "are not the published set: the digest is .*, not 000000000000"),
         ([*FILES, "prep_anim.txt"], None, r"prep_anim\.txt does not answer \(.*File not found"),
     ],
 )
@@ -83,7 +83,7 @@ def test_what_is_wrong_or_missing_leaves_nothing_behind_and_an_earlier_copy_alon
 
 
 def test_without_a_connection_the_message_says_what_to_do(tmp_path):
-    message = r"clams_xx cannot be fetched: .*\n.* bring into .*/x\n  http://\S*_agrmt.txt, .* is then 000"
+    message = r"tseval cannot fetch clams_xx: .*\n.* copy into .*/x\n  http://\S*_agrmt.txt, .* must be 000"
     with pytest.raises(SuiteError, match=message):
         fetch(published("http://127.0.0.1:9", digest="0" * 64), tmp_path / "x")
 
@@ -210,7 +210,7 @@ def test_files_that_were_brought_by_hand_are_read_as_the_set_and_held_to_its_dig
     (tmp_path / "tseval/zorro").mkdir(parents=True)
     (tmp_path / "tseval/zorro/quantifiers.txt").write_text(TURNS["turns/en/a.txt"])
     run = call("run", "--model", "bundled:lstm", "--suite", "zorro", "--out", str(tmp_path / "run"))
-    assert "read quantifiers.txt (alternating, 1 item); not the published set: its digest is" in run.stderr
+    assert "read quantifiers.txt (alternating, 1 item); this is not the published set: the" in run.stderr
     assert CATALOGUE["zorro"].digest[:12] in run.stderr
     assert call("lint", "zorro").stderr == "No findings in 1 item.\n"
     assert call("verify", str(tmp_path / "run"), "--suite", "zorro").returncode == 0
@@ -223,8 +223,8 @@ def test_a_repository_that_holds_something_else_under_the_commit_is_refused(tmp_
     path.chmod(0o600)
     path.write_bytes(zlib.compress(b"blob 18\0True\ta b\nFalse\tx y"))
     message = (
-        rf"clams_xx cannot be fetched: .* does not give commit {source.id[:12]} \(.*\n"
-        rf".* bring into .*clams_xx\n  xx_evalset/simple_agrmt.txt of commit {source.id}"
+        rf"tseval cannot fetch clams_xx: .* does not give commit {source.id[:12]} \(.*\n"
+        rf".* copy into .*clams_xx\n  xx_evalset/simple_agrmt.txt of commit {source.id}"
     )
     with pytest.raises(SuiteError, match=message):
         fetch(in_commit(source), tmp_path / "data/clams_xx")
@@ -239,7 +239,7 @@ def test_a_commit_that_is_not_there_is_named(tmp_path, source):
 
 def test_without_git_the_message_says_so(tmp_path, source, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    message = r"clams_xx cannot be fetched: .* git is not installed\.\n.* bring into"
+    message = r"tseval cannot fetch clams_xx: .* git is not installed\.\n.* copy into"
     with pytest.raises(SuiteError, match=message):
         fetch(in_commit(source), tmp_path / "data/clams_xx")
 
@@ -255,7 +255,7 @@ def test_a_set_that_lies_elsewhere_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     for command in (["suites", "fetch", "multiblimp"], ["expand", "multiblimp"]):
         result = refuse(*command)
-        assert "git clone https://huggingface.co/datasets/jumelet/multiblimp, then name" in result.stderr
+        assert "git clone https://huggingface.co/datasets/jumelet/multiblimp, and then name" in result.stderr
 
 
 @pytest.mark.slow
@@ -288,8 +288,8 @@ def test_a_set_is_downloaded_at_its_first_use(tmp_path, address, monkeypatch):
     assert call("expand", "small_set", "--case", "subj_rel", "--no-header").stdout == "subj_rel\td e\td f\n"
     shutil.rmtree(tmp_path / "data")
     result = refuse("run", "--model", "bundled:lstm", "--suite", "small_set")
-    assert "small_set cannot be fetched" in result.stderr
-    assert f"bring into {tmp_path}/data/tseval/small_set" in result.stderr
+    assert "tseval cannot fetch small_set" in result.stderr
+    assert f"copy into {tmp_path}/data/tseval/small_set" in result.stderr
 
 
 def test_an_unknown_data_set_is_named():

@@ -72,10 +72,10 @@ def test_what_is_no_data_is_named_with_its_reason(tmp_path):
         "LICENSE.txt": "not read: a license",
         "README.txt": "not read: a readme",
         "dataset_info.json": "not read: a dataset_info",
-        "plot.py": "not read: no data by its ending",
-        "results.csv": "not read: nothing in it says what could be asked",
-        "notes.txt": "not read: nothing in it says what could be asked",
-        "settings.json": "not read: nothing in it says what could be asked",
+        "plot.py": "not read: the ending is not one of a data file",
+        "results.csv": "not read: no column names sentences that can be compared",
+        "notes.txt": "not read: no column names sentences that can be compared",
+        "settings.json": "not read: no column names sentences that can be compared",
         "pairs.csv": "not read: pairs.tsv has its name",
     }
     said = what_was_read(suite)
@@ -98,7 +98,7 @@ def test_a_damaged_file_is_refused_and_not_passed_over(tmp_path):
 def test_files_that_are_compared_in_several_ways_are_refused(tmp_path):
     targets = "item\tprefix\ttarget\tlabel\n1\ta\tb\tgood\n1\ta\tc\tbad\n"
     lay_out(tmp_path, **{"a.tsv": PAIR, "b.tsv": targets})
-    with pytest.raises(SuiteError, match=r"compared in several ways: a by 'sentence' and b by 'regions'"):
+    with pytest.raises(SuiteError, match=r"different ways of scoring: a by 'sentence' and b by 'regions'"):
         load_suite(tmp_path)
 
 

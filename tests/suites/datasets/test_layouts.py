@@ -419,7 +419,7 @@ def test_how_far_people_prefer_one_of_a_pair_is_set_against_the_difference(tmp_p
 @pytest.mark.parametrize(
     ("layout", "said"),
     [
-        ("one three", "nothing in 'one three' says which region is compared"),
+        ("one three", "'one three' does not mark the region to compare"),
         ("one *four", "there is no column 'four' (--layout)"),
         ("alternatin", "there is no column 'alternatin' (--layout)"),
     ],
@@ -433,7 +433,7 @@ def test_a_layout_that_does_not_fit_is_refused(tmp_path, layout, said):
 
 def test_lines_that_alternate_need_a_partner_each_and_a_layout(tmp_path):
     path = write_file(tmp_path / "a.txt", "a b\nb a\na c\n")
-    with pytest.raises(SuiteError, match=r"lines without columns\.\n.*--layout alternating"):
+    with pytest.raises(SuiteError, match=r"the lines have no columns\.\n.*--layout alternating"):
         load_suite(path)
     with pytest.raises(SuiteError, match=r"a\.txt:3: the last of 3 lines that alternate has no partner"):
         load_suite(path, columns={"layout": "alternating"})

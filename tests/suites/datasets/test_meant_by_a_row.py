@@ -145,7 +145,7 @@ def test_a_prediction_or_a_condition_that_nothing_asks_for_is_refused(tmp_path):
         read(tmp_path / "a.csv", pairs, "predict=good.* > bad.*")
     with pytest.raises(SuiteError, match="better=x names a condition, but pairs have none"):
         read(tmp_path / "a.csv", pairs, "better=x")
-    with pytest.raises(SuiteError, match="better= and predict= are two answers to one question"):
+    with pytest.raises(SuiteError, match="better= and predict= exclude each other"):
         read(tmp_path / "b.csv", CROSSED, "condition=cond,better=Match,predict=Match.* > Mismatch.*")
 
 
@@ -227,7 +227,9 @@ def test_a_sentence_that_stands_twice_with_one_rating_counts_once(tmp_path):
     rows = [{"Sent": text, "label": label} for text, label in rated]
     suite = read(tmp_path / "dev.json", json.dumps(rows), "rating=label")
     assert suite.cases[0].n_items == 3
-    assert "1 row with a sentence and a rating that stand there already: counted once" in what_was_read(suite)
+    assert "1 row with a sentence and a rating that repeat an earlier row: counted once" in what_was_read(
+        suite
+    )
 
 
 def test_what_fills_a_mask_is_given_once_or_by_a_column(tmp_path):
@@ -273,7 +275,7 @@ def test_the_surprisal_of_a_word_beside_its_context_is_that_of_the_word(tmp_path
     printed = succeed("surprisal", "--model", "bundled:lstm", "--format", "tsv", "cloze.csv", cwd=tmp_path)
     sums = [float(line.split("\t")[-1]) for line in printed.stdout.splitlines()[1:]]
     assert sums == pytest.approx([bits("the boy hurt him", 3), bits("the man saw his", 3)], abs=2e-4)
-    assert "word is read as what follows sentence" in printed.stderr
+    assert "tseval reads word as the continuation of sentence" in printed.stderr
 
 
 def test_a_table_under_another_ending_is_told_by_which_name_it_is_read(tmp_path):

@@ -174,7 +174,7 @@ def test_wrong_columns_are_one_message(table):
 def test_what_has_no_columns_says_so(tmp_path, monkeypatch, suite):
     monkeypatch.chdir(tmp_path)
     Path("t.txt").write_text("True\ta b\nFalse\ta c\n")
-    message = r"there are no columns to name\.\n  --columns is for tables in \.jsonl"
+    message = r"this suite has no columns\.\n  Leave --columns out: it is for tables in \.jsonl"
     with pytest.raises(SuiteError, match=message):
         load_suite(suite, columns={"good": "a", "bad": "b"})
 
@@ -341,4 +341,4 @@ def test_lint_names_pairs_of_one_sentence():
     same = sum(good == bad for good, bad in opened(TURBLIMP_SAMPLE)[name])
     assert same == 2
     found = [str(finding) for finding in lint_data(TURBLIMP_SAMPLE)]
-    assert any(f"error: case {name!r}: 2 of 25 items have a contrast between equal" in one for one in found)
+    assert any(f"error: case {name!r}: 2 of 25 items have two equal sentences in a" in one for one in found)

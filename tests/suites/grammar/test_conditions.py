@@ -142,9 +142,9 @@ def test_a_number_that_a_slot_does_not_take_is_no_error(tmp_path):
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        ('where: tense == "Past"\n', "error: 'where' holds for no combination. The condition 'tense == \"Past\"' is never true"),
+        ('where: tense == "Past"\n', "error: 'where' is true for no combination of words. The condition 'tense == \"Past\"' is never true"),
         ('where: tense == "Past" or depth == 1\n', "error: the condition 'tense == \"Past\"' is never true"),
-        ('draw: {items: 4, where: depth == "1"}\n', "error: 'where' holds for no combination. The condition 'depth == \"1\"' compares"),
+        ('draw: {items: 4, where: depth == "1"}\n', "error: 'where' is true for no combination of words. The condition 'depth == \"1\"' compares"),
         ("where: depth < 5\n", "warning: the condition 'depth < 5' is true in all items."),
         ("where: depth == 1\n", ""),
     ],
@@ -172,7 +172,7 @@ def test_a_run_names_the_first_condition_that_is_never_true_and_so_does_the_next
         )
         (line,) = [one for one in done.stderr.splitlines() if "is never true" in one]
         assert line.startswith("warning: case.jinja:12: the condition 'tense == \"Past\"' is never true")
-        assert line.endswith("(1 more). tseval lint names all")
+        assert line.endswith("(1 more). To see all problems: tseval lint")
 
 
 _PAST = 'tense == "Past"'

@@ -108,12 +108,12 @@ def test_several_predictions_hold_together(write_grammar):
     [
         ("a [after b", "the region 'after' is not closed"),
         ("a [after b [object c] d]", r"'after' is not closed before '\[object'"),
-        ("a b] c", r"the bracket of 'b\]' neither opens nor closes a region"),
-        ("a after b]. c", r"the bracket of 'b\].' neither"),
-        ("a x[1after b] c", r"the bracket of 'x\[1after' neither"),
-        ("a [ b] c", r"the bracket of '\[' neither"),
+        ("a b] c", r"the bracket of 'b\]' does not open or close a region"),
+        ("a after b]. c", r"the bracket of 'b\].' does not open"),
+        ("a x[1after b] c", r"the bracket of 'x\[1after' does not open"),
+        ("a [ b] c", r"the bracket of '\[' does not open"),
         ("a [aftr b] c", r"there is no region 'aftr'. Did you mean 'after'\?"),
-        ("a [after b] [after c]", "the region 'after' stands twice"),
+        ("a [after b] [after c]", "the region 'after' appears twice"),
     ],
 )
 def test_marks_that_do_not_match_are_refused(text, what):
@@ -130,7 +130,7 @@ def test_marks_that_do_not_match_are_refused(text, what):
         ("metric: max", BODY, 7, "'metric' stands without 'predictions'."),
         (SIMPLE + "conditions: [that, what, gap, wat]", BODY, 10, "'conditions': no sentence is labelled"),
         (SIMPLE + "conditions: that", BODY, 10, "'conditions': 'gap' is missing."),
-        (SIMPLE + "conditions: [that, that]", BODY, 10, "'conditions' is empty, or names one twice."),
+        (SIMPLE + "conditions: [that, that]", BODY, 10, "'conditions' is empty, or has the same name twice."),
         (SIMPLE.replace("after]", "2nd]"), BODY, 7, "'2nd' cannot be a name under 'regions'."),
         (SIMPLE.replace("after]", "entry]"), BODY, 7, "a region cannot be called 'entry'."),
         (SIMPLE + "metric: men", BODY, 10, "unknown metric 'men'.\n  Did you mean 'mean'?"),
@@ -175,7 +175,7 @@ def test_a_suite_without_a_terminator_has_no_word_behind_the_last(write_grammar)
 def test_designs_and_pairs_are_two_suites(write_grammar):
     write_grammar("a: {{ subject }} x\nb: {{ subject }} y", "{subject: noun.person}", name="pairs")
     path = write_grammar(BODY, SLOTS, SIMPLE)
-    said = r"case.jinja:1: it states predictions .*, but pairs.jinja compares"
+    said = r"case.jinja:1: this grammar compares regions, but pairs.jinja compares"
     with pytest.raises(GrammarError, match=said):
         load_suite(path.parent)
     assert load_suite(path.parent, cases="pairs").score == "sentence"
@@ -202,16 +202,17 @@ def test_lint_names_the_lengths_of_unequal_regions(write_grammar):
 def test_lint_counts_what_is_distinct_up_to_the_end_of_what_is_compared(write_grammar):
     path = write_grammar(BODY, SLOTS, design("what.after > 1", "that.object > 1"))
     assert findings(path) == [
-        "9: warning: 'p1': 12 items are 6 distinct ones, alike up to the end of what is compared: "
+        "9: warning: 'p1': 12 items are 6 distinct ones, up to the end of the compared region: "
         "'I know what the author said at night' (2 times)."
     ]
 
 
 def test_lint_finds_regions_that_differ_behind_beginnings_that_differ(write_grammar):
     path = write_grammar(BODY, SLOTS, design("that.object > what.after", "that.after > what.after"))
-    assert [one for one in findings(path) if "stands before" in one] == [
-        "9: warning: 'p1': in 12 of 12 items that.object and what.after differ, and so does what stands "
-        "before them: 'I know that the author said [the mouse]' / 'I know what the author said [at night]'."
+    assert [one for one in findings(path) if "words before them" in one] == [
+        "9: warning: 'p1': in 12 of 12 items that.object and what.after differ, and the words "
+        "before them differ too: 'I know that the author said [the mouse]' / 'I know what the "
+        "author said [at night]'."
     ]
 
 

@@ -94,7 +94,7 @@ def test_words_of_another_language_are_spelled_out(tmp_path):
     path = write(tmp_path / "case.jinja", "\u1ecd\u0300r\u1ecd\u0300")
     done = call("lint", path)
     assert "may be wrong" in done.stdout
-    assert "state the suite's 'language'" in done.stdout
+    assert "add the line 'language: NAME' to suite.yaml" in done.stdout
     write(path, "\u1ecd\u0300r\u1ecd\u0300", language="language: yoruba\n")
     said = refuse("expand", path).stderr
     assert "has no form 'plur'" in said

@@ -22,17 +22,17 @@ KIND = 'features: {kind: \'subject.lemma if subject.lemma == "child" else "other
     [
         (BODY, "", None, []),
         ("a: the {{ subject }} {{ verb }}\nb: the {{ subject }} {{ verb | agree(subject) }}", "", None, [
-            "10: error: 6 of 12 items have a contrast between equal sentences, for example "
+            "10: error: 6 of 12 items have two equal sentences in a contrast, for example "
             "'the author laughs' / 'the author laughs'."
         ]),
         # Sentences may be repeated, and items not.
         ("a: {{ subject }} x\nb: {{ subject }} {{ verb }}", "", None, [
             "10: note: 6 of 12 pairs of 'a > b' have unequal numbers of words, for example 'author x' / "
-            "'author is tall': their sums are not of equally many terms."
+            "'author is tall': their scores are sums of unequally many terms."
         ]),
         ("a: {{ subject }} x\nb: {{ subject }} y", "", None, [
             "9: error: 6 of 12 items repeat another, for example 'author x' (2 times).",
-            "6: error: no sentence uses the slot 'verb', so each item stands there several times. Write "
+            "6: error: no sentence uses the slot 'verb', so each of its items appears several times. Write "
             "{{ verb }} into the sentences, or delete the slot.",
         ]),
         (BODY, KIND, None, ["7: warning: 'kind' is unbalanced: other 8, child 4."]),  # counts may be
@@ -44,13 +44,14 @@ KIND = 'features: {kind: \'subject.lemma if subject.lemma == "child" else "other
             " warning: words missing from the vocabulary (1): guards.",
         ]),
         (BODY, "", KNOWN | {"guards", "."}, [
-            "9: warning: 6 of 12 pairs of 'a > b' are undecidable with this vocabulary: all that differs is "
+            "9: warning: 6 of 12 pairs of 'a > b' are undecidable with this vocabulary: all "
+            "words that differ are "
             "unknown, for example 'author laughs' / 'author laugh'.",
             " warning: words missing from the vocabulary (2): laughs, laugh.",
         ]),
         (BODY.replace("\n", ".\n"), "", None, [
-            "9: error: 12 sentences end in '.', for example 'author laughs.': it would be scored twice, "
-            "since '.' is added to every one.",
+            "9: error: 12 sentences end in '.', for example 'author laughs.': the mark is scored twice, "
+            "because tseval adds '.' to every sentence.",
         ]),
     ],
 )  # fmt: skip
@@ -116,9 +117,9 @@ slots: {adverb: adverb.a}
          "2 of 2 pairs of 'good > bad' become equal as people write them, for example"
          ' "The author can\'t laugh today." / "The author can\'t laugh today.".'),
         ("she said no . then she laughs", "she said no . then she laugh",
-         "'.' stands inside 'she said no . then she laugh now': the word behind it is"),
+         "'.' is inside 'she said no . then she laugh now': the next word is"),
         ("near the guard The author laughs", "near the guard The author laugh",
-         "'The' stands inside 'near the guard The author laugh now', and is written small elsewhere."),
+         "'The' is inside 'near the guard The author laugh now', but has a small first letter elsewhere."),
         ("the author laughs", "the author laugh", None),
         ("can the author that laughs sing", "the author that laughs can sing", None),
     ],

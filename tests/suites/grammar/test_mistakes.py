@@ -91,7 +91,8 @@ def test_brackets_without_regions_are_an_error_and_a_region_that_nothing_marks_a
     code, said = lint(tmp_path, f"{HEAD}{REGIONS}---\n{body}")
     assert code == 1
     assert (
-        "case.jinja:7: error: the brackets of '[critical laughs]' are scored as words in 2 sentences" in said
+        "case.jinja:7: error: the brackets of '[critical laughs]' are scored like words in 2 sentences"
+        in said
     )
     design = "regions: [critical, rest]\npredictions: {verb: a.critical < b.critical}\n"
     _, said = lint(tmp_path, f"{HEAD}{REGIONS}{design}---\n{body.replace('[rest today]', 'today')}")

@@ -25,7 +25,7 @@ WRONG = '{{ verb | disagree(subject, "plur" if subject.number != "plur" else "si
 def test_a_number_that_all_nouns_have_and_no_item_is_named_with_the_line_to_add(tmp_path):
     slots = "slots: {subject: noun.p, verb: verb.v}\n"
     found = lint(tmp_path, slots, "{{ subject }} {{ verb | agree(subject) }}", f"{{{{ subject }}}} {WRONG}")
-    said = "case.jinja:8: warning: the nouns of 'subject' have a form 'dual', and no item has that number. "
+    said = "case.jinja:8: warning: the nouns of 'subject' have a form 'dual', but no item uses this number. "
     assert f"{said}Add: numbers: [sing, dual, plur]" in found
     more = f"numbers: [sing, dual, plur]\n{slots}"
     good = "{{ subject }} {{ verb | agree(subject) }}"

@@ -252,7 +252,7 @@ GRAMMARS = [
         "bad: {{ noun }} धीरे धीरे {{ verb[other[noun.g]] }}\n",
         "लड़का धीरे धीरे चलता है",
         4,
-        ("stands twice in a row",) * 2,
+        ("appears twice in a row",) * 2,
         "।",
     ),
     Unusual(

@@ -99,7 +99,7 @@ def lint(folder, text, suite=None):
         (
             ONE + "---\ngood: the {{ s }} [critical laughs]today\nbad: the {{ s }} [critical laugh]today\n",
             "case.jinja:7: error",
-            "the brackets of '[critical laughs]' are scored as words in 2 sentences",
+            "the brackets of '[critical laughs]' are scored like words in 2 sentences",
         ),
         (
             ONE + "---\ngood: the {{ s }} [critical laughs today\nbad: the {{ s }} [critical laugh today\n",
@@ -135,7 +135,7 @@ def lint(folder, text, suite=None):
         (
             MEALS + "draw: {items: 4, where: v.k = o.k}\n" + EATEN,
             "case.jinja:6: error",
-            "'=' compares nothing. Write == to compare two values.",
+            "'=' does not compare two values. Write == to compare two values.",
         ),
         # 15: names with a hyphen
         (
@@ -248,9 +248,7 @@ def test_a_full_stop_in_the_sentences_of_a_suite_with_another_terminator_is_name
     text = ONE + "---\ngood: the {{ s }} laughs.\nbad: the {{ s }} laugh.\n"
     code, said = lint(tmp_path, text, 'terminator: "。"\n')
     assert code == 1
-    assert (
-        "2 sentences end in '.', for example 'the farmer laughs.': '。' is added to every one as well" in said
-    )
+    assert "2 sentences end in '.', for example 'the farmer laughs.': tseval also adds '。' to every" in said
 
 
 def test_a_slot_that_differs_from_one_noun_is_told_to_differ_from_both(tmp_path):

@@ -51,17 +51,17 @@ def test_only_combinations_for_which_it_holds_are_items(tmp_path):
 
 def test_without_it_lint_finds_the_equal_sentences(tmp_path):
     done = call("lint", write(tmp_path / "case.jinja", "", items=18))
-    assert "6 of 18 items have a contrast between equal sentences" in done.stdout
+    assert "6 of 18 items have two equal sentences in a contrast" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        ("where: other == 'hon'", "'where' holds for no combination."),
+        ("where: other == 'hon'", "'where' is true for no combination of words."),
         ("where: othr != thing.cl", "'othr'"),
         ("where: other !=", "case.jinja:11"),
-        ("where: other != 1\ndraw: {items: 3}", "'where' and 'draw' stand beside each other."),
-        ("  more: {range: 1000000}\nwhere: other != thing.cl", "asked about 18,000,000 combinations"),
+        ("where: other != 1\ndraw: {items: 3}", "the grammar has both 'where' and 'draw'."),
+        ("  more: {range: 1000000}\nwhere: other != thing.cl", "check 18,000,000 combinations"),
     ],
 )
 def test_what_it_cannot_be_is_one_message_with_its_line(tmp_path, where, said):
@@ -109,9 +109,15 @@ def test_a_noun_may_have_three_numbers_and_who_disagrees_says_how(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"disagree": "subject"}, "'dela' has 2 forms that disagree with 'sing'.\n  Say which is meant"),
-        ({"disagree": "subject, 'sing'"}, "'sing' does not disagree"),
-        ({"numbers": "", "slot": "{class: noun.person, number: dual}"}, "Others are named by 'numbers'."),
+        (
+            {"disagree": "subject"},
+            "'dela' has 2 forms that disagree with 'sing'.\n  Write the form that you mean",
+        ),
+        ({"disagree": "subject, 'sing'"}, "'sing' is the form that agrees"),
+        (
+            {"numbers": "", "slot": "{class: noun.person, number: dual}"},
+            "To use other numbers, add 'numbers: [sing, dual, plur]'.",
+        ),
         ({"numbers": "numbers: [plur, sing]\n"}, "[sing, dual, plur], in this order"),
         ({"numbers": "numbers: [sing]\n"}, "two or more of [sing, dual, plur]"),
     ],

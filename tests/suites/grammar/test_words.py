@@ -164,7 +164,7 @@ def test_some_items_have_the_entries_that_they_have_in_the_whole(write_grammar):
     [
         ("{_v: verb}", "a factor cannot be called '_v'.\n  Use letters of any script"),
         ("{v: 3}", "the factor 'v' is a number.\n  Name a slot, or write an expression that gives a word"),
-        ("{v: depth}", "the factor 'v' is the slot 'depth', which holds no words.\n  Leave it out: it is a"),
+        ("{v: depth}", "the factor 'v' is the slot 'depth', which has no words of the lexicon.\n  Delete"),
         ("{v: depth + 1}", "a number is no entry of a lexicon.\n  Give a word, such as 'verb' or 'nouns | l"),
         ("{v: '[verb]'}", "a list is no entry of a lexicon."),
         ("{v: verb if depth}", "an inline 'if' without an 'else' prints nothing.\n  Add \"else ''\"."),
@@ -268,22 +268,22 @@ def test_lint_does_not_ask_for_balance_where_a_number_is_fixed(write):
 @pytest.mark.parametrize(
     ("draw", "slots", "message"),
     [
-        ("", SLOTS_OF_DRAW, r"drawn.jinja:8: 'chain' is repeated as 'n' says, .*\n  Add 'draw: \{items: 100"),
+        ("", SLOTS_OF_DRAW, r"drawn.jinja:8: 'n' sets how often 'chain' repeats, .*\n  Add 'draw:"),
         ("draw: {item: 5}", SLOTS_OF_DRAW, r":12: 'draw' names 'item'.\n  Did you mean 'items'\?"),
         ("draw: {items: 0}", SLOTS_OF_DRAW, "'draw' needs a whole number of 'items'"),
         ("draw: {items: 5, for_each: [m]}", SLOTS_OF_DRAW, r"'for_each' names 'm'.\n .* Slots: n, noun, tur"),
         ("draw: {items: 5, for_each: [n, other]}", SLOTS_OF_DRAW, "'for_each' names 'other'.\n  List"),
-        ("draw: {items: 5, for_each: [n], where: n > 3}", SLOTS_OF_DRAW, "'where' holds for no combination"),
+        ("draw: {items: 5, for_each: [n], where: n > 3}", SLOTS_OF_DRAW, "'where' is true for no"),
         ("draw: {items: 5, for_each: [n], where: m > 3}", SLOTS_OF_DRAW, "'m'"),
         ("draw: {items: 700000, for_each: [n]}", SLOTS_OF_DRAW, "'draw' asks for 2,100,000 items"),
-        ("draw: {items: 300, for_each: [n]}", SLOTS_OF_DRAW, "300 items where n 1; the words make 192."),
-        ("draw: {items: 9}", "  x: {class: noun.b, repeat: 90}\n", "'x' has more values than can be"),
+        ("draw: {items: 300, for_each: [n]}", SLOTS_OF_DRAW, "300 items where n 1, but the words allow"),
+        ("draw: {items: 9}", "  x: {class: noun.b, repeat: 90}\n", "'x' has more than 9 quintillion"),
         ("draw: {items: 9, for_each: [x]}", "  x: {class: noun.b, repeat: 9}\n",
          "'for_each' makes more than 10,000 combinations"),
         (DRAW, SLOTS_OF_DRAW.replace("24", "0"), "'range' must be a whole number from 1 to 1,000,000"),
         (DRAW, SLOTS_OF_DRAW.replace("1, 2, 3", "0, 1"),
-         "'repeat' must be a whole number from 1 to 100, or a slot of them, but '.*' has 0, which leaves "
-         r"no word\.\n  Begin with 1, as in '.*: \[1, 2\]'; what has no '.*' is another grammar\."),
+         "'repeat' must be a whole number from 1 to 100, or a slot with such numbers, but '.*' has 0,"
+         r" which gives no word\.\n  Begin with 1: '.*: \[1, 2\]'\. Write another grammar for"),
     ],
 )  # fmt: skip
 def test_a_bad_draw_is_named(write, draw, slots, message):

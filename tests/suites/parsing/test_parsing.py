@@ -164,7 +164,7 @@ def refused(folder, *arguments, text="text.txt", output="t.conllu", model=MODEL)
         ("text.txt", b"\n \n\t\n", "text.txt: is empty"),
         ("text.txt.gz", CUT, "text.txt.gz: cannot be read (Compressed file ended"),
         ("text.txt.gz", GOOD.encode(), "text.txt.gz: cannot be read (Not a gzipped file"),
-        ("trees.conllu", GOOD.encode(), "trees.conllu:1: no line of CoNLL-U"),
+        ("trees.conllu", GOOD.encode(), "trees.conllu:1: not a line of CoNLL-U"),
         ("trees.conllu", b"# sent_id = 1\n\n", "trees.conllu: is empty"),
     ],
 )  # fmt: skip
@@ -211,8 +211,8 @@ def test_spacy_is_named_where_it_is_missing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"output": "t.txt"}, "t.txt: the name of a file of trees ends in .conllu, .conllu.gz"),
-        ({"output": "no/t.conllu"}, "no: no such folder"),
+        ({"output": "t.txt"}, "t.txt: a file of trees needs another ending"),
+        ({"output": "no/t.conllu"}, "no: this folder does not exist"),
         ({"output": "old.conllu"}, "old.conllu: exists already. Choose another -o"),
         ({"text": "nothing.txt"}, "nothing.txt: cannot be read (No such file or directory)"),
     ],
@@ -226,4 +226,4 @@ def test_where_nothing_can_be_read_or_written_is_said_at_once(tmp_path, argument
 
 def test_the_words_of_a_treebank_are_not_looked_for(tmp_path):
     (tmp_path / "trees.conllu").write_text("1\tdogs\n2\tbark\n\n")
-    assert "the words of a treebank are known" in refused(tmp_path, "--untokenised", text="trees.conllu")
+    assert "a treebank has its words already" in refused(tmp_path, "--untokenised", text="trees.conllu")

@@ -86,7 +86,7 @@ def stopped(tmp_path, monkeypatch):
 
 
 def test_an_interrupted_parse_is_neither_lost_nor_begun_anew_by_mistake(stopped):
-    assert "t.conllu: was begun and interrupted. Add --resume to go on with it" in refused(stopped)
+    assert "t.conllu: an earlier run was interrupted.\n  Add --resume to continue it" in refused(stopped)
     ended = parse(stopped, "--resume")
     assert ended.returncode == 0
     assert "6 sentences, 24 words" in ended.stderr
@@ -106,7 +106,7 @@ def test_a_parse_does_not_go_on_with_another_text_or_other_options(stopped):
             (stopped / "t.conllu.partial").rename(stopped / "t.conllu")
 
 
-NOT_HELD = "t.conllu.partial: does not hold what t.conllu.resume says.\n  Remove t.conllu.resume"
+NOT_HELD = "t.conllu.partial: differs from the file that t.conllu.resume describes.\n  Remove t.conllu.resume"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ NOT_HELD = "t.conllu.partial: does not hold what t.conllu.resume says.\n  Remove
     [
         (lambda _: "{", "t.conllu.resume: not a JSON file"),
         (lambda _: "{}", "t.conllu.resume: about: is missing"),
-        (lambda _: '{"about": [], "lines": 2}', "t.conllu: does not say what it was made from"),
+        (lambda _: '{"about": [], "lines": 2}', "t.conllu: the file names no source"),
         (lambda record: json.dumps(json.loads(record) | {"size": 10**9}), NOT_HELD),
         (lambda record: json.dumps(json.loads(record) | {"size": -1}), NOT_HELD),
         (lambda record: json.dumps(json.loads(record) | {"lines": -1}), NOT_HELD),
@@ -129,7 +129,7 @@ def test_a_record_that_does_not_fit_what_was_parsed_is_refused(stopped, change, 
 def test_two_processes_do_not_write_one_file(stopped):
     held = take_lock(stopped / "t.conllu.partial")
     assert held is not None
-    assert "t.conllu: is locked: another tseval is writing this run." in refused(stopped, "--resume")
+    assert "t.conllu: another tseval is writing this file." in refused(stopped, "--resume")
     remove_lock(stopped / "t.conllu.partial", held)
 
 
@@ -138,7 +138,7 @@ def test_where_nothing_can_be_written_what_is_there_is_kept(stopped):
     (stopped / "t.conllu.partial").mkdir()
     said = refused(stopped, "--resume")
     assert "t.conllu: cannot be written: " in said
-    assert "once it can be written, add --resume to go on." in said
+    assert "Make the file writable, and add --resume to continue." in said
     (stopped / "t.conllu.partial").rmdir()
     (stopped / "kept").rename(stopped / "t.conllu.partial")
     assert parse(stopped, "--resume").returncode == 0

@@ -81,9 +81,11 @@ def filled(table: pa.Table) -> pa.Table:
 def check_new_file(output: Path, endings: Sequence[str], what: str, resume: bool = False) -> None:
     """Refuse to write a file where one cannot be written, or must not."""
     if not output.name.endswith(tuple(endings)):
-        raise SuiteError(f"{output}: the name of a {what} ends in {', '.join(endings)}")
+        raise SuiteError(
+            f"{output}: a {what} needs another ending.\n  Choose a name that ends in {' or '.join(endings)}."
+        )
     if not output.absolute().parent.is_dir():
-        raise SuiteError(f"{output.parent}: no such folder")
+        raise SuiteError(f"{output.parent}: this folder does not exist.\n  Make it: mkdir -p {output.parent}")
     if output.exists() and not resume:
         raise SuiteError(f"{output}: exists already. Choose another -o, or remove it.")
 
@@ -187,15 +189,22 @@ def read_targets(text: Path) -> Iterator[Target]:
     """
     sentences, gold = list(read_lines(text)), list(read_lines(gold_of(text)))
     if len(sentences) != len(gold):
-        raise SuiteError(f"{gold_of(text)}: {len(gold)} lines for the {len(sentences)} sentences of {text}")
+        raise SuiteError(
+            f"{gold_of(text)}: the file has {len(gold)} lines, but {text} has {len(sentences)} sentences.\n"
+            "  Write one line for each sentence."
+        )
     for (_, sentence), (place, line) in zip(sentences, gold, strict=True):
         cells, words = line.split("\t"), sentence.split()
         unknown = cells[3:] == [UNKNOWN_ATTRACTORS]
         if len(cells) != 4 or not (is_count(cells[0]) and (unknown or is_count(cells[3]))):
             raise SuiteError(
-                f"{place}: not position, right form, wrong form and number of attractors: {line!r}"
+                f"{place}: this line is {line!r}.\n"
+                "  Write position, right form, wrong form and number of attractors, with tabs."
             )
         position, right, wrong = int(cells[0]), cells[1].lower(), cells[2].lower()
         if position >= len(words) or words[position] != right:
-            raise SuiteError(f"{place}: word {position} of the sentence is not {right!r}")
+            raise SuiteError(
+                f"{place}: word {position} of the sentence is not {right!r}.\n"
+                "  Correct the position or the form."
+            )
         yield Target(place, words, position, right, wrong, None if unknown else int(cells[3]))

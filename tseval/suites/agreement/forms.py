@@ -26,7 +26,7 @@ NO_FORM = "no other form is known"
 SEVERAL = "several other forms are equally frequent"
 SAME = "the other form has the same letters"
 AMBIGUOUS = "the other form also has the first's features"
-EUPHONY = "the form depends on the sounds beside it"
+EUPHONY = "the form depends on the neighbouring sounds"
 _NEVER_SHARED = {"Typo", "Abbr"}
 
 
@@ -165,7 +165,8 @@ def read_unimorph(path: Path, feature: str, lemmas: set[str]) -> ListedForms:
         cells = line.split("\t")
         if len(cells) < 3 or not cells[2]:
             raise SuiteError(
-                f"{place}: not lemma, form and tags of UniMorph with tabs between: {line[:80]!r}"
+                f"{place}: this line is {line[:80]!r}.\n"
+                "  Write lemma, form and tags of UniMorph, with tabs between them."
             )
         lemma, form, tags = cells[:3]
         if lemma not in lemmas:
@@ -178,8 +179,9 @@ def read_unimorph(path: Path, feature: str, lemmas: set[str]) -> ListedForms:
             listed[lemma, upos].append((form, features))
     if not listed:
         raise SuiteError(
-            f"{path}: has no word that has {feature} in the treebanks, such as {min(lemmas, default='–')!r}: "
-            "is it of another language, or the feature on other words?"
+            f"{path}: has none of the words with {feature} in the treebanks, such as "
+            f"{min(lemmas, default='–')!r}.\n"
+            "  Choose a list of the same language, or another feature."
         )
     return ListedForms("unimorph", feature, listed)
 

@@ -35,7 +35,7 @@ PAIR_ENDINGS = (".parquet", ".tsv", ".tsv.gz", ".csv", ".csv.gz")
 
 JOINED = "written together with another word"
 TYPO = "marked as a typo"
-BOTH = "what governs it is found with the other value too"
+BOTH = "its governor also occurs with the other value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +78,22 @@ def read_phenomenon(
     """
     file = read_request(text, place)
     if (said := change or file.notes.get("change")) is None:
-        raise SuiteError(f"{place}: nothing says what is changed: --change NODE.Feature.")
+        raise SuiteError(
+            f"{place}: the request does not name the feature to change.\n"
+            "  Add --change NODE.Feature, such as --change D.Gender."
+        )
     found = re.fullmatch(r"""([^\W\d]\w*'?)\.["']?([^\W\d]\w*(?:\[\w+\])?)["']?(?:=(\S+))?""", said.strip())
     if found is None:
-        raise SuiteError(f"--change {said}: not NODE.Feature or NODE.Feature=Value, such as D.Gender=Fem")
+        raise SuiteError(
+            f"--change {said}: this names no node and feature.\n"
+            "  Write NODE.Feature or NODE.Feature=Value, such as D.Gender=Fem."
+        )
     node, feature, value = found.groups()
     if feature in OWN:
-        raise SuiteError(f"--change {said}: {feature} is no feature; one of column 6 can be changed")
+        raise SuiteError(
+            f"--change {said}: {feature} is not a feature of column 6.\n"
+            "  Name a feature such as Number or Gender."
+        )
     pairs = [pair for request in file.requests for pair in request.pattern.shared if (node, feature) in pair]
     shared = [right if left == (node, feature) else left for left, right in pairs]
     named = controller or file.notes.get("controller")
@@ -128,7 +137,8 @@ def make_pairs(files: Sequence[Path], phenomenon: Phenomenon, forms: Sequence[Pa
     if not pairs.table.num_rows:
         raise SuiteError(
             f"{', '.join(map(str, files))}: no pairs in {pairs.n_sentences:,} sentences.\n"
-            f"  Left out: {reasons_listed(pairs.left_out) or 'nothing; the request matches no word'}."
+            f"  Left out: {reasons_listed(pairs.left_out) or 'nothing; the request matches no word'}.\n"
+            "  Change the request, or add treebanks."
         )
     return pairs
 
@@ -156,7 +166,7 @@ def _survey(files: Sequence[Path], wanted: Sequence[Phenomenon]) -> tuple[dict[s
                 for table in seen.values():
                     table.add(word)
         if empty:
-            raise SuiteError(f"{path}: holds no sentence")
+            raise SuiteError(f"{path}: the file has no sentence.\n  Name a treebank in CoNLL-U.")
     return seen, names
 
 

@@ -154,7 +154,10 @@ def open_parser(name: str) -> Parser:
         pipeline = spacy.load(folder if folder.is_dir() else name, exclude=_UNUSED)
     except Exception as error:  # whatever a broken or strange model makes spaCy raise
         said = first_line(error)
-        raise ModelError(f"--parser {name}: spaCy cannot open this as a model ({said})") from None
+        raise ModelError(
+            f"--parser {name}: spaCy cannot open this as a model ({said}).\n"
+            f"  Install it again: pip install {name}"
+        ) from None
     if "parser" not in pipeline.pipe_names:
         held: Sequence[str] = pipeline.pipe_names
         raise ModelError(
@@ -200,7 +203,7 @@ def open_source_text(path: Path, tokenised: bool) -> Text:
     CoNLL-U (`.conllu`), of which the words are taken and the trees left. Each may be compressed (`.gz`).
     """
     if _is_treebank(path) and not tokenised:
-        raise SuiteError(f"{path}: the words of a treebank are known. Leave --untokenised out.")
+        raise SuiteError(f"{path}: a treebank has its words already.\n  Leave --untokenised out.")
     within, n_lines, n_glued = limits(), 0, 0
     for number, line in _lines(path):
         if len(line) > within.sentence_chars:
@@ -234,7 +237,10 @@ def _sentences(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[i
         if line.strip() and not line.startswith("#"):
             cells = line.split("\t")
             if len(cells) < 2 or not cells[1].strip():
-                raise SuiteError(f"{path}:{number}: no line of CoNLL-U: a word has ten columns")
+                raise SuiteError(
+                    f"{path}:{number}: not a line of CoNLL-U.\n"
+                    "  Write ten columns for each word, with tabs between them."
+                )
             if cells[0].isdecimal():  # not 3-4, two words written as one, nor 3.1, a word that is not written
                 words.append("_".join(cells[1].split()))
         elif not line.strip() and words:
@@ -265,7 +271,7 @@ def check_trees_path(output: Path, resume: bool) -> None:
     check_new_file(output, (".conllu", ".conllu.gz"), "file of trees", resume)
     if _record(output).exists() and not resume:
         raise SuiteError(
-            f"{output}: was begun and interrupted. Add --resume to go on with it, or remove "
+            f"{output}: an earlier run was interrupted.\n  Add --resume to continue it, or remove "
             f"{_record(output)} to start over."
         )
 
@@ -302,7 +308,10 @@ def parse_text(
             if progress:
                 progress(parsed.lines, text.n_lines)
     if not parsed.sentences:
-        raise SuiteError(f"{text.path}: the parser gave no tree for any of its {parsed.left_out:,} sentences")
+        raise SuiteError(
+            f"{text.path}: the parser gave no tree for any of the {parsed.left_out:,} sentences.\n"
+            "  Choose another --parser, or check the text."
+        )
     with _written(output):
         _grown(output).replace(output)
         _record(output).unlink()
@@ -341,7 +350,7 @@ def _partial(output: Path) -> Iterator[IO[bytes]]:
     held = take_lock(_grown(output))
     if held is None:
         raise SuiteError(
-            f"{output}: is being written by another tseval.\n  Wait for it, or choose another -o."
+            f"{output}: another tseval is writing this file.\n  Wait for it, or choose another -o."
         )
     with os.fdopen(held, "r+b") as file:
         yield file
@@ -359,7 +368,8 @@ def _take_up(output: Path, about: list[str], file: IO[bytes]) -> Parsed:
         _compare(output, about, parsed.about)
         if not 0 <= parsed.size <= file.seek(0, os.SEEK_END) or parsed.lines < 0:
             raise SuiteError(
-                f"{_grown(output)}: does not hold what {record.name} says.\n  Remove {record} to start over."
+                f"{_grown(output)}: differs from the file that {record.name} describes.\n"
+                f"  Remove {record} to start over."
             )
     file.truncate(parsed.size)
     file.seek(parsed.size)
@@ -374,9 +384,9 @@ def _head(output: Path) -> list[str]:
 def _compare(output: Path, about: list[str], found: list[str]) -> None:
     for line, other in zip(about, [*found, *[""] * len(about)], strict=False):
         if line != other:
-            said = f"was begun with {other}," if other else "does not say what it was made from,"
+            said = f"was begun with {other}," if other else "names no source,"
             raise SuiteError(
-                f"{output}: {said} and now it is {line}.\n"
+                f"{output}: the file {said} but now it is {line}.\n"
                 "  Give the same text, parser and options, or choose another -o."
             )
 
@@ -388,5 +398,5 @@ def _written(output: Path) -> Iterator[None]:
     except OSError as error:
         raise SuiteError(
             f"{output}: cannot be written: {reason(error)}.\n"
-            "  What was parsed is kept: once it can be written, add --resume to go on."
+            "  tseval keeps the parsed sentences. Make the file writable, and add --resume to continue."
         ) from None

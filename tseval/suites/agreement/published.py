@@ -81,11 +81,12 @@ def read_linzen_table(path: Path, source: str, shares: Shares, tally: Tally) -> 
         if not 1 <= subject < verb <= len(words) or n_attractors > n_intervening:
             raise SuiteError(
                 f"{place}: subject {subject} and verb {verb} of {len(words)} words, {n_attractors} "
-                f"attractors of {n_intervening} intervening nouns: that cannot be"
+                f"attractors of {n_intervening} intervening nouns: these numbers contradict each other.\n"
+                "  Correct the row."
             )
         for name, tags in (("subj_pos", NOUN_TAGS), ("verb_pos", VERB_TAGS)):
             if row[name] not in tags:
-                raise SuiteError(f"{place}: {name} is neither {' nor '.join(tags)}, but {row[name]!r}")
+                raise SuiteError(f"{place}: {name} is {row[name]!r}.\n  Write {' or '.join(tags)}.")
         form, number = words[verb - 1], VERB_TAGS[row["verb_pos"]]
         opposite = (TAGS[form], "tag") if form in TAGS else opposite_form(form, number)
         if NOUN_TAGS[row["subj_pos"]] != number or opposite is None:
@@ -115,7 +116,10 @@ def read_target_pairs(path: Path, source: str, shares: Shares, tally: Tally) -> 
     """Read `NAME.text` with `NAME.gold` beside it."""
     for target in read_targets(path):
         if target.attractors is None:
-            raise SuiteError(f"{target.place}: how many attractors there are is not known.\n  Count them.")
+            raise SuiteError(
+                f"{target.place}: the number of attractors is missing.\n"
+                "  Write the number into the column n_attractors."
+            )
         tally.n_sentences += 1
         number = number_of(target.right, target.wrong)
         if number is None:
@@ -163,7 +167,8 @@ def with_tags(example: Example, sentence: Sentence, kept: Collection[str]) -> Ex
     """Write an example of a sentence with tags in place of rare words; `kept` are in lower case."""
     if not sentence.penn:
         raise SuiteError(
-            f"{example.source}: has no Penn tags (VBZ, VBP) in column 5, which stand in for rare words.\n"
+            f"{example.source}: has no Penn tags (VBZ, VBP) in column 5, but --frequent "
+            "writes tags for rare words.\n"
             "  Leave --frequent out."
         )
     words = []
@@ -171,8 +176,8 @@ def with_tags(example: Example, sentence: Sentence, kept: Collection[str]) -> Ex
         form, tag = word.form.lower(), "_".join(word.values.get(XPOS, "").split())
         if form not in kept and not tag:
             raise SuiteError(
-                f"{sentence.name}: {quoted_text(word.form)} is rare, and has no tag in column 5 to "
-                "stand in for it.\n  Leave --frequent out."
+                f"{sentence.name}: {quoted_text(word.form)} is rare, and has no tag in column 5 "
+                "that --frequent could write.\n  Leave --frequent out."
             )
         words.append(form if form in kept else tag)
     verb, opposite, how = words[example.verb_index], example.opp_verb_form.lower(), example.opp_how
@@ -197,10 +202,15 @@ def read_examples(path: Path) -> pa.Table:
     """
     table, place = _read_parquet(path) if path.name.endswith(".parquet") else _read_tsv(path)
     if not table.num_rows:
-        raise SuiteError(f"{path}: holds no examples")
+        raise SuiteError(
+            f"{path}: the table has no examples.\n  Make one: tseval data agreement TREEBANK -o {path}"
+        )
     table = filled(table)
     if missing := [name for name in NEEDED_COLUMNS if name not in table.column_names]:
-        raise SuiteError(f"{path}: no table of agreement examples: column {missing[0]!r} is empty")
+        raise SuiteError(
+            f"{path}: not a table of agreement examples, because the column {missing[0]!r} is empty.\n"
+            "  Fill the column."
+        )
     for name in table.column_names:
         if table[name].null_count:
             row = pc.index(pc.is_null(table[name]), True).as_py()
@@ -210,10 +220,10 @@ def read_examples(path: Path) -> pa.Table:
     _check_words(table, place)
     for row, number in enumerate(_values(table, "number")):
         if number not in EXAMPLE_NUMBERS:
-            raise SuiteError(f"{place(row)}: number is neither sing nor plur, but {number!r}")
+            raise SuiteError(f"{place(row)}: number is {number!r}.\n  Write sing or plur.")
     for row, opposite in enumerate(_values(table, "opp_verb_form")):
         if len(opposite.split()) != 1:
-            raise SuiteError(f"{place(row)}: opp_verb_form is not one word, but {opposite!r}")
+            raise SuiteError(f"{place(row)}: opp_verb_form is {opposite!r}.\n  Write one word.")
     return _with_non_attractors(table, place)
 
 
@@ -222,15 +232,22 @@ def _require(path: Path, names: Iterable[str]) -> None:
     if missing := [name for name in NEEDED_COLUMNS if name not in present]:
         hint = ""
         if "verb_pos" in present:
-            hint = f"\n  Is it Linzen et al.'s? Convert it first: tseval data agreement {path} -o FILE"
-        raise SuiteError(f"{path}: no table of agreement examples: no column {missing[0]!r}{hint}")
+            hint = (
+                "\n  If this is the table of Linzen et al., convert it first: tseval data "
+                f"agreement {path} -o FILE"
+            )
+        raise SuiteError(
+            f"{path}: not a table of agreement examples, because it has no column {missing[0]!r}.{hint}"
+        )
 
 
 def _read_parquet(path: Path) -> tuple[pa.Table, Place]:
     try:
         table = read_parquet(path, EXAMPLE_COLUMNS, needed=(), others=False)
     except OSError as error:
-        raise SuiteError(f"{path}: cannot be read ({reason(error)})") from None
+        raise SuiteError(
+            f"{path}: cannot be read ({reason(error)}).\n  Check the name and the file."
+        ) from None
     except ContentError as error:
         said = f"cannot be read ({error})" if error.what.startswith("not a") else error
         raise SuiteError(f"{path}: {said}") from None
@@ -269,14 +286,19 @@ def _check_words(table: pa.Table, place: Place) -> None:
         for row, (index, form) in enumerate(zip(*columns, strict=True)):
             if not 0 <= index < len(words[row]):
                 last = len(words[row]) - 1
-                raise SuiteError(f"{place(row)}: {which}_index is {index}, but the words are 0 to {last}")
+                raise SuiteError(
+                    f"{place(row)}: {which}_index is {index}.\n  Write a number from 0 to {last}."
+                )
             if words[row][index] != form:
                 raise SuiteError(
                     f"{place(row)}: word {index} of the sentence is {words[row][index]!r}, "
-                    f"but {which}_form is {form!r}"
+                    f"but {which}_form is {form!r}.\n  Correct one of them."
                 )
     if (row := pc.index(table["verb_index"], 0).as_py()) >= 0:
-        raise SuiteError(f"{place(row)}: the verb is the first word: nothing before it tells its number")
+        raise SuiteError(
+            f"{place(row)}: the verb is the first word, so no word before it shows its number.\n"
+            "  Remove the row."
+        )
 
 
 def _values(table: pa.Table, name: str) -> list[Any]:
@@ -290,7 +312,9 @@ def _with_non_attractors(table: pa.Table, place: Place) -> pa.Table:
         return table
     rest = pc.subtract(table["n_intervening"], table["n_attractors"])
     if (row := pc.index(pc.less(rest, pa.scalar(0)), True).as_py()) >= 0:
-        raise SuiteError(f"{place(row)}: more attractors than intervening nouns")
+        raise SuiteError(
+            f"{place(row)}: the row has more attractors than intervening nouns.\n  Correct the numbers."
+        )
     if "n_non_attractors" not in table.column_names:
         table = table.append_column("n_non_attractors", rest)
     return table.select([name for name in EXAMPLE_COLUMNS if name in table.column_names])
@@ -326,11 +350,11 @@ def convert(
         if kind != kinds[0]:
             raise SuiteError(
                 f"{file} is {SOURCES[kind]}, but {files[0]} is {SOURCES[kinds[0]]}.\n"
-                "  Make a table of each: they know different things about a verb."
+                "  Make a table of each file: the two kinds have different information about a verb."
             )
     if frequent and kinds[0] != "treebank":
         raise SuiteError(
-            f"{files[0]} is {SOURCES[kinds[0]]}: tags stand in for rare words of treebanks only.\n"
+            f"{files[0]} is {SOURCES[kinds[0]]}: --frequent replaces rare words of treebanks only.\n"
             "  Leave --frequent out."
         )
     tally = Tally()
@@ -345,7 +369,8 @@ def convert(
         reasons = reasons_listed(tally.left_out)
         raise SuiteError(
             f"{', '.join(map(str, files))}: no agreement examples in {tally.n_sentences:,} sentences.\n"
-            f"  Left out: {reasons or 'nothing; no present-tense verb has a common noun as its subject'}."
+            f"  Left out: {reasons or 'nothing; no present-tense verb has a common noun as its subject'}.\n"
+            "  Choose a treebank with more sentences."
         )
     return table, tally
 
@@ -363,8 +388,12 @@ def _kind(path: Path) -> str:
     if first.startswith("#") or len(cells) == 10 or name.endswith(".conllu"):
         return "treebank"
     if set(NEEDED_COLUMNS) <= set(cells):
-        raise SuiteError(f"{path}: is a table of examples already.\n  Score it: tseval run --suite {path}")
-    raise SuiteError(f"{path}: neither {' nor '.join(SOURCES.values())} (NAME.text with NAME.gold beside it)")
+        raise SuiteError(
+            f"{path}: this is a table of examples already.\n  Score it: tseval run --suite {path}"
+        )
+    raise SuiteError(
+        f"{path}: not a file of examples.\n  Choose {', '.join(SOURCES.values())} (NAME.text and NAME.gold)."
+    )
 
 
 def _from_treebanks(
@@ -418,7 +447,7 @@ def warnings_about(table: pa.Table, shares: Shares) -> Iterator[str]:
     numbers, splits = set(_values(table, "number")), set(_values(table, "split"))
     for number, name in NUMBER_NAMES.items():
         if number not in numbers:
-            yield f"no example is {name}: a model trained on these learns nothing about number"
+            yield f"no example is {name}: a model trained on these examples learns nothing about number"
     wanted = {"train": shares.train, "valid": shares.valid, "test": 100 - shares.train - shares.valid}
     for split, share in wanted.items():
         if share > 0 and split not in splits:

@@ -90,8 +90,8 @@ class Effort:
         self.steps += size
         if self.steps > min(MOST_STEPS, self.allowed):
             raise SuiteError(
-                "the request fits one sentence in more than a million ways, or takes as long.\n"
-                "  Connect its nodes by edges, or say more of each."
+                "the request matches one sentence in more than a million ways.\n"
+                "  Connect the nodes by edges, or add features to each node."
             )
 
 
@@ -210,7 +210,9 @@ def read_request(text: str, place: str) -> RequestFile:
         if not pattern.nodes:
             raise reader.wrong("a node, such as V [upos=VERB], in the pattern before")
     if pattern is None:
-        raise SuiteError(f"{place}: no request: it holds no pattern {{ ... }}")
+        raise SuiteError(
+            f"{place}: the request has no pattern.\n  Write pattern {{ V [upos=VERB]; V -[nsubj]-> S }}."
+        )
     requests.append(Request(pattern, tuple(without)))
     return RequestFile(tuple(requests), dict(_NOTE.findall(text)))
 
@@ -252,12 +254,12 @@ class _Reader:
         for refused, name in _REFUSED.items():
             if re.match(refused, self.text[self.at :]):
                 return SuiteError(
-                    f"{place}: {name} is a part of Grew's language that is not read here.\n"
-                    "  Nodes, edges, order and comparisons of features are."
+                    f"{place}: {name} is a part of Grew's language that tseval does not support.\n"
+                    "  Write only nodes, edges, order and comparisons of features."
                 )
         next_one = re.match(r"[^\s;,{}\[\]]+|.", self.text[self.at :])
         found = repr(next_one[0][:30]) if next_one else "the end"
-        return SuiteError(f"{place}: {found} stands where {expected} should")
+        return SuiteError(f"{place}: {found} is not allowed here.\n  Write {expected}.")
 
 
 def _read_block(reader: _Reader) -> Block:
@@ -342,7 +344,7 @@ def _read_values(reader: _Reader, read: Callable[[_Reader], str]) -> Callable[[s
             return whole_matcher(text.replace('\\"', '"'))
         except PatternError as error:
             reader.at = place
-            raise SuiteError(f"{reader.wrong('a regular expression')}: {error}") from None
+            raise SuiteError(f"{reader.wrong('a regular expression')} Problem: {error}") from None
     values = {read(reader)}
     while reader.take("|"):
         values.add(read(reader))

@@ -116,8 +116,8 @@ def read_treebank(path: Path) -> Iterator[Sentence]:
     penn = any(f"\t{tag}\t" in line for _, line in numbered_lines(path, rows=False) for tag in VERB_TAGS)
     if not penn and not any("Number=" in line for _, line in numbered_lines(path, rows=False)):
         raise SuiteError(
-            f"{path}: nothing says which words are singular: there are no Penn tags (VBZ, VBP) in column 5 "
-            "and no Number in column 6.\n  Agreement needs a treebank with one of them."
+            f"{path}: no word has its number: there are no Penn tags (VBZ, VBP) in column 5 "
+            "and no Number in column 6.\n  Choose a treebank with Penn tags or with Number."
         )
     for tree in read_trees(path):
         words = [_tagged(word, penn) for word in tree.words]
@@ -200,7 +200,9 @@ def _parse(path: Path, first: int, block: Sequence[str]) -> TokenList:
         except ParseException as error:
             raise SuiteError(f"{path}:{number}: no CoNLL-U: {error}") from None
         except ValueError:
-            raise SuiteError(f"{path}:{number}: no CoNLL-U: a number is too long") from None
+            raise SuiteError(
+                f"{path}:{number}: not CoNLL-U, because a number is too long.\n  Correct it."
+            ) from None
     assert tokens is not None
     _check_tree(path, [number for number, line in enumerate(block, first) if line[0] != "#"], tokens)
     return tokens
@@ -212,20 +214,22 @@ def _check_columns(place: str, line: str) -> None:
     cells = line.split("\t")
     if len(cells) != _COLUMNS:
         raise SuiteError(
-            f"{place}: {len(cells)} columns, but a word in CoNLL-U has {_COLUMNS}, with tabs between"
+            f"{place}: this line has {len(cells)} columns.\n"
+            f"  Write {_COLUMNS} columns for each word of CoNLL-U, with tabs between them."
         )
     features = [one.partition("=")[0] for one in cells[5].split("|")] if cells[5] != "_" else []
     if twice := next((name for name in features if features.count(name) > 1), None):
         raise SuiteError(
-            f"{place}: the feature {twice!r} stands twice in column 6.\n  Keep one: A=x,y has two values."
+            f"{place}: the feature {twice!r} appears twice in column 6.\n  Keep one: A=x,y has two values."
         )
     if cells[1] == "_" and cells[0].isdecimal() and cells[3] not in {"PUNCT", "SYM", "X", "_"}:
         raise SuiteError(
-            f"{place}: the form of a word is _: the words of the treebank are withheld, or one is missing.\n"
-            "  Fetch the treebank with its words, or write the form in column 2."
+            f"{place}: the form of a word is _: the treebank comes without its words, or "
+            "one word is missing.\n"
+            "  Download the treebank with its words, or write the form in column 2."
         )
     if empty := [n for n, cell in enumerate(cells, 1) if not cell.strip()]:
-        raise SuiteError(f"{place}: column {empty[0]} is empty; what is not known is _ in CoNLL-U")
+        raise SuiteError(f"{place}: column {empty[0]} is empty.\n  Write _ for an unknown value.")
 
 
 def _check_tree(path: Path, lines: Sequence[int], tokens: TokenList) -> None:
@@ -233,26 +237,33 @@ def _check_tree(path: Path, lines: Sequence[int], tokens: TokenList) -> None:
     words = [(line, token) for line, token in zip(lines, tokens, strict=True) if isinstance(token["id"], int)]
     for expected, (line, token) in enumerate(words, 1):
         if token["id"] != expected:
-            raise SuiteError(f"{path}:{line}: word {token['id']} stands where word {expected} should")
+            raise SuiteError(
+                f"{path}:{line}: the line has word {token['id']}, but word {expected} comes next.\n"
+                "  Correct the number in column 1."
+            )
         head = token["head"]
         if head is None or not 0 <= head <= len(words):
             raise SuiteError(
                 f"{path}:{line}: the head of {token['form']!r} is {'_' if head is None else head}, "
-                f"but the words are 1 to {len(words)}"
+                f"but the words are 1 to {len(words)}.\n  Correct column 7."
             )
     roots = [(line, token) for line, token in words if token["head"] == 0]
     if len(roots) > 1:
         line, token = roots[1]
         raise SuiteError(
-            f"{path}:{line}: {token['form']!r} is a second root: {roots[0][1]['form']!r} has head 0, too.\n"
-            "  Give it its head, or part the sentence in two."
+            f"{path}:{line}: {token['form']!r} is a second root, because "
+            f"{roots[0][1]['form']!r} has head 0 too.\n"
+            "  Correct the head in column 7, or split the sentence in two."
         )
     rooted, heads = {0}, [0, *(token["head"] for _, token in words)]
     for line, token in words:
         above, at = set[int](), token["id"]
         while at not in rooted:
             if at in above:
-                raise SuiteError(f"{path}:{line}: heads of words go in a circle from {token['form']!r}")
+                raise SuiteError(
+                    f"{path}:{line}: the heads of words go in a circle from {token['form']!r}.\n"
+                    "  Correct the heads in column 7."
+                )
             above.add(at)
             at = heads[at]
         rooted |= above

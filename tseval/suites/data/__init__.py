@@ -111,7 +111,7 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
         if kind := kind_of(file, how):
             kinds.setdefault(kind, {})[file] = stem
         else:
-            said[_name(file, path)] = f"{NOT_READ}nothing in it says what could be asked"
+            said[_name(file, path)] = f"{NOT_READ}no column names sentences that can be compared"
     if not kinds:
         _refuse_unknown(next(iter(files)), how)
     name = next(iter(files.values())) if path.is_file() else stem_of(path.resolve())
@@ -127,7 +127,7 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
         note = f"parts are joined without a space, as in {joined} (--columns join=space puts one)"
         data = replace(data, notes=(*data.notes, note))
     if not data.cases:
-        raise SuiteError(f"{path}: holds no pair of sentences")
+        raise SuiteError(f"{path}: the file has no pair of sentences.\n  Add a row.")
     for case in data.cases:
         for label in case.labels:
             if (item := first_too_long(case.sentences[label])) >= 0:
@@ -148,14 +148,14 @@ def _refuse_useless(part: DataSet, kind: str, how: Mapping[str, str], path: Path
     """Refuse what a user says of conditions where the files of a kind have none."""
     if "predict" in how and not all(isinstance(case.question, Regions) for case in part.cases):
         raise SuiteError(
-            f"{path}: predict= compares surprisals under conditions, but this is read as {kind}, whose "
+            f"{path}: predict= compares surprisals under conditions, but the file has {kind}, whose "
             "sentences are compared by probability.\n"
-            "  Leave predict= out; or name the columns: --columns sentence=NAME,item=NAME,condition=NAME."
+            "  Leave predict= out, or name the columns: --columns sentence=NAME,item=NAME,condition=NAME."
         )
     if "better" in how and kind in {"pairs", "candidates", "ratings"}:
         raise SuiteError(
             f"{path}: better={how['better']} names a condition, but {kind} have none.\n"
-            "  Leave better= out; or name the columns: --columns sentence=NAME,item=NAME,condition=NAME."
+            "  Leave better= out, or name the columns: --columns sentence=NAME,item=NAME,condition=NAME."
         )
 
 
@@ -177,10 +177,10 @@ def _as_one(parts: Sequence[DataSet], path: Path, name: str) -> DataSet:
     if len({one.score for one in parts}) > 1:
         scores = " and ".join(f"{one.cases[0].name} by {one.score!r}" for one in parts)
         raise SuiteError(
-            f"{path}: its files are compared in several ways: {scores}.\n  Name them one by one."
+            f"{path}: the files need different ways of scoring: {scores}.\n  Give each file its own --suite."
         )
     if twice := [case for case, times in Counter(case.name for case in cases).items() if times > 1]:
-        raise SuiteError(f"{path}: two cases are called {twice[0]!r}.\n  Name the files one by one.")
+        raise SuiteError(f"{path}: two cases have the name {twice[0]!r}.\n  Give each file its own --suite.")
     notes = tuple(note for one in parts for note in one.notes)
     return DataSet(name, name, None, parts[0].score, cases, notes=notes)
 
@@ -212,7 +212,7 @@ def _why_not(file: Path) -> str | None:
         return "it belongs to a .text"
     if (about := _ABOUT.match(name)) and Path(name).suffix in {"", ".txt", ".json", ".md", ".rst"}:
         return f"a {about[0].lower()}"
-    return None if name.endswith(DATA_ENDINGS) else "no data by its ending"
+    return None if name.endswith(DATA_ENDINGS) else "the ending is not one of a data file"
 
 
 def _files(folder: Path) -> tuple[dict[Path, str], dict[str, str]]:
@@ -231,7 +231,7 @@ def _files(folder: Path) -> tuple[dict[Path, str], dict[str, str]]:
         if other is not file:
             better, worse = sorted((other, file), key=_rank)
             by_name[plain] = better
-            said[_name(worse, folder)] = f"{NOT_READ}{better.name} has its name"
+            said[_name(worse, folder)] = f"{NOT_READ}{better.name} has the same name"
     return _called(folder, list(by_name.values())), said
 
 
@@ -359,9 +359,9 @@ def _refuse_unknown(file: Path, how: Mapping[str, str]) -> None:
         read_syntaxgym(file, Reading({}, ""))
     if bare_name(file).endswith(".txt"):
         raise SuiteError(
-            f"{file}: holds lines without columns.\n"
-            "  Where they stand by turns, the worse one first: --layout alternating.\n"
-            "  Else give a table: .tsv, .csv or .jsonl."
+            f"{file}: the lines have no columns.\n"
+            "  If bad and good sentences alternate, bad first, add --layout alternating.\n"
+            "  Otherwise give a table: .tsv, .csv or .jsonl."
         )
     raise header_of(file, how).unknown()
 
@@ -400,7 +400,7 @@ def _syntaxgym(reading: Reading) -> DataSet:
     cases = tuple(case for file in reading.files for case in read_syntaxgym(file, reading))
     names = Counter(case.name for case in cases)
     if repeated := [name for name, times in names.items() if times > 1]:
-        raise SuiteError(f"two suites are called {min(repeated)!r}: load one of them")
+        raise SuiteError(f"two suites have the name {min(repeated)!r}.\n  Name only one of them.")
     return DataSet(reading.name, reading.name, SYNTAXGYM_SOURCE, "regions", cases)
 
 

@@ -44,7 +44,7 @@ def read_candidates(file: Path, stem: str, columns: Header, reading: Reading) ->
     before = frame or columns.of("prefix") or columns.of("context") or columns.of("sentence")
     if before is None:
         raise SuiteError(
-            f"{columns.place}: candidates, and no sentence to put them into.\n"
+            f"{columns.place}: the table has candidates, but no sentence for them.\n"
             "  Add --columns sentence=NAME, or prefix=NAME."
         )
     named = [*pair] if pair else [str(columns.of("candidates"))]
@@ -61,7 +61,7 @@ def read_candidates(file: Path, stem: str, columns: Header, reading: Reading) ->
     answers = None if answer is None else [text_in(record.get(answer)) for _, record in records]
     right = _right(options, answers, answer)
     if answers is None and not pair:
-        reading.notes.append("the first candidate is taken for the right one")
+        reading.notes.append("tseval takes the first candidate as the right one")
     all_parts = zip(records, options, right, strict=True)
     for number, ((place, record), (_, texts), good) in enumerate(all_parts, 1):
         own = features_of(place, record, features)
@@ -71,7 +71,7 @@ def read_candidates(file: Path, stem: str, columns: Header, reading: Reading) ->
         gaps = list(MASK.finditer(sentence))
         if frame and len(gaps) != 1:
             raise SuiteError(
-                f"{place}: {quoted_text(sentence)} has {len(gaps)} places to fill, not one.\n"
+                f"{place}: {quoted_text(sentence)} has {len(gaps)} places to fill, but needs one.\n"
                 "  Write [MASK] once."
             )
         for wrong in (text for at, text in enumerate(texts) if at != good):
@@ -102,7 +102,7 @@ def _options(place: str, given: Json) -> list[str]:
     if len(texts) < 2 or not all(texts) or len({*texts}) < len(texts):
         raise SuiteError(
             f"{place}: {quoted_text(str(given), 60)} are not two different candidates or more.\n"
-            "  Write a list, or part them by |."
+            "  Write a list, or put | between the candidates."
         )
     return texts
 
@@ -124,7 +124,7 @@ def _right(
             return numbers
     raise SuiteError(
         f"{strange[0]}: {column} is neither one of the candidates nor its number.\n"
-        f"  Correct it; or, where the first is right, add --columns ignore={column}."
+        f"  Correct the value. If the first candidate is always right, add --columns ignore={column}."
     )
 
 
@@ -137,7 +137,7 @@ def filled(place: str, text: str, record: DataRecord, column: str, words: Mappin
         )
     if len(MASK.findall(text)) != 1:
         raise SuiteError(
-            f"{place}: {quoted_text(text)} has {len(MASK.findall(text))} places to fill, not one.\n"
+            f"{place}: {quoted_text(text)} has {len(MASK.findall(text))} places to fill, but needs one.\n"
             "  Write [MASK] once."
         )
     return MASK.sub(lambda _: words[value], text)

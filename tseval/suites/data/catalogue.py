@@ -393,8 +393,8 @@ def refuse_elsewhere(name: str) -> None:
     if name in ELSEWHERE:
         address = ELSEWHERE[name].address
         raise SuiteError(
-            f"{name} is not here: tseval does not fetch it.\n"
-            f"  git clone {address}, then name its folder: --suite ./{name}."
+            f"{name} is not on this machine, and tseval does not fetch it.\n"
+            f"  Type git clone {address}, and then name the folder: --suite ./{name}."
         )
 
 
@@ -428,12 +428,14 @@ def fetch_files(
                     progress(done, len(files))
         except _NoAnswerError as error:
             otherwise = _by_other_means(published, folder)
-            raise SuiteError(f"{name} cannot be fetched: {error}.\n  {otherwise}") from None
+            raise SuiteError(
+                f"tseval cannot fetch {name}: {error}.\n  Try again later. {otherwise}"
+            ) from None
         digest = digest_of(part, published.columns)
         if published.digest not in {None, digest}:
             raise SuiteError(
-                f"{name}: what came from {place} is not the published set: its digest is {digest[:12]}, "
-                f"not {str(published.digest)[:12]}.\n  Nothing was kept. Try again later."
+                f"{name}: the data from {place} are not the published set: the digest is {digest[:12]}, "
+                f"not {str(published.digest)[:12]}.\n  tseval deleted the data. Try again later."
             )
         if folder.exists():
             shutil.rmtree(folder)
@@ -447,11 +449,11 @@ def _by_other_means(published: Published, folder: Path) -> str:
         place if place.endswith(f"/{name}") else f"{place} as {name}"
         for name, place in published.files.items()
     ]
-    inside = f"what is in {published.folder}" if published.folder else ""
+    inside = f"the content of {published.folder}" if published.folder else ""
     what = [*filter(None, [inside, *files[:2]]), *([f"and {len(files) - 2} more"] if files[2:] else [])]
     at = f" of commit {published.source.id}" if published.source else ""
-    digest = f"; its digest is then {published.digest[:12]}" if published.digest else ""
-    return f"Where there is no network, bring into {folder}\n  {', '.join(what)}{at}{digest}."
+    digest = f"; its digest must be {published.digest[:12]}" if published.digest else ""
+    return f"Without a network, copy into {folder}\n  {', '.join(what)}{at}{digest}."
 
 
 class _NoAnswerError(Exception):
@@ -523,7 +525,7 @@ def _named(published: Published, places: Iterable[str]) -> dict[str, str]:
 def _git(source: Commit, *arguments: str) -> bytes:
     limits = ["-c", "http.lowSpeedLimit=1", "-c", f"http.lowSpeedTime={TIMEOUT}"]
     if (program := find_program("git")) is None:
-        raise _NoAnswerError(f"it is in a repository, {source.repository}, and git is not installed")
+        raise _NoAnswerError(f"the data are in the repository {source.repository}, and git is not installed")
     try:
         result = subprocess.run(  # noqa: S603 - addresses are ours
             [program, *limits, *arguments],

@@ -137,15 +137,15 @@ def are_marked(good: Iterable[str], bad: Sequence[str], places: Sequence[str], r
     marked = [bool(_JUDGED.match(text)) for text in bad]
     if marked and all(marked):
         reading.notes.append(
-            f"marks of judgement were taken off {counted(len(marked), 'ungrammatical sentence')}"
+            f"tseval removed marks of judgement from {counted(len(marked), 'ungrammatical sentence')}"
         )
         return True
     stars = [place for place, text in zip(places, bad, strict=True) if text.lstrip().startswith("*")]
     if stars and not any(text.lstrip().startswith("*") for text in good):
         bare = places[marked.index(False)]
         raise SuiteError(
-            f"{stars[0]}: the ungrammatical sentence begins with *, but that of {bare} has no mark.\n"
-            "  Put one before every ungrammatical sentence: then they are read as marks. Or take them out."
+            f"{stars[0]}: the ungrammatical sentence begins with *, but {bare} has no mark.\n"
+            "  Put a mark before every ungrammatical sentence, or delete all marks."
         )
     return False
 
@@ -233,19 +233,22 @@ def _refuse_unlike(entry: DataItem, first: DataItem) -> None:
         if mine != theirs:
             raise SuiteError(
                 f"{entry.place}: {what} {mine!r}, but {theirs!r} in {first.place}.\n"
-                f"  All items of the case {first.row[0]!r} need the same."
+                f"  Write the same value for all items of the case {first.row[0]!r}."
             )
     if reserved := [name for name in entry.features if name in NOT_FEATURES or name.endswith(ENTRY)]:
         raise SuiteError(
-            f"{entry.place}: {min(reserved)!r} is no name for a feature: tables use it.\n"
-            f"  Rename it, or leave it out: --columns ignore={min(reserved)}."
+            f"{entry.place}: {min(reserved)!r} is not allowed as a feature, because "
+            "tables have a column of this name.\n"
+            f"  Rename the column, or leave it out: --columns ignore={min(reserved)}."
         )
 
 
 def _clean(entry: DataItem, label: str) -> str:
     text = entry.sentences[label]
     if not text.strip():
-        raise SuiteError(f"{entry.place}: the {label} sentence has no words")
+        raise SuiteError(
+            f"{entry.place}: the {label} sentence has no words.\n  Write the sentence, or remove the row."
+        )
     clean = single_spaced(text)
     return text if clean == text else clean  # of a million sentences none is held twice
 
@@ -262,7 +265,7 @@ def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
         if isinstance(value, int) and not fits(value):
             raise SuiteError(
                 f"{entry.place}: {feature} is {value}, but a whole number has at most 64 bits.\n"
-                "  Put it in quotes: then it is a text."
+                "  Put the number in quotes, to store it as text."
             )
     if kinds == {int, float}:
         return pa.array([None if value is None else float(value) for value in values], pa.float64())
@@ -271,7 +274,7 @@ def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
         other = next(entry for entry in own if type(entry.features[feature]) is not type(known[0]))
         raise SuiteError(
             f"{other.place}: {feature} is {other.features[feature]!r}, but {known[0]!r} in "
-            f"{own[0].place}.\n  Give a feature values of one type."
+            f"{own[0].place}.\n  Write only text or only numbers for a feature."
         )
     return pa.array(values, {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}[kinds.pop()])
 
@@ -321,7 +324,9 @@ def count_known(data: DataSet) -> list[tuple[KnownError, int]]:
 def refuse_exclusion(suite: object, exclude: Exclude | None) -> None:
     """Refuse to leave out items of what is no data."""
     if exclude is not None:
-        raise SuiteError(f"{suite}: its items have no ids to leave out.\n  --exclude is for sets of data.")
+        raise SuiteError(
+            f"{suite}: the items have no ids, so --exclude cannot name them.\n  Leave --exclude out."
+        )
 
 
 def leave_out(
@@ -336,7 +341,7 @@ def leave_out(
         known = (own for error in known_errors(data) for own in error.items.items())
         listed = {(name, str(one)) for name, ids in known for one in ids}
         if not listed:
-            raise SuiteError(f"no errors of {data.name} are known.\n  Leave out --exclude {KNOWN_ERRORS}.")
+            raise SuiteError(f"tseval knows no errors of {data.name}.\n  Leave out --exclude {KNOWN_ERRORS}.")
     else:
         listed = set(_read(Path(exclude)) if isinstance(exclude, str | Path) else exclude)
     pairs = tuple(sorted(listed))
@@ -352,7 +357,7 @@ def leave_out(
     ]
     left = [case for case in others if case.n_items]
     if not left:
-        raise SuiteError(f"--exclude leaves nothing of {data.name}.")
+        raise SuiteError(f"--exclude removes all items of {data.name}.\n  Name fewer items.")
     return KNOWN_ERRORS if exclude == KNOWN_ERRORS else digest, pairs, left
 
 
@@ -375,7 +380,7 @@ def _read(path: Path) -> Iterable[tuple[str, str]]:
     if not path.is_file():
         raise SuiteError(
             f"--exclude: there is no file {str(path)!r}.\n"
-            f"  Name a list of paradigm and pairID, or {KNOWN_ERRORS}."
+            f"  Give a table with the columns paradigm and pairID, or write --exclude {KNOWN_ERRORS}."
         )
     columns = header_of(path, {})
     case = next((name for name in columns.names if name.lower() in {"paradigm", "case", "uid"}), None)
@@ -383,7 +388,8 @@ def _read(path: Path) -> Iterable[tuple[str, str]]:
     if case is None or item is None:
         held = ", ".join(map(repr, columns.names)) or "no columns"
         raise SuiteError(
-            f"{columns.place}: no list of items: there are {held}.\n  Call the columns paradigm and pairID."
+            f"{columns.place}: not a list of items, because the columns are {held}.\n"
+            "  Rename the columns paradigm and pairID."
         )
     return [(text_in(record[case]), text_in(record[item])) for _, record in read_records(path, (case, item))]
 
@@ -395,4 +401,7 @@ def _refuse_unlisted(data: DataSet, listed: Mapping[str, Sequence[str]], where: 
         if name not in cases:
             raise SuiteError(f"{where}: {data.name} has no case {name!r}.\n  {suggest(name, cases, 'Cases')}")
         if strange := sorted({*ids} - {*_ids_of(cases[name]).to_pylist()}):
-            raise SuiteError(f"{where}: the case {name!r} of {data.name} has no item {strange[0]!r}.")
+            raise SuiteError(
+                f"{where}: the case {name!r} of {data.name} has no item {strange[0]!r}.\n"
+                "  Correct this id, or delete the line."
+            )

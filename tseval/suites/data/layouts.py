@@ -163,7 +163,7 @@ def read_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
         reading.compared = next((name for name, _, star in read_template(columns) if star), None)
     sentences = sentences_in(file, stem, columns)
     if layout == "sentences" and (case := _names_rows(columns, sentences)):
-        reading.notes.append(f"{case} has another value in every row, so it names no case")
+        reading.notes.append(f"{case} has another value in every row, so tseval does not use it as the case")
         columns = columns.without("case", case)
         sentences = sentences_in(file, stem, columns)
     reading.unused[str(file)] = columns.unused
@@ -211,7 +211,10 @@ def follows_note(columns: Header) -> str | None:
     if (target := follows(columns)) is None:
         return None
     sentence = columns.of("sentence")
-    return f"{target} is read as what follows {sentence} (--columns ignore={target} scores {sentence} alone)"
+    return (
+        f"tseval reads {target} as the continuation of {sentence} (to score "
+        f"{sentence} alone: --columns ignore={target})"
+    )
 
 
 def _alike(items: Iterable[DataItem]) -> Iterator[DataItem]:
@@ -243,7 +246,7 @@ def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: s
             text = filled(place, text, record, *fill)
         if not text:
             raise SuiteError(
-                f"{place}: there is no sentence in {sentence!r}.\n  Fill it in, or take out the row."
+                f"{place}: there is no sentence in {sentence!r}.\n  Fill this cell, or remove the row."
             )
         pieces: Pieces = (("", text),)
         if before is not None:
@@ -277,10 +280,9 @@ def _refuse_between(columns: Header, before: str | None, sentence: str | None) -
     if texts:
         layout = " ".join([before, *between, f"*{sentence}"])
         raise SuiteError(
-            f"{columns.place}: between {before!r} and {sentence!r} there are other texts, "
-            f"which may be parts of the sentence: {', '.join(map(repr, texts))}.\n"
-            f"  Give the order of its parts: --layout '{layout}'.\n"
-            f"  If they are no parts of it: --columns prefix={before},target={sentence}."
+            f"{columns.place}: {', '.join(map(repr, texts))} are between {before!r} and {sentence!r}, and "
+            f"may be parts of the sentence.\n  Give the order of its parts: --layout '{layout}'.\n"
+            f"  If they are not parts of the sentence, add --columns prefix={before},target={sentence}."
         )
 
 
@@ -301,7 +303,7 @@ def _maker(columns: Header, stem: str, *used: str | None) -> Callable[..., Sente
             item, condition = item_and_condition(place, text_in(record.get(suffixed)))
         if roles[0] is not None and not item:
             raise SuiteError(
-                f"{place}: there is no item in {roles[0]!r}.\n  Fill it in, or take out the row."
+                f"{place}: there is no item in {roles[0]!r}.\n  Fill this cell, or remove the row."
             )
         own = {feature: name for feature, name in features.items() if name not in differ}
         about = features_of(place, record, own)
@@ -324,7 +326,7 @@ def _cut(place: str, text: str, critical: str, column: str) -> Pieces:
     if not 0 <= start < len(words):
         raise SuiteError(
             f"{place}: {column} is {quoted_text(critical, 40)}, no word of {quoted_text(text, 60)}.\n"
-            f"  Give its number, from 1, or its words; or add --columns ignore={column}."
+            f"  Write the number of the word, from 1, or the word. Or add --columns ignore={column}."
         )
     begin, end = spans[start][0], spans[start + length - 1][1]
     # An ordinary space is put back later; another one stays with what it stands behind or before.
@@ -372,9 +374,10 @@ def _of_template(records: Iterable[tuple[str, DataRecord]], columns: Header, ste
     parts = [name for _, alternatives, _ in slots for name, is_column in alternatives if is_column]
     if about := [name for name in parts if columns.is_about_rows(name)]:
         raise SuiteError(
-            f"{columns.place}: --layout has {about[0]!r} as a part of the sentence, but by its name it says "
+            f"{columns.place}: --layout has {about[0]!r} as a part of the sentence, but "
+            "a column of this name says "
             f"which item, condition or row of the table a row belongs to.\n"
-            f"  Take {about[0]!r} out of --layout; if it holds words, rename the column."
+            f"  Take {about[0]!r} out of --layout. If the column has words, rename it."
         )
     used = {name for _, alternatives, _ in slots for name, given in alternatives if given}
     make = _maker(columns, stem, *used)
@@ -395,7 +398,8 @@ def _by_turns(sentences: list[Sentence], order: tuple[bool, bool]) -> list[Sente
     if len(sentences) % 2:
         last = sentences[-1].place
         raise SuiteError(
-            f"{last}: the last of {len(sentences)} lines that alternate has no partner.\n  Add it."
+            f"{last}: the last of {len(sentences)} lines that alternate has no partner.\n"
+            "  Add the second sentence of the pair."
         )
     words = {True: "good", False: "bad"}
     return [
@@ -407,9 +411,7 @@ def _by_turns(sentences: list[Sentence], order: tuple[bool, bool]) -> list[Sente
 def _judged(sentences: Sequence[Sentence], columns: Header) -> list[bool] | None:
     """Say which sentences are the better ones, by labels, conditions called so, or marks; None if not."""
     if (better := columns.how.get("better")) and "predict" in columns.how:
-        raise SuiteError(
-            "--columns: better= and predict= are two answers to one question.\n  Leave one of them out."
-        )
+        raise SuiteError("--columns: better= and predict= exclude each other.\n  Leave one of them out.")
     if better:
         chosen = [better in (one.label, one.condition, *_levels(one.condition)) for one in sentences]
         if not any(chosen):
@@ -422,8 +424,9 @@ def _judged(sentences: Sequence[Sentence], columns: Header) -> list[bool] | None
             odd = sentences[judged.index(None)] if None in judged else sentences[0]
             raise SuiteError(
                 f"{odd.place}: {columns.of('label')} is {odd.label!r}, "
-                f"{'which is' if None in judged else 'as everywhere: it is'} neither grammatical nor not.\n"
-                "  Say which is better: --columns better=VALUE. Of ratings: "
+                f"{'which is' if None in judged else 'as everywhere: it is'} neither "
+                "grammatical nor ungrammatical.\n"
+                "  Name the better value: --columns better=VALUE. If these are ratings, add "
                 f"--columns rating={columns.of('label')}."
             )
         return [bool(one) for one in judged]
@@ -448,8 +451,9 @@ def _pairs(
 ) -> Iterator[DataItem]:
     if not all(one.item for one in sentences):
         raise SuiteError(
-            f"{columns.place}: nothing says which sentences belong together.\n"
-            "  Add --columns item=NAME; or --layout alternating where they stand by turns; or correlate:\n"
+            f"{columns.place}: no column says which sentences belong together.\n"
+            "  Add --columns item=NAME. If good and bad lines alternate, add --layout "
+            "alternating. For a correlation, add\n"
             f"  --columns rating={columns.of('label') or 'NAME'}."
         )
     both = list(zip(sentences, judged, strict=True))
@@ -477,7 +481,8 @@ def _grouped(
             group = one.row, one.item, tuple(levels) if by_condition else ()
             if (again := seen.setdefault((*group, better, one.text), one.place)) != one.place:
                 raise SuiteError(
-                    f"{one.place}: the sentence of {again} again, in item {one.item}.\n  Take one out."
+                    f"{one.place}: item {one.item} has the sentence of {again} twice.\n"
+                    "  Remove one of the rows."
                 )
             groups.setdefault(group, ([], []))[0 if better else 1].append(one)
         wrong = next((both for both in groups.values() if min(map(len, both)) != 1), None)
@@ -486,10 +491,11 @@ def _grouped(
         good, bad = wrong
         first, lacking = (good or bad)[0], "ungrammatical" if good else "grammatical"
         fault = SuiteError(
-            f"{first.place}: item {first.item} has no {lacking} sentence.\n  Add it, or take the item out."
+            f"{first.place}: item {first.item} has no {lacking} sentence.\n"
+            "  Add the sentence, or remove the item."
             if not (good and bad)
             else f"{first.place}: item {first.item} has {len(good)} grammatical sentences and {len(bad)} "
-            "others.\n  Say by several columns which belong together: --columns item=NAME+NAME."
+            "others.\n  Name all columns that identify an item: --columns item=NAME+NAME."
         )
     assert fault is not None
     raise fault
@@ -526,23 +532,24 @@ def _conditions(sentences: Sequence[Sentence], columns: Header, reading: Reading
     conditions = list(dict.fromkeys(one.condition for one in sentences))
     if sentences and "fill" not in columns.how and MASK.search(sentences[0].text):
         raise SuiteError(
-            f"{sentences[0].place}: {quoted_text(sentences[0].text, 60)} has a mask, and no column holds "
-            "what may fill it.\n"
-            "  Give the candidates, the right one first: --columns 'candidates=he|she'.\n"
-            "  Or give the word that fills it, by a column: --columns 'fill=gender:m>he,f>she'."
+            f"{sentences[0].place}: {quoted_text(sentences[0].text, 60)} has a mask, but no column has "
+            "the words that can fill it.\n"
+            "  Give the candidates, with the right one first: --columns 'candidates=he|she'.\n"
+            "  Or give the word for each value of a column: --columns 'fill=gender:m>he,f>she'."
         )
     if len(conditions) < 2 or not all(one.item for one in sentences):
         needed = "item=NAME,condition=NAME" if len(conditions) < 2 else "item=NAME"
         raise SuiteError(
-            f"{columns.place}: sentences, and nothing that says which should be better than which: there are "
+            f"{columns.place}: no column says which sentence is better. The columns are "
             f"{', '.join(map(repr, columns.names))}.\n"
-            "  Call the columns good and bad; or, of a sentence a row, add "
-            f"--columns {needed}, or label=NAME; rating=NAME to correlate; --layout alternating."
+            "  Rename the columns good and bad. If each row is one sentence, add one of these: "
+            f"--columns {needed}; --columns label=NAME; --columns rating=NAME; --layout alternating."
         )
     if not any(name for one in sentences for name, _ in one.pieces) and "predict" not in reading.how:
         formula = f"{as_name(conditions[1])}.* > {as_name(conditions[0])}.*"
         raise SuiteError(
-            f"{columns.place}: nothing says which of {', '.join(map(repr, conditions))} is the better one.\n"
+            f"{columns.place}: no column says which condition is better: "
+            f"{', '.join(map(repr, conditions))}.\n"
             f"  Add --columns {quote(f'better={conditions[0]}')}, or compare surprisals: "
             f"--columns 'predict={formula}'."
         )
@@ -551,8 +558,9 @@ def _conditions(sentences: Sequence[Sentence], columns: Header, reading: Reading
         own = items.setdefault((one.row, one.item), {})
         if again := own.get(one.condition):
             raise SuiteError(
-                f"{one.place}: item {one.item} has its {one.condition!r} at {again.place} already.\n"
-                "  Say by several columns what an item is: --columns item=NAME+NAME."
+                f"{one.place}: item {one.item} has the condition {one.condition!r} twice, "
+                f"also at {again.place}.\n"
+                "  Name all columns that identify an item: --columns item=NAME+NAME."
             )
         own[one.condition] = one
     names = dict(zip(conditions, distinct_names(conditions), strict=True))
@@ -569,7 +577,8 @@ def _conditions(sentences: Sequence[Sentence], columns: Header, reading: Reading
         if lacking := [name for name in conditions if name not in own]:
             place = next(iter(own.values())).place
             raise SuiteError(
-                f"{place}: item {item} has no sentence under {lacking[0]!r}.\n  Add it, or take the item out."
+                f"{place}: item {item} has no sentence under {lacking[0]!r}.\n"
+                "  Add the sentence, or remove the item."
             )
         chosen = {names[condition]: replace(own[condition], condition="") for condition in conditions}
         yield _item(chosen, item, whole=True)

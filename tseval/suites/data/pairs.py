@@ -205,16 +205,18 @@ def alternatives_in(
             continue
         if chosen is None:
             raise SuiteError(
-                f"{place}: {name} is {quoted_text(text[several], 40)}: several words, and nothing says which "
-                "one is compared.\n"
-                "  Add --columns alternatives=any: a pair is right if any of the better ones is more "
-                "probable than each of the worse ones. Or write one continuation."
+                f"{place}: {name} is {quoted_text(text[several], 40)}: it has several words, "
+                "and tseval does not know which "
+                "one to compare.\n"
+                "  Write one word, or add --columns alternatives=any. Then a pair is right "
+                "if a better word is more "
+                "probable than all worse words."
             )
         return parts
     if chosen:
         raise SuiteError(
             f"{records[0][0] if records else 'The table'}: alternatives=any, but no continuation of a prefix "
-            "holds several words with | between them.\n  Leave it out."
+            "has several words with | between them.\n  Leave alternatives=any out."
         )
     return []
 
@@ -259,7 +261,7 @@ def _text(place: str, record: DataRecord, roles: Roles, label: str) -> str:
     text = record[name] if name in record else running_text(record, name)
     if not isinstance(text, str):
         what = f"{name} is" if before else f"the {label} sentence is"
-        raise SuiteError(f"{place}: {what} no text, but {text!r}")
+        raise SuiteError(f"{place}: {what} {text!r}, not a text.\n  Write the text in quotes.")
     return text
 
 
@@ -280,7 +282,7 @@ def _checked(columns: Header, before: bool = False) -> Roles:
     roles = find_roles(columns)
     if before and (roles is None or not any(prefix for prefix, _ in roles.parts.values())):
         raise SuiteError(
-            f"{columns.place}: no prefix with two continuations: there are "
+            f"{columns.place}: the table has no prefix with two continuations. The columns are "
             f"{', '.join(map(repr, columns.names))}.\n  Call the columns prefix, good and bad."
         )
     if roles is None:
@@ -299,7 +301,7 @@ def read_arrays(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
         if not (isinstance(one, list) and len(one) == 2 and all(map(_is_pair, one))):
             content = quoted_text(json.dumps(one, ensure_ascii=False), 60)
             raise SuiteError(
-                f"{place}: element {number} is no pair, but {content}."
+                f"{place}: element {number} is not a pair, but {content}."
                 '\n  Write [["prefix", "prefix"], ["right ending", "wrong ending"]].'
             )
         item = DataItem(place, (stem, stem, stem, None), {}, {}, {})
@@ -343,14 +345,15 @@ def read_blimp(paths: Sequence[Path], method: str) -> Iterator[DataItem]:
     records = [found for path in paths for found in read_jsonl(path)]
     for place, record in records:
         if missing := [name for name in BLIMP_FIELDS if name not in record]:
-            raise SuiteError(f"{place}: no BLiMP record: there is no {missing[0]!r}")
+            raise SuiteError(f"{place}: not a BLiMP record, because {missing[0]!r} is missing.\n  Add it.")
         if not is_count(str(record["pairID"])):
-            raise SuiteError(f"{place}: pairID is no number, but {record['pairID']!r}")
+            raise SuiteError(f"{place}: pairID is {record['pairID']!r}.\n  Write a number.")
     records.sort(key=lambda found: (str(found[1]["UID"]), int(cast("str", found[1]["pairID"]))))
     chosen = [found for found in records if method == "full" or found[1].get(f"{method}_method")]
     if not chosen:
         raise SuiteError(
-            f"{paths[0]}: no paradigm allows the method {method}.\n  Methods: {', '.join(BLIMP_METHODS)}."
+            f"{paths[0]}: no paradigm allows the method {method}.\n"
+            f"  Choose a method: {', '.join(BLIMP_METHODS)}."
         )
     return (_blimp_entry(place, record, method) for place, record in chosen)
 
@@ -361,7 +364,9 @@ def _blimp_entry(place: str, record: dict[str, Json], method: str) -> DataItem:
         good, bad = (" ".join(texts[name] for name in names) for names in _COMPARED[method])
         row = texts["UID"], texts["UID"], PHENOMENA[texts["linguistics_term"]], FIELDS[texts["field"]]
     except KeyError as error:
-        raise SuiteError(f"{place}: {error} is missing, or none of BLiMP's") from None
+        raise SuiteError(
+            f"{place}: {error} is missing, or is not a name of BLiMP.\n  Correct the record."
+        ) from None
     features: dict[str, Feature] = {"pair": int(cast("str", record["pairID"]))}
     if BLIMP_METHODS[method] == "ending":
         features[ENDING] = len(texts["two_prefix_word"].split())
@@ -403,8 +408,8 @@ def read_clams(files: Sequence[Path]) -> Iterator[DataItem]:
             known, features = CONSTRUCTIONS.get(stem), {"animacy": ANIMACY[animacy]}
         if known is None:
             raise SuiteError(
-                f"{file}: no construction of CLAMS is called {case!r}, and .txt is what CLAMS comes as.\n"
-                "  A table of pairs is read as .tsv, .csv or .jsonl: give the file that ending."
+                f"{file}: CLAMS has no construction {case!r}, and tseval reads .txt files as CLAMS.\n"
+                "  For a table of pairs, rename the file to .tsv, .csv or .jsonl."
             )
         construction, phenomenon, dependency = known
         pairs = list(_pairs(file, (case, construction, phenomenon, dependency), features))
@@ -419,11 +424,16 @@ def _pairs(file: Path, row: TableRow, features: Mapping[str, str]) -> Iterator[D
     for place, line in read_lines(file):
         label, tab, sentence = line.partition("\t")
         if label not in {"True", "False"} or not tab:
-            raise SuiteError(f"{place}: neither True nor False, a tab and a sentence: {line[:60]!r}")
+            raise SuiteError(
+                f"{place}: this line is {line[:60]!r}.\n  Write True or False, a tab, and a sentence."
+            )
         if label == "True":
             good, good_place = sentence, f"{file.name}:{place.rpartition(':')[2]}"
         elif good is None:
-            raise SuiteError(f"{place}: an ungrammatical sentence before any grammatical one")
+            raise SuiteError(
+                f"{place}: this ungrammatical sentence has no grammatical sentence before it.\n"
+                "  Write the grammatical sentence first."
+            )
         else:
             forms = {"grammatical": good, "ungrammatical": sentence}
             yield DataItem(place, row, forms, features, {"sentence": good_place})
@@ -467,13 +477,17 @@ def read_gulordava(path: Path) -> Iterator[DataItem]:
     nominal = any(row.get("pattern", "").rpartition("_")[2] in _NOMINAL for _, row in rows)
     phenomenon = "Agreement" if nominal else AGREEMENT
     if missing := [name for name in HEADINGS if rows and name not in rows[0][1]]:
-        raise SuiteError(f"{path}: no agreement table: there is no column {missing[0]!r}")
+        raise SuiteError(
+            f"{path}: not an agreement table, because the column {missing[0]!r} is missing.\n"
+            "  Add this column."
+        )
     if len(rows) % 2:
-        raise SuiteError(f"{rows[-1][0]}: a row without its twin")
+        raise SuiteError(f"{rows[-1][0]}: this row has no partner.\n  Add the other form of the item.")
     for (place, right), (_, wrong) in zip(rows[::2], rows[1::2], strict=True):
         if (right["class"], wrong["class"]) != PAIR or right["prefix"] != wrong["prefix"]:
             raise SuiteError(
-                f"{place}: this row and the next are not the correct and the wrong form of one item"
+                f"{place}: this row and the next row are not the correct and the wrong form of one item.\n"
+                "  Correct the order of the rows."
             )
         if right["type"] not in SENTENCE_TYPES:
             raise SuiteError(f"{place}: neither {' nor '.join(SENTENCE_TYPES)}, but {right['type']!r}")
@@ -517,7 +531,10 @@ def read_agreement(reading: Reading) -> tuple[Case, ...]:
     shared = set.intersection(*(set(table.column_names) for table in tables))
     unsplit = [file for file, table in zip(files, tables, strict=True) if "split" not in table.column_names]
     if unsplit and len(unsplit) < len(files):
-        raise SuiteError(f"{unsplit[0]}: has no column 'split', but other tables beside it have one")
+        raise SuiteError(
+            f"{unsplit[0]}: this table has no column 'split', but other tables of the folder have one.\n"
+            "  Add the column."
+        )
     table = pa.concat_tables(part.select(sorted(shared)) for part in tables)
     entries = _entries(table)
     if unsplit:

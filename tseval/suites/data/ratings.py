@@ -111,17 +111,21 @@ def read_ratings(reading: Reading) -> tuple[Case, ...]:
             groups.setdefault(rated.item.row[0], []).append(rated)
     if n_missing:
         cells = " or ".join(f"'{cell}'" for cell in n_missing)
-        reading.notes.append(f"{counted(sum(n_missing.values()), 'row')} without a rating ({cells}) left out")
+        reading.notes.append(
+            f"tseval left out {counted(sum(n_missing.values()), 'row')} without a rating ({cells})"
+        )
     sentences = [one for group in groups.values() for one in _one_each(group, reading)]
     first = next(iter(reading.files))
     if len(sentences) < FEWEST_SENTENCES:
         raise SuiteError(
-            f"{first}: holds {len(sentences)} rated sentences: for a correlation there are at least "
+            f"{first}: the file has {len(sentences)} rated sentences.\n"
+            "  Add sentences: a correlation needs at least "
             f"{FEWEST_SENTENCES}."
         )
     if len({one.mean for one in sentences}) == 1:
         raise SuiteError(
-            f"{first}: all ratings are {sentences[0].mean:g}: nothing can go with what does not vary."
+            f"{first}: all ratings are {sentences[0].mean:g}, so there is no correlation.\n"
+            "  Add sentences with other ratings."
         )
     cases = reading.build(map(_as_item, sentences))
     return tuple(replace(case, question=Ratings(), features=_without_nan(case.features)) for case in cases)
@@ -164,11 +168,12 @@ def _rated(place: str, record: Mapping[str, Json], stem: str) -> Rated:
     sentences = sentences or {RATED: record.get(RATED)}
     for sentence in sentences.values():
         if not isinstance(sentence, str) or not sentence.strip():
-            raise SuiteError(f"{place}: there is no sentence, but {sentence!r}")
+            raise SuiteError(f"{place}: the sentence is {sentence!r}.\n  Write a text.")
     single = _single(place, record)
     if single and RATING_SE in record:
         raise SuiteError(
-            f"{place}: has single ratings and {RATING_SE}.\n  Leave out {RATING_SE}: it follows from them."
+            f"{place}: the table has single ratings and {RATING_SE}.\n"
+            f"  Leave out {RATING_SE}: tseval computes it from the ratings."
         )
     features = {name: name for name in record if name not in _NAMES and name not in sentences}
     item = DataItem(
@@ -204,7 +209,7 @@ def _number(place: str, name: str, value: Json) -> float:
         if isfinite(number):
             return number
     raise SuiteError(
-        f"{place}: {name} is {value!r}, which is no number.\n  Correct it, or leave out the row."
+        f"{place}: {name} is {value!r}, which is not a number.\n  Write a number, or remove the row."
     )
 
 
@@ -215,7 +220,9 @@ def _se(place: str, record: Mapping[str, Json]) -> float | None:
         return nan  # of this one it is not known
     se = _number(place, RATING_SE, record[RATING_SE])
     if se < 0:
-        raise SuiteError(f"{place}: {RATING_SE} is {record[RATING_SE]!r}: a standard error is 0 or more.")
+        raise SuiteError(
+            f"{place}: {RATING_SE} is {record[RATING_SE]!r}.\n  Write a standard error of 0 or more."
+        )
     return se
 
 
@@ -224,7 +231,9 @@ def _n(place: str, record: Mapping[str, Json]) -> int | None:
         return None
     n = _number(place, N_RATINGS, record[N_RATINGS])
     if n < 1 or n != int(n) or not fits(int(n)):
-        raise SuiteError(f"{place}: {N_RATINGS} is {record[N_RATINGS]!r}: a number of ratings is 1, 2, ...")
+        raise SuiteError(
+            f"{place}: {N_RATINGS} is {record[N_RATINGS]!r}.\n  Write a number of ratings: 1, 2, ..."
+        )
     return int(n)
 
 
@@ -241,13 +250,14 @@ def _one_each(group: list[Rated], reading: Reading) -> list[Rated]:
     found = list(by_sentence.values())
     if n_again:
         reading.notes.append(
-            f"{counted(n_again, 'row')} with a sentence and a rating that stand there already: counted once"
+            f"{counted(n_again, 'row')} with a sentence and a rating that repeat an earlier row: counted once"
         )
     if not any(one.single for one in found):
         return found
     if lacking := [one for one in found if not one.single]:
         raise SuiteError(
-            f"{lacking[0].item.place}: has no {RATER!r} and no {ALL_RATINGS!r}, but others have."
+            f"{lacking[0].item.place}: the row has no {RATER!r} and no {ALL_RATINGS!r}, but others have.\n"
+            "  Fill the column."
         )
     errors = standard_errors([one.single for one in found])
     # What differs among the rows of a sentence is said of who rated it.
@@ -262,15 +272,19 @@ def _joined(first: Rated, other: Rated) -> Rated:
     here, there = other.item, first.item
     if not first.single or not other.single:
         raise SuiteError(
-            f"{here.place}: the sentence of {there.place} again, rated {other.mean:g}, "
-            f"there {first.mean:g}.\n"
-            f"  Give a sentence one row; or, for single ratings, each a column {RATER!r}."
+            f"{here.place}: the rating of this sentence is {other.mean:g}, but at {there.place} "
+            f"its rating is {first.mean:g}.\n"
+            f"  Write one row for each sentence. For single ratings, add a column {RATER!r}."
         )
     if again := first.single.keys() & other.single.keys():
-        raise SuiteError(f"{here.place}: {RATER} {min(again)!r} rates the sentence of {there.place} again.")
+        raise SuiteError(
+            f"{here.place}: {RATER} {min(again)!r} rates the sentence of {there.place} a second time.\n"
+            "  Remove one of the rows."
+        )
     if here.entries != there.entries or here.row != there.row:
         raise SuiteError(
-            f"{here.place}: the sentence of {there.place}, but of another item or row of the table."
+            f"{here.place}: the sentence is the same as at {there.place}, but the item or case is another.\n"
+            "  Correct one of the rows."
         )
     same = {name for name, value in there.features.items() if here.features.get(name) == value}
     return replace(first, item=_with(there, same), single={**first.single, **other.single})
@@ -314,20 +328,20 @@ def read_unigrams(path: Path) -> Unigrams:
         kind = kind or _columns(place, row)
         token, value = str(row.get(kind[0], "")).strip(), _value(place, row, kind[1])
         if not token:
-            raise SuiteError(f"{place}: there is no {kind[0]}")
+            raise SuiteError(f"{place}: the {kind[0]} is missing.\n  Fill this cell, or remove the row.")
         if token in values:
-            raise SuiteError(f"{place}: {kind[0]} {token!r} stands twice.")
+            raise SuiteError(f"{place}: {kind[0]} {token!r} appears twice.")
         values[token] = value
     if kind is None:
-        raise SuiteError(f"{path}: holds no token")
+        raise SuiteError(f"{path}: the file has no token.\n  Add rows with a token and its count.")
     if kind[1] == "logprob":
         return Unigrams(values)
     total = sum(values.values()) if kind[1] == "count" else 1.0
     shares = {token: value / total for token, value in values.items()}
     if lost := [token for token, share in shares.items() if not share]:
         raise SuiteError(
-            f"{path}: the count of {lost[0]!r} is nothing beside the sum of all, {total:g}.\n"
-            "  Counts are how often tokens occur in one text."
+            f"{path}: the count of {lost[0]!r} is too small for the sum of all counts, {total:g}.\n"
+            "  Write counts of tokens in one text."
         )
     return Unigrams({token: log(share) for token, share in shares.items()})
 
@@ -342,7 +356,9 @@ def chosen_score(
     """
     if by == "none":
         if unigrams is not None:
-            raise SuiteError("--unigrams is for --normalise slor.\n  Add that, or leave it out.")
+            raise SuiteError(
+                "--unigrams is for --normalise slor.\n  Add --normalise slor, or leave --unigrams out."
+            )
         return score
     compared_by = {score or suite.score for suite in suites}
     if compared_by == {"regions"} and by in LENGTHS:
@@ -371,8 +387,8 @@ def _columns(place: str, row: Mapping[str, object]) -> tuple[str, str]:
     token, value = (next((name for name in names if name in row), None) for names in (TOKENS, VALUES))
     if token is None or value is None:
         raise SuiteError(
-            f"{place}: no unigrams: there are {', '.join(map(repr, row))}.\n"
-            f"  Call the columns {' or '.join(TOKENS)}, and {', '.join(VALUES[:-1])} or {VALUES[-1]}."
+            f"{place}: not a table of unigrams, because the columns are {', '.join(map(repr, row))}.\n"
+            f"  Rename the columns {' or '.join(TOKENS)}, and {', '.join(VALUES[:-1])} or {VALUES[-1]}."
         )
     return token, value
 
@@ -386,5 +402,5 @@ def _value(place: str, row: Mapping[str, object], name: str) -> float:
     fine = value <= 0 if name == "logprob" else value > 0 and (name == "count" or value <= 1)
     if not isfinite(value) or not fine or isinstance(cell, bool):
         wanted = {"logprob": "at most 0", "count": "above 0", "probability": "above 0, at most 1"}[name]
-        raise SuiteError(f"{place}: {name} is {cell!r}: it should be a number {wanted}.")
+        raise SuiteError(f"{place}: {name} is {cell!r}.\n  Write a number {wanted}.")
     return value

@@ -169,10 +169,15 @@ def _number(kind: Callable[[str], int | float], text: str) -> int | float:
 def _json_records(path: Path, encoding: str) -> Iterator[tuple[str, DataRecord]]:
     records = _listed(path, encoding)
     if records is None:
-        raise SuiteError(f"{path}: no list of records.\n  Write [{{...}}, {{...}}], or a record a line.")
+        raise SuiteError(
+            f"{path}: not a list of records.\n  Write [{{...}}, {{...}}], or one record on each line."
+        )
     for number, record in enumerate(records, 1):
         if not isinstance(record, dict):
-            raise SuiteError(f"{path}:{number}: not a JSON object, but {quoted_text(str(record), 40)}")
+            raise SuiteError(
+                f"{path}:{number}: this is not a JSON object: {quoted_text(str(record), 40)}.\n"
+                f'  Write {{"good": "...", "bad": "..."}}'
+            )
         if len(record) > limits().columns:
             raise beyond("columns", f"{path}:{number}", "the record has more names than")
         yield f"{path}:{number}", record
@@ -195,7 +200,7 @@ def _parquet_records(path: Path, _: str) -> Iterator[tuple[str, DataRecord]]:
     try:
         table = read_parquet(path, {}, any_type=True)
     except (OSError, ContentError) as error:
-        raise SuiteError(f"{path}: cannot be read: {first_line(error)}.") from None
+        raise SuiteError(f"{path}: cannot be read: {first_line(error)}.\n  Save the file again.") from None
     records = (record for batch in table.to_batches() for record in batch.to_pylist())
     for number, record in enumerate(records, 1):
         yield f"{path}:{number}", record
@@ -214,7 +219,7 @@ def _sheet(path: Path, name: str, headed: bool = True) -> Opened:
         from openpyxl import load_workbook  # noqa: PLC0415 - an extra
     except ImportError:
         fix = 'Install it: pip install "tseval[xlsx]", or save the sheet as .csv.'
-        raise SuiteError(f"{path}: openpyxl, which reads sheets, is not here.\n  {fix}") from None
+        raise SuiteError(f"{path}: to read sheets, tseval needs openpyxl.\n  {fix}") from None
     try:
         refuse_irregular(path)
         with zipfile.ZipFile(path) as packed:
@@ -227,7 +232,9 @@ def _sheet(path: Path, name: str, headed: bool = True) -> Opened:
             if not name or sheet.title == name
         }
     except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile) as error:
-        raise SuiteError(f"{path}: no sheet that could be read ({first_line(error)}).") from None
+        raise SuiteError(
+            f"{path}: not a sheet that tseval can read ({first_line(error)}).\n  Save it as .csv."
+        ) from None
     if name and name not in sheets:
         hint = suggest(name, [sheet.title for sheet in book.worksheets], "Sheets")
         raise SuiteError(f"{path}: there is no sheet {name!r}.\n  {hint}")
@@ -235,8 +242,8 @@ def _sheet(path: Path, name: str, headed: bool = True) -> Opened:
     filled = [title for title, rows in held.items() if rows]
     if len(filled) > 1:
         raise SuiteError(
-            f"{path}: has {len(filled)} sheets: {', '.join(filled)}.\n"
-            f"  Say which one is meant: --columns sheet={filled[0]}."
+            f"{path}: the file has {len(filled)} sheets: {', '.join(filled)}.\n"
+            f"  Name one of them: --columns sheet={filled[0]}."
         )
     rows = held[filled[0]] if filled else []
     width = max((place for _, row in rows for place, cell in enumerate(row, 1) if cell), default=0)
@@ -246,7 +253,8 @@ def _sheet(path: Path, name: str, headed: bool = True) -> Opened:
     header = rows[0][1] if headed else [str(number) for number in range(1, width + 1)]
     if headed and ("" in header or len({*header}) < len(header)):
         raise SuiteError(
-            f"{path}:{rows[0][0]}: every column needs a name of its own, but the header is {header}"
+            f"{path}:{rows[0][0]}: every column needs a different name, but the header is {header}.\n"
+            "  Rename the columns."
         )
     cut = ((f"{path}:{number}", row) for number, row in rows[1 if headed else 0 :])
     return f"{path}:{rows[0][0]}", header, cut
@@ -267,7 +275,9 @@ def _rows_of(path: Path, rows: Iterable[tuple[object, ...]]) -> Iterator[tuple[i
         if width > within.columns:
             raise beyond("columns", f"{path}:{number}", "the row has more columns than")
         if cells > MOST_CELLS or places > MOST_PLACES:
-            raise SuiteError(f"{path}: has more cells than {MOST_CELLS:,}.\n  Save the sheet as .csv.")
+            raise SuiteError(
+                f"{path}: the sheet has more than {MOST_CELLS:,} cells.\n  Save the sheet as .csv."
+            )
         yield number, [_cell(value) for value in row[:width]]
 
 

@@ -67,8 +67,8 @@ def ask_continuations(predictions: tuple[Prediction, ...]) -> Callable[[Sequence
     def ask(entries: Sequence[DataItem]) -> Question:
         if whole := [entry for entry in entries if not entry.regions]:
             raise SuiteError(
-                f"{whole[0].place}: has no prefix, but others beside it are continuations of one.\n"
-                "  Give each a prefix, or name files of either kind one by one."
+                f"{whole[0].place}: this item has no prefix, but other items of the folder have one.\n"
+                "  Add a prefix to each item, or give each file its own --suite."
             )
         return Regions(predictions, _lengths(entries))
 
@@ -78,10 +78,13 @@ def ask_continuations(predictions: tuple[Prediction, ...]) -> Callable[[Sequence
 def text_of(place: str, record: DataRecord, column: str) -> str:
     """Take a text from a record."""
     if column not in record:
-        raise SuiteError(f"{place}: there is no {column!r}, but {', '.join(map(repr, record))}")
+        raise SuiteError(
+            f"{place}: {column!r} is missing. The names are {', '.join(map(repr, record))}.\n"
+            f"  Add {column!r}."
+        )
     text = record[column]
     if not isinstance(text, str):
-        raise SuiteError(f"{place}: {column} is no text, but {text!r}")
+        raise SuiteError(f"{place}: {column} is {text!r}.\n  Write a text in quotes.")
     return text
 
 
@@ -118,7 +121,7 @@ def continued(item: DataItem, parts: Mapping[str, tuple[str, str]], join: str = 
     """Fill in the sentences of an entry from prefixes and continuations, joined as `join_parts` does."""
     for _, continuation in parts.values():
         if not continuation.split():
-            raise SuiteError(f"{item.place}: there is a continuation without words")
+            raise SuiteError(f"{item.place}: a continuation has no words.\n  Write its words.")
     return replace(
         item,
         sentences={label: join_parts(part, join) for label, part in parts.items()},
@@ -163,7 +166,9 @@ def read_syntaxgym(path: Path, reading: Reading) -> tuple[Case, ...]:
     try:
         suite = checked(parse_data(read_text(path), str(path)), _Suite)
     except ContentError as error:
-        raise SuiteError(f"{path}: no SyntaxGym suite: {error.where!r} {error.what}") from None
+        raise SuiteError(
+            f"{path}: not a SyntaxGym suite, because {error.where!r} {error.what}.\n  Correct the file."
+        ) from None
     meta = suite.get("meta", {})
     name = str(meta.get("name") or stem_of(path))
     metric = cast("Metric", str(meta.get("metric", "sum")))
@@ -173,12 +178,15 @@ def read_syntaxgym(path: Path, reading: Reading) -> tuple[Case, ...]:
     formulas = [prediction["formula"] for prediction in suite["predictions"]]
     items = [_item(path, name, item) for item in suite["items"]]
     if not items or not formulas:
-        raise SuiteError(f"{path}: a suite needs items and predictions")
+        raise SuiteError(f"{path}: the suite has no items or no predictions.\n  Add them.")
     n_regions = {label: len(own) for label, own in items[0].regions.items()}
     for place, item in enumerate(items):
         if {label: len(own) for label, own in item.regions.items()} != n_regions:
             first = items[0].features["number"]
-            raise SuiteError(f"{item.place} has other conditions or regions than item {first}")
+            raise SuiteError(
+                f"{item.place} has other conditions or regions than item {first}.\n"
+                "  Write the same in all items."
+            )
         items[place] = replace(item, sentences={label: item.sentences[label] for label in n_regions})
     known = {label: range(1, n + 1) for label, n in n_regions.items()}
     for formula in formulas:
@@ -188,7 +196,7 @@ def read_syntaxgym(path: Path, reading: Reading) -> tuple[Case, ...]:
                 if not all([lengths[region.place - 1]] if isinstance(region.place, int) else lengths):
                     raise SuiteError(
                         f"{item.place}: the formula {formula!r} asks for the {metric} of an empty region of "
-                        f"{region.condition!r}.\n  Name another region, or give the metric 'sum'."
+                        f"{region.condition!r}.\n  Name another region, or use the metric 'sum'."
                     )
     predictions = with_all([Prediction(f"prediction {n}", formula) for n, formula in enumerate(formulas, 1)])
     return reading.build(items, lambda entries: Regions(predictions, _lengths(entries), metric))
@@ -198,15 +206,18 @@ def _item(path: Path, suite: str, item: _Item) -> DataItem:
     number = item["item_number"]
     place = f"{path}: item {number}"
     if not fits(number):
-        raise SuiteError(f"{place}: a number has at most 64 bits")
+        raise SuiteError(f"{place}: the number is larger than 64 bits.\n  Write a smaller number.")
     texts: dict[str, list[str]] = {}
     for condition in item["conditions"]:
         label, regions = condition["condition_name"], condition["regions"]
         if [region["region_number"] for region in regions] != list(range(1, len(regions) + 1)):
-            raise SuiteError(f"{place}: regions are not numbered 1, 2, 3, ... in order")
+            raise SuiteError(
+                f"{place}: the numbers of the regions are not 1, 2, 3, ... in order.\n"
+                "  Correct region_number."
+            )
         texts[label] = [single_spaced(region["content"]) for region in regions]
         if not any(texts[label]):
-            raise SuiteError(f"{place}: the condition {label!r} is empty")
+            raise SuiteError(f"{place}: the condition {label!r} has no words.\n  Write its regions.")
     return DataItem(
         place,
         (suite, suite, SYNTAXGYM_PHENOMENON, None),
@@ -286,7 +297,7 @@ def read_template(columns: Header) -> Iterator[tuple[str, list[tuple[str, bool]]
         if alternatives is None and not names[0][1]:
             raise SuiteError(
                 f"{columns.place}: there is no column {several[0]!r} (--layout).\n"
-                f"  {suggest(several[0], columns.names, 'Columns')} Words stand in braces."
+                f"  {suggest(several[0], columns.names, 'Columns')} Put words that are not columns in braces."
             )
         marked |= bool(star)
         yield as_name("_".join(filter(None, several))), names, bool(star)
@@ -294,8 +305,8 @@ def read_template(columns: Header) -> Iterator[tuple[str, list[tuple[str, bool]]
         raise columns.unknown()
     if not marked and "predict" not in columns.how:
         raise SuiteError(
-            f"--layout: nothing in {quoted_text(template)} says which region is compared.\n"
-            "  Put a star before it: 'Start {Transitive|Intransitive} {,|} NP *Verb'."
+            f"--layout: {quoted_text(template)} does not mark the region to compare.\n"
+            "  Put a star before this region: 'Start {Transitive|Intransitive} {,|} NP *Verb'."
         )
 
 
@@ -318,7 +329,7 @@ def ask_design(entries: Sequence[DataItem], reading: Reading) -> Question:
         check_formula("--columns", prediction.formula, known)
     if not formula:
         asked = "; ".join(prediction.formula for prediction in found)
-        reading.notes.append(f"asked: {asked} (--columns 'predict=...' asks something else)")
+        reading.notes.append(f"prediction: {asked} (to change it: --columns 'predict=...')")
     return Regions(tuple(found), pa.table(lengths), named=named)
 
 
@@ -338,8 +349,8 @@ def _refuse_empty(
     if without and len(without) < len(empty):
         raise SuiteError(
             f"{entries[empty[without[0]] or 0].place}: the region {region!r} has no words under "
-            f"{without[0]!r}, and words under other conditions: 0 bits would be compared with theirs.\n"
-            "  Put the star before another region; or say what is compared: --columns 'predict=...'."
+            f"{without[0]!r}, but has words under other conditions, so the comparison is not fair.\n"
+            "  Put the star before another region, or name the regions to compare: --columns 'predict=...'."
         )
 
 
@@ -358,8 +369,8 @@ def _order(entries: Sequence[DataItem], label: str) -> list[str]:
                 order.insert(last + 1, name)
             if order.index(name) <= last or names.count(name) > 1:
                 raise SuiteError(
-                    f"{entry.place}: the region {name!r} stands elsewhere than in the items before it.\n"
-                    "  Give regions of other places other names."
+                    f"{entry.place}: the region {name!r} has another position than in earlier items.\n"
+                    "  Give regions in different positions different names."
                 )
             last = order.index(name)
     return order
@@ -380,8 +391,8 @@ def _effects(
         last = shared[-1] if shared else "*"
         example = f"{labels[1]}.{last} > {labels[0]}.{last}"
         raise SuiteError(
-            f"{entry.place}: none of the regions {', '.join(map(repr, shared))} is called critical.\n"
-            f"  Say what is compared: --columns 'predict={example}'."
+            f"{entry.place}: none of the regions {', '.join(map(repr, shared))} has the name critical.\n"
+            f"  Name the regions to compare: --columns 'predict={example}'."
         )
     if labels == [*PAIR_LABELS]:
         return [Prediction("good > bad", f"good.{critical} < bad.{critical}")]

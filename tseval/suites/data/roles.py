@@ -53,7 +53,8 @@ SETTINGS = (
 )  # fmt: skip
 USAGE = "--columns good=NAME,bad=NAME."
 _SENTENCES = (
-    "A sentence a row: --columns sentence=NAME,item=NAME,label=NAME. Without a header, columns are 1, 2."
+    "If each row is one sentence: --columns sentence=NAME,item=NAME,label=NAME. "
+    "Without a header, write numbers."
 )
 _TABLES = ".jsonl, .json, .tsv, .csv, .parquet and .xlsx"
 
@@ -166,11 +167,14 @@ def read_columns(text: str) -> dict[str, str]:
             columns["fill"] += f",{role}"
             continue
         if not equals or not name:
-            raise SuiteError(f"--columns: {part.strip()!r} is not ROLE=NAME, as in good=sen,bad=wrong_sen.")
+            raise SuiteError(
+                f"--columns: {part.strip()!r} is not ROLE=NAME.\n"
+                "  Write for example --columns good=sen,bad=wrong_sen."
+            )
         if role in columns:
             raise SuiteError(
                 f"--columns names {role} twice: {columns[role]!r} and {name!r}.\n"
-                f"  Where both are meant: {role}={columns[role]}+{name}."
+                f"  To use both, write {role}={columns[role]}+{name}."
             )
         columns[role] = name
     check_columns(columns)
@@ -182,18 +186,18 @@ def check_columns(columns: Mapping[str, str]) -> None:
     known = (*ROLES, *ALIASES, *SETTINGS)
     for role in columns:
         if role not in known:
-            raise SuiteError(
-                f"--columns: there is no {role!r}.\n  {suggest(role, known, 'What a column can be')}"
-            )
+            raise SuiteError(f"--columns: there is no {role!r}.\n  {suggest(role, known, 'Roles')}")
     given = roles_given(columns)
     if given.get("good") is not None and given.get("good") == given.get("bad"):
-        raise SuiteError(f"--columns: {given['good']!r} cannot be both good and bad.")
+        raise SuiteError(f"--columns: {given['good']!r} cannot be both good and bad.\n  Name two columns.")
 
 
 def refuse_columns(suite: object, columns: Mapping[str, str] | None) -> None:
     """Refuse to say what the columns of a suite are that has none."""
     if columns:
-        raise SuiteError(f"{suite}: there are no columns to name.\n  --columns is for tables in {_TABLES}.")
+        raise SuiteError(
+            f"{suite}: this suite has no columns.\n  Leave --columns out: it is for tables in {_TABLES}."
+        )
 
 
 def roles_given(how: Mapping[str, str]) -> dict[str, str]:
@@ -257,16 +261,20 @@ class Header:
         one = next((label for label in PAIR_LABELS if label not in self.given), None)
         one = one if {*PAIR_LABELS} & {*self.given} else None
         lacking = f"{one} sentence" if one else "pair of sentences"
-        rated = "" if one else f" Of rated sentences, call them sentence and rating.\n  {_SENTENCES}"
+        rated = (
+            "" if one else f" For rated sentences, rename the columns sentence and rating.\n  {_SENTENCES}"
+        )
         regions = [name for name in self.names if not self.is_about_rows(name)]
         if len(regions) > 2 and not one:
             *others, last = (name if name.isidentifier() else f'"{name}"' for name in regions[:MOST_REGIONS])
             rated += (
-                f"\n  A column a region: --layout '{' '.join(others)} *{last}', with {{A|B}} for conditions."
+                f"\n  If each column is one region: --layout '{' '.join(others)} *{last}', "
+                f"with {{A|B}} for conditions."
             )
         return SuiteError(
-            f"{self.place}: no {lacking}: there are {', '.join(map(repr, self.names)) or 'no columns'}.\n"
-            f"  Call the columns good and bad, or say which they are: {USAGE}{rated}"
+            f"{self.place}: no {lacking} found. The columns are "
+            f"{', '.join(map(repr, self.names)) or 'none'}.\n"
+            f"  Rename the columns good and bad, or name them: {USAGE}{rated}"
         )
 
     def is_about_rows(self, name: str) -> bool:

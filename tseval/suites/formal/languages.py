@@ -124,7 +124,7 @@ def open_types(prefix: Sequence[str], alphabet: Sequence[str], deepest: int | No
         if place < n_types:
             stack.append(place)
         elif not stack or stack.pop() != place - n_types:
-            raise ValueError(f"{symbol!r} closes what is not open in {' '.join(prefix)!r}")
+            raise ValueError(f"{symbol!r} closes a bracket that is not open in {' '.join(prefix)!r}")
         if deepest is not None and len(stack) > deepest:
             raise ValueError(f"more than {deepest} brackets are open in {' '.join(prefix)!r}")
     return stack
@@ -290,8 +290,8 @@ class GeneralisedDyck:
             fruitless = 0 if new.any() else fruitless + 1
             if fruitless == FRUITLESS:
                 raise SuiteError(
-                    f"{self.name}: every string is among the {self.train:,} training strings, so none "
-                    "is left for the test.\n  Choose a smaller train=, or a larger length= or pairs=."
+                    f"{self.name}: all strings are among the {self.train:,} training strings, so none "
+                    "remains for the test.\n  Choose a smaller train=, or a larger length= or pairs=."
                 )
             yield block.take(new)
 
@@ -453,7 +453,7 @@ def parse_language(spec: str) -> Language:
     parts = [part.strip() for part in inside.split(",")] if inside.strip() else []
     chosen = _read_settings(spec, parts, list(settings))
     if missing := [key for key, default in settings.items() if default is MISSING and key not in chosen]:
-        raise SuiteError(f"{spec}: {' and '.join(missing)} must be given.\n  {usage(name)}")
+        raise SuiteError(f"{spec}: {' and '.join(missing)} must be set.\n  {usage(name)}")
     try:
         return FORMAL_LANGUAGES[name](**chosen)
     except SuiteError as error:
@@ -475,12 +475,12 @@ def _read_settings(spec: str, parts: Sequence[str], known: Sequence[str]) -> dic
         named = named or bool(equals)
         if not equals:
             if named or place >= len(known):
-                raise SuiteError(f"{spec}: {part!r} belongs to no setting.\n  Write SETTING={part}.")
+                raise SuiteError(f"{spec}: {part!r} has no setting before it.\n  Write SETTING={part}.")
             key, text = known[place], part
         if key not in known:
             raise SuiteError(f"{spec}: no setting {key!r}.\n  {suggest(key, known, 'Settings')}")
         if key in chosen:
-            raise SuiteError(f"{spec}: {key} is given twice.\n  Give it once.")
+            raise SuiteError(f"{spec}: {key} appears twice.\n  Write {key} once.")
         try:
             chosen[key] = int(text)
         except ValueError:

@@ -80,10 +80,10 @@ class SuiteFolder:
             if (grammar.experiment is None) != (first.experiment is None):
                 one, other = (first, grammar) if grammar.experiment is None else (grammar, first)
                 raise GrammarError(
-                    f"it states predictions on regions, but {other.path.name} compares sentences.",
+                    f"this grammar compares regions, but {other.path.name} compares whole sentences.",
                     one.path,
                     1,
-                    "Put them into two folders: a suite is scored in one way.",
+                    "Put the two grammars into two folders: one suite has one way of scoring.",
                 )
         return grammars
 
@@ -99,7 +99,7 @@ class SuiteFolder:
         if not chosen:
             sides = {side: None for one in self.contrasts for side in (one.better, one.worse)}
             unknown = next((side for side in sides if side not in grammar.labels), "")
-            message = f"no contrast of the suite compares two of the labels of {grammar.path.name}."
+            message = f"the suite's 'contrasts' compare no two labels of {grammar.path.name}."
             if self.document is None:
                 raise GrammarError(message, grammar.path, 1, "Add 'contrasts:'.")
             fix = f"No sentence is labelled {unknown!r}. {suggest(unknown, grammar.labels, 'Labels')}"
@@ -185,7 +185,7 @@ def _listed(document: YamlDocument, found: Mapping[str, Path]) -> dict[str, Path
             fix = suggest(str(case), found, "Grammars")
             raise document.error(f"there is no grammar {case!r}.", "cases", position, fix=fix)
         if case in files:
-            raise document.error(f"the case {case!r} stands twice.", "cases", position, fix="Keep one.")
+            raise document.error(f"the case {case!r} appears twice.", "cases", position, fix="Keep one.")
         files[case] = found[case]
     return files
 
@@ -266,12 +266,16 @@ def write_twin(path: Path, private: Path, out: Path) -> None:
     """
     folder = read_folder(path)
     if out.exists():
-        raise SuiteError(f"{out}: exists already.\n  Choose another name, or remove it.")
+        raise SuiteError(
+            f"{out}: this file or folder exists already.\n  Choose another name, or remove {out}."
+        )
     lexicons = [grammar.lexicon for grammar in folder.load() if grammar.lexicon is not None]
     own = {one.document.path: one for one in lexicons if one.document.path.suffix in (".yaml", ".yml")}
     if not own:
-        fix = "Put them into a file beside the grammars: lexicon: lexicon.yaml"
-        raise SuiteError(f"{path}: its words stand in the grammars.\n  {fix}")
+        fix = "Move the words to a file in the same folder, and write: lexicon: lexicon.yaml"
+        raise SuiteError(
+            f"{path}: the words of this suite are in the grammar files, not in a lexicon file.\n  {fix}"
+        )
     withheld = load_lexicon(private, language_of(folder.language) == ENGLISH)
     _hold_to(own, withheld)
     texts = {file.name: _with_words(file, withheld) for file in own}
@@ -293,14 +297,14 @@ def _hold_to(own: Mapping[Path, Lexicon], withheld: Lexicon) -> None:
             raise withheld.document.error(f"the suite has no class {name!r}.", part, title, fix=fix)
         if len(words) != len(classes[name]):
             raise withheld.document.error(
-                f"{name} has {len(words)} words, that of the suite {len(classes[name])}.",
-                part, title, fix="List as many: then each row of the table has as many items.",
+                f"{name} has {len(words)} words, but {len(classes[name])} words in the suite.",
+                part, title, fix="List the same number: then each table row keeps its number of items.",
             )  # fmt: skip
         for word in words:
             if shared := next((form for form in _forms([word]) if form in public), None):
                 raise GrammarError(
-                    f"{shared!r} is a word of the suite, so it is not withheld.", word.path, word.line,
-                    "Take another one.",
+                    f"{shared!r} is a word of the suite, so it is no withheld word.", word.path, word.line,
+                    "Choose another word.",
                 )  # fmt: skip
 
 

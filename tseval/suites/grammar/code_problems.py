@@ -27,4 +27,4 @@ def note_of_errors(grammars: Sequence[Grammar]) -> tuple[str, ...]:
         if severity == "error"
     ]
     more = f" ({len(errors) - 1:,} more)" if len(errors) > 1 else ""
-    return tuple(f"{error}{more}. tseval lint names all" for error in errors[:1])
+    return tuple(f"{error}{more}. To see all problems: tseval lint" for error in errors[:1])

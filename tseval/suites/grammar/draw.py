@@ -65,11 +65,11 @@ def read_draw(document: YamlDocument, slots: Sequence[Slot], sentences: Sentence
     options = document.mapping("draw")
     for option in options:
         if option not in _OPTIONS:
-            fix = suggest(option, _OPTIONS, "It may hold")
+            fix = suggest(option, _OPTIONS, "Known options")
             raise document.error(f"'draw' names {option!r}.", "draw", option, fix=fix)
     items, seed = options.get("items"), options.get("seed")
     if not isinstance(items, int) or isinstance(items, bool) or items < 1:
-        fix = "Say how many items are drawn: draw: {items: 100}."
+        fix = "Write how many items to draw: draw: {items: 100}."
         raise document.error("'draw' needs a whole number of 'items'.", "draw", fix=fix)
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool)):
         raise document.error(
@@ -79,19 +79,21 @@ def read_draw(document: YamlDocument, slots: Sequence[Slot], sentences: Sentence
     for slot in slots:
         _check_repeats(document, slot, [slot.name for slot in chosen])
         if slot.n_bindings > LARGEST_CODE:
-            message = f"the slot {slot.name!r} has more values than can be numbered (9 quintillion)."
-            raise document.error(message, "slots", slot.name, fix="Repeat it less often.")
+            message = f"the slot {slot.name!r} has more than 9 quintillion values."
+            raise document.error(message, "slots", slot.name, fix="Repeat the slot less often.")
     draw = _with_cells(document, Draw(items, tuple(slot.name for slot in chosen), (), seed), slots, sentences)
     if draw.n_items > LARGEST_DRAW:
-        message = f"'draw' asks for {draw.n_items:,} items; {LARGEST_DRAW:,} are allowed."
+        message = f"'draw' asks for {draw.n_items:,} items, but at most {LARGEST_DRAW:,} are allowed."
         raise document.error(message, "draw", fix="Draw fewer.")
     for place, cell in enumerate(draw.cells):
         fixed = dict(zip(draw.for_each, cell, strict=True))
         pool = None if draw.pools is None else draw.pools[place]
         n_distinct = _count_items(slots, fixed, pool)
         if n_distinct < items:
-            why = "words make" if pool is None else "words and 'where' make"
-            message = f"'draw' asks for {items:,} items{_of_cell(slots, fixed)}; the {why} {n_distinct:,}."
+            why = "words allow" if pool is None else "words and 'where' allow"
+            message = (
+                f"'draw' asks for {items:,} items{_of_cell(slots, fixed)}, but the {why} only {n_distinct:,}."
+            )
             raise document.error(message, "draw", fix="Draw fewer items, or add words to the lexicon.")
     return draw
 
@@ -100,15 +102,15 @@ def read_where(document: YamlDocument, slots: Sequence[Slot], sentences: Sentenc
     """Read `where` of a grammar's front matter: which of all combinations are items; None for all."""
     source, loose = document.data.get("where"), [slot for slot in slots if slot.n_taken is None]
     if source is not None and "draw" in document.data:
-        fix = "Put 'where' into 'draw', or leave one of them out."
-        raise document.error("'where' and 'draw' stand beside each other.", "where", fix=fix)
+        fix = "Move 'where' into 'draw', or delete one of the two."
+        raise document.error("the grammar has both 'where' and 'draw'.", "where", fix=fix)
     if "draw" in document.data or (source is None and not loose):
         return None
     condition = None if source is None else _condition(document, sentences, source, "where")
     key = "slots" if condition is None else "where"
     n_all = math.prod(slot.size for slot in slots)
     if n_all > LARGEST_DRAW:
-        fix = f"Draw some of them: 'draw: {{items: 200{', where: ...' if condition else ''}}}'."
+        fix = f"Draw a part of the items: 'draw: {{items: 200{', where: ...' if condition else ''}}}'."
         raise document.error(_too_many(n_all), key, fix=fix)
     codes = slot_codes(slots, np.arange(n_all))
     items = np.flatnonzero(_holds(condition, slots, codes))
@@ -126,7 +128,9 @@ def _condition(document: YamlDocument, sentences: Sentences, source: YamlValue, 
 
 
 def _too_many(n_all: int) -> str:
-    return f"a condition would be asked about {n_all:,} combinations; {LARGEST_DRAW:,} are allowed."
+    return (
+        f"a condition would have to check {n_all:,} combinations, but at most {LARGEST_DRAW:,} are allowed."
+    )
 
 
 def _holds(condition: Code | None, slots: Sequence[Slot], codes: Mapping[str, Column]) -> NDArray[np.bool_]:
@@ -158,7 +162,7 @@ def _for_each(document: YamlDocument, names: YamlValue, slots: Sequence[Slot]) -
     free = {slot.name: slot for slot in slots if not slot.differs_from and slot.repeated_by is None}
     for name in names if isinstance(names, list) else [None]:
         if name not in free:
-            fix = f"List slots, none that depends on another. {suggest(str(name), free, 'Slots')}"
+            fix = f"List only slots that depend on no other slot. {suggest(str(name), free, 'Slots')}"
             raise document.error(f"'for_each' names {name!r}.", "draw", "for_each", fix=fix)
     wanted = names if isinstance(names, list) else []
     return [slot for name, slot in free.items() if name in wanted]
@@ -167,7 +171,7 @@ def _for_each(document: YamlDocument, names: YamlValue, slots: Sequence[Slot]) -
 def _check_repeats(document: YamlDocument, slot: Slot, for_each: Sequence[str]) -> None:
     if slot.repeated_by is not None and slot.repeated_by not in for_each:
         fix = f"Add 'draw: {{items: 100, for_each: [{slot.repeated_by}]}}'."
-        message = f"{slot.name!r} is repeated as {slot.repeated_by!r} says, so that must be fixed in a draw."
+        message = f"{slot.repeated_by!r} sets how often {slot.name!r} repeats, so a draw must fix it."
         raise document.error(message, "slots", slot.name, "repeat", fix=fix)
 
 
@@ -176,7 +180,7 @@ def _with_cells(document: YamlDocument, draw: Draw, slots: Sequence[Slot], sente
     fixed = [slot for slot in slots if slot.name in draw.for_each]
     if math.prod(slot.n_bindings for slot in fixed) > _MAX_CELLS:
         message = f"'for_each' makes more than {_MAX_CELLS:,} combinations."
-        fix = "Name fewer slots: 'where' may name slots that are not under 'for_each'."
+        fix = "Name fewer slots under 'for_each'. 'where' may use the other slots."
         raise document.error(message, "draw", "for_each", fix=fix)
     cells = list(product(*(range(slot.n_bindings) for slot in fixed)))
     where = document.mapping("draw").get("where")
@@ -208,7 +212,7 @@ def _not_empty(document: YamlDocument, sentences: Sentences, draw: Draw) -> Draw
 def _holds_nowhere(document: YamlDocument, sentences: Sentences, *keys: str) -> GrammarError:
     why = sentences.conditions.impossible_at(document.line(*keys))
     fix = "Change it." if why is None else f"{why[:1].upper()}{why[1:]}"
-    return document.error("'where' holds for no combination.", *keys, fix=fix)
+    return document.error("'where' is true for no combination of words.", *keys, fix=fix)
 
 
 def _bound_together(slots: Sequence[Slot], draw: Draw, asked: Sequence[str]) -> list[Slot]:
@@ -294,7 +298,9 @@ def codes_of_draw(slots: Sequence[Slot], draw: Draw, document: YamlDocument) -> 
         rows = [] if draw.pools is None else _balanced(draw.pools[number], slots, draw.items, chance)
         columns = [rows, *words] if draw.pools is not None else words
         if not _made_distinct(columns, draw.items, chance):
-            message = f"no {draw.items:,} items with different words were found in a cell of the draw."
+            message = (
+                f"in a cell of the draw, tseval does not find {draw.items:,} items with different words."
+            )
             raise document.error(message, "draw", fix="Draw fewer items, or add words to the lexicon.")
         own = {name: np.full(draw.items, code, np.int64) for name, code in fixed.items()}
         if draw.pools is not None:

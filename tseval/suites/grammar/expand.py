@@ -42,11 +42,13 @@ def check_size(
     n_items = grammar.n_items
     if n_items > LARGEST_INDEX:
         raise grammar.document.error(
-            "more items than can be numbered (9 quintillion).", "slots", fix="Shorten the slots."
+            "the grammar makes more than 9 quintillion items.", "slots", fix="Shorten the slots."
         )
     if n_items > MAX_ITEMS and n_wanted is None:
         raise grammar.document.error(
-            f"{n_items:,} items; a full expansion may have {MAX_ITEMS:,}.", "slots", fix=fix
+            f"the grammar makes {n_items:,} items, but a full expansion has at most {MAX_ITEMS:,}.",
+            "slots",
+            fix=fix,
         )
 
 
@@ -106,7 +108,7 @@ class _Block:
         if pc.any(pc.match_substring_regex(texts, r"^\s|\s\s|[\t\r\n\v\f]|\s$")).as_py():
             texts = pc.ascii_trim_whitespace(pc.replace_substring_regex(texts, r"\s+", " "))
         if pc.any(pc.equal(texts, pa.scalar(""))).as_py():
-            fix = "Let every combination of fillers print something."
+            fix = "Change the line so that every combination of words prints some text."
             raise GrammarError("the sentence of an item is empty.", self._grammar.path, line[0].line, fix)
         return texts
 
@@ -125,7 +127,7 @@ class _Block:
                 ) from None
             if not one.text or (found and one.names != found[0].names):
                 what = "marks other regions than the first item" if one.text else "has no words"
-                fix = "Let all items of a condition mark the same regions, and have words."
+                fix = "Mark the same regions in all items of a condition, each with words."
                 raise GrammarError(f"{text!r} {what}.", self._grammar.path, line, fix)
             found.append(one)
         return found
@@ -150,8 +152,8 @@ class _Block:
             try:
                 columns[name] = self._column(code.slots, code.value)
             except pa.ArrowException:
-                fix = "Let it give always text, always a number, or always true or false."
-                message = f"the feature {name!r} has values of several kinds."
+                fix = "Write an expression whose values are all text, all numbers, or all true or false."
+                message = f"the feature {name!r} mixes text, numbers, or true and false."
                 raise self._grammar.document.error(message, "features", name, fix=fix) from None
         return columns
 

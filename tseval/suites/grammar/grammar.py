@@ -74,8 +74,13 @@ def read_factors(
             raise document.error(f"the factor {name!r} is {describe(source)}.", "factors", name, fix=fix)
         slot = by_name.get(source)
         if slot is not None and slot.is_numeric:
-            message = f"the factor {name!r} is the slot {slot.name!r}, which holds no words."
-            raise document.error(message, "factors", name, fix="Leave it out: it is a condition.")
+            message = f"the factor {name!r} is the slot {slot.name!r}, which has no words of the lexicon."
+            raise document.error(
+                message,
+                "factors",
+                name,
+                fix="Delete this factor: a slot without words is a condition, not a lexical factor.",
+            )
         factors[name] = slot or sentences.expression(source, document.line("factors", name))
     return factors
 
@@ -197,12 +202,12 @@ def read_contrasts(document: YamlDocument, labels: tuple[str, ...] | None) -> tu
         contrast = Contrast(*sides)
         if Contrast(contrast.worse, contrast.better) in contrasts:
             message = f"'{contrast}' is the reverse of another contrast, so both cannot be right."
-            raise document.error(message, "contrasts", position, fix="Keep the one that you mean.")
+            raise document.error(message, "contrasts", position, fix="Keep the contrast that you mean.")
         if (way := _way(contrasts, contrast.worse, contrast.better)) is not None:
             message = f"'{contrast}' contradicts {' and '.join(repr(str(one)) for one in way)}."
-            raise document.error(message, "contrasts", position, fix="Keep those that you mean.")
+            raise document.error(message, "contrasts", position, fix="Keep the contrasts that you mean.")
         if contrast in contrasts:
-            message = f"the contrast '{contrast}' stands twice."
+            message = f"the contrast '{contrast}' appears twice."
             raise document.error(message, "contrasts", position, fix="Keep one of them.")
         contrasts.append(contrast)
     return tuple(contrasts)
@@ -223,11 +228,15 @@ def _split_front_matter(path: Path) -> tuple[str, str, int]:
     """Split a grammar file into front matter, body, and the line on which the body begins."""
     text = read_grammar_text(path)
     if len(text) > _MAX_BODY:
-        raise GrammarError(f"the grammar is longer than {_MAX_BODY:,} characters.", path, fix="Split it.")
+        raise GrammarError(
+            f"the grammar is longer than {_MAX_BODY:,} characters.",
+            path,
+            fix="Split the grammar into two files.",
+        )
     lines = text.split("\n")
     if lines[0].rstrip() != _FENCE:
-        fix = "Begin with '---', the settings, and '---' again; the sentences follow."
-        raise GrammarError("a grammar begins with front matter.", path, 1, fix)
+        fix = "Write a line '---', the settings, a line '---', and then the sentences."
+        raise GrammarError("the grammar does not begin with front matter.", path, 1, fix)
     for number, line in enumerate(lines[1:], 2):
         if line.rstrip() == _FENCE:
             return "\n".join(lines[1 : number - 1]), "\n".join(lines[number:]), number + 1
@@ -246,10 +255,10 @@ def _lexicon(
     path = document.path.parent / name
     # A grammar from a stranger must not make us read (and quote in messages) other files.
     if path.parent != document.path.parent or path.suffix != ".yaml":
-        fix = "Name a .yaml file beside the grammar, such as lexicon.yaml."
+        fix = "Name a .yaml file in the folder of the grammar, such as lexicon.yaml."
         raise document.error(f"{name!r} cannot be a lexicon.", "lexicon", fix=fix)
     if not os.path.lexists(path):
-        fix = "It must lie beside the grammar."
+        fix = "Put this file into the folder of the grammar."
         raise document.error(f"there is no lexicon {name!r}.", "lexicon", fix=fix)
     if path not in lexicons:
         lexicons[path] = load_lexicon(path, english)
@@ -259,7 +268,7 @@ def _lexicon(
 def _required(document: YamlDocument, key: str) -> str:
     value = document.text(key)
     if not value:
-        raise document.error(f"the front matter lacks {key!r}.", key, fix=f"Add '{key}: ...'.")
+        raise document.error(f"the front matter has no {key!r}.", key, fix=f"Add '{key}: ...'.")
     return value
 
 
@@ -301,7 +310,9 @@ def _check_names(document: YamlDocument, slots: tuple[Slot, ...], sentences: Sen
             raise document.error(f"a feature cannot be called {name!r}.", "features", name, fix=fix)
     for name, what, line in names:
         if name in columns:
-            raise GrammarError(f"{what} has the name of {columns[name]}.", document.path, line, "Rename it.")
+            raise GrammarError(
+                f"{what} has the same name as {columns[name]}.", document.path, line, "Rename it."
+            )
         columns[name] = what
 
 
@@ -310,7 +321,7 @@ def _expect(document: YamlDocument, labels: tuple[str, ...]) -> dict[str, str | 
     expect: dict[str, str | int] = {}
     for key, value in document.mapping("expect").items():
         if key not in known:
-            fix = suggest(key, known, "It may hold")
+            fix = suggest(key, known, "Known options")
             raise document.error(f"'expect' names {key!r}.", "expect", key, fix=fix)
         wanted = int if key == "items" else str
         if not isinstance(value, wanted) or isinstance(value, bool):

@@ -43,7 +43,7 @@ def _dropped(grammar: Grammar, code: list[nodes.Node]) -> Iterator[Problem]:
         missing = [one for one in had if one not in {word.number for word in words} | values]
         if missing:
             message = (
-                f"the nouns of {slot.name!r} have a form {missing[0]!r}, and no item has that number. "
+                f"the nouns of {slot.name!r} have a form {missing[0]!r}, but no item uses this number. "
                 f"Add: numbers: [{', '.join(had)}]"
             )
             yield "warning", grammar.document.line("slots", slot.name), message

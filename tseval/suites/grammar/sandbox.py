@@ -56,14 +56,14 @@ class Budget:
         self._left = WORK_PER_TEXT
         if time.monotonic() > self._deadline:
             message = f"rendering takes longer than {SECONDS:.0f} seconds."
-            raise GrammarError(message, fix="Use fewer slots in one phrase.")
+            raise GrammarError(message, fix="Use fewer slots in one sentence.")
 
     def spend(self, amount: int) -> None:
         """Charge characters or steps."""
         self._left -= max(amount, 0)
         if self._left < 0:
             fix = "Look for a loop or a macro that does not end."
-            raise GrammarError("this text takes too many steps or grows too long.", fix=fix)
+            raise GrammarError("printing this text takes too many steps, or the text is too long.", fix=fix)
 
 
 def as_text(value: object) -> str:
@@ -78,7 +78,8 @@ def as_text(value: object) -> str:
         str(value)  # most raise here, with Jinja's own account of what is undefined
         raise GrammarError("an inline 'if' without an 'else' prints nothing.", fix="Add \"else ''\".")
     raise GrammarError(
-        f"{_kind(value)} cannot be printed.", fix="Print words, text and numbers; loop over lists."
+        f"{_kind(value)} cannot be printed.",
+        fix="Print only words, text and numbers. Print a list with {% for %}.",
     )
 
 
@@ -104,11 +105,11 @@ def disagree(word: object, with_: object, number: object = None) -> Word:
     inflected, own = _word(word), _number(with_)
     others = [one for one in ALL_NUMBERS if one != own and (one in inflected.forms or one in NUMBERS)]
     if number is None and len(others) > 1:
-        fix = f"Say which is meant: {{{{ ... | disagree(..., '{others[0]}') }}}}, or {others[1]!r}."
+        fix = f"Write the form that you mean: {{{{ ... | disagree(..., '{others[0]}') }}}}, or {others[1]!r}."
         raise GrammarError(f"{_kind(word)} has {len(others)} forms that disagree with {own!r}.", fix=fix)
     chosen = others[0] if number is None else _number(number)
     if chosen == own:
-        message = f"{chosen!r} does not disagree: the other word has it."
+        message = f"{chosen!r} is the form that agrees, so it cannot be the form that disagrees."
         raise GrammarError(message, fix=f"Name {others[0]!r}.")
     return inflected.inflected(chosen)
 
@@ -167,11 +168,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return getattr(obj, attribute)
         if isinstance(obj, Undefined):
             str(obj)
-        fix = "Only words and 'loop' have parts."
+        fix = "Write a dot only after a word or 'loop'."
         if isinstance(obj, LoopContext):
             fix = suggest(attribute, _LOOP_ATTRIBUTES, "It has")
         if isinstance(obj, dict):
-            fix = f'Look an entry up in brackets: table["{attribute}"].'
+            fix = f'Write the key in brackets: table["{attribute}"].'
         raise GrammarError(f"{_kind(obj)} has no {attribute!r}.", fix=fix)
 
     def getitem(self, obj: object, argument: object) -> object:
@@ -186,10 +187,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return obj[argument]
         if isinstance(argument, Undefined):
             str(argument)
-        fix = "Use a form, a position or a key."
+        fix = "Write the name of a form, a position, or a key."
         if isinstance(obj, dict):
             fix = suggest(as_text(argument), map(str, obj), "Entries")
-        raise GrammarError(f"{_kind(obj)} has no entry {as_text(argument)!r}.", fix=fix)
+        raise GrammarError(f"{_kind(obj)} has no part {as_text(argument)!r}.", fix=fix)
 
     def call(__self, __context: Context, __obj: object, *args: object, **kwargs: object) -> object:  # noqa: N805 - as in Jinja
         """Call a macro, `range` or `words`: nothing else can be called."""
@@ -198,7 +199,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if isinstance(__obj, Macro) or __obj in (__self._range, __self._count_words):
             value = __context.call(__obj, *args, **kwargs)
             return _LINE_ENDS.sub("", value) if isinstance(value, str) else value
-        raise GrammarError(f"{_kind(__obj)} cannot be called.", fix="Only macros, range and words can.")
+        raise GrammarError(f"{_kind(__obj)} cannot be called.", fix="Call only macros, range and words.")
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
         """Calculate with small numbers; join text and lists with `+`, repeat text with `*`."""
@@ -282,7 +283,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def _measure(self, values: object, depth: int) -> None:
         if depth < 0:
             fix = "Write separate tables, and choose between them with 'if'."
-            raise GrammarError("a table holds tables of tables of tables.", fix=fix)
+            raise GrammarError("a table has tables inside tables inside tables.", fix=fix)
         for value in values.values() if isinstance(values, dict) else as_list(values):
             if isinstance(value, (list, tuple, dict, range)):
                 self._measure(value, depth - 1)
@@ -291,7 +292,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 def _small(number: Number) -> Number:
     if abs(number) > LARGEST_NUMBER:
-        raise GrammarError("a number grows too large.", fix="Numbers are for counting.")
+        raise GrammarError("a number becomes too large.", fix="Use small numbers, as for counting.")
     return number
 
 
@@ -301,7 +302,10 @@ def _whole(value: object) -> int:
 
 def _word(value: object) -> Word:
     if not isinstance(value, Word):
-        raise GrammarError(f"{_kind(value)} cannot be inflected.", fix="Only words of the lexicon can agree.")
+        raise GrammarError(
+            f"{_kind(value)} cannot be inflected.",
+            fix="Use agree and disagree only with words of the lexicon.",
+        )
     return value
 
 

@@ -218,7 +218,7 @@ def read_slots(document: YamlDocument, lexicon: Lexicon | None) -> tuple[Slot, .
 
     def read(name: str, value: YamlValue) -> None:
         if not name.isidentifier() or name.startswith("_") or name in TAKEN_NAMES:
-            fix = "It is a word of the template language. " if name in TAKEN_NAMES else ""
+            fix = "This is a word of the template language. " if name in TAKEN_NAMES else ""
             fix += how_to_name(name)
             raise document.error(f"a slot cannot be called {name!r}.", "slots", name, fix=fix)
         slots[name] = _read_slot(document, name, value, lexicon, slots)
@@ -257,10 +257,12 @@ def _read_slot(
     fillers, numbers = _numbered(document, name, class_name, words, options.get("number"))
     counting = earlier.get(str(options.get("repeat")))
     if counting is not None and 0 in counting.fillers and counting.fillers[0] is not False:
-        fix = f"Begin with 1, as in '{counting.name}: [1, 2]'; what has no {name!r} is another grammar."
+        fix = (
+            f"Begin with 1: '{counting.name}: [1, 2]'. Write another grammar for sentences without {name!r}."
+        )
         message = (
-            f"'repeat' must be a whole number from 1 to {_MAX_REPEAT}, or a slot of them, "
-            f"but {counting.name!r} has 0, which leaves no word."
+            f"'repeat' must be a whole number from 1 to {_MAX_REPEAT}, or a slot with such numbers, "
+            f"but {counting.name!r} has 0, which gives no word."
         )
         raise document.error(message, "slots", name, "repeat", fix=fix)
     repeat = _repeat(document, name, options.get("repeat") if counting is None else _most(counting))
@@ -273,12 +275,14 @@ def _literals(document: YamlDocument, name: str, values: list[YamlValue]) -> tup
     fillers = tuple(value for value in values if isinstance(value, (str, int, float, bool)))
     if not fillers or len(fillers) < len(values) or len({type(value) for value in fillers}) > 1:
         fix = "Write for example [0, 1, 2] or [past, future]."
-        message = f"the list of slot {name!r} must hold one or more values of one kind."
+        message = f"the list of slot {name!r} must have one or more values, all of one kind."
         raise document.error(message, "slots", name, fix=fix)
     twice = next((value for place, value in enumerate(fillers) if value in fillers[:place]), None)
     if twice is not None and "draw" not in document.data:
-        message = f"the value {twice!r} stands twice in the list of slot {name!r}."
-        raise document.error(message, "slots", name, fix="Delete one: its items would repeat.")
+        message = f"the value {twice!r} appears twice in the list of slot {name!r}."
+        raise document.error(
+            message, "slots", name, fix="Delete one of the two: the items with this value would appear twice."
+        )
     return fillers
 
 
@@ -302,11 +306,13 @@ def _numbered(
     """Give nouns their numbers: both, singular first, unless the slot fixes one."""
     known = numbers_of(document)
     if number is not None and number not in known:
-        fix = f"Write {' or '.join(known)}." + ("" if "dual" in known else " Others are named by 'numbers'.")
-        raise document.error(f"{number!r} is not a number.", "slots", name, "number", fix=fix)
+        fix = f"Write {' or '.join(known)}." + (
+            "" if "dual" in known else " To use other numbers, add 'numbers: [sing, dual, plur]'."
+        )
+        raise document.error(f"{number!r} is not a grammatical number.", "slots", name, "number", fix=fix)
     if not class_name.startswith("noun."):
         if number is not None:
-            fix = "Inflect other words where they stand: {{ " + name + " | agree(...) }}."
+            fix = "Delete 'number', and inflect the word in the sentence: {{ " + name + " | agree(...) }}."
             message = f"the slot {name!r} fixes a number, but {class_name!r} is not a class of nouns."
             raise document.error(message, "slots", name, "number", fix=fix)
         return words, 1
@@ -332,7 +338,7 @@ def _repeat(document: YamlDocument, name: str, repeat: YamlValue) -> int | None:
         return None
     if not isinstance(repeat, int) or isinstance(repeat, bool) or not 1 <= repeat <= _MAX_REPEAT:
         fix = "Write for example 'repeat: 2', or the name of an earlier slot."
-        message = f"'repeat' must be a whole number from 1 to {_MAX_REPEAT}, or a slot of them."
+        message = f"'repeat' must be a whole number from 1 to {_MAX_REPEAT}, or a slot with such numbers."
         raise document.error(message, "slots", name, "repeat", fix=fix)
     return repeat
 
@@ -352,12 +358,14 @@ def _differing(
             fix = f"Write a list: [{name}]." if "," in name else fix
             raise document.error(message, *keys, fix=fix)
         if other.class_name != slot.class_name:
-            message = f"{slot.name!r} can differ only from slots of its own class; {name!r} has another."
-            raise document.error(message, *keys, fix=f"Give both the class {slot.class_name!r}.")
+            message = (
+                f"{slot.name!r} can differ only from slots of the same class, but {name!r} has another class."
+            )
+            raise document.error(message, *keys, fix=f"Give both slots the class {slot.class_name!r}.")
         if other.repeated_by is not None:
-            message = f"{name!r} holds another number of words from item to item."
+            message = f"the number of words in {name!r} changes from item to item."
             raise document.error(
-                message, *keys, fix=f"Let {name!r} differ from {slot.name!r}, and stand behind."
+                message, *keys, fix=f"Write {name!r} after {slot.name!r}, with differs_from: {slot.name}."
             )
     # Who says that the words of a list differ from another means that they differ from each other too.
     distinct = options.get("distinct", bool(names) and slot.repeat is not None)
@@ -415,7 +423,7 @@ def read_experiment(document: YamlDocument, labels: Sequence[str]) -> Experiment
         if key not in document.data:
             raise document.error(f"'{given[0]}' stands without '{key}'.", given[0], fix=fix)
     if "contrasts" in document.data:
-        fix = "Keep one of them: regions or whole sentences are compared."
+        fix = "Delete one of the two: 'contrasts' compares whole sentences, 'predictions' compares regions."
         message = "a grammar cannot have both 'contrasts' and 'predictions'."
         raise document.error(message, "contrasts", fix=fix)
     conditions = _names(document, "conditions") if "conditions" in document.data else labels
@@ -450,7 +458,9 @@ def _names(document: YamlDocument, key: str) -> tuple[str, ...]:
             raise document.error(f"{what} cannot be a name under '{key}'.", key, fix=fix)
     texts = [str(name) for name in names]
     if len(set(texts)) < len(texts) or not texts:
-        raise document.error(f"'{key}' is empty, or names one twice.", key, fix="Name each once.")
+        raise document.error(
+            f"'{key}' is empty, or has the same name twice.", key, fix="Write each name once."
+        )
     return tuple(texts)
 
 
@@ -476,7 +486,7 @@ def _check(
         raise document.error(f"the prediction {name!r} {said}.", *where, fix=fix) from None
     for part in parts_of(parse(formula)):
         if isinstance(part, Operation) and part.operator in ("<", ">") and part.left == part.right:
-            message = f"the prediction {name!r} compares {part.left} with itself, so it never holds."
+            message = f"the prediction {name!r} compares {part.left} with itself, so it is never true."
             raise document.error(message, *where, fix="Name another condition or region on one side.")
     for region in found:
         if region.place is None and metric != "sum":
@@ -521,13 +531,16 @@ def _refusal(
     if isinstance(region.place, Mark) and region.place.name not in question.named[region.condition]:
         name, condition = region.place.name, region.condition
         message = f"the prediction {prediction!r} is about {region}, but {condition!r} marks no {name!r}."
-        return message, f"Write [{name} ...] in its sentence, or [{name}] where the region is empty."
+        return (
+            message,
+            f"Write [{name} ...] in its sentence. If the region is empty, write [{name}].",
+        )
     before, length = question.span(region)
     ends = np.array([sum(one.lengths) + n_added for one in sentences])
     beyond, empty = np.flatnonzero(before + length > ends), np.flatnonzero(length == 0)
     if len(beyond):
         message = f"there is no word {region} in {sentences[beyond[0]].text!r}."
-        return message, "Let the sentence go on, or compare an earlier word."
+        return message, "Make the sentence longer, or compare an earlier word."
     if len(empty) and question.metric != "sum":
         message = f"{region} has no words in {sentences[empty[0]].text!r}, so there is no {question.metric}."
         return message, "Compare another region, or leave 'metric' out."
@@ -568,7 +581,7 @@ def read_marks(text: str, regions: Collection[str]) -> MarkedSentence:
         elif "[" in part or "]" in part:
             bracket = next(word for word in part.split(" ") if "[" in word or "]" in word)
             token = next(token for token in text.split(" ") if bracket in token)
-            raise ValueError(f"the bracket of {token!r} neither opens nor closes a region")
+            raise ValueError(f"the bracket of {token!r} does not open or close a region")
         else:
             stretches[-1] += part
     if len(stretches) % 2 == 0:
@@ -588,5 +601,5 @@ def _new_name(name: str, names: Sequence[str], regions: Collection[str], inside:
     if name not in regions:
         raise ValueError(f"there is no region {name!r}. {suggest(name, regions, 'Regions')}")
     if name in names:
-        raise ValueError(f"the region {name!r} stands twice")
+        raise ValueError(f"the region {name!r} appears twice")
     return name

@@ -131,10 +131,10 @@ def read_grammar_text(path: Path) -> str:
         with open_regular(path) as file:
             raw = file.read(most + 1)
     except OSError as error:
-        fix = "Put a text file there; check its name, where it is a link that leads, and who may read it."
+        fix = "Check the name, the target of a link, and your right to read the file."
         raise GrammarError(f"cannot be read: {error.strerror}.", path, fix=fix) from None
     if len(raw) > most:
-        fix = f"Split it. {how_to_raise('grammar_bytes')}"
+        fix = f"Split the file. {how_to_raise('grammar_bytes')}"
         raise GrammarError(f"the file is larger than {most:,} bytes.", path, fix=fix)
     try:
         text = raw.decode("utf-8-sig")
@@ -168,7 +168,9 @@ def parse_yaml(text: str, path: Path, first_line: int = 1, *, words: bool = Fals
         message = "a control character, which YAML does not allow."
         raise GrammarError(message, path, line, "Delete it.") from None
     except RecursionError:
-        raise GrammarError("the YAML is nested too deeply.", path, first_line, "Flatten it.") from None
+        raise GrammarError(
+            "the YAML is nested too deeply.", path, first_line, "Write it with fewer levels."
+        ) from None
     if not isinstance(data, dict):
         raise GrammarError(f"expected a mapping, found {describe(data)}.", path, first_line, _YAML_FIX)
     return YamlDocument(path, data, lines)
@@ -184,7 +186,7 @@ class _NoAliases(yaml.BaseLoader):
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
             event = self.peek_event()  # type: ignore[no-untyped-call]
-            raise yaml.composer.ComposerError(None, None, "aliases (*name) are refused", event.start_mark)
+            raise yaml.composer.ComposerError(None, None, "aliases (*name) are not allowed", event.start_mark)
         return super().compose_node(parent, index)
 
 
@@ -193,15 +195,17 @@ def _value(node: yaml.Node, keys: Keys, lines: dict[Keys, int], words: bool, pat
     line = node.start_mark.line + 1
     kind = {yaml.ScalarNode: "str", yaml.SequenceNode: "seq", yaml.MappingNode: "map"}[type(node)]
     if node.tag != f"tag:yaml.org,2002:{kind}":
-        raise GrammarError(f"the YAML tag {node.tag!r} is refused.", path, line, "Remove it.")
+        raise GrammarError(f"the YAML tag {node.tag!r} is not allowed.", path, line, "Remove it.")
     if isinstance(node, yaml.ScalarNode):
         if _HALF_CHARACTER.search(node.value):
-            raise GrammarError("this text holds half a character.", path, line, "Correct its \\u escape.")
+            raise GrammarError(
+                "this text has half a character (a lone surrogate).", path, line, "Correct its \\u escape."
+            )
         # The words of a lexicon stay as they are written; everything else is, or holds, names.
         text = node.value if words else composed(node.value)
         scalar = text if words or node.style is not None else _scalar(text)
         if isinstance(scalar, (int, float)) and abs(scalar) > LARGEST_NUMBER:
-            raise GrammarError("a number is too large.", path, line, "Numbers are for counting.")
+            raise GrammarError("a number is too large.", path, line, "Write a smaller number.")
         return scalar
     if isinstance(node, yaml.SequenceNode):
         values: list[YamlValue] = []
@@ -213,11 +217,11 @@ def _value(node: yaml.Node, keys: Keys, lines: dict[Keys, int], words: bool, pat
     for key_node, child in node.value:
         key, line = key_node.value, key_node.start_mark.line + 1
         if not isinstance(key, str):
-            fix = "Leave {{ and }} out here. " + _YAML_FIX
+            fix = "Write this value without {{ and }}. " + _YAML_FIX
             raise GrammarError("a key must be text.", path, line, fix)
         key = composed(key)
         if key in mapping:
-            raise GrammarError(f"the key {key!r} stands twice.", path, line, "Keep one of them.")
+            raise GrammarError(f"the key {key!r} appears twice.", path, line, "Keep one of them.")
         lines[*keys, key] = line
         mapping[key] = _value(child, (*keys, key), lines, words, path)
     return mapping
@@ -269,8 +273,9 @@ class Word:
         is_known = not_english(first) is None
         known = right_plural(self.part, self.lemma) if is_known else None
         fix = (
-            "Regular are English nouns that add a plain -s and verb phrases whose first word drops one: "
-            f"write {{sing: {self.lemma}, plur: {known or '...'}}} here, or add the word to 'irregular'."
+            "The English rule adds -s to nouns and takes it from the first word of verb phrases. "
+            f"To give the forms, write {{sing: {self.lemma}, plur: {known or '...'}}} here, "
+            "or add the word to 'irregular'."
         )
         if not is_known or (first[:1].isupper() and not first.isupper()):
             fix += " If it is not English, add the line 'language: german' with its language."
@@ -302,7 +307,7 @@ class Word:
             return self.forms["sing"]
         raise GrammarError(
             f"{self.lemma!r} has several forms ({', '.join(self.forms)}).",
-            fix=f"Say which one to print, for example {{{{ word.{next(iter(self.forms))} }}}}.",
+            fix=f"Write the form to print, for example {{{{ word.{next(iter(self.forms))} }}}}.",
         )
 
 
@@ -408,13 +413,13 @@ def _word(
     if not isinstance(entry, dict) or not entry:
         fix = "Write the word, or its forms: {sing: child, plur: children}."
         if isinstance(entry, str):
-            fix = "Write {form: ''} for a word that leaves no trace, and print its form."
+            fix = "For a word that prints nothing, write {form: ''}, and print its form."
         message = f"a word is text or a mapping of forms, not {describe(entry or None)}."
         raise document.error(message, *keys, fix=fix)
     forms = {}
     for name, text in entry.items():
         if not isinstance(text, str):
-            fix = "Write the word, or '' for a form that leaves no trace."
+            fix = "Write the word, or '' for a form that prints nothing."
             raise document.error(f"the form {name!r} must be text.", *keys, name, fix=fix)
         if name == "number" or not name.isidentifier() or name.startswith("_"):
             raise document.error(f"{name!r} cannot name a form.", *keys, name, fix=how_to_name(name))
@@ -443,5 +448,5 @@ def find_class(lexicon: Lexicon, name: str) -> tuple[Word, ...]:
             raise GrammarError(f"the lexicon has no class {each!r}.", fix=fix)
     if len({each.startswith("noun.") for each in names}) > 1:
         message = f"{name!r} mixes nouns, which have a number, with other words."
-        raise GrammarError(message, fix="Use two slots.")
+        raise GrammarError(message, fix="Make two classes and two slots.")
     return tuple(word for each in names for word in lexicon.classes[each])

@@ -97,15 +97,18 @@ class Located:
         if error is None or (isinstance(error, GrammarError) and error.path is not None):
             return
         fix: str | None = _TYPES_FIX
-        message = f"cannot be rendered: {str(error) or type(error).__name__}."
+        message = f"this text cannot be printed: {str(error) or type(error).__name__}."
         if isinstance(error, GrammarError):
             message, fix = error.message, error.fix
         elif isinstance(error, RecursionError):
             message, fix = "macros are nested too deeply.", "Look for a macro that calls itself."
         elif isinstance(error, MemoryError):
-            message, fix = "there is not enough memory for this.", "Make its texts and lists shorter."
+            message, fix = (
+                "the memory is not enough to print this text.",
+                "Make the texts and lists of this line shorter.",
+            )
         elif isinstance(error, UnicodeEncodeError):
-            message, fix = "this text holds half a character.", "Correct its \\u escape."
+            message, fix = "this text has half a character (a lone surrogate).", "Correct its \\u escape."
         elif isinstance(error, TypeError) and (found := _NO_ORDER.match(str(error))):
             kinds = [_KINDS.get(kind, kind) for kind in found.groups()[1:]]
             message = f"'{found[1]}' compares {kinds[0]} with {kinds[1]}, which has no order."
@@ -185,14 +188,14 @@ def check(tree: nodes.Node) -> None:
             raise GrammarError(f"{what} is not allowed.", fix=fix)
         number = node.value if isinstance(node, nodes.Const) else None
         if isinstance(number, (int, float)) and abs(number) > LARGEST_NUMBER:
-            raise GrammarError("a number is too large.", line=node.lineno, fix="Numbers are for counting.")
+            raise GrammarError("a number is too large.", line=node.lineno, fix="Write a smaller number.")
         word = _looked_up(node)
         if isinstance(word, str) and word.startswith("_"):
-            fix = "Names do not begin with an underscore."
-            raise GrammarError(f"{word!r} may not be used.", line=node.lineno, fix=fix)
+            fix = "Choose a name that does not begin with an underscore."
+            raise GrammarError(f"{word!r} is not allowed as a name.", line=node.lineno, fix=fix)
         if isinstance(node, (nodes.Name, nodes.Macro)) and word in _JINJA_NAMES:
-            fix = "Jinja gives it a meaning of its own: choose another name."
-            raise GrammarError(f"{word!r} may not be used.", line=node.lineno, fix=fix)
+            fix = "Choose another name: in Jinja, this name has a fixed meaning."
+            raise GrammarError(f"{word!r} is not allowed as a name.", line=node.lineno, fix=fix)
         if isinstance(node, (nodes.Call, nodes.Filter, nodes.Test)) and (node.dyn_args or node.dyn_kwargs):
             # A few characters would become millions of arguments, before any budget is asked.
             fix = "Write the arguments one by one."
@@ -202,7 +205,9 @@ def check(tree: nodes.Node) -> None:
             known = FILTERS if what == "filter" else TESTS
             if node.name in _WITH_A_WORD and not node.args:
                 fix = f"Name the word: {{{{ verb | {node.name}(subject) }}}}."
-                raise GrammarError(f"{node.name!r} names no word.", line=node.lineno, fix=fix)
+                raise GrammarError(
+                    f"{node.name!r} does not say which word it inflects.", line=node.lineno, fix=fix
+                )
             if node.name not in known:
                 fix = suggest(node.name, known, f"{what.capitalize()}s")
                 raise GrammarError(f"there is no {what} {node.name!r}.", line=node.lineno, fix=fix)
@@ -320,7 +325,7 @@ class Sentences:
             parser = Parser(self._sandbox, "\n" * (line - 1) + source, state="variable")
             expression = parser.parse_expression()
             if parser.stream.current.type == "assign":
-                raise GrammarError("'=' compares nothing.", fix="Write == to compare two values.")
+                raise GrammarError("'=' does not compare two values.", fix="Write == to compare two values.")
             if not parser.stream.eos:
                 parser.fail("this is more than one expression", line)
             assign = nodes.Assign(nodes.Name(RESULT, "store"), expression, lineno=line)
@@ -350,11 +355,11 @@ class Sentences:
             if isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Name):
                 name = node.target.name
             if name is None:
-                fix = "Only macros and sets of one name stand before the labelled lines."
-                raise GrammarError("this block cannot stand here.", self._path, node.lineno, fix)
+                fix = "Before the labelled lines, write only {% macro %}, and {% set %} with one name."
+                raise GrammarError("this block is not allowed here.", self._path, node.lineno, fix)
             if name in self._slots or name in self._definitions or name in self._sandbox.globals:
                 fix = "Give every slot, macro and set its own name."
-                raise GrammarError(f"{name!r} is already defined.", self._path, node.lineno, fix)
+                raise GrammarError(f"the name {name!r} is already defined.", self._path, node.lineno, fix)
             self._definitions[name] = node
         macros = [node for node in self._definitions.values() if isinstance(node, nodes.Macro)]
         self._sandbox.macro_costs = {macro.name: text_cost(macro) for macro in macros}
@@ -369,9 +374,9 @@ class Sentences:
         body = self._parse(sentence.strip(), number)
         tree = nodes.Template(body, lineno=number)
         for node in tree.find_all((nodes.Assign, nodes.Macro)):
-            fix = "Move it before the first labelled line."
+            fix = "Move the set or macro before the first labelled line."
             raise GrammarError(
-                "a set or macro cannot stand in a labelled line.", self._path, node.lineno, fix
+                "a set or macro is not allowed inside a labelled line.", self._path, node.lineno, fix
             )
         self._check_names(tree, None)
         return _Line(label, number, body)
@@ -403,7 +408,7 @@ class Sentences:
         seen: set[str] = set()
         for line in self._lines:
             if line.label in seen:
-                message = f"the label {line.label!r} stands twice."
+                message = f"the label {line.label!r} appears twice."
                 raise GrammarError(message, self._path, line.number, "Rename one of them.")
             seen.add(line.label)
 
@@ -414,7 +419,9 @@ class Sentences:
             line = min(node.lineno for node in tree.find_all(nodes.Name) if node.name == name)
             if name in FILTERS:
                 meant = f"Write {{{{ {_as_filter(tree, name)} }}}}."
-                raise GrammarError(f"{name!r} is a filter: it stands behind a word.", self._path, line, meant)
+                raise GrammarError(
+                    f"{name!r} is a filter, so it follows a word and '|'.", self._path, line, meant
+                )
             hint = suggest(name, [*self._slots, *self._definitions], "Slots, macros and sets")
             message = f"{name!r} is not defined."
             raise GrammarError(message, self._path, line, f"{hint} {fix}" if fix else hint)
@@ -459,9 +466,9 @@ class Sentences:
         return Code(slots, line, template, self._sandbox, self._path)
 
 
-_FEATURE_FIX = "A feature is an expression; for plain text write \"'text'\", with both pairs of quotes."
+_FEATURE_FIX = "A feature is an expression. For plain text, write \"'text'\", with both pairs of quotes."
 _LABEL_FIX = "Write for example 'grammatical: the {{ subject }} ...', one sentence on one line."
-_BLOCK_FIX = "Every {{, {% for %}, {% if %} must close on its own labelled line."
+_BLOCK_FIX = "Close each {{, {% for %} and {% if %} on the labelled line where it begins."
 
 
 def _split(lines: list[str], first_line: int) -> tuple[str, list[tuple[str, str, int]]]:
