@@ -239,7 +239,7 @@ def find_lora(scheme: str, rest: str) -> Lora | None:
         content = read_json(file)
         base = checked(content, Base)
     except ContentError as error:
-        raise ModelError(f"{where}: {CONFIG}: {error}") from None
+        raise ModelError(f"{where}: {CONFIG}: {error}.\n  Save the adapter again with peft.") from None
     refuse_lora_options(where, cast("dict[str, Json]", content), file.parent / OF_A_CHANGE[0])
     try:
         import peft  # noqa: F401, PLC0415  optional, and heavy

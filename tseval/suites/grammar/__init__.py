@@ -115,7 +115,7 @@ def read_folder(path: Path) -> SuiteFolder:
     if not path.is_dir():
         raise SuiteError(
             f"{path}: not a suite.\n"
-            f"  A suite is a folder of {GRAMMAR_SUFFIX} grammars, or one {GRAMMAR_SUFFIX} file."
+            f"  Name a folder of {GRAMMAR_SUFFIX} grammars, or one {GRAMMAR_SUFFIX} file."
         )
     found = {composed(file.stem): file for file in sorted(path.glob(f"*{GRAMMAR_SUFFIX}"))}
     if not found:
