@@ -180,7 +180,7 @@ def test_wrong_unigrams_are_refused_with_their_line(tmp_path, content, said):
         ("--normalise slor --unigrams ids.tsv", "the file of unigrams has no line for some tokens of lstm: "),
         ("--normalise alpha=0", "--normalise alpha=0: unknown normalisation."),
         ("--normalise alpha=1.5", "--normalise alpha=1.5: unknown normalisation."),
-        ("--normalise length", "There are none, words, tokens, characters, bytes, slor, penlp, alpha=A"),
+        ("--normalise length", "Choose none, words, tokens, characters, bytes, slor, penlp, alpha=A"),
         ("--normalise penlp --score mean", "--normalise penlp is for whole sentences, and pairs is compared"),
         ("--normalise penlp --score critical", "pairs is compared by 'critical'."),
     ],
