@@ -154,14 +154,14 @@ def test_unigrams_may_be_counts_probabilities_or_logarithms(tmp_path, content):
         ("word,count\na,1\n", "u.csv:2: not a table of unigrams, because the columns are 'word',"),
         ("token,count\na,0\n", "u.csv:2: count is '0'.\n  Write a number above 0."),
         ("token,count\na,x\n", "u.csv:2: count is 'x'"),
-        ("token,logprob\na,0.5\n", "u.csv:2: logprob is '0.5': it should be a number at most 0."),
+        ("token,logprob\na,0.5\n", "u.csv:2: logprob is '0.5'.\n  Write a number at most 0."),
         ("token,logprob\na,nan\n", "u.csv:2: logprob is 'nan'"),
-        ("token,probability\na,2\n", "u.csv:2: probability is '2': it should be a number above 0, at"),
+        ("token,probability\na,2\n", "u.csv:2: probability is '2'.\n  Write a number above 0, at"),
         ("token,count\na,1\na,2\n", "u.csv:3: token 'a' appears twice."),
-        ("token,count\n,1\n", "u.csv:2: there is no token"),
+        ("token,count\n,1\n", "u.csv:2: the token is missing"),
         ("token,count\n", "u.csv: the file has no token"),
         ("token,count\na,1e300\nb,1e-300\n", "u.csv: the count of 'b' is too small for the sum"),
-        ("token,count\na,1e308\nb,1e308\n", "u.csv: the count of 'a' is nothing beside the sum of all, inf"),
+        ("token,count\na,1e308\nb,1e308\n", "u.csv: the count of 'a' is too small for the sum of all, inf"),
     ],
 )  # fmt: skip
 def test_wrong_unigrams_are_refused_with_their_line(tmp_path, content, said):

@@ -240,11 +240,7 @@ def _half_known_items(
     for contrast in case.contrasts:
         better, worse = rows[contrast.better], rows[contrast.worse]
         half_known = words.differ(better, worse) & (seen[better] != seen[worse])
-        yield (
-            f"pairs of {str(contrast)!r} are half known",
-            (contrast.better, contrast.worse),
-            half_known,
-        )
+        yield f"pairs of {str(contrast)!r} are half known", (contrast.better, contrast.worse), half_known
     if isinstance(case.question, Regions):
         for prediction in case.question.predictions:
             parts = [part for part in parts_of(parse(prediction.formula)) if isinstance(part, Operation)]
@@ -252,11 +248,7 @@ def _half_known_items(
             if prediction.name != ALL_PREDICTIONS and compared:
                 found = [case.question.half_known(part, words, rows) for part in compared]
                 labels = sorted({region.condition for region in regions_of(parse(prediction.formula))})
-                yield (
-                    f"items of {prediction.name!r} are half known",
-                    labels,
-                    np.any(found, axis=0),
-                )
+                yield f"items of {prediction.name!r} are half known", labels, np.any(found, axis=0)
     elif not case.contrasts and not case.question.right_or_wrong():
         *_, last = rows.values()
         unknown = words.kinds[last] > 0 if len(rows) == 1 else words.differ(rows[case.labels[0]], last)
@@ -585,14 +577,8 @@ def lint_data(
     findings.cases = tuple(map(overview_of, data.cases))
     for error, n_items in count_known(data):
         said = f"{counted(n_items, 'known error')}: {error.what} ({error.address})"
-        findings.append(
-            LintFinding(
-                "warning",
-                path,
-                None,
-                f"{said}. To leave these items out: tseval run --exclude {KNOWN_ERRORS}.",
-            )
-        )
+        said += f". To leave these items out: tseval run --exclude {KNOWN_ERRORS}."
+        findings.append(LintFinding("warning", path, None, said))
     words: dict[str, None] = {}
     for case in data.cases:
         where = f"case {case.name!r}: " if len(data.cases) > 1 else ""

@@ -103,7 +103,7 @@ def test_a_file_holds_several_requests_and_says_what_they_are_for():
         ("pattern { V -[]-> N }", "x:1:15: ']' is not allowed here.\n  Write a relation, such as nsubj."),
         ("pattern { V [upos=VERB]", "x:1:24: the end is not allowed here.\n  Write ; or }."),
         ("pattern { V [upos=VERB] N [] }", "x:1:25: 'N' is not allowed here.\n  Write ; or }."),
-        ('pattern { V [form=re"("] }', "x:1:19: .* is not .*. Problem: missing"),
+        ('pattern { V [form=re"("] }', "x:1:19: .* is not (?s:.*) Problem: missing"),
         ("", "x: the request has no pattern."),
         ("without { V [] }", "x:1:1: 'without' is not allowed here.\n  Write pattern { ... }."),
         ("pattern { }", "is not allowed here.\n  Write a node, such as V"),

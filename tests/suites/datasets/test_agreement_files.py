@@ -100,5 +100,5 @@ def test_tables_in_one_folder_are_one_suite(tmp_path):
     assert {case.name: case.n_items for case in suite.cases} == {"train": 2, "test": 1, "generated": 1}
     assert all("source" not in case.features.column_names for case in suite.cases)
     table(tmp_path / "c.tsv")
-    with pytest.raises(SuiteError, match=r"c\.tsv: has no column 'split', but other tables"):
+    with pytest.raises(SuiteError, match=r"c\.tsv: this table has no column 'split', but other tables"):
         load_suite(tmp_path)

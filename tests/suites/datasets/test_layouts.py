@@ -464,5 +464,5 @@ def test_two_regions_of_one_name_that_stand_apart_are_refused(tmp_path):
         f"1,{condition},{word},{region}\n"
         for condition in ("a", "b") for word, region in (("x", "np"), ("y", "critical"), ("z", "np"))
     )  # fmt: skip
-    with pytest.raises(SuiteError, match=r"a\.csv:2: the region 'np' stands elsewhere than"):
+    with pytest.raises(SuiteError, match=r"a\.csv:2: the region 'np' has another position than"):
         load_suite(write_file(tmp_path / "a.csv", rows))

@@ -141,7 +141,7 @@ def test_every_run_on_data_names_the_columns_that_are_not_used(tmp_path):
 
 def test_a_prediction_or_a_condition_that_nothing_asks_for_is_refused(tmp_path):
     pairs = "good,bad\na b,b a\n"
-    with pytest.raises(SuiteError, match=r"predict= compares surprisals .* read as pairs"):
+    with pytest.raises(SuiteError, match=r"predict= compares surprisals .* the file has pairs"):
         read(tmp_path / "a.csv", pairs, "predict=good.* > bad.*")
     with pytest.raises(SuiteError, match="better=x names a condition, but pairs have none"):
         read(tmp_path / "a.csv", pairs, "better=x")
@@ -193,7 +193,7 @@ def test_words_that_stand_for_one_another_are_never_scored_as_one(tmp_path, mode
     assert verdicts["correct"].tolist() == expected
     assert {*expected} == {True, False}
     single = ROLES.replace("hit|hurt|", "").replace("helped|", "")
-    with pytest.raises(SuiteError, match="no continuation of a prefix holds several words"):
+    with pytest.raises(SuiteError, match="no continuation of a prefix has several words"):
         read(tmp_path / "b.tsv", single, columns + ",alternatives=any")
 
 
@@ -262,7 +262,7 @@ def test_arrays_without_names_are_two_endings_of_one_beginning(tmp_path, model, 
     found = effects(model, read(tmp_path / "suite.json", json.dumps(pairs)))
     expected = bits("the man near the cars are old .", 5) - bits("the man near the cars is old .", 5)
     assert [effect for effect, _ in found] == pytest.approx([expected], abs=2e-4)
-    with pytest.raises(SuiteError, match="element 2 is no pair"):
+    with pytest.raises(SuiteError, match="element 2 is not a pair"):
         read(tmp_path / "suite.json", json.dumps([*pairs, ["a", "b"]]))
 
 

@@ -38,7 +38,7 @@ def test_a_specification_names_a_language(spec, language):
         ("dyck(4,3,trian=1)", "Did you mean 'train'?"),
         ("dyck(4,3,k=4)", "k appears twice"),
         ("dyck(k=4,3)", "'3' has no setting before it"),
-        ("cross_serial(1,2,3,4,5,6,7)", "'7' belongs to no setting"),
+        ("cross_serial(1,2,3,4,5,6,7)", "'7' has no setting before it"),
         ("dyck(four,3)", "k must be a whole number, not 'four'"),
         ("dyck(0,3)", "k=0 is out of range.\n  Choose k from 1 to 4,096."),
         ("dyck(4,3,seed=-1)", "seed=-1 is out of range"),

@@ -130,7 +130,7 @@ def test_marks_that_do_not_match_are_refused(text, what):
         ("metric: max", BODY, 7, "'metric' stands without 'predictions'."),
         (SIMPLE + "conditions: [that, what, gap, wat]", BODY, 10, "'conditions': no sentence is labelled"),
         (SIMPLE + "conditions: that", BODY, 10, "'conditions': 'gap' is missing."),
-        (SIMPLE + "conditions: [that, that]", BODY, 10, "'conditions' is empty, or has the same name twice."),
+        (SIMPLE + "conditions: [that, that]", BODY, 10, "'conditions' is empty, or has a name twice."),
         (SIMPLE.replace("after]", "2nd]"), BODY, 7, "'2nd' cannot be a name under 'regions'."),
         (SIMPLE.replace("after]", "entry]"), BODY, 7, "a region cannot be called 'entry'."),
         (SIMPLE + "metric: men", BODY, 10, "unknown metric 'men'.\n  Did you mean 'mean'?"),

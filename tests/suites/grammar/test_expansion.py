@@ -175,7 +175,7 @@ def reference_item(path: Path, index: int) -> Item:
 def test_a_full_expansion_of_billions_is_refused_before_rendering(write_grammar):
     path = write_grammar(HUGE_BODY, HUGE)
     with pytest.raises(
-        GrammarError, match=r"case.jinja:6: 2,821,109,907,456 items, .* 2,000,000.\n  Use --limit"
+        GrammarError, match=r"case.jinja:6: .* 2,821,109,907,456 items, .* 2,000,000.\n  Use --limit"
     ):
         load_suite(path)
 
@@ -189,7 +189,7 @@ def test_more_items_than_can_be_numbered_are_refused(write_grammar):
 def test_cases_that_together_cannot_be_numbered_are_refused(write_grammar):
     for name in ("one", "two", "three"):
         path = write_grammar("a: x\nb: y", "{s: {class: noun.person, repeat: 24}}", name=name)
-    with pytest.raises(SuiteError, match=r"more items than can be numbered.\n  Choose fewer cases"):
+    with pytest.raises(SuiteError, match=r"more than 9 quintillion items.\n  Choose fewer cases"):
         stream_cases(path.parent, sample=1)
 
 

@@ -104,7 +104,7 @@ def lint(folder, text, suite=None):
         (
             ONE + "---\ngood: the {{ s }} [critical laughs today\nbad: the {{ s }} [critical laugh today\n",
             "case.jinja:7: error",
-            "the brackets of '[critical laughs today' are scored as words",
+            "the brackets of '[critical laughs today' are scored like words",
         ),
         # 11: other scripts, and a mark before a quotation mark
         (

@@ -257,9 +257,7 @@ def _read_slot(
     fillers, numbers = _numbered(document, name, class_name, words, options.get("number"))
     counting = earlier.get(str(options.get("repeat")))
     if counting is not None and 0 in counting.fillers and counting.fillers[0] is not False:
-        fix = (
-            f"Begin with 1: '{counting.name}: [1, 2]'. Write another grammar for sentences without {name!r}."
-        )
+        fix = f"Begin with 1: '{counting.name}: [1, 2]'. Write another grammar for items without {name!r}."
         message = (
             f"'repeat' must be a whole number from 1 to {_MAX_REPEAT}, or a slot with such numbers, "
             f"but {counting.name!r} has 0, which gives no word."
@@ -280,9 +278,7 @@ def _literals(document: YamlDocument, name: str, values: list[YamlValue]) -> tup
     twice = next((value for place, value in enumerate(fillers) if value in fillers[:place]), None)
     if twice is not None and "draw" not in document.data:
         message = f"the value {twice!r} appears twice in the list of slot {name!r}."
-        raise document.error(
-            message, "slots", name, fix="Delete one of the two: the items with this value would appear twice."
-        )
+        raise document.error(message, "slots", name, fix="Delete one: its items would appear twice.")
     return fillers
 
 
@@ -358,9 +354,7 @@ def _differing(
             fix = f"Write a list: [{name}]." if "," in name else fix
             raise document.error(message, *keys, fix=fix)
         if other.class_name != slot.class_name:
-            message = (
-                f"{slot.name!r} can differ only from slots of the same class, but {name!r} has another class."
-            )
+            message = f"{slot.name!r} can differ only from slots of the same class, not from {name!r}."
             raise document.error(message, *keys, fix=f"Give both slots the class {slot.class_name!r}.")
         if other.repeated_by is not None:
             message = f"the number of words in {name!r} changes from item to item."
@@ -458,9 +452,7 @@ def _names(document: YamlDocument, key: str) -> tuple[str, ...]:
             raise document.error(f"{what} cannot be a name under '{key}'.", key, fix=fix)
     texts = [str(name) for name in names]
     if len(set(texts)) < len(texts) or not texts:
-        raise document.error(
-            f"'{key}' is empty, or has the same name twice.", key, fix="Write each name once."
-        )
+        raise document.error(f"'{key}' is empty, or has a name twice.", key, fix="Write each name once.")
     return tuple(texts)
 
 
@@ -531,10 +523,7 @@ def _refusal(
     if isinstance(region.place, Mark) and region.place.name not in question.named[region.condition]:
         name, condition = region.place.name, region.condition
         message = f"the prediction {prediction!r} is about {region}, but {condition!r} marks no {name!r}."
-        return (
-            message,
-            f"Write [{name} ...] in its sentence. If the region is empty, write [{name}].",
-        )
+        return message, f"Write [{name} ...] in its sentence. If the region is empty, write [{name}]."
     before, length = question.span(region)
     ends = np.array([sum(one.lengths) + n_added for one in sentences])
     beyond, empty = np.flatnonzero(before + length > ends), np.flatnonzero(length == 0)
