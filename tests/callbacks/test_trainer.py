@@ -187,7 +187,7 @@ def test_what_the_callback_cannot_do_is_said_before_training(folder, tmp_path):
     suite = load_suite(folder / "agree.jinja")
     with pytest.raises(SuiteError, match="must be 1 or more, not 0"):
         TransformersCallback(suite, tmp_path, every=0)
-    with pytest.raises(SuiteError, match="sample is for a suite by name"):
+    with pytest.raises(SuiteError, match="sample can be used only with the name of a suite"):
         TransformersCallback(suite, tmp_path, every=1, sample=3)
     trainer = make_trainer(folder, tmp_path, TransformersCallback(suite, tmp_path / "t", every=5))
     trainer.processing_class = trainer.callback_handler.processing_class = None

@@ -203,7 +203,7 @@ def test_an_adapter_that_gives_no_model_is_one_message(
     refused: dict[str, str], rest: str, message: str
 ) -> None:
     shown = refused[f"sound:{rest}"]
-    assert shown.startswith(f"tseval: what the adapter 'sound' (foreign.sound:open_it) gives {message}")
+    assert shown.startswith(f"tseval: what the adapter 'sound' (foreign.sound:open_it) returns {message}")
 
 
 def test_the_list_of_models_says_what_is_broken_and_goes_on(environment: Environment) -> None:
@@ -215,7 +215,7 @@ def test_the_list_of_models_says_what_is_broken_and_goes_on(environment: Environ
         ("lacking", "No module named 'no_such_library'"),
         ("misspelt", "SyntaxError: expected ':' (misspelt.py, line 1)"),
         ("crashing", "RuntimeError: the licence is missing"),
-        ("renamed", "edited.renamed has no open_it"),
+        ("renamed", "edited.renamed has no function open_it"),
         ("moved", "there is no module edited.moved"),
     ):
         assert "broken: " in lines[scheme]

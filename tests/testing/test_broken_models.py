@@ -256,7 +256,7 @@ def test_one_sentence_is_enough():
     assert report.ok, str(report)
     skipped = {r.name: r.finding.note for r in report.results if r.finding.verdict == "not applicable"}
     assert skipped["prefixes"].endswith("more sentences are needed")
-    assert skipped["memory"] == "1 sentences are too few: give 64"
+    assert skipped["memory"] == "1 sentences are too few: 64 are needed"
 
 
 def test_a_report_is_plain_data_and_a_line():
