@@ -161,7 +161,7 @@ def test_unigrams_may_be_counts_probabilities_or_logarithms(tmp_path, content):
         ("token,count\n,1\n", "u.csv:2: the token is missing"),
         ("token,count\n", "u.csv: the file has no token"),
         ("token,count\na,1e300\nb,1e-300\n", "u.csv: the count of 'b' is too small for the sum"),
-        ("token,count\na,1e308\nb,1e308\n", "u.csv: the count of 'a' is too small for the sum of all, inf"),
+        ("token,count\na,1e308\nb,1e308\n", "u.csv: the count of 'a' is too small for the sum of"),
     ],
 )  # fmt: skip
 def test_wrong_unigrams_are_refused_with_their_line(tmp_path, content, said):

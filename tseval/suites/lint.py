@@ -490,7 +490,7 @@ def _as_written(
             message = f"{word!r} is inside {text!r}: the next word is written as within a sentence."
             yield LintFinding("warning", grammar.path, None, message)
         elif word[:1].isupper() and word[:1].lower() + word[1:] in inside:
-            message = f"{word!r} is inside {text!r}, but has a small first letter elsewhere."
+            message = f"{word!r} is inside {text!r}, but is written with a small letter elsewhere."
             yield LintFinding("warning", grammar.path, None, message)
 
 

@@ -202,7 +202,7 @@ def test_lint_names_the_lengths_of_unequal_regions(write_grammar):
 def test_lint_counts_what_is_distinct_up_to_the_end_of_what_is_compared(write_grammar):
     path = write_grammar(BODY, SLOTS, design("what.after > 1", "that.object > 1"))
     assert findings(path) == [
-        "9: warning: 'p1': 12 items are 6 distinct ones, up to the end of the compared region: "
+        "9: warning: 'p1': 12 items have only 6 different texts up to the end of the compared region: "
         "'I know what the author said at night' (2 times)."
     ]
 

@@ -119,7 +119,8 @@ slots: {adverb: adverb.a}
         ("she said no . then she laughs", "she said no . then she laugh",
          "'.' is inside 'she said no . then she laugh now': the next word is"),
         ("near the guard The author laughs", "near the guard The author laugh",
-         "'The' is inside 'near the guard The author laugh now', but has a small first letter elsewhere."),
+         "'The' is inside 'near the guard The author laugh now', but is written with a small letter "
+         "elsewhere."),
         ("the author laughs", "the author laugh", None),
         ("can the author that laughs sing", "the author that laughs can sing", None),
     ],

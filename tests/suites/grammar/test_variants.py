@@ -259,7 +259,7 @@ def test_a_slot_that_differs_from_one_noun_is_told_to_differ_from_both(tmp_path)
     code, said = lint(tmp_path, lexicon + slots + body)
     assert code == 0
     # 3 x 2 x 2 items; c is a in 3 x 2 of them.
-    assert "case.jinja:5: warning: in 6 of 12 items 'a' and 'c' hold the same word" in said
+    assert "case.jinja:5: warning: in 6 of 12 items 'a' and 'c' have the same word" in said
     assert "write: c: {class: noun.p, number: sing, differs_from: [b, a]}" in said
     code, said = lint(tmp_path, lexicon + slots.replace("differs_from: b", "differs_from: [b, a]") + body)
     assert (code, said) == (0, "")

@@ -52,10 +52,7 @@ SETTINGS = (
     "layout", "predict", "better", "fill", "alternatives", "where", "join", "encoding", "sheet",
 )  # fmt: skip
 USAGE = "--columns good=NAME,bad=NAME."
-_SENTENCES = (
-    "If each row is one sentence: --columns sentence=NAME,item=NAME,label=NAME. "
-    "Without a header, write numbers."
-)
+_SENTENCES = "One sentence per row: --columns sentence=NAME,item=NAME,label=NAME. No header: write numbers."
 _TABLES = ".jsonl, .json, .tsv, .csv, .parquet and .xlsx"
 
 
@@ -268,7 +265,7 @@ class Header:
         if len(regions) > 2 and not one:
             *others, last = (name if name.isidentifier() else f'"{name}"' for name in regions[:MOST_REGIONS])
             rated += (
-                f"\n  If each column is one region: --layout '{' '.join(others)} *{last}', "
+                f"\n  One region per column: --layout '{' '.join(others)} *{last}', "
                 f"with {{A|B}} for conditions."
             )
         return SuiteError(
