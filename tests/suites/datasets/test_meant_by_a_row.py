@@ -219,7 +219,7 @@ def test_a_rating_that_is_not_available_is_left_out_and_counted(tmp_path, cell):
     suite = read(tmp_path / "a.csv", f"sentence,rating\na b,1.5\nb a,-0.9\nc d,{cell}\nd c,-0.5\n")
     (case,) = suite.cases
     assert case.features["rating"].to_pylist() == [1.5, -0.9, -0.5]
-    assert f"1 row without a rating ('{cell}') left out" in what_was_read(suite)
+    assert f"tseval left out 1 row without a rating ('{cell}')" in what_was_read(suite)
 
 
 def test_a_sentence_that_stands_twice_with_one_rating_counts_once(tmp_path):

@@ -270,7 +270,9 @@ def _refuse_names(columns: Header, context: str | None) -> None:
 
 def _refuse_between(columns: Header, before: str | None, sentence: str | None) -> None:
     """Refuse a prefix and a continuation, found by their names, with texts in columns between them."""
-    if before not in columns.names or sentence not in columns.names or columns.of("target") != sentence:
+    if before is None or sentence is None or columns.of("target") != sentence:
+        return
+    if not {before, sentence} <= {*columns.names}:
         return
     if {before, sentence} & {*columns.given.values()}:
         return

@@ -296,7 +296,7 @@ def read_arrays(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
     Source: Kryvosheieva & Levy 2025, Controlled evaluation of syntactic knowledge in multilingual language
     models, whose suites are published so.
     """
-    for number, one in enumerate(parse_data(read_text(file), str(file)), 1):
+    for number, one in enumerate(cast("list[Any]", parse_data(read_text(file), str(file))), 1):
         place = f"{file}:{number}"
         if not (isinstance(one, list) and len(one) == 2 and all(map(_is_pair, one))):
             content = quoted_text(json.dumps(one, ensure_ascii=False), 60)

@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
 import pyarrow as pa
 
@@ -336,15 +336,18 @@ def ask_design(entries: Sequence[DataItem], reading: Reading) -> Question:
 def _refuse_empty(
     entries: Sequence[DataItem],
     named: Mapping[str, Mapping[str, int]],
-    lengths: Mapping[str, pa.Array],
+    lengths: Mapping[str, pa.Array[Any]],
     reading: Reading,
 ) -> None:
     """Refuse to compare a starred region that has words under some conditions and none under others."""
     region = reading.compared
     if region is None or "predict" in reading.how or not all(region in own for own in named.values()):
         return
-    empty = {label: next((at for at, one in enumerate(lengths[label].to_pylist())
-                          if not one[named[label][region] - 1]), None) for label in named}  # fmt: skip
+    counts = {
+        label: [n_words[named[label][region] - 1] for n_words in cast("list[list[int]]", own.to_pylist())]
+        for label, own in lengths.items()
+    }
+    empty = {label: own.index(0) if 0 in own else None for label, own in counts.items()}
     without = [label for label, at in empty.items() if at is not None]
     if without and len(without) < len(empty):
         raise SuiteError(
