@@ -242,8 +242,8 @@ def find_adapter(spec: str) -> tuple[EntryPoint, str]:
         scheme, rest = "function", spec
     if scheme not in known:
         raise ModelError(
-            f"{spec}: no file has this name, and no adapter has the name {scheme!r}.\n"
-            f"  {suggest(scheme, known, 'Adapters')}{not_yet_installed(scheme)}"
+            f"{spec}: no file has this name, and no adapter has the name {scheme!r}."
+            + (not_yet_installed(scheme) or f"\n  {suggest(scheme, known, 'Adapters')}")
         )
     return known[scheme], rest
 

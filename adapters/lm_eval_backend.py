@@ -30,7 +30,7 @@ try:
     from lm_eval.utils import handle_arg_string
 except ImportError:
     raise ModelError(
-        'models of lm-eval: need the package lm-eval. Install it: pip install "tseval[lm-eval]"'
+        'lm-eval: models need the package lm-eval. Install it: pip install "tseval[lm-eval]"'
     ) from None
 
 if TYPE_CHECKING:

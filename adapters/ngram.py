@@ -24,7 +24,7 @@ try:
     import kenlm
 except ImportError:
     raise ModelError(
-        'models of ngram: need the package kenlm. Install it: pip install "tseval[ngram]"'
+        'ngram: models need the package kenlm. Install it: pip install "tseval[ngram]"'
     ) from None
 
 if TYPE_CHECKING:

@@ -338,7 +338,7 @@ def _open(
         import transformers  # noqa: F401, PLC0415  optional, and heavy
     except ImportError:
         raise ModelError(
-            f'models of {scheme}: need the package transformers.\n  pip install "tseval[hf]"'
+            f'{scheme}: models need the package transformers.\n  pip install "tseval[hf]"'
         ) from None
     if not rest:
         raise ModelError(

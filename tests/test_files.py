@@ -447,7 +447,9 @@ def test_a_text_for_surprisal_may_be_a_pipe_and_never_end(what):
             stdin=endless, capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
     assert done.returncode == 2
-    assert re.search(r":1: the line has more characters than [\d,]+\.\n  If that is meant", done.stderr)
+    assert re.search(
+        r":1: the line has more characters than [\d,]+\.\n  If you need more, raise the limit", done.stderr
+    )
 
 
 def test_a_sentence_that_is_a_whole_text_is_named_and_not_scored(monkeypatch):
@@ -517,4 +519,4 @@ def test_too_little_memory_is_one_message(tmp_path):
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
-    assert "tseval: there is not enough memory for this.\n  Close other programs" in done.stderr
+    assert "tseval: the memory is not enough for this command.\n  Close other programs" in done.stderr

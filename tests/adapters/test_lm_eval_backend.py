@@ -30,7 +30,7 @@ def test_without_lm_eval_what_to_install_is_named():
     program = "import sys; sys.modules['lm_eval'] = None; import tseval; tseval.load_model('lm-eval:hf')"
     done = run_process([sys.executable, "-c", program])
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("tseval.errors.ModelError: lm-eval: ")
+    assert last.startswith("tseval.errors.ModelError: lm-eval: models need the package lm-eval. ")
     assert 'pip install "tseval[lm-eval]"' in last
 
 

@@ -195,7 +195,9 @@ def test_what_the_callback_cannot_do_is_said_before_training(folder, tmp_path):
         trainer.train()
     trainer.args.fsdp = ["full_shard"]
     state, control = trainer.state, trainer.control
-    with pytest.raises(ModelError, match="not FSDP, nor DeepSpeed"):
+    with pytest.raises(
+        ModelError, match="the whole model in each process, so FSDP and DeepSpeed do not work"
+    ):
         TransformersCallback(suite, tmp_path / "t", every=5).on_train_begin(trainer.args, state, control)
     gc.collect()
 

@@ -214,7 +214,9 @@ def test_a_classifier_out_of_memory_says_so_and_loses_no_resume_file(tmp_path, m
     resume = tmp_path / "short.pt.resume"
     before = resume.read_bytes()
     # While it is taken up, or a batch later: the file is never taken for one that does not fit.
-    with pytest.raises(TrainingError, match=r"ran out of memory\.\n  .*add --resume to go on"):
+    with pytest.raises(
+        TrainingError, match=r"needs more memory than there is\.\n  .*add --resume to continue"
+    ):
         train_a_classifier(tmp_path / "short.pt", NAME, resume=True, short=[apart])
     assert resume.read_bytes() == before
     assert_near(train_a_classifier(tmp_path / "short.pt", NAME, resume=True), expected, 0.0)
@@ -222,7 +224,7 @@ def test_a_classifier_out_of_memory_says_so_and_loses_no_resume_file(tmp_path, m
 
 def test_a_training_that_never_fits_says_what_to_lower(tmp_path, machine):
     with pytest.raises(
-        TrainingError, match=r"ran out of memory\.\n  Choose another --device, or lower --batch"
+        TrainingError, match=r"needs more memory than there is\.\n  Choose another --device, or lower --batch"
     ):
         train(tmp_path / "large.pt", NAME, short=[1])
     assert list(tmp_path.iterdir()) == []

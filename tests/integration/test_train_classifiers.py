@@ -138,9 +138,9 @@ def test_bad_settings_get_one_message(data, extra, message):
     ("splits", "header", "message"),
     [
         ({"train": 9, "test": 9}, HEADER,
-         "bad_number: no examples of the split valid or dev; there are train, test"),
-        ({"valid": 9}, HEADER, "bad_number: no examples of the split train; there are valid"),
-        ({"train": 9}, HEADER[:-1], "bad_number: no examples of the split train; there are bad"),
+         "bad_number has no examples of the split valid or dev. Splits: train, test"),
+        ({"valid": 9}, HEADER, "bad_number has no examples of the split train. Splits: valid"),
+        ({"train": 9}, HEADER[:-1], "bad_number has no examples of the split train. Splits: bad"),
         ({"train": 1, "valid": 9}, HEADER, "is never the answer in the split train"),
         ({"train": 9, "valid": 9}, HEADER[1:], "bad.tsv:1: no pair of sentences"),
     ],
@@ -155,7 +155,7 @@ def test_run_pair_and_lint_know_classifiers(data):
     succeeded(train(data, "number", "--epochs", 1))
     done = refuse("run", "--model", "model.pt", "--suite", "examples.tsv:judgement", cwd=data)
     assert "model is a classifier (number): it reads only sentences that end in <singular> or" in done.stderr
-    assert "Give it SUITE:number or SUITE:number_profile." in done.stderr
+    assert "Use the suite SUITE:number or SUITE:number_profile." in done.stderr
     assert not (data / "runs").exists()
     succeed("pair", "--model", "model.pt", "the authors <plural>", "the authors <singular>", cwd=data)
     write_agreement(data, "author", "surgeon")

@@ -141,7 +141,9 @@ def test_a_checkpoint_of_tseval_knows_its_step(folder):
 
 def test_a_new_training_refuses_the_runs_of_another(folder):
     said = refuse(*TRAIN, "--eval-sample", 40, "--eval-runs", "kept", "--out", "new.pt", cwd=folder).stderr
-    assert re.search(r"kept/step-.* is of an earlier training.\n  Name another folder with --eval-runs", said)
+    assert re.search(
+        r"kept/step-.* is from an earlier training.\n  Name another folder with --eval-runs", said
+    )
 
 
 SUITE = make_suite(make_case("a", [("the author laughs", "the author laugh")] * 3))

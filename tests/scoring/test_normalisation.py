@@ -125,7 +125,7 @@ def test_the_signature_says_it_and_stays_what_it_was_without(folder):
     succeed("run", "--model", "bundled:lstm", *suite, "--out", "plain", cwd=folder)
     assert read_run(folder / "plain").manifest.signature == read_run(folder / "s0").manifest.signature
     both = succeed("table", "s0", "s2", cwd=folder).stdout
-    assert "scored in different ways (lstm (s0): sentence, lstm (s2): sentence/tokens)" in both
+    assert "scored by different methods (lstm (s0): sentence, lstm (s2): sentence/tokens)" in both
     succeed("analyze", "ratings", "s2", "--figure", "a.svg", cwd=folder)
     assert "log-probability by tokens" in (folder / "a.svg").read_text("utf-8")
 

@@ -94,7 +94,7 @@ def test_the_command_reads_what_it_refuses_without_windows(folder, tmp_path):
             ("--window", "8", "--stride", "8"),
             "--stride 8: windows of 8 tokens must overlap.\n  Choose a stride from 1 to 7",
         ),
-        (("--stride", "8"), "--stride is for --window N: give both."),
+        (("--stride", "8"), "--stride needs windows. Add --window N."),
         (("--entropy", "--words"), "--entropy describes the next token"),
     ):
         assert said in refuse("surprisal", "--model", f"hf:{folder}", *arguments, file).stderr

@@ -103,7 +103,7 @@ def test_a_cluster_that_is_not_there_is_one_message(tmp_path, monkeypatch):
     assert done.returncode == 1
     assert done.stderr == (
         "tseval: the Ray cluster at 127.0.0.1:1 is not reachable.\n"
-        "  See out/sweep/engine/ray.log.\n"
+        "  Log: out/sweep/engine/ray.log.\n"
         "tseval: 2 units not finished, the first is step0-one.\n  To continue, repeat the same command.\n"
     )
     assert "Connection refused" in (tmp_path / "out/sweep/engine/ray.log").read_text()

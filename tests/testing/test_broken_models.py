@@ -159,11 +159,15 @@ def test_a_sound_model_passes(model):
     ("model", "broken", "seen"),
     [
         (Positive(), {"at most zero"}, "a log-probability of 0.5"),
-        (NotANumber(), {"finite"}, "log-probability nan of the sentence 'the author near the surgeon that"),
+        (NotANumber(), {"finite"}, "log-probability nan for the sentence 'the author near the surgeon that"),
         (OneWhole(), {"finite"}, "returned 3 log-probabilities for the 4 words"),
         (Raising(), {"finite"}, "ZeroDivisionError: division by zero"),
-        (ByCount(), {"batches"}, "alone it gets other numbers"),
-        (ByLongest(), {"batches", "prefixes", "long sentences"}, "beside a long one it gets other numbers"),
+        (ByCount(), {"batches"}, "the sentence gets other numbers alone"),
+        (
+            ByLongest(),
+            {"batches", "prefixes", "long sentences"},
+            "the sentence gets other numbers in a batch with a long one",
+        ),
         (ByPlace(), {"batches", "equal sentences"}, "gets other"),
         (Peeking(), {"prefixes"}, "the numbers of the first half change with the words of the second half"),
         (Random(), {"deterministic"}, "the model is random"),
@@ -184,7 +188,7 @@ def test_a_sound_model_passes(model):
         (Bad(fingerprint="best.pt"), {"card"}, "fingerprint is 'best.pt': give a SHA-256"),
         (Bad(protocol={"dtype": torch.float32}), {"card"}, "protocol cannot be written as JSON"),
         (Bad(details={"perplexity": math.nan}), {"card"}, "details cannot be written as JSON"),
-        (Bad(details={1: "one"}), {"card"}, "details reads otherwise"),
+        (Bad(details={1: "one"}), {"card"}, "details changes when it is written as JSON"),
     ],
     ids=lambda value: type(value).__name__ if hasattr(value, "card") else None,
 )
@@ -245,9 +249,16 @@ def test_what_is_no_model_is_refused(candidate, message):
     assert str(refused.value).startswith(message)
 
 
-@pytest.mark.parametrize("sentences", [[], [" "], "the authors laugh ."])
-def test_what_are_no_sentences_is_refused(sentences):
-    with pytest.raises(SuiteError, match=r"to check a model|Give a list of texts"):
+@pytest.mark.parametrize(
+    ("sentences", "message"),
+    [
+        ([], "there are no sentences to check a model with. Give at least one"),
+        ([" "], "a sentence to check a model with has no words. Give each at least one word"),
+        ("the authors laugh .", "the sentences to check a model with are one text. Give a list of texts"),
+    ],
+)
+def test_what_are_no_sentences_is_refused(sentences, message):
+    with pytest.raises(SuiteError, match=message):
         check_model(Sound(), sentences)
 
 

@@ -64,4 +64,4 @@ def _ended(job: submitit.Job[str | None]) -> str | None:
     error = job.exception()
     if error is None:
         return job.result()
-    return f"job {job.job_id}: {first_line(error)}\n  See {job.paths.stderr}."
+    return f"job {job.job_id}: {first_line(error)}\n  Log: {job.paths.stderr}."

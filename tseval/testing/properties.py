@@ -151,10 +151,14 @@ def default_sentences() -> list[str]:
 def tidied(sentences: Sequence[str]) -> tuple[str, ...]:
     """Tidy sentences as a run does: single spaces, each once, in order."""
     if isinstance(sentences, str):
-        raise SuiteError("the sentences must be a list of texts, not one text")
+        raise SuiteError(
+            "the sentences to check a model with are one text. Give a list of texts: [SENTENCE, SENTENCE]"
+        )
     tidy = {" ".join(sentence.split()) for sentence in sentences}
-    if not tidy or "" in tidy:
-        raise SuiteError("the sentences must be at least one, each with at least one word")
+    if not tidy:
+        raise SuiteError("there are no sentences to check a model with. Give at least one sentence.")
+    if "" in tidy:
+        raise SuiteError("a sentence to check a model with has no words. Give each at least one word.")
     return tuple(sorted(tidy))
 
 

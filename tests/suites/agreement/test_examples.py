@@ -200,7 +200,7 @@ def test_linzens_table_is_quoted_as_csv_and_may_be_compressed(tmp_path):
     [
         ({"verb_index": "nine"}, "agr.tsv:3: verb_index is 'nine'.\n  Write a whole number"),
         ({"verb_index": "9"}, "agr.tsv:3: subject 2 and verb 9 of 8 words, 1 attractors of 1 interv"),
-        ({"verb_pos": "VBD"}, "agr.tsv:3: verb_pos is neither VBZ nor VBP, but 'VBD'"),
+        ({"verb_pos": "VBD"}, "agr.tsv:3: verb_pos is 'VBD'.\n  Write VBZ or VBP."),
         ({"n_diff_intervening": "2"}, "agr.tsv:3: subject 2 and verb 6 of 8 words, 2 attractors of 1 interv"),
         ({"nouns_up_to_verb": "keys\ttoo"}, None),
     ],
@@ -258,7 +258,7 @@ def test_linzens_table_is_told_apart_when_it_is_taken_for_examples(tmp_path):
         (["-o", "a.csv"], "a.csv: a table of examples needs another ending"),
         (["-o", "agr.tsv"], "agr.tsv: exists already. Choose another -o, or remove it."),
         (["-o", "no/a.tsv"], "no: this folder does not exist"),
-        (["-o", "a.tsv", "--train", "95"], "--train 95 and --valid 10 are more than 100 percent."),
+        (["-o", "a.tsv", "--train", "95"], "--train 95 and --valid 10 add up to more than 100 percent."),
     ],
 )
 def test_nothing_is_written_where_it_cannot_be(tmp_path, arguments, message):
@@ -367,7 +367,7 @@ UNTAGGED = "".join(
         (UNTAGGED, ("--frequent", 1), "trees: has no Penn tags (VBZ, VBP) in column 5, but --frequent"),
         (conllu(FARMER.replace("The the DT", "The the _")), ("--frequent", 1, "--counts-from", "counted.txt"),
          "trees.conllu:1: 'The' is rare, and has no tag in column 5 that --frequent could write."),
-        (conllu(FARMER), ("--counts-from", "counted.txt"), "say with --frequent how many words to keep"),
+        (conllu(FARMER), ("--counts-from", "counted.txt"), "Add --frequent N, the number of words to keep"),
         (conllu(FARMER), ("--frequent", 0), "0 is not in the range x>=1"),
         (conllu(FARMER), ("--frequent", 1, "--counts-from", "empty.txt"), "empty.txt: is empty"),
         (conllu(FARMER), ("--frequent", 1, "--counts-from", "none.txt"), "none.txt: cannot be read"),

@@ -299,10 +299,10 @@ VERB = "pattern { V [upos=VERB, Number] }"
     ("arguments", "message"),
     [
         ("--phenomenon subject-verb -o x.tsv", "no phenomenon is called 'subject-verb'.\n  Did you mean"),
-        ("-o x.tsv", "say what is looked for"),
-        ("--phenomenon object-case", "say where the pairs go"),
+        ("-o x.tsv", "nothing to search for. Add --phenomenon NAME"),
+        ("--phenomenon object-case", "no file for the pairs. Add -o pairs.parquet"),
         ("--phenomenon object-case -o x.txt", "a table of pairs needs another ending"),
-        ("--list --phenomenon object-case", "leave --request, --phenomenon and -o out"),
+        ("--list --phenomenon object-case", "Leave out --request, --phenomenon and -o."),
         ("--request nowhere.req --change V.Number -o x.tsv", "nowhere.req"),
         ("VERB -o x.tsv", "the request does not name the feature to change"),
         ("VERB --change W.Number -o x.tsv", "no node of the pattern is called 'W'"),
@@ -340,7 +340,10 @@ ROW = "{0}\tA\ta\tX\t_\tNumber=Sing\t{1}\tx\t_\t_\n"
     [
         ("", "the file has no sentence"),
         ("1\tA\ta\n\n", "this line has 3 columns"),
-        (ROW.format(1, 2) + ROW.format(2, 1) + "\n", "t.conllu:1: heads of words go in a circle"),
+        (
+            ROW.format(1, 2) + ROW.format(2, 1) + "\n",
+            "t.conllu:1: the heads of words go in a circle from 'A'",
+        ),
     ],
 )
 def test_a_file_that_is_no_treebank_is_one_message(tmp_path, text, message):

@@ -199,7 +199,7 @@ def test_another_encoding_is_refused_and_read_where_it_is_named(tmp_path):
         load_suite(path)
     (case,) = load_suite(path, columns={"encoding": "latin-1"}).cases
     assert case.sentences["good"].to_pylist() == ["les élèves rient"]
-    with pytest.raises(SuiteError, match="no encoding has the name 'latin-99'"):
+    with pytest.raises(SuiteError, match="there is no encoding 'latin-99'"):
         load_suite(path, columns={"encoding": "latin-99"})
 
 
@@ -315,7 +315,7 @@ def test_the_effect_of_the_second_condition_is_asked_for_in_the_critical_region(
     suite = load_suite(write_file(tmp_path / file, content), columns=how(None, layout))
     (case,) = suite.cases
     assert [str(prediction.formula) for prediction in predictions_of(case)] == [effect]
-    assert f"asked: {effect}" in what_was_read(suite)
+    assert f"prediction: {effect}" in what_was_read(suite)
     with_comma, without = (case.sentences[label].to_pylist()[0] for label in case.labels)
     assert (with_comma.split(), without) == (
         ["when", "the", "dog", "ate", ",", "the", "boy", "laughed"],

@@ -168,7 +168,7 @@ def test_lint_looks_at_predictions(tmp_path):
     (found,) = lint_data(unequal)
     assert (found.severity, found.path) == ("warning", unequal)
     assert found.message == (
-        "'prediction 1': in 3 of 3 items sums over unequal numbers of words are compared: "
+        "'prediction 1': 3 of 3 items compare sums over different numbers of words: "
         "match_sing.3 3, match_sing.4 1."
     )
     assert lint_data(write_file(tmp_path / "t.json", suite(SING, PLUR))) == []

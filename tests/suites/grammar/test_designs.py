@@ -138,7 +138,7 @@ def test_marks_that_do_not_match_are_refused(text, what):
         (f"{REGIONS}predictions:\n  all predictions: that.after < 1", BODY, 9,
          "a prediction cannot be called 'all predictions'."),
         (design("[what.after < 1, 2]"), BODY, 9, "the prediction 'p1' is a list."),
-        (design("what.after"), BODY, 9, "the prediction 'p1' states nothing that could be true or false."),
+        (design("what.after"), BODY, 9, "the prediction 'p1' compares nothing: it must be true or false"),
         (design("1 < 2"), BODY, 9, "the prediction 'p1' names no region."),
         (design("wat.after < that.after"), BODY, 9,
          "the prediction 'p1' has an unknown condition 'wat'.\n"
@@ -191,12 +191,12 @@ def test_lint_names_the_lengths_of_unequal_regions(write_grammar):
     differences = "that.object - what.object < that.after - what.object"
     path = write_grammar(BODY, SLOTS, design(*formulas, differences))
     assert findings(path)[0] == (
-        "10: warning: 'p2': in 12 of 12 items sums over unequal numbers of words are compared: "
+        "10: warning: 'p2': 12 of 12 items compare sums over different numbers of words: "
         "that.object 2, what.object 0."
     )
-    assert len([one for one in findings(path) if "unequal" in one]) == 1
+    assert len([one for one in findings(path) if "different numbers" in one]) == 1
     mean = write_grammar(BODY, SLOTS, design("that.object > that.after+1") + "metric: mean")
-    assert not [one for one in findings(mean) if "unequal" in one]
+    assert not [one for one in findings(mean) if "different numbers" in one]
 
 
 def test_lint_counts_what_is_distinct_up_to_the_end_of_what_is_compared(write_grammar):

@@ -79,7 +79,7 @@ def text_of(place: str, record: DataRecord, column: str) -> str:
     """Take a text from a record."""
     if column not in record:
         raise SuiteError(
-            f"{place}: {column!r} is missing. The names are {', '.join(map(repr, record))}.\n"
+            f"{place}: {column!r} is missing. Names found: {', '.join(map(repr, record))}.\n"
             f"  Add {column!r}."
         )
     text = record[column]
