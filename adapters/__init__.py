@@ -241,10 +241,8 @@ def find_adapter(spec: str) -> tuple[EntryPoint, str]:
     elif scheme not in known and file_and_function(spec):
         scheme, rest = "function", spec
     if scheme not in known:
-        raise ModelError(
-            f"{spec}: no file has this name, and no adapter has the name {scheme!r}."
-            + (not_yet_installed(scheme) or f"\n  {suggest(scheme, known, 'Adapters')}")
-        )
+        fix = not_yet_installed(scheme) or f"\n  {suggest(scheme, known, 'Adapters')}"
+        raise ModelError(f"{spec}: no file has this name, and no adapter has the name {scheme!r}.{fix}")
     return known[scheme], rest
 
 

@@ -165,9 +165,9 @@ def test_a_key_that_stands_twice_is_refused(root, file, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("<<: {name: other}\n", "merged mappings (<<) are refused"),
+        ("<<: {name: other}\n", "merged mappings (<<) are not allowed"),
         ("x: &a 1\ny: *a\n", "aliases (*name) are not allowed"),
-        ("accuracy: 1.0\n", "accuracy: is no field of this file"),
+        ("accuracy: 1.0\n", "accuracy: is not a field of this file"),
     ],
 )
 def test_what_people_would_read_otherwise_is_refused(root, text, said):

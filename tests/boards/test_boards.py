@@ -198,8 +198,8 @@ def _evidence(folder):
     [
         (_count, "entry.yaml: rows[0].n_correct is"),
         (_manifest_count, "counts.correct"),
-        (lambda folder: rewrite(folder / "entry.yaml", signature="x"), "signature is not that of"),
-        (lambda folder: rewrite(folder / "entry.yaml", fingerprint="0" * 64), "fingerprint is not that of"),
+        (lambda folder: rewrite(folder / "entry.yaml", signature="x"), "signature differs from manifest"),
+        (lambda folder: rewrite(folder / "entry.yaml", fingerprint="0" * 64), "fingerprint differs from"),
         (lambda folder: rewrite(folder / "entry.yaml", format=9), "this tseval reads format 1"),
         (lambda folder: rewrite(folder / "entry.yaml", about={"contact": "x" * 9999}), "contact: has 9,999"),
         (lambda folder: (folder / "evidence.parquet").write_bytes(b"PAR1"), "it was damaged or edited"),

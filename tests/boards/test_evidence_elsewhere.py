@@ -138,9 +138,9 @@ def test_another_file_at_the_address_is_refused_and_not_kept(board, server):
     for command in (("board", "check"), ("verify",)):
         done = call(*command, board)
         assert done.returncode == 1
-        assert "is not that of the entry: it has" in done.stdout
+        assert "is not the evidence of the entry: it has" in done.stdout
     table = call("table", board, "--by", "n")
-    assert (table.returncode, "is not that of the entry" in table.stderr) == (2, True)
+    assert (table.returncode, "is not the evidence of the entry" in table.stderr) == (2, True)
     assert not stored_evidence(entry_of(board)["evidence"]["sha256"]).exists()
 
 
@@ -161,7 +161,7 @@ def test_what_cannot_be_had_is_one_message_that_says_where_to_put_it(board, serv
     assert (verified.returncode, "tseval cannot download the evidence" in verified.stderr) == (2, True)
     table = call("table", board)
     place = stored_evidence(entry_of(board)["evidence"]["sha256"])
-    assert (table.returncode, f"as {place}" in table.stderr.replace("\n", "")) == (2, True)
+    assert (table.returncode, f"copy the file to {place}" in table.stderr.replace("\n", "")) == (2, True)
     place.parent.mkdir(parents=True, exist_ok=True)
     (server.served / "kept").rename(place)
     assert call("table", board).returncode == 0
@@ -188,7 +188,7 @@ def test_it_is_followed_where_it_leads_unless_that_is_no_safe_address(board, ser
         ("url", "https://" + "x" * LONGEST_TEXT, "evidence.url: has "),
         ("sha256", "../../../etc/passwd", "which is not a SHA-256 digest"),
         ("sha256", "A" * 64, "which is not a SHA-256 digest"),
-        ("bytes", 0, "of 0 bytes is not fetched"),
+        ("bytes", 0, "the evidence has 0 bytes, but tseval downloads at most"),
         ("bytes", LARGEST_EVIDENCE + 1, "bytes, but tseval downloads at most"),
     ],
 )

@@ -143,7 +143,7 @@ OF_PAIRS = {
     "a model of words leaves no first token unscored":
         (of_column("unscored", 7, None, pa.int64()), "plausible", ""),
     "pieces that are missing":
-        (of_column("pieces", None, -1.0, pa.float32()), "whole", "'pieces' should hold numbers"),
+        (of_column("pieces", None, -1.0, pa.float32()), "whole", "'pieces' should hold a number"),
     **{f"a word is seen with nothing around it: {seen!r}":
        (of_column("seen", seen, None, pa.string()), "whole", "not one word")
        for seen in (" the", "the ", "the\u00a0", "the\x1f")},

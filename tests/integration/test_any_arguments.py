@@ -73,7 +73,7 @@ def test_any_argument_is_a_result_or_one_message(words, tmp_path_factory):
     [
         (["run", "--model", "bundled:lstm", "--suite", ""],
          "the name of the suite is empty ('')"),
-        (["table", ""], "'' is no run and no board"),
+        (["table", ""], "'' is not a run or a leaderboard"),
         (["data", "agreement", "a.conllu", "-o", "x.tsv", "--train", "nan"], "nan is not a finite number"),
         (["check-model", "bundled:lstm", "--tolerance", "nan"], "nan is not a finite number"),
     ],

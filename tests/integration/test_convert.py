@@ -46,10 +46,10 @@ def test_a_converted_pickle_scores_bit_for_bit_as_the_pickle(folder):
     )
     assert converted.stderr == "new/gpu.pt: lstm, 2 layers of 6, 8 words\n"
     table, scores, manifest = run(folder, "old", "gpu.pt", "--model-args", "vocab=vocab.txt")
-    others = [warning for warning in manifest["warnings"] if "has no checksums" not in warning]
+    others = [warning for warning in manifest["warnings"] if "without checksums" not in warning]
     assert len(others) == len(manifest["warnings"]) - 1
     same_table, same_scores, same_manifest = run(folder, "new-run", "new/gpu.pt")
-    kept = [line for line in table.splitlines() if "has no checksums" not in line]  # the warning, as a note
+    kept = [line for line in table.splitlines() if "without checksums" not in line]  # the warning, as a note
     assert kept == same_table.splitlines()
     assert len(kept) == len(table.splitlines()) - 1
     assert scores["logprob"].nunique() > 1
@@ -71,7 +71,7 @@ def test_a_converted_pickle_scores_bit_for_bit_as_the_pickle(folder):
         ),
         (["gpu.pt", "-o", "gru-zip.pt", "--vocab", "vocab.txt"], "gru-zip.pt: this file exists."),
         (["zip.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "zip.pt: refused, and not run: the pickle"),
-        (["own.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "own.pt: is a checkpoint of tseval's own already"),
+        (["own.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "own.pt: a tseval checkpoint already"),
     ],
 )
 def test_what_cannot_be_converted_is_named(folder, monkeypatch, arguments, message):

@@ -255,6 +255,6 @@ def test_a_new_phenomenon_passes_lint_and_can_be_scored(tmp_path):
 
 def test_a_new_phenomenon_writes_over_nothing_and_needs_a_name(tmp_path):
     (tmp_path / "mine").mkdir()
-    assert "mine: exists already" in refuse("new", "mine", cwd=tmp_path).stderr
+    assert "mine: this file exists" in refuse("new", "mine", cwd=tmp_path).stderr
     assert "cannot name a phenomenon" in refuse("new", "1 2", cwd=tmp_path).stderr
     assert list((tmp_path / "mine").iterdir()) == []

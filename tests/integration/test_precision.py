@@ -69,7 +69,7 @@ def test_a_table_of_both_tells_them_apart(folder):
     ("arguments", "message"),
     [
         (("--precision", "float16"), "'float16' is not one of"),
-        (("--model-args", "precision=half"), "precision=half: Values: bfloat16, float32"),
+        (("--model-args", "precision=half"), "precision=half: unknown precision. Values: bfloat16, float32"),
         (("--precision", "bfloat16", "--model-args", "precision=float32"), "contradict each other"),
         (("--precision", "bfloat16", "--model", "hf:causal"), "--model-args dtype=bfloat16"),
         (("--precision", "bfloat16", "--model", "mlm:causal"), "--model-args dtype=bfloat16"),

@@ -28,7 +28,9 @@ def test_types_have_the_names_that_people_give_them(folder, name, dtype):
 
 
 def test_what_is_no_type_is_named(folder):
-    with pytest.raises(ModelError, match="--model-args dtype=fp8: Types: auto, bfloat16, float16, float32"):
+    with pytest.raises(
+        ModelError, match=r"dtype=fp8: unknown type\. Types: auto, bfloat16, float16, float32"
+    ):
         open_model(f"hf:{folder}", {"dtype": "fp8"})
 
 

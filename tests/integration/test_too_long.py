@@ -112,7 +112,7 @@ def test_refuse_refuses_in_one_message_before_anything_is_written(models, pairs)
 def test_a_suite_of_which_nothing_is_left_is_refused(models):
     model = open_model(f"hf:{models / 'causal'}")
     suite = make_suite(make_case("a", [(f"{LONG} one", f"{LONG} two")]))
-    with pytest.raises(ModelError, match=r"2 sentences are longer than causal reads.*\n  Take a model that"):
+    with pytest.raises(ModelError, match=r"2 sentences are longer than .*\n  Use a model that reads longer"):
         tseval.evaluate(model, suite)
 
 

@@ -107,8 +107,8 @@ def test_a_model_that_is_worse_than_guessing_is_pointed_out(corpus):
         (("--learning-rate", "nan"), "nan is not a finite number"),
         (("--hidden", 10**7), "does not fit into memory. Lower --hidden"),
         (("--min-count", 999_999), "no word of the training text occurs 999999 times"),
-        (("--valid", "absent.txt"), "absent.txt: cannot be read"),
-        (("--batch", 100_000), "too few for a batch"),
+        (("--valid", "absent.txt"), "absent.txt cannot be read (No such file or directory)"),
+        (("--batch", 100_000), "too few for --batch 100000. Lower --batch"),
         (("--out", "train.txt"), "train.txt: this file exists"),
         (("--out", "absent/model.pt"), "the folder absent does not exist"),
         (("--arch", "lstn"), "'lstn' is not one of"),
@@ -129,7 +129,7 @@ def test_bad_settings_get_one_message(corpus, extra, message):
 
 def test_what_is_no_text_and_no_training_is_named(corpus):
     (corpus / "model.pt").write_text("the author laughs .")
-    assert "model.pt: a text file" in refused(train(corpus, "--resume")).stderr
+    assert "model.pt: this is a text file, not a checkpoint" in refused(train(corpus, "--resume")).stderr
     (corpus / "train.txt").write_text("\n \n")
     assert (
         refused(train(corpus, out="other.pt")).stderr

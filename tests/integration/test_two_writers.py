@@ -82,9 +82,9 @@ SECOND = {
         "run is locked: another tseval is writing this run.\n  Wait",
         "run holds a complete run.\n  Read it",
     ),
-    "publication": ("tables is locked: another tseval is writing this run.\n  When it has ended, give", None),
+    "publication": ("another tseval is writing into tables.\n  When it has ended, repeat the command", None),
     "zoo": ("another tseval, here or on another machine, is working in zoo", None),
-    "resumed training": ("model.pt is being trained by another tseval.\n  Wait", None),
+    "resumed training": ("model.pt is locked: another tseval is training this model.\n  Wait", None),
 }
 
 

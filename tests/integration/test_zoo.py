@@ -282,7 +282,7 @@ def test_models_made_in_another_way_are_not_published_together(parts, monkeypatc
     assert "tables/curves/srn.parquet: this file of learning curves does not exist" in said
     pd.read_parquet(published / "elsewhere").drop(columns="seconds").to_parquet(curves)
     said = zoo(second, *extending, archs=("drnn",), code=2).stderr
-    assert "tables does not tell how its srn was trained ('seconds')." in said
+    assert "tables does not describe the training of the model srn ('seconds')." in said
     entry = published / "entries/srn/entry.yaml"
     entry.write_text(entry.read_text().replace("n_correct: ", "n_correct: 1", 1))
     page = (published / "README.md").read_bytes()

@@ -88,7 +88,7 @@ def test_no_mean_of_seeds_is_printed_without_its_spread(zoo):
         assert len(lines) >= 4
         for line in lines:
             assert line.count("± ") == 1, line
-    assert "± is the standard deviation between seeds" in page
+    assert "means over seeds (gru 1, drnn 2), ± the standard deviation between seeds." in page
 
 
 def test_the_page_and_the_command_say_how_sure_the_means_are(zoo):

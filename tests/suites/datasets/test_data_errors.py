@@ -56,7 +56,7 @@ ROWS = [
         ("sentence,candidates\nthe [MASK] [MASK],a|b\n", None, "has 2 places to fill, but needs one"),
         ("sentence,candidates\nthe [MASK],a\n", None, "'a' are not two different candidates or more"),
         ("sentence,options,answer\nthe [MASK],a|b,c\n", None, "a.csv:2: answer is neither one of the candid"),
-        ("rating_good,rating_bad,x\n1,2,y\n", None, "a.csv:1: no pair of sentences"),
+        ("rating_good,rating_bad,x\n1,2,y\n", None, "a.csv:1: no pair of sentence"),
         ("good_text,bad_text,good_example,bad_example\na b,b a,c d,d c\n", None,
          "there are several pairs of sentences.\n  Add --columns good=good_text,bad=bad_text or "),
         ("one,two,three\nthe dog,ran,home\n", None, "--layout 'one two *three', with {A|B} for conditions"),

@@ -23,7 +23,7 @@ from tseval.items import first_too_long
 from tseval.questions.regions import Regions
 from tseval.suites.agreement import gold_of
 from tseval.suites.data.candidates import fills
-from tseval.suites.data.entries import DataSet, Reading
+from tseval.suites.data.entries import DataSet, TableReading
 from tseval.suites.data.layouts import (
     ALTERNATING,
     follows_note,
@@ -117,7 +117,7 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
     name = next(iter(files.values())) if path.is_file() else stem_of(path.resolve())
     parts = []
     for kind, own in kinds.items():
-        reading = Reading(own, name, method, how)
+        reading = TableReading(own, name, method, how)
         part = _READERS[kind](reading)
         _refuse_useless(part, kind, how, path)
         said |= {_name(file, path): _read_as(kind, file, reading) for file in own}
@@ -136,7 +136,7 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
     return data
 
 
-def _read_as(kind: str, file: Path, reading: Reading) -> str:
+def _read_as(kind: str, file: Path, reading: TableReading) -> str:
     """Say how a file was read, and which of its columns were not used."""
     names = reading.unused.get(str(file), [])
     shown = [*names[:MOST_UNUSED], *([f"{len(names) - MOST_UNUSED} more"] if names[MOST_UNUSED:] else [])]
@@ -322,7 +322,7 @@ def table_texts(path: Path, columns: Mapping[str, str] | None = None) -> list[Ta
     kind = kind_of(path, how)
     readers = {"pairs": pair_entries, "candidates": read_entries, "arrays": read_arrays}
     if kind in readers:
-        entries = readers[kind](path, _stem(path), Reading({path: _stem(path)}, _stem(path), None, how))
+        entries = readers[kind](path, _stem(path), TableReading({path: _stem(path)}, _stem(path), None, how))
         return [
             _asked(item.place, label, text, item.regions.get(label, ()))
             for item in entries
@@ -356,7 +356,7 @@ def _asked(place: str, what: str, text: str, regions: Sequence[tuple[str, int]],
 
 def _refuse_unknown(file: Path, how: Mapping[str, str]) -> None:
     if bare_name(file).endswith(".json") and json_kind(file) != "table":
-        read_syntaxgym(file, Reading({}, ""))
+        read_syntaxgym(file, TableReading({}, ""))
     if bare_name(file).endswith(".txt"):
         raise SuiteError(
             f"{file}: the lines have no columns.\n"
@@ -366,7 +366,7 @@ def _refuse_unknown(file: Path, how: Mapping[str, str]) -> None:
     raise header_of(file, how).unknown()
 
 
-def _known_pairs(reading: Reading) -> DataSet:
+def _known_pairs(reading: TableReading) -> DataSet:
     cases = read_table_of(pair_entries, reading)
     columns = header_of(next(iter(reading.files)), reading.how)
     known = None if columns.says_pair else columns.known
@@ -374,13 +374,13 @@ def _known_pairs(reading: Reading) -> DataSet:
     return replace(data, title=known.title or data.title, source=known.source) if known else data
 
 
-def _set(reading: Reading, cases: tuple[Case, ...]) -> DataSet:
+def _set(reading: TableReading, cases: tuple[Case, ...]) -> DataSet:
     """Make a set of cases, which is called as its file is where nobody called it otherwise."""
     regions = any(isinstance(case.question, Regions) for case in cases)
     return DataSet(reading.name, reading.name, None, "regions" if regions else "sentence", cases)
 
 
-def _blimp(reading: Reading) -> DataSet:
+def _blimp(reading: TableReading) -> DataSet:
     method = reading.method or "full"
     # A file of one paradigm is BLiMP too; the method is a part of the name, as it changes the items.
     title = "BLiMP" if method == "full" else f"BLiMP, {method.replace('_', '-')} method"
@@ -389,14 +389,14 @@ def _blimp(reading: Reading) -> DataSet:
     return DataSet(name, title, BLIMP_SOURCE, BLIMP_METHODS[method], cases)
 
 
-def _clams(reading: Reading) -> DataSet:
+def _clams(reading: TableReading) -> DataSet:
     code = reading.name.removesuffix("_evalset")
     title = f"CLAMS, {LANGUAGES[code]}" if code in LANGUAGES else "CLAMS"
     cases = reading.build(read_clams(list(reading.files)))
     return DataSet(f"clams_{code}", title, CLAMS_SOURCE, "sentence", cases)
 
 
-def _syntaxgym(reading: Reading) -> DataSet:
+def _syntaxgym(reading: TableReading) -> DataSet:
     cases = tuple(case for file in reading.files for case in read_syntaxgym(file, reading))
     names = Counter(case.name for case in cases)
     if repeated := [name for name, times in names.items() if times > 1]:
@@ -406,7 +406,7 @@ def _syntaxgym(reading: Reading) -> DataSet:
 
 def _published(
     read: Callable[[Path], Iterator[DataItem]], title: str, source: str
-) -> Callable[[Reading], DataSet]:
+) -> Callable[[TableReading], DataSet]:
     """Give the reader of sets whose files are read item by item."""
     return lambda reading: DataSet(
         reading.name,
@@ -417,7 +417,7 @@ def _published(
     )
 
 
-_READERS: dict[str, Callable[[Reading], DataSet]] = {
+_READERS: dict[str, Callable[[TableReading], DataSet]] = {
     "blimp": _blimp,
     "clams": _clams,
     "linzen": _published(read_linzen, "Agreement in Wikipedia", LINZEN),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, quoted_text
-from tseval.suites.data.entries import DataItem, features_of, table_row
+from tseval.suites.data.entries import DataItem, TableReading, features_of, table_row
 from tseval.suites.data.joining import join_of
 from tseval.suites.data.records import read_records
 from tseval.suites.data.regions import continued
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.formats import Json
-    from tseval.suites.data.entries import Reading
     from tseval.suites.data.roles import DataRecord, Header
 
 
@@ -38,7 +37,7 @@ def frame_of(columns: Header) -> str | None:
     return name if name and MASK.search(text_in(columns.first.get(name))) else None
 
 
-def read_candidates(file: Path, stem: str, columns: Header, reading: Reading) -> Iterator[DataItem]:
+def read_candidates(file: Path, stem: str, columns: Header, reading: TableReading) -> Iterator[DataItem]:
     """Put candidates into a sentence, or behind a prefix: the right one should be more probable."""
     frame, pair = frame_of(columns), None if columns.of("candidates") else columns.pair()
     before = frame or columns.of("prefix") or columns.of("context") or columns.of("sentence")

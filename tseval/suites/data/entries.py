@@ -75,7 +75,7 @@ class DataSet:
 
 
 @dataclass(slots=True)
-class Reading:
+class TableReading:
     """What is read of files of one kind."""
 
     files: Mapping[Path, str]  # each with what it is called in the set
@@ -128,7 +128,7 @@ class Unfit:
 _JUDGED = re.compile(r"\s*(\*|\?{1,2}\*?|#|%)\s*(?=\S)")
 
 
-def are_marked(good: Iterable[str], bad: Sequence[str], places: Sequence[str], reading: Reading) -> bool:
+def are_marked(good: Iterable[str], bad: Sequence[str], places: Sequence[str], reading: TableReading) -> bool:
     """Tell whether sentences begin with marks of judgement, to be taken off: every ungrammatical one has one.
 
     Places are those of the ungrammatical ones. Refuse it where some of these have a star, no grammatical one
@@ -197,7 +197,7 @@ def features_of(place: str, record: DataRecord, columns: Mapping[str, str]) -> d
         value: Any = record.get(name)
         if isinstance(value, float) and isnan(value):
             value = None
-        # Some sets say null; what is no feature is left out for all items (`Reading.build`).
+        # Some sets say null; what is no feature is left out for all items (`TableReading.build`).
         fits_in = isinstance(value, str | int | float | None)
         features[feature] = value if fits_in else cast("Feature", Unfit(type(value).__name__))
     return features

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.items import Case, Feature
-    from tseval.suites.data.entries import Reading, TableRow
+    from tseval.suites.data.entries import TableReading, TableRow
     from tseval.suites.data.roles import DataRecord, Header
 
     Pieces = tuple[tuple[str, str], ...]  # names and texts of regions
@@ -121,7 +121,7 @@ class Sentence:
 
 
 def read_table_of(
-    read: Callable[[Path, str, Reading], Iterator[DataItem]], reading: Reading
+    read: Callable[[Path, str, TableReading], Iterator[DataItem]], reading: TableReading
 ) -> tuple[Case, ...]:
     """Read files into items, and ask what their regions, if they have any, are about."""
     items = [item for file, stem in reading.files.items() for item in read(file, stem, reading)]
@@ -151,7 +151,7 @@ def sentences_in(file: Path, stem: str, columns: Header, apart: bool = False) ->
     return list(_of_rows(records, columns, stem))
 
 
-def read_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
+def read_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataItem]:
     """Read the items of a file."""
     columns = header_of(file, reading.how)
     layout = layout_of(columns)
@@ -449,7 +449,7 @@ def _levels(condition: str) -> list[str]:
 
 
 def _pairs(
-    sentences: Sequence[Sentence], judged: Sequence[bool], columns: Header, reading: Reading
+    sentences: Sequence[Sentence], judged: Sequence[bool], columns: Header, reading: TableReading
 ) -> Iterator[DataItem]:
     if not all(one.item for one in sentences):
         raise SuiteError(
@@ -523,14 +523,14 @@ def _item(chosen: Mapping[str, Sentence], item: str, whole: bool = False) -> Dat
     return replace(entry, sentences=sentences, regions=regions if whole or any(names) else {})
 
 
-def _predicted(names: Mapping[str, str], reading: Reading) -> list[str]:
+def _predicted(names: Mapping[str, str], reading: TableReading) -> list[str]:
     """Name the conditions that the prediction is about; all where none of them stands in it."""
     formula = reading.how["predict"]
     found = {*re.findall(r"([^\W\d]\w*)\.", formula), *re.findall(r"%([^%]+)%", formula)}
     return [condition for condition, name in names.items() if name in found] or [*names]
 
 
-def _conditions(sentences: Sequence[Sentence], columns: Header, reading: Reading) -> Iterator[DataItem]:
+def _conditions(sentences: Sequence[Sentence], columns: Header, reading: TableReading) -> Iterator[DataItem]:
     conditions = list(dict.fromkeys(one.condition for one in sentences))
     if sentences and "fill" not in columns.how and MASK.search(sentences[0].text):
         raise SuiteError(

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from tseval.formats import Json
     from tseval.items import Feature
     from tseval.questions import Score
-    from tseval.suites.data.entries import Reading, TableRow
+    from tseval.suites.data.entries import TableReading, TableRow
     from tseval.suites.data.roles import DataRecord, Header
 
 
@@ -139,7 +139,7 @@ def _prefix(columns: Header, pair: tuple[str, str]) -> str | None:
     return None
 
 
-def pair_entries(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
+def pair_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataItem]:
     """Read the pairs of a file: two sentences a row, or two continuations of a prefix.
 
     Columns `case`, `construction`, `phenomenon` and `dependency`, where there are any, say which row of the
@@ -290,7 +290,7 @@ def _checked(columns: Header, before: bool = False) -> Roles:
     return roles
 
 
-def read_arrays(file: Path, stem: str, reading: Reading) -> Iterator[DataItem]:
+def read_arrays(file: Path, stem: str, reading: TableReading) -> Iterator[DataItem]:
     """Read JSON without names, `[[[prefix, prefix], [right, wrong]], ...]`: two endings of one beginning.
 
     Source: Kryvosheieva & Levy 2025, Controlled evaluation of syntactic knowledge in multilingual language
@@ -520,7 +520,7 @@ FEATURES = {
 }
 
 
-def read_agreement(reading: Reading) -> tuple[Case, ...]:
+def read_agreement(reading: TableReading) -> tuple[Case, ...]:
     """Read tables of examples into cases: one for each split, or a single one where there are no splits.
 
     Of several tables, the columns that all have become features.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tseval.formats import Json
     from tseval.items import Case, Suite
     from tseval.questions import Score
-    from tseval.suites.data.entries import Reading
+    from tseval.suites.data.entries import TableReading
     from tseval.suites.data.roles import Header
 
 
@@ -98,7 +98,7 @@ def rated_columns(columns: Header) -> dict[str, str] | None:
     return None if None in roles.values() else {role: str(name) for role, name in roles.items()}
 
 
-def read_ratings(reading: Reading) -> tuple[Case, ...]:
+def read_ratings(reading: TableReading) -> tuple[Case, ...]:
     """Read rated sentences into cases."""
     groups: dict[str, list[Rated]] = {}
     n_missing: dict[str, int] = {}  # what stands in the place of a rating to how often
@@ -143,7 +143,7 @@ def _not_available(record: Mapping[str, Json]) -> str | None:
     return cell if cell.lower() in NOT_AVAILABLE else None
 
 
-def _records(file: Path, reading: Reading) -> Iterator[tuple[str, Mapping[str, Json]]]:
+def _records(file: Path, reading: TableReading) -> Iterator[tuple[str, Mapping[str, Json]]]:
     """Give records whose columns are called like their roles."""
     how = reading.how
     columns = header_of(file, how)
@@ -237,7 +237,7 @@ def _n(place: str, record: Mapping[str, Json]) -> int | None:
     return int(n)
 
 
-def _one_each(group: list[Rated], reading: Reading) -> list[Rated]:
+def _one_each(group: list[Rated], reading: TableReading) -> list[Rated]:
     """Put the ratings of each sentence of a case together; where there are means, it has one row."""
     by_sentence: dict[tuple[str, ...], Rated] = {}
     n_again = 0

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from tseval.items import Case
     from tseval.questions import Question
     from tseval.questions.regions import Metric, Region
-    from tseval.suites.data.entries import Reading
+    from tseval.suites.data.entries import TableReading
     from tseval.suites.data.roles import DataRecord, Header
 
 
@@ -56,7 +56,7 @@ CONTEXT_PREDICTIONS = (
 PREFERS_GOOD = (Prediction("good > bad", "(2;%good%) < (2;%bad%)"),)
 
 
-def read_contexts(reading: Reading) -> tuple[Case, ...]:
+def read_contexts(reading: TableReading) -> tuple[Case, ...]:
     """Read contexts and targets under EWoK's names; each `Domain` is a row of the table, or each file."""
     return reading.build(_crossed(reading), ask_continuations(CONTEXT_PREDICTIONS))
 
@@ -79,8 +79,7 @@ def text_of(place: str, record: DataRecord, column: str) -> str:
     """Take a text from a record."""
     if column not in record:
         raise SuiteError(
-            f"{place}: {column!r} is missing. Names found: {', '.join(map(repr, record))}.\n"
-            f"  Add {column!r}."
+            f"{place}: {column!r} is missing. Names found: {', '.join(map(repr, record))}.\n  Add {column!r}."
         )
     text = record[column]
     if not isinstance(text, str):
@@ -88,7 +87,7 @@ def text_of(place: str, record: DataRecord, column: str) -> str:
     return text
 
 
-def _crossed(reading: Reading) -> Iterator[DataItem]:
+def _crossed(reading: TableReading) -> Iterator[DataItem]:
     # An item is asked about twice, and BabyLM's files hold each a second time, its halves exchanged.
     numbers: dict[frozenset[str], str] = {}
     given = roles_given(reading.how)
@@ -161,7 +160,7 @@ class _Suite(TypedDict):
     predictions: list[_Prediction]
 
 
-def read_syntaxgym(path: Path, reading: Reading) -> tuple[Case, ...]:
+def read_syntaxgym(path: Path, reading: TableReading) -> tuple[Case, ...]:
     """Read a suite, which is one case."""
     try:
         suite = checked(parse_data(read_text(path), str(path)), _Suite)
@@ -310,7 +309,7 @@ def read_template(columns: Header) -> Iterator[tuple[str, list[tuple[str, bool]]
         )
 
 
-def ask_design(entries: Sequence[DataItem], reading: Reading) -> Question:
+def ask_design(entries: Sequence[DataItem], reading: TableReading) -> Question:
     """Ask what should hold of the regions of a case: what the user predicts, or effects of its conditions."""
     lengths, named = {}, {}
     for label in entries[0].regions:
@@ -337,7 +336,7 @@ def _refuse_empty(
     entries: Sequence[DataItem],
     named: Mapping[str, Mapping[str, int]],
     lengths: Mapping[str, pa.Array[Any]],
-    reading: Reading,
+    reading: TableReading,
 ) -> None:
     """Refuse to compare a starred region that has words under some conditions and none under others."""
     region = reading.compared

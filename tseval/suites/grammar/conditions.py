@@ -102,11 +102,11 @@ class Values:
 
 
 @dataclass(slots=True)
-class _Scope:
+class Scope:
     """Names and what they can be, in the lines of a grammar, in a macro or in a loop."""
 
     names: dict[str, _Meaning]
-    above: _Scope | None = None
+    above: Scope | None = None
     macro: str = ""
     is_conditional: bool = False  # whether its code runs in some items only
 
@@ -125,10 +125,10 @@ class Conditions:
     numbers: Sequence[str]
     observed: Mapping[str, int]  # by condition, how it turned out; by operand, the kinds of its values
     definitions: Mapping[str, nodes.Node]  # macros and sets by name
-    _bodies: list[tuple[nodes.Node, bool]] = field(default_factory=list)
-    _comparisons: list[tuple[nodes.Expr, _Scope]] = field(default_factory=list)
-    _tests: list[tuple[nodes.Expr, _Scope]] = field(default_factory=list)
-    _calls: dict[str, list[tuple[nodes.Call, _Scope]]] = field(default_factory=dict)
+    _bodies: list[tuple[nodes.Node, bool]] = field(default_factory=list, init=False)
+    _comparisons: list[tuple[nodes.Expr, Scope]] = field(default_factory=list, init=False)
+    _tests: list[tuple[nodes.Expr, Scope]] = field(default_factory=list, init=False)
+    _calls: dict[str, list[tuple[nodes.Call, Scope]]] = field(default_factory=dict, init=False)
     _passed_on: set[str] = field(default_factory=set)  # macros that are values, called nobody knows where
     _followed: set[object] = field(default_factory=set)
 
@@ -167,9 +167,9 @@ class Conditions:
         values = self.values(node, self._root())
         return None if values is None or values.is_listed else _all_compared(values)
 
-    def _root(self) -> _Scope:
+    def _root(self) -> Scope:
         names: dict[str, _Meaning] = {slot.name: partial(_of_slot, slot) for slot in self.slots}
-        root = _Scope(names)
+        root = Scope(names)
         for name, node in self.definitions.items():
             if isinstance(node, nodes.Assign):
                 names[name] = partial(self.values, node.node, root)
@@ -184,7 +184,7 @@ class Conditions:
                     str(one.name): partial(self._of_parameter, name, place)
                     for place, one in enumerate(node.args)
                 }
-                inside = _Scope(parameters, root, name)
+                inside = Scope(parameters, root, name)
                 for part in (*node.defaults, *node.body):
                     self._walk(part, inside)
             else:
@@ -195,7 +195,7 @@ class Conditions:
                 assert isinstance(body, nodes.Expr)
                 self._tests.append((body, root))
 
-    def _walk(self, node: nodes.Node, scope: _Scope) -> None:
+    def _walk(self, node: nodes.Node, scope: Scope) -> None:
         """Collect comparisons, conditions and calls, each with the names that are known there."""
         if isinstance(node, nodes.Compare) or (isinstance(node, nodes.Test) and node.name == "in"):
             self._comparisons.append((node, scope))
@@ -204,12 +204,12 @@ class Conditions:
             self._tests.append((node.test, scope))
             self._walk(node.test, scope)
             # What a branch sets is known outside it as well: as something unknown.
-            branch = _Scope(scope.names, scope.above, scope.macro, is_conditional=True)
+            branch = Scope(scope.names, scope.above, scope.macro, is_conditional=True)
             for part in node.iter_child_nodes(exclude=("test",)):
                 self._walk(part, branch)
         elif isinstance(node, (nodes.And, nodes.Or)):
             self._walk(node.left, scope)
-            self._walk(node.right, _Scope({}, scope, scope.macro, is_conditional=True))
+            self._walk(node.right, Scope({}, scope, scope.macro, is_conditional=True))
         elif isinstance(node, nodes.For):
             self._walk_loop(node, scope)
         elif isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name):
@@ -224,23 +224,23 @@ class Conditions:
             for part in node.iter_child_nodes():
                 self._walk(part, scope)
 
-    def _walk_loop(self, loop: nodes.For, scope: _Scope) -> None:
+    def _walk_loop(self, loop: nodes.For, scope: Scope) -> None:
         self._walk(loop.iter, scope)
         element = (
             partial(self._element, loop.iter, scope) if isinstance(loop.target, nodes.Name) else _unknown
         )
         names: dict[str, _Meaning] = {"loop": _unknown, **dict.fromkeys(_names_in(loop.target), element)}
-        inside = _Scope(names, scope, scope.macro, is_conditional=True)
+        inside = Scope(names, scope, scope.macro, is_conditional=True)
         for part in loop.iter_child_nodes(exclude=("target", "iter")):
             self._walk(part, inside)
 
-    def _element(self, listed: nodes.Node, scope: _Scope) -> Values | None:
+    def _element(self, listed: nodes.Node, scope: Scope) -> Values | None:
         found = self.values(listed, scope)
         return found.element() if found is not None and found.is_listed else None
 
     # -- which values an expression can have
 
-    def values(self, node: nodes.Node | None, scope: _Scope) -> Values | None:
+    def values(self, node: nodes.Node | None, scope: Scope) -> Values | None:
         """Tell which values an expression can have; None where that is not known."""
         node = None if node is None else stripped(node)
         found: Values | None = None
@@ -309,7 +309,7 @@ class Conditions:
         words = () if self.lexicon is None else chain.from_iterable(self.lexicon.classes.values())
         return {word.lemma if name == "lemma" else word.forms.get(name) for word in words}
 
-    def _filtered(self, node: nodes.Filter, scope: _Scope) -> Values | None:
+    def _filtered(self, node: nodes.Filter, scope: Scope) -> Values | None:
         whole = self.values(node.node, scope)
         if node.name == "match":
             return Values(("match", "mismatch"))
@@ -331,7 +331,7 @@ class Conditions:
 
     # -- what is wrong
 
-    def _impossible(self, comparison: nodes.Expr, scope: _Scope) -> Iterator[tuple[_Severity, str]]:
+    def _impossible(self, comparison: nodes.Expr, scope: Scope) -> Iterator[tuple[_Severity, str]]:
         """Find what a comparison compares that can never be equal."""
         sides, operators = _sides(comparison), ["in"]
         if isinstance(comparison, nodes.Compare):
@@ -343,7 +343,7 @@ class Conditions:
                 yield found[0], f"the condition '{code_text(comparison)}' {found[1]}"
 
     def _unequal(
-        self, operator: str, sides: list[tuple[nodes.Expr, _Scope]], kinds: Sequence[int]
+        self, operator: str, sides: list[tuple[nodes.Expr, Scope]], kinds: Sequence[int]
     ) -> tuple[_Severity, str] | None:
         found = self._compared(operator, sides)
         compared = [None if one is None else _all_compared(one) for one in found]
@@ -379,7 +379,7 @@ class Conditions:
         fix = "" if near is None else f"Write {_quoted(near)}."
         return severity, _sentences(said, self._values_shown(sides, found), fix)
 
-    def _compared(self, operator: str, sides: list[tuple[nodes.Expr, _Scope]]) -> list[Values | None]:
+    def _compared(self, operator: str, sides: list[tuple[nodes.Expr, Scope]]) -> list[Values | None]:
         """Give the values of both sides, those of the members where they are searched; None if unknown."""
         found = [self.values(*side) for side in sides]
         if operator in ("in", "notin"):
@@ -406,7 +406,7 @@ class Conditions:
         words = chain.from_iterable(self.lexicon.classes.values())
         return {text for word in words for text in (word.lemma, *word.forms.values())}
 
-    def _values_shown(self, sides: list[tuple[nodes.Expr, _Scope]], found: Sequence[Values | None]) -> str:
+    def _values_shown(self, sides: list[tuple[nodes.Expr, Scope]], found: Sequence[Values | None]) -> str:
         """List the values of the side that is no literal."""
         for (node, _), values in zip(sides, found, strict=True):
             compared = None if values is None else _all_compared(values)
@@ -416,7 +416,7 @@ class Conditions:
                 return f"'{code_text(node)}' has the values {listed}{more}."
         return ""
 
-    def _constant(self, test: nodes.Expr, scope: _Scope) -> str | None:
+    def _constant(self, test: nodes.Expr, scope: Scope) -> str | None:
         """Say that a condition is true in all items, or false in all."""
         outcome = self.observed.get(_noted_under(test, "asked_") or "", 0)
         names = {name.name for name in test.find_all(nodes.Name)}
@@ -436,7 +436,7 @@ class Conditions:
         said = f"the condition '{code_text(test)}' is {'true' if outcome == TRUE else 'false'} in all items."
         return " ".join([said, *shown, "Change it, or delete it."])
 
-    def _in_some_items(self, scope: _Scope, macros: frozenset[str]) -> bool:
+    def _in_some_items(self, scope: Scope, macros: frozenset[str]) -> bool:
         """Whether code runs in some items only: behind a condition, or in a macro that is called there."""
         if scope.is_conditional:
             return True
