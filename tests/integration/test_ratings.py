@@ -112,7 +112,7 @@ def test_the_figure_has_a_dot_for_every_sentence(folder):
         ("export eee sum", "sum scores rated sentences"),
         (f"export lm-eval {LAU_RATINGS} -o tasks", "lau_ratings has ratings of sentences, which"),
         (f"board new board --suite {LAU_RATINGS}", "lau_ratings has ratings of sentences, but a"),
-        (f"run --model bundled:lstm --suite {LAU_RATINGS} --score critical", "--score critical is not possible"),
+        (f"run --model bundled:lstm --suite {LAU_RATINGS} --score critical", "so --score critical"),
         (f"run --model bundled:lstm --suite {LAU_RATINGS}:judgement", "compares no two sentences"),
         ("train lm --arch srn --hidden 4 --embedding 4 --batch 2 --train text --valid text --out m.pt "
          f"--eval-suite {LAU_RATINGS}", "--eval-suite lau_ratings has ratings"),

@@ -111,6 +111,7 @@ class Scope:
     is_conditional: bool = False  # whether its code runs in some items only
 
     def find(self, name: str) -> Values | None:
+        """Look up what a name can be, here or further out; None if it is not known."""
         if name in self.names:
             return self.names[name]()
         return None if self.above is None else self.above.find(name)
