@@ -250,7 +250,8 @@ def parts(whole, first_part):
 def test_a_zoo_trained_on_two_machines_is_published_as_one(whole, parts):
     second, published = parts
     result = zoo(second, "--publish", published, "--extend", archs=("drnn",))
-    assert result.stdout == call("table", published, cwd=whole).stdout
+    table = call("table", published, cwd=whole).stdout
+    assert result.stdout.startswith(table.partition("- More notes")[0])
     for name in ("README.md", "board.yaml", "board.json", "curves.svg"):
         assert (published / name).read_bytes() == (whole / "tables" / name).read_bytes(), name
     nothing = zoo(second, "--out", "empty", "--publish", published, "--extend", archs=("srn", "drnn"))
