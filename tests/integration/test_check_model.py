@@ -39,7 +39,10 @@ def test_sentences_come_from_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["bundled:lstm", "--sentences", "empty.txt"], "there are no sentences to check a model with. Give at least one sentence"),
+        (
+            ["bundled:lstm", "--sentences", "empty.txt"],
+            "there are no sentences to check a model with. Give at least one sentence",
+        ),
         (["bundled:lstm", "--sentences", "latin.txt"], "latin.txt: not UTF-8 text"),
         (["bundled:lstm", "--tolerance", "-1"], "-1.0 is not in the range"),
     ],
