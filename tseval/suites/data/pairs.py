@@ -193,11 +193,13 @@ def alternatives_in(
     Raises:
         SuiteError: A cell holds several, and the user does not say what that means.
     """
-    parts = [([*map(str.strip, one.split("|"))], [*map(str.strip, other.split("|"))])
-             for one, other in zip(good, bad, strict=True)]  # fmt: skip
     chosen = how.get("alternatives")
     if chosen not in (None, "any"):
         raise SuiteError(f"--columns: alternatives={chosen}: {suggest(chosen, ['any'], 'Values')}")
+    if chosen is None and not any("|" in text for texts in (good, bad) for text in texts):
+        return []  # of a million pairs none is cut
+    parts = [([*map(str.strip, one.split("|"))], [*map(str.strip, other.split("|"))])
+             for one, other in zip(good, bad, strict=True)]  # fmt: skip
     for (place, _, roles), text, both in zip(records, zip(good, bad, strict=True), parts, strict=True):
         several = next((at for at, one in enumerate(both) if len(one) > 1), None)
         before, name = roles.parts[PAIR_LABELS[several or 0]]
@@ -222,15 +224,23 @@ def alternatives_in(
 
 
 def in_names(label: str, texts: Sequence[str], n_texts: int) -> list[tuple[str, str]]:
-    """Name alternatives good, good_2, ...; where an item has fewer than others, its last one is repeated."""
-    names = [label, *(f"{label}_{n}" for n in range(2, n_texts + 1))]
+    """Name alternatives; where an item has fewer than others, its last one is repeated."""
+    names = _numbered(label, n_texts)
     return [(name, texts[min(at, len(texts) - 1)]) for at, name in enumerate(names)]
+
+
+def _numbered(label: str, n_texts: int) -> list[str]:
+    """Number the labels of alternatives: good, good_2, good_3.
+
+    >>> _numbered("good", 3)
+    ['good', 'good_2', 'good_3']
+    """
+    return [label, *(f"{label}_{n}" for n in range(2, n_texts + 1))]
 
 
 def any_of(n_good: int, n_bad: int) -> tuple[Prediction, ...]:
     """Predict that the most probable of some continuations is more probable than each of some others."""
-    good, bad = ([label, *(f"{label}_{n}" for n in range(2, count + 1))]
-                 for label, count in zip(PAIR_LABELS, (n_good, n_bad), strict=True))  # fmt: skip
+    good, bad = map(_numbered, PAIR_LABELS, (n_good, n_bad))
     beaten = (" | ".join(f"(2;%{one}%) < (2;%{other}%)" for one in good) for other in bad)
     return (Prediction("good > bad", " & ".join(f"[{one}]" for one in beaten)),)
 

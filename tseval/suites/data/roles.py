@@ -310,10 +310,10 @@ class Header:
         rows = self.rows(spelt)
         apart = {*rows.values(), *ROW_NAMES} - {cluster}
         apart |= {part for name in used for part in parts_of(name, self.names)}
-        apart |= {*parts_of(self.given.get("ignore", ""), self.names)}
+        ignored = {*parts_of(self.given.get("ignore", ""), self.names)}
+        apart |= ignored
         if lang is not None:
             apart |= {"lang"} - {lang}
-        ignored = {*parts_of(self.given.get("ignore", ""), self.names)}
         self.unused[:] = [name for name in self.names if name not in apart or name in ignored]
         return {"lang" if name == lang else name: name for name in self.names if name not in apart}
 
