@@ -230,7 +230,7 @@ def in_names(label: str, texts: Sequence[str], n_texts: int) -> list[tuple[str, 
 
 
 def _numbered(label: str, n_texts: int) -> list[str]:
-    """Number the labels of alternatives: good, good_2, good_3.
+    """Give the labels of alternatives: good, good_2, good_3.
 
     >>> _numbered("good", 3)
     ['good', 'good_2', 'good_3']
