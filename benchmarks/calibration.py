@@ -23,8 +23,10 @@ from coverage import SHARED, command, logistic
 from scipy.special import stdtrit
 
 from tseval.analysis.comparisons import DEFAULT_MARGIN
-from tseval.analysis.design import Design, Factors, Z, estimate, score_interval
+from tseval.analysis.design import Design, Factors
 from tseval.analysis.differences import compare, differences, mean_of_seeds
+from tseval.analysis.estimates import estimate
+from tseval.analysis.intervals import Z, score_interval
 from tseval.analysis.ranks import rank_sets
 from tseval.suites.data.critical import critical_words
 

@@ -28,8 +28,9 @@ import click
 import numpy as np
 from tabulate import tabulate
 
-from tseval.analysis.design import Design, Factors, estimate
+from tseval.analysis.design import Design, Factors
 from tseval.analysis.differences import compare, differences, differences_of_seeds, mean_of_seeds
+from tseval.analysis.estimates import estimate
 from tseval.analysis.ranks import mean_rank_intervals, rank_sets, ranks_of_seeds
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from scipy.stats import binomtest, ttest_1samp
 from scipy.stats import t as student
 from supplied import GARDEN_PATHS
 
-from tseval.analysis import select
 from tseval.analysis.breakdowns import (
     by_feature,
     by_non_attractors,
@@ -28,6 +27,7 @@ from tseval.analysis.breakdowns import (
     profile,
 )
 from tseval.analysis.comparisons import mcnemar, pairwise
+from tseval.analysis.features import select
 from tseval.analysis.measures import NATS_PER_BIT, mean_effects, mean_surprisals
 from tseval.errors import RunError, SuiteError
 from tseval.suites import load_suite

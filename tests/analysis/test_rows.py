@@ -11,8 +11,10 @@ from small import make_case, make_suite
 from statsmodels.stats.multitest import multipletests
 from supplied import TABLE4
 
-from tseval.analysis import check_features, count, cut, exact_accuracy, means, rank_rows
 from tseval.analysis.comparisons import against, seed_means
+from tseval.analysis.counts import count, exact_accuracy
+from tseval.analysis.features import check_features
+from tseval.analysis.means import cut, means, rank_rows
 from tseval.errors import RunError, SuiteError
 from tseval.report.boards import BUNDLED_BOARDS, read_board
 

@@ -8,8 +8,8 @@ from scipy.stats import binomtest, norm
 from scipy.stats import t as student
 from small import make_case, make_run, make_suite
 
-from tseval.analysis import count
 from tseval.analysis.comparisons import emergence, trajectory
+from tseval.analysis.counts import count
 
 N = 100
 # Of 100 items, what is right at each step. By Wilson's interval 60 is above chance (p 0.0455), 59 is not.

@@ -18,7 +18,7 @@ from board_changes import GRAMMAR
 from in_process import call, refuse, run_process, succeed
 from site_links import dead_links
 
-from tseval.analysis import count
+from tseval.analysis.counts import count
 from tseval.boards import read_entry
 from tseval.runs import read_run
 

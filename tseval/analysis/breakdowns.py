@@ -13,10 +13,12 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from tseval.analysis import COUNTS, ESTIMATED, require_features
 from tseval.analysis.comparisons import count_clustered, marks, seed_means
-from tseval.analysis.design import Design, Factors, estimate, in_columns
+from tseval.analysis.counts import COUNTS, ESTIMATED
+from tseval.analysis.design import Design, Factors
 from tseval.analysis.differences import average
+from tseval.analysis.estimates import estimate, in_columns
+from tseval.analysis.features import require_features
 from tseval.errors import RunError, SuiteError
 from tseval.items import POSITION, WORD
 

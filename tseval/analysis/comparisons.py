@@ -15,19 +15,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 import pandas as pd
 
-from tseval.analysis import (
-    COUNTS,
-    ESTIMATED,
-    count_groups,
-    estimate_columns,
-    estimate_means,
-    heads_of,
-    items_of_rows,
-    row_places,
-    row_sets,
-    tally,
-)
-from tseval.analysis.design import Average, Design, Factors, estimate, in_columns, upper_tail
+from tseval.analysis.correctness import estimate_means, items_of_rows
+from tseval.analysis.counts import COUNTS, ESTIMATED, count_groups, estimate_columns, tally
+from tseval.analysis.design import Design, Factors
 from tseval.analysis.differences import (
     ERROR_RATE,
     Difference,
@@ -37,7 +27,10 @@ from tseval.analysis.differences import (
     mean_of_seeds,
     over_seeds,
 )
+from tseval.analysis.estimates import Average, estimate, in_columns
+from tseval.analysis.intervals import upper_tail
 from tseval.analysis.ranks import RankSets, ranks_of_seeds
+from tseval.analysis.rows import heads_of, row_places, row_sets
 from tseval.items import ENTRY
 
 if TYPE_CHECKING:

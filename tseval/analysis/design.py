@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 import pandas as pd
@@ -352,109 +351,3 @@ def _combinations(codes: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.in
                 yield from extend(n_factors + 1, joined, place + 1)
 
     yield from extend(0, np.zeros(len(codes), np.int64), 0)
-
-
-# Within ± this lie 95% of a standard normal distribution.
-Z = 1.959963984540054
-
-
-def quantile(df: float | None) -> float:
-    """Give the number within ± of which 95% of Student's t lie, or of the normal distribution."""
-    if df is None:
-        return Z
-    from scipy.special import stdtrit  # noqa: PLC0415 - slow to import
-
-    # Its last bits depend on the mathematical library; with twelve decimals tables are equal everywhere.
-    return round(float(stdtrit(df, 0.975)), 12)
-
-
-def upper_tail(t: float, df: float) -> float:
-    """Give the probability of a larger t, exact far out too."""
-    from scipy.special import stdtr  # noqa: PLC0415 - slow to import
-
-    return float(stdtr(df, -t))
-
-
-@dataclass(frozen=True, slots=True)
-class Average:
-    """A mean over items, or over rows, each counted once, and how sure it is.
-
-    Error and interval are no numbers where nothing shows how items vary: all are alike, or there is one. `df`
-    is None for the normal quantile, where items are independent. `clusters` are factors whose entries are
-    regarded as drawn, with their numbers of entries, `fixed` those with too few for that.
-    """
-
-    value: float
-    se: float
-    low: float
-    high: float
-    df: float | None
-    n_items: int
-    clusters: dict[str, int]
-    fixed: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate(Average):
-    """An accuracy, and how many independent items these are worth; se is 0 where verdicts are alike."""
-
-    n_eff: float
-
-
-def in_columns(
-    found: Iterable[object | None], names: Sequence[str], index: pd.Index[int] | None = None
-) -> pd.DataFrame:
-    """Tabulate what has these names, the last two `clusters` and `fixed`; missing where there is nothing."""
-    rows = [tuple(getattr(one, name, None) for name in names) for one in found]
-    return pd.DataFrame(rows, index, [*names]).astype(dict.fromkeys(names[:-2], "float64"))
-
-
-def estimate(correct: NDArray[np.bool_], decidable: NDArray[np.bool_], design: Design) -> Estimate | None:
-    """Estimate the accuracy of a row, or the mean over rows, each counted once.
-
-    Items are a sample of all that their lexicon could have made: the interval is for accuracy with other
-    entries of the same kind. It is Wilson's, for as many items as these are worth, n_eff = p(1 - p) / V,
-    with the quantile of t for the degrees of freedom of V (`Design.spread`); never narrower than if items
-    were independent. Where all verdicts are alike V is 0, and the items are worth `Design.fewest_words`;
-    and hardly more where the few that differ are of one entry (`Design.unseen`).
-
-    Returns:
-        None where no item is decidable.
-    """
-    if not decidable.any():
-        return None
-    among = design.among(decidable)
-    values = correct[decidable, None].astype(np.float64)
-    spread, p, n_items = among.spread(values), float(among.means(values)[0]), len(values)
-    variance, df = float(spread.variances[0]), spread.df if among.clusters else None
-    n_eff = worth(values, variance, among)
-    if variance == spread.independent[0] and not among.rows.any():
-        n_eff = n_items / max(1.0, n_items * float(among.unseen(values)[0]))
-    low, high = score_interval(p, n_eff, quantile(df))
-    return Estimate(p, sqrt(variance), low, high, df, n_items, among.clusters, among.fixed, n_eff)
-
-
-def worth(values: Array, variance: float, design: Design) -> float:
-    """Say how many independent items would give a share this variance, and as many as words allow at most.
-
-    `values`, (items, 1), say how far each is right, 0 to 1; the variance is 0 where all are alike.
-    """
-    if not variance:
-        return design.fewest_words()
-    p = float(design.means(values)[0])
-    return 1 / max(variance / (p * (1 - p)), float(design.unseen(values)[0]))
-
-
-def score_interval(p: float, n: float, quantile: float) -> tuple[float, float]:
-    """Give the ends of Wilson's interval of a share, for any number of items and any quantile.
-
-    It holds the shares π from which p lies no further than the quantile times √(π(1 - π)/n).
-
-    Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference", JASA
-    22(158); in the order of operations of scipy's `binomtest`, with which it agrees to the last bit.
-    `scipy.stats` itself takes longer to import than a table to print.
-    """
-    scale = 2 * (n + quantile**2)
-    centre = (2 * n * p + quantile**2) / scale
-    half = quantile / scale * sqrt(4 * n * p * (1 - p) + quantile**2)
-    return 0.0 if p == 0 else centre - half, 1.0 if p == 1 else centre + half

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tseval.analysis.design import Average, Design, of_pairs, quantile, score_interval, upper_tail, worth
+from tseval.analysis.design import Design, of_pairs
+from tseval.analysis.estimates import Average, worth
+from tseval.analysis.intervals import quantile, score_interval, upper_tail
 from tseval.analysis.unseen import hidden_variances
 from tseval.errors import RunError
 

@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tseval.analysis import (
-    N_HALF_KNOWN,
-    ROW,
-    Correctness,
-    as_names,
-    in_table_order,
-    items_of_rows,
-    refuse_unknown_features,
-)
-from tseval.analysis.design import Design, Factors, in_columns, quantile
+from tseval.analysis.correctness import Correctness, items_of_rows
+from tseval.analysis.counts import N_HALF_KNOWN
+from tseval.analysis.design import Design, Factors
 from tseval.analysis.differences import average
+from tseval.analysis.estimates import in_columns
+from tseval.analysis.features import refuse_unknown_features
+from tseval.analysis.intervals import quantile
+from tseval.analysis.rows import ROW, as_names, in_table_order
 from tseval.errors import SuiteError
 from tseval.items import ENTRY, HALF_KNOWN, RATING, RATING_SE
 

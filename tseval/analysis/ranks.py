@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tseval.analysis.correctness import Correctness, factors_of_any, items_of_rows
+from tseval.analysis.design import Design
 from tseval.analysis.differences import ERROR_RATE, differences_of_seeds, holm
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
-
-    from tseval.analysis.design import Design
 
 
 _MEAN_DRAWS = 1_000
@@ -208,3 +208,29 @@ def _mean_ranks(rows: Sequence[_Row], chunks: Iterable[_Draws]) -> NDArray[np.fl
             ranks = ranks + 1 + (right[:, None, :] > right[:, :, None]).sum(axis=2)
         found.append(ranks / len(rows))
     return np.concatenate(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The ranks that models may have, in each row and by the mean over rows; undecidable items are wrong.
+
+    `low` and `high` are the ends of the intervals of their mean arithmetic ranks, (models,).
+    """
+
+    of_rows: tuple[RankSets, ...]
+    overall: RankSets
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+def rank_models(models: Sequence[Correctness]) -> Ranking:
+    """Find the ranks that models may have in every row and over all, and intervals of their mean ranks.
+
+    All were asked the same items, in the same order, clustered by every factor that one of them knows.
+    """
+    rows, factors = models[0].rows, factors_of_any(models)
+    correct = np.stack([one.correct & one.decidable for one in models], axis=1)
+    whole = Design.of(factors, rows)
+    low, high = mean_rank_intervals(correct, whole)
+    of_rows = tuple(rank_sets(correct[items], design) for items, design in items_of_rows(rows, factors))
+    return Ranking(of_rows, rank_sets(correct, whole), low, high)

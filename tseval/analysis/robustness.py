@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tseval.analysis import ROW, in_table_order
-from tseval.analysis.design import FEWEST_LEVELS, Design, Estimate, Factors, estimate, quantile
+from tseval.analysis.design import FEWEST_LEVELS, Design, Factors
+from tseval.analysis.estimates import Estimate, estimate
+from tseval.analysis.intervals import quantile
+from tseval.analysis.rows import ROW, in_table_order
 from tseval.items import ENTRY
 
 if TYPE_CHECKING:

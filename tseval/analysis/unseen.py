@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tseval.analysis.design import FEWEST_SEEN, of_pairs, quantile
+from tseval.analysis.design import FEWEST_SEEN, of_pairs
+from tseval.analysis.intervals import quantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

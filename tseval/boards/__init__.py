@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from tseval.analysis import COUNTS, ROW, count
+from tseval.analysis.counts import COUNTS, count
+from tseval.analysis.rows import ROW
 from tseval.boards.definition import (
     BOARD_FILES_FORMAT,
     Definition,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from tseval.analysis import cut
+from tseval.analysis.means import cut
 from tseval.boards import ENTRY_FOLDERS, Entry, EntryRow, entry_folders, read_checks, readable_entries
 from tseval.boards.check import board_suite, repeated, warnings_of, wrong_with_entry
 from tseval.boards.definition import read_definition

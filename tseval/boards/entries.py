@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import pyarrow.compute as pc
 
-from tseval.analysis import estimate_means, tally
+from tseval.analysis.correctness import estimate_means
+from tseval.analysis.counts import tally
 from tseval.boards import (
     CHECKS,
     ENTRY_FOLDERS,
@@ -74,7 +75,7 @@ from tseval.verifying import verify_run
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tseval.analysis.design import Estimate
+    from tseval.analysis.estimates import Estimate
     from tseval.report.boards import RowKey
     from tseval.runs import Run
 

@@ -15,7 +15,9 @@ from urllib.parse import quote as urlquote
 
 from tabulate import tabulate
 
-from tseval.analysis import N_HALF_KNOWN, cut, row_sets
+from tseval.analysis.counts import N_HALF_KNOWN
+from tseval.analysis.means import cut
+from tseval.analysis.rows import row_sets
 from tseval.boards import (
     ENTRY_FOLDERS,
     About,

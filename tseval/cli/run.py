@@ -124,7 +124,7 @@ def run_command(
     **reading: Any,
 ) -> None:  # fmt: skip
     """Score a model on a suite, write the run, print the table."""
-    from tseval.analysis import check_features
+    from tseval.analysis.features import check_features
     from tseval.suites import load_suite, taken_before, what_was_read
     from tseval.suites.data.critical import cluster_data, with_critical
     from tseval.suites.data.ratings import chosen_score

@@ -16,8 +16,8 @@ from math import ceil, floor, isnan, trunc
 from numbers import Real
 from typing import TYPE_CHECKING, Literal
 
-from tseval.analysis import factors_of_any
 from tseval.analysis.comparisons import DEFAULT_MARGIN, differences
+from tseval.analysis.correctness import factors_of_any
 from tseval.analysis.differences import Difference, compare
 from tseval.errors import plain
 from tseval.pages.items import MOST_VALUES, N_CLOSEST, N_DRAWN, N_WORST, RowPage

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.analysis.design import Design, Estimate, estimate, split_by_row
+from tseval.analysis.design import Design, split_by_row
+from tseval.analysis.estimates import Estimate, estimate
 from tseval.errors import RunError
 from tseval.evidence import whole_column
 from tseval.items import ENTRY, HALF_KNOWN, NOT_FEATURES, Case, Suite
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.analysis import Correctness
+    from tseval.analysis.correctness import Correctness
     from tseval.report.table import Table
     from tseval.runs import CachedRun
     from tseval.writing import Writing

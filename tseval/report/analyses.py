@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tseval.analysis import N_HALF_KNOWN, ROW, as_names
 from tseval.analysis.breakdowns import (
     ATTRACTORS,
     OTHERS,
@@ -31,6 +30,7 @@ from tseval.analysis.breakdowns import (
     with_intervals,
     with_words,
 )
+from tseval.analysis.counts import N_HALF_KNOWN
 from tseval.analysis.differences import over_seeds
 from tseval.analysis.measures import (
     ALL_SENTENCES,
@@ -42,6 +42,7 @@ from tseval.analysis.measures import (
     mean_surprisals,
     points,
 )
+from tseval.analysis.rows import ROW, as_names
 from tseval.errors import SuiteError, plain
 from tseval.report.document import (
     Document,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis import ROW, Correctness, exact_accuracy
+from tseval.analysis.counts import exact_accuracy
+from tseval.analysis.rows import ROW
 from tseval.errors import BoardError, RunError, SuiteError, plain, suggest
 from tseval.formats import Json, is_count
 from tseval.report.document import spread_beside
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from tseval.analysis.correctness import Correctness
     from tseval.report.boards import Board
     from tseval.runs import Run
 
@@ -32,7 +34,7 @@ PRINTED = [*ROW, "n_items", "printed", "spread"]
 class Column:
     """A model in a table.
 
-    The rows of a run have all that `tseval.analysis.count` gives; of a published model accuracies as
+    The rows of a run have all that `tseval.analysis.counts.count` gives; of a published model accuracies as
     `printed`, and the `spread` between seeds where these are means; it has decimals that they are cut to, but
     no digest and no answers. `spread` maps a set of rows to the spread between seeds of its mean.
     """

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis import ROW, require_features
 from tseval.analysis.breakdowns import N
 from tseval.analysis.comparisons import (
     DEFAULT_MARGIN,
@@ -22,6 +21,8 @@ from tseval.analysis.comparisons import (
     seed_means,
 )
 from tseval.analysis.differences import SAME
+from tseval.analysis.features import require_features
+from tseval.analysis.rows import ROW
 from tseval.errors import RunError, suggest
 from tseval.report.analyses import NOUN_COUNTS
 from tseval.report.document import (

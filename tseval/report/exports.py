@@ -20,8 +20,11 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from tseval.analysis import COUNTS, ROW, entry_columns
-from tseval.analysis.design import FEWEST_LEVELS, Estimate
+from tseval.analysis.counts import COUNTS
+from tseval.analysis.design import FEWEST_LEVELS
+from tseval.analysis.estimates import Estimate
+from tseval.analysis.features import entry_columns
+from tseval.analysis.rows import ROW
 from tseval.errors import RunError, SuiteError, plain
 from tseval.files import to_utf8, write_output, write_whole
 from tseval.report.document import cell

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from tseval.analysis import COUNTS, N_HALF_KNOWN, ROW, SECTIONS, Mean, decidable
+from tseval.analysis.counts import COUNTS, N_HALF_KNOWN, decidable
 from tseval.analysis.measures import EFFECT
+from tseval.analysis.rows import ROW, SECTIONS
 from tseval.report.columns import number_of
 from tseval.report.document import (
     NONE,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from tseval.analysis.comparisons import RowsAndMeans
+    from tseval.analysis.means import Mean
     from tseval.report.columns import Column, Key
 
     CellsOf = Callable[[Table], list[list[object]]]

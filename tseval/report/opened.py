@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis import no_accuracy, select
 from tseval.analysis.comparisons import share_entries
+from tseval.analysis.counts import no_accuracy
 from tseval.analysis.design import FEWEST_LEVELS
+from tseval.analysis.features import select
 from tseval.errors import RunError
 from tseval.items import HALF_KNOWN
 from tseval.report.columns import description_of, distinct_headings, refuse_unlike

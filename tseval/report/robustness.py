@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tseval.analysis import ROW
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.analysis.robustness import (
     FEWEST_ITEMS,
@@ -16,6 +15,7 @@ from tseval.analysis.robustness import (
     frequencies,
     robustness,
 )
+from tseval.analysis.rows import ROW
 from tseval.errors import RunError
 from tseval.report.document import (
     NONE,

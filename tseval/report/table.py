@@ -10,22 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tseval.analysis import (
-    ROW,
-    Correctness,
-    Mean,
-    Ranking,
-    as_names,
-    cut,
-    estimate_means,
-    in_table_order,
-    mean,
-    means,
-    rank_models,
-    rank_rows,
-)
+from tseval.analysis.correctness import Correctness, estimate_means
 from tseval.analysis.design import FEWEST_LEVELS
+from tseval.analysis.means import Mean, cut, mean, means, rank_rows
 from tseval.analysis.measures import EFFECT
+from tseval.analysis.ranks import Ranking, rank_models
+from tseval.analysis.rows import ROW, as_names, in_table_order
 from tseval.report.boards import Board
 from tseval.report.columns import (
     Column,

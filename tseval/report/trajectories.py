@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis import require_features
 from tseval.analysis.comparisons import Emergence, RowsAndMeans, emergence, trajectory
+from tseval.analysis.features import require_features
 from tseval.errors import RunError
 from tseval.report.document import (
     RUN_DECIMALS,

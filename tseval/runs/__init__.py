@@ -17,8 +17,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.analysis import ROW, Correctness, as_names, no_accuracy, refuse_unknown_features, tally
+from tseval.analysis.counts import no_accuracy, tally
+from tseval.analysis.features import refuse_unknown_features
 from tseval.analysis.measures import correlate, effects, with_effects
+from tseval.analysis.rows import ROW, as_names
 from tseval.errors import (
     BoardError,
     EvidenceError,
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tseval.analysis.correctness import Correctness
     from tseval.items import Suite
     from tseval.scoring.protocol import ModelCard
 

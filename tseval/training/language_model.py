@@ -13,8 +13,8 @@ import pyarrow as pa
 import torch
 
 from tseval.adapters.native import NativeModel
-from tseval.analysis import COUNTS, count
 from tseval.analysis.breakdowns import by_feature, headline, measure_of
+from tseval.analysis.counts import COUNTS, count
 from tseval.callbacks import evaluate_during
 from tseval.errors import TrainingError, first_line
 from tseval.files import write_whole

@@ -12,8 +12,10 @@ from scipy.special import expit
 from scipy.stats import binomtest, norm
 from scipy.stats import t as student
 
-from tseval.analysis.design import Design, Factors, estimate, quantile, score_interval
+from tseval.analysis.design import Design, Factors
 from tseval.analysis.differences import average, differences, differences_of_seeds, mean_of_seeds
+from tseval.analysis.estimates import estimate
+from tseval.analysis.intervals import quantile, score_interval
 from tseval.analysis.measures import pearson, spearman
 from tseval.analysis.ranks import ranks_of_seeds
 

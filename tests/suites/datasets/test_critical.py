@@ -10,7 +10,8 @@ from in_process import call, refused, succeeded
 from scipy.stats import t as student
 
 import tseval
-from tseval.analysis.design import Design, Factors, estimate
+from tseval.analysis.design import Design, Factors
+from tseval.analysis.estimates import estimate
 from tseval.items import cluster_by
 from tseval.scoring.protocol import ModelCard
 from tseval.suites.data.critical import cluster_data, critical_words, with_critical

@@ -1,0 +1,75 @@
+"""What models got right, item by item, and estimates of their means over rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tseval.analysis.design import Design, Factors, split_by_row
+from tseval.analysis.estimates import Estimate, estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Correctness:
+    """What one model got right, item by item; what is undecidable is not correct.
+
+    `rows` is the row of the table that each item stands in, counted from 0, (items,), as the others are.
+    """
+
+    rows: NDArray[np.int64]
+    factors: Factors
+    correct: NDArray[np.bool_]
+    decidable: NDArray[np.bool_]
+
+    def sharing(self, other: Correctness) -> Correctness:
+        """Take rows and entries of another model where they are the same: they are kept and grouped once."""
+        same = self.factors.names == other.factors.names and all(
+            np.array_equal(own, others)
+            for own, others in ((self.rows, other.rows), (self.factors.codes, other.factors.codes))
+        )
+        return replace(self, rows=other.rows, factors=other.factors) if same else self
+
+
+def estimate_means(
+    models: Sequence[Correctness], sets: Sequence[Sequence[int]]
+) -> list[tuple[Estimate | None, ...]]:
+    """Estimate the mean accuracy of every model over sets of rows, given by their places; a row counts once.
+
+    Models that share rows and entries are grouped once (`Correctness.sharing`). A row in which nothing is
+    decidable is left out.
+    """
+    return [tuple(_means_over(models, rows)) for rows in sets]
+
+
+def _means_over(models: Sequence[Correctness], rows: Sequence[int]) -> Iterator[Estimate | None]:
+    designs: dict[int, Design] = {}
+    for one in models:
+        items = np.isin(one.rows, rows)
+        if id(one.factors) not in designs:
+            designs[id(one.factors)] = Design.of(one.factors.take(items), one.rows[items])
+        yield estimate(one.correct[items], one.decidable[items], designs[id(one.factors)])
+
+
+def factors_of_any(models: Sequence[Correctness]) -> Factors:
+    """Join the factors of all models; those of one name are the same."""
+    codes = {
+        name: column
+        for one in reversed(models)
+        for name, column in zip(one.factors.names, one.factors.codes.T, strict=True)
+    }
+    known = {one.factors.names for one in models}
+    if len(known) == 1:
+        return models[0].factors
+    return Factors(tuple(codes), np.stack(list(codes.values()), axis=1))
+
+
+def items_of_rows(rows: NDArray[np.int64], factors: Factors) -> Iterator[tuple[NDArray[np.int64], Design]]:
+    """Give the places of the items of each row, and their design."""
+    return ((items, Design.of(factors.take(items))) for items in split_by_row(rows))

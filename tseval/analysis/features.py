@@ -1,0 +1,70 @@
+"""Features of items: which a suite has, and the items that have given values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tseval.analysis.rows import as_names
+from tseval.errors import SuiteError, suggest
+from tseval.items import ENTRY, NOT_FEATURES, Suite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import pandas as pd
+
+
+def check_features(suite: Suite, by: str | Sequence[str]) -> None:
+    """Refuse features that a suite does not have, before anything is scored."""
+    refuse_unknown_features(as_names(by), {name for case in suite.cases for name in case.feature_names})
+
+
+def refuse_unknown_features(by: Sequence[str], columns: Iterable[str]) -> None:
+    """Refuse features that are not among the columns of verdicts."""
+    features = [name for name in columns if name not in NOT_FEATURES]
+    for feature in by:
+        if feature not in features:
+            raise SuiteError(
+                f"the suite has no feature {feature!r} for --by.\n  {suggest(feature, features, 'Features')}"
+            )
+
+
+_SHOWN = 12
+
+
+def select(verdicts: pd.DataFrame, where: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """Keep the verdicts that have the given values of features, or of `case`, as they are printed.
+
+    All must hold, and of one feature that is named several times one of its values.
+    """
+    kept = verdicts
+    for name in dict.fromkeys(name for name, _ in where):
+        if name != "case":
+            require_features(verdicts, (name,))
+        values = verdicts[name].astype("string")
+        wanted = [value for other, value in where if other == name]
+        for value in wanted:
+            if not (values == value).any():
+                present = [str(one) for one in sorted(verdicts[name].dropna().unique())]
+                more = f" and {len(present) - _SHOWN} more" if len(present) > _SHOWN else ""
+                choices = f"{', '.join(present[:_SHOWN]) or 'none'}{more}"
+                raise SuiteError(f"no item has {name} {value!r}.\n  Choose one of {choices}.")
+        kept = kept[values.loc[kept.index].isin(wanted)]
+    if kept.empty:
+        said = " and ".join(f"{name}={value}" for name, value in where)
+        raise SuiteError(f"no item has all of {said}.\n  Leave out one of these conditions.")
+    return kept
+
+
+def entry_columns(verdicts: pd.DataFrame) -> list[str]:
+    """Name the columns of lexical factors, `verb.entry` and the like."""
+    return [str(name) for name in verdicts.columns if str(name).endswith(ENTRY)]
+
+
+def require_features(verdicts: pd.DataFrame, names: Sequence[str], fix: str = "") -> None:
+    """Refuse an analysis of features that the suite does not have."""
+    features = [str(name) for name in verdicts.columns if name not in NOT_FEATURES]
+    for name in names:
+        if name not in features or verdicts[name].isna().all():
+            hint = fix or suggest(name, features, "Features")
+            raise SuiteError(f"the suite of these runs has no feature {name!r}.\n  {hint}")

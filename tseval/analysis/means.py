@@ -1,0 +1,75 @@
+"""Means and ranks over the rows of a table: exact, so that truncated digits are never off by rounding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tseval.analysis.rows import row_sets
+
+if TYPE_CHECKING:
+    from tseval.analysis.estimates import Estimate
+
+
+def rank_rows(accuracy: pd.DataFrame) -> pd.DataFrame:
+    """Rank the models, which are columns, in each row: standard competition ranking, 1 is best.
+
+    Equal accuracies share the smallest rank, and the rank after them is skipped (1, 2, 2, 4). A model without
+    a value is None and so is not counted among those that are better.
+    """
+    ranks = [_rank(list(row)) for row in accuracy.itertuples(index=False, name=None)]
+    return pd.DataFrame(ranks, index=accuracy.index, columns=accuracy.columns, dtype=object)
+
+
+def _rank(values: list[Fraction | None]) -> list[Fraction | None]:
+    present = [value for value in values if value is not None]
+    return [None if v is None else Fraction(1 + sum(other > v for other in present)) for v in values]
+
+
+def mean(values: pd.DataFrame) -> list[Fraction | None]:
+    """Average each column exactly and unweighted, None where a value is missing or there are no rows."""
+    known = [[value for value in values[name] if value is not None] for name in values.columns]
+    return [sum(own, Fraction(0)) / len(own) if own and len(own) == len(values) else None for own in known]
+
+
+def cut(value: Fraction, decimals: int) -> Fraction:
+    """Cut a number to some decimals without rounding, as the published values are: 0.979 to 0.97."""
+    scale = 10**decimals
+    return Fraction(value.numerator * scale // value.denominator, scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The unweighted mean accuracy and rank of every model over a set of rows, given by their places.
+
+    None for a model that lacks one of them; `estimates` say how sure mean accuracies are.
+    """
+
+    over: str
+    rows: tuple[int, ...]
+    accuracy: tuple[Fraction | None, ...]
+    rank: tuple[Fraction | None, ...]
+    estimates: tuple[Estimate | None, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows averaged."""
+        return len(self.rows)
+
+
+def means(rows: pd.DataFrame, accuracy: pd.DataFrame, ranked: pd.DataFrame | None = None) -> tuple[Mean, ...]:
+    """Average accuracies and ranks over sets of rows, each row counting once whatever its size.
+
+    A model, a column, that lacks a row has no mean over a set that holds it, and takes it from no other
+    model: these are averaged over all rows of the set. A division with a single set (one phenomenon, say) is
+    left out, as its mean is the mean over all rows; the last mean is over all rows. Ranked is by accuracy,
+    unless said otherwise.
+    """
+    ranks = rank_rows(accuracy if ranked is None else ranked)
+    return tuple(
+        Mean(over, tuple(places), tuple(mean(accuracy.loc[places])), tuple(mean(ranks.loc[places])))
+        for over, places in row_sets(rows)
+    )
