@@ -26,7 +26,7 @@ from tseval.analysis.comparisons import DEFAULT_MARGIN
 from tseval.analysis.design import Design, Factors
 from tseval.analysis.differences import compare, differences, mean_of_seeds
 from tseval.analysis.estimates import estimate
-from tseval.analysis.intervals import Z, score_interval
+from tseval.analysis.intervals import quantile, score_interval
 from tseval.analysis.ranks import rank_sets
 from tseval.suites.data.critical import critical_words
 
@@ -143,7 +143,7 @@ def of_designs(draws: int, seed: int) -> Iterator[list[object]]:
             low, high = np.array(ends).T
             held[setting] = ((low <= true) & (true <= high)).mean()
             told[setting] = apart / draws
-            wide[setting] = (high - low).mean() / (2 * Z * np.std(points))
+            wide[setting] = (high - low).mean() / (2 * quantile(None) * np.std(points))
         middling = max(wide[setting] for setting in MIDDLING)
         yield [
             name, f"{min(held.values()):.3f}", f"{max(held.values()):.3f}", f"{max(told.values()):.3f}",
@@ -171,7 +171,7 @@ def of_data(draws: int, seed: int) -> Iterator[list[object]]:
             for one in range(draws):
                 correct = draw(design, setting, np.zeros(1), random)[:, 0]
                 found = estimate(correct, everything, design)
-                low, high = score_interval(found.value, len(verbs), Z)
+                low, high = score_interval(found.value, len(verbs), quantile(None))
                 hits[one] = found.low <= true <= found.high, low <= true <= high
                 width.append(found.high - found.low)
             held.append(hits[:, 0].mean())
@@ -310,7 +310,7 @@ def of_rivals(draws: int, seed: int) -> Iterator[list[object]]:
             sd = (right[0].sum(axis=0) / len(codes)).std()
             for rival, low, high in rivals(sizes, right[0]):
                 hold = ((low <= true) & (true <= high)).mean()
-                found.setdefault(rival, []).append((hold, (high - low).mean() / (2 * Z * sd)))
+                found.setdefault(rival, []).append((hold, (high - low).mean() / (2 * quantile(None) * sd)))
             flipped.append(flips(sizes, right[0] - right[1], random))
         cells = []
         for of_one in found.values():

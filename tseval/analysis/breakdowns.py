@@ -121,7 +121,7 @@ def compare_examples(gold: pd.DataFrame, parsed: pd.DataFrame) -> pd.DataFrame:
     Returns:
         A row for all examples (`n_attractors` missing) and one for each number of attractors, that of the
         gold tree for what is counted of gold examples, and of the parsed tree for parsed ones: counts, and
-        for `verb` and for `equal` precision and recall with 95% intervals, in which the examples of a
+        for `verb` and for `equal` precision and recall with intervals, in which the examples of a
         sentence go together, and `f1_...`, their harmonic mean; missing where nothing can be counted.
     """
     gold, parsed = (frame[VERB + EQUAL].drop_duplicates(VERB) for frame in (gold, parsed))
@@ -249,7 +249,7 @@ def headline(rows: pd.DataFrame, measure: Measure) -> float:
 
 
 def headline_interval(verdicts: pd.DataFrame, measure: Measure) -> tuple[float, float] | None:
-    """Give the 95% interval of the headline, for other strings drawn alike.
+    """Compute the interval of the headline, for other strings drawn alike.
 
     None where it is the largest of several numbers, chosen for being so, and where no verdict counts.
     """
@@ -268,7 +268,7 @@ def headline_interval(verdicts: pd.DataFrame, measure: Measure) -> tuple[float, 
 def with_intervals(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     """Add the ends of an interval to the mean confidences of a profile.
 
-    The 95% interval of the mean over items, clustered by lexicon entry and never narrower than Student's for
+    The interval of the mean over items, clustered by lexicon entry and never narrower than Student's for
     items that are independent; cut to 0 and 1. Missing where there is one item only.
     """
     decided = verdicts[~verdicts["undecidable"].astype(bool)]

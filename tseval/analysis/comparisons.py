@@ -19,7 +19,6 @@ from tseval.analysis.correctness import estimate_means, items_of_rows
 from tseval.analysis.counts import COUNTS, ESTIMATED, count_groups, estimate_columns, tally
 from tseval.analysis.design import Design, Factors
 from tseval.analysis.differences import (
-    ERROR_RATE,
     Difference,
     compare,
     differences_of_seeds,
@@ -28,7 +27,7 @@ from tseval.analysis.differences import (
     over_seeds,
 )
 from tseval.analysis.estimates import Average, estimate, in_columns
-from tseval.analysis.intervals import upper_tail
+from tseval.analysis.intervals import error_rate, upper_tail
 from tseval.analysis.ranks import RankSets, ranks_of_seeds
 from tseval.analysis.rows import heads_of, row_places, row_sets
 from tseval.items import ENTRY
@@ -70,7 +69,7 @@ class Emergence:
 
     At each, `p` is the probability of an accuracy at least as far from chance on either side if it were
     chance, None where nothing is decidable; `p_holm` corrects it for the number of moments, and by it
-    accuracy is surely above, at an error rate of 5% for all together. `first` is the first moment at which it
+    accuracy is surely above, at one error rate for all together. `first` is the first moment at which it
     is; `settled` the first from which on it is at every later one too.
     """
 
@@ -113,7 +112,7 @@ def emergence(moments: Mapping[int, pd.Series], chance: float) -> Emergence:
     corrected = iter(holm([one for one in p if one is not None]))
     p_holm = [None if one is None else next(corrected) for one in p]
     above = [
-        one is not None and one < ERROR_RATE and line["accuracy"] > chance
+        one is not None and one < error_rate() and line["accuracy"] > chance
         for one, line in zip(p_holm, moments.values(), strict=True)
     ]
     steps = list(moments)
@@ -128,7 +127,7 @@ def emergence(moments: Mapping[int, pd.Series], chance: float) -> Emergence:
 
 
 def _p_of(line: pd.Series, chance: float) -> float | None:
-    """Test an accuracy against chance: p is below 5% just where the 95% interval does not hold chance.
+    """Test an accuracy against chance: p is below the error rate where the interval does not hold chance.
 
     That interval is Wilson's, so the standard error is that of chance itself.
     """
@@ -286,7 +285,7 @@ def _table(verdicts: Mapping[str, pd.DataFrame], margin: float) -> pd.DataFrame:
 
 
 def compared(found: Sequence[Difference | None], margin: float) -> pd.DataFrame:
-    """Say what is known of each pair of a table, at an error rate of 5% for all of them together.
+    """Say what is known of each pair of a table, at one error rate for all of them together.
 
     `difference` is what the first gets right more than the second; `p` that of no difference, `p_holm`
     corrected; `p_beyond` that of a difference of the margin or more, corrected; `outcome` a word, for the
@@ -396,7 +395,7 @@ SEED_COLUMNS = (
 class SeedTable(RowsAndMeans[str]):
     """Architectures side by side, each the mean over its seeds, in the columns of `SEED_COLUMNS`.
 
-    `n_items` are decidable for all its seeds; `spread` is the standard deviation between them, and the 95%
+    `n_items` are decidable for all its seeds; `spread` is the standard deviation between them, and the
     interval for other seeds and other words. All is missing where nothing is decidable; with one seed there
     is no spread, and the interval is for other words alone. Ranks are by the mean of all rows, undecidable
     items wrong; None of a single one.

@@ -11,7 +11,7 @@ import numpy as np
 
 from tseval.analysis.design import Design, of_pairs
 from tseval.analysis.estimates import Average, worth
-from tseval.analysis.intervals import quantile, score_interval, upper_tail
+from tseval.analysis.intervals import error_rate, quantile, score_interval, upper_end, upper_tail
 from tseval.analysis.unseen import hidden_variances
 from tseval.errors import RunError
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-ERROR_RATE = 0.05
 Outcome = Literal["better", "worse", "equivalent", "undecided", "same verdicts"]
 SAME: Outcome = "same verdicts"
 
@@ -102,7 +101,7 @@ def paired_errors(
 
 
 def compare(pairs: Sequence[Difference], margin: float) -> list[Comparison]:
-    """Say in a word what is known of each pair of a table, at an error rate of 5% for all pairs together.
+    """Say in a word what is known of each pair of a table, at one error rate for all pairs together.
 
     Source: Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
     Statistics.
@@ -130,9 +129,9 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def _word(value: float, p: float, beyond: float) -> Outcome:
-    if beyond < ERROR_RATE:
+    if beyond < error_rate():
         return "equivalent"
-    if p < ERROR_RATE:
+    if p < error_rate():
         return "better" if value > 0 else "worse"
     return "undecided"
 
@@ -188,7 +187,7 @@ def mean_of_seeds(correct: NDArray[np.bool_], design: Design) -> SeedMean:
     variance, df = of_entries + of_mean, words.df
     if of_mean:
         mixed = quantile(df) ** 2 * of_entries + quantile(n_seeds - 1) ** 2 * of_mean
-        df = float(stdtridf(0.975, sqrt(mixed / variance)))
+        df = float(stdtridf(upper_end(), sqrt(mixed / variance)))
     n_eff = worth(of_items, variance, design)
     low, high = score_interval(value, n_eff, quantile(df))
     return SeedMean(

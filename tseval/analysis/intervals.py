@@ -1,21 +1,86 @@
-"""The confidence level, and the intervals that follow from it: Student's t and Wilson's score interval."""
+"""The confidence level, and the intervals that follow from it: Student's t and Wilson's score interval.
+
+Every interval, every test and every set of possible ranks takes its level from here: `confidence_level`.
+"""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from math import sqrt
+from typing import TYPE_CHECKING
 
-# Within ± this lie 95% of a standard normal distribution.
-Z = 1.959963984540054
+from tseval.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# The level of all intervals unless a user asks for another one.
+LEVEL = 0.95
+# The quantile of the normal distribution for LEVEL. scipy takes longer to import than a table to print.
+_NORMAL_QUANTILE = 1.959963984540054
+
+_level = ContextVar("confidence level", default=LEVEL)
+
+
+@contextmanager
+def at_confidence(level: float) -> Iterator[None]:
+    """Compute all intervals and tests within the block at another confidence level, such as 0.9.
+
+    Raises:
+        RunError: The level is not between 0.5 and 1.
+    """
+    if not 0.5 <= level < 1:
+        percent = level / 100
+        example = f"{percent:g}" if 0.5 <= percent < 1 else "0.9"
+        raise RunError(
+            f"--confidence: {level:g} is not a confidence level, which is at least 0.5 and less than 1.\n"
+            f"  Type, for example, --confidence {example}"
+        )
+    token = _level.set(level)
+    try:
+        yield
+    finally:
+        _level.reset(token)
+
+
+def confidence_level() -> float:
+    """Return the share of samples in which an interval holds the truth."""
+    return _level.get()
+
+
+def confidence_percent() -> str:
+    """Return the confidence level as it is printed, such as 95%."""
+    return f"{100 * confidence_level():.10g}%"
+
+
+def error_rate() -> float:
+    """Return the share of samples in which a test may find a difference where there is none."""
+    return round(1 - confidence_level(), 12)
+
+
+def error_percent() -> str:
+    """Return the error rate as it is printed, such as 5%."""
+    return f"{100 * error_rate():.10g}%"
+
+
+def upper_end() -> float:
+    """Return the share of a distribution below the upper end of a two-sided interval, such as 0.975."""
+    return round((1 + confidence_level()) / 2, 12)
 
 
 def quantile(df: float | None) -> float:
-    """Give the number within ± of which 95% of Student's t lie, or of the normal distribution."""
-    if df is None:
-        return Z
-    from scipy.special import stdtrit  # noqa: PLC0415 - slow to import
+    """Return the distance from 0 within which Student's t lies as often as the confidence level says.
+
+    Args:
+        df: Degrees of freedom; None for the normal distribution.
+    """
+    if df is None and confidence_level() == LEVEL:
+        return _NORMAL_QUANTILE
+    from scipy.special import ndtri, stdtrit  # noqa: PLC0415 - slow to import
 
     # Its last bits depend on the mathematical library; with twelve decimals tables are equal everywhere.
-    return round(float(stdtrit(df, 0.975)), 12)
+    return round(float(ndtri(upper_end()) if df is None else stdtrit(df, upper_end())), 12)
 
 
 def upper_tail(t: float, df: float) -> float:

@@ -15,7 +15,8 @@ import numpy as np
 
 from tseval.analysis.correctness import Correctness, factors_of_any, items_of_rows
 from tseval.analysis.design import Design
-from tseval.analysis.differences import ERROR_RATE, differences_of_seeds, holm
+from tseval.analysis.differences import differences_of_seeds, holm
+from tseval.analysis.intervals import error_rate, upper_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ _SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class RankSets:
-    """The ranks from `low` to `high` that models may have, all right together with 95% confidence.
+    """The ranks from `low` to `high` that models may have, all right together at the confidence level.
 
     They are ranked by `means`, (models,); `better` says whether the model of the row is known to be better
     than that of the column, (models, models).
@@ -91,8 +92,8 @@ def ranks_of_seeds(architectures: Sequence[NDArray[np.bool_]], design: Design) -
     better = np.zeros((n_models, n_models), bool)
     told = zip(combinations(range(n_models), 2), pairs, holm([one.p for one in pairs]), strict=True)
     for (one, other), difference, p in told:
-        better[one, other] = p < ERROR_RATE and difference.value > 0
-        better[other, one] = p < ERROR_RATE and difference.value < 0
+        better[one, other] = p < error_rate() and difference.value > 0
+        better[other, one] = p < error_rate() and difference.value < 0
     return RankSets(
         means=means,
         low=tuple(int(n) for n in 1 + better.sum(axis=0)),
@@ -118,7 +119,7 @@ def mean_rank_intervals(
     always reaches to the mean rank that the model has.
 
     Returns:
-        Lower and upper ends of 95% intervals, (models,) each; the same on every call.
+        Lower and upper ends of intervals, (models,) each; the same on every call.
 
     Source: Owen 2007, "The pigeonhole bootstrap", Annals of Applied Statistics 1(2); percentile intervals.
     """
@@ -129,7 +130,7 @@ def mean_rank_intervals(
     sizes, n_lone = [int(column.max()) + 1 for column in codes.T], int(lone.sum())
     as_they_are = _mean_ranks(rows, [_as_they_are(sizes, n_lone)])
     drawn = _mean_ranks(rows, _draws(sizes, n_lone))
-    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    low, high = np.quantile(drawn, [round(1 - upper_end(), 12), upper_end()], axis=0)
     return np.minimum(low, as_they_are[0]), np.maximum(high, as_they_are[0])
 
 

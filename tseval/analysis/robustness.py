@@ -126,7 +126,7 @@ def smallest_difference(se: float, df: float | None) -> float:
     The models' errors are taken to have nothing in common; what they have in common makes it smaller.
 
     Source: Bloom 1995, "Minimum detectable effects", Evaluation Review 19(5): the sum of the quantiles of the
-    test, two-sided at 5%, and of its power, times the standard error of the difference.
+    test, two-sided at the error rate, and of its power, times the standard error of the difference.
     """
     from scipy.special import ndtri, stdtrit  # noqa: PLC0415 - slow to import
 

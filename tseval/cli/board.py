@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.options import COLUMNS_OPTION, COUNT, FILE, SCORE_NAMES, SUITE, Group, take_all
+from tseval.cli.options import COLUMNS_OPTION, CONFIDENCE, COUNT, FILE, SCORE_NAMES, SUITE, Group, take_all
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -256,6 +256,7 @@ def write(board: Path) -> None:
 @click.argument("board")
 @click.option("-o", "--out", "site", type=FILE, required=True,
               help="Folder for the pages: a new one, or one with earlier pages.")  # fmt: skip
+@CONFIDENCE
 def build_page(board: str, site: Path) -> None:
     """Write web pages of a leaderboard: the table, and one page for each entry with its items.
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem, split_arg_string
 
 from tseval.cli.console import ALL_NOTES, WHOLE, busy, typed_text
@@ -283,6 +284,22 @@ BY = click.option("--by", multiple=True, metavar="FEATURE", type=Name(_features_
 # The default is `tseval.analysis.comparisons.DEFAULT_MARGIN`, which takes too long to import for a help text.
 MARGIN_OPTION = click.option("--margin", type=float, default=0.02, show_default=True, metavar="SHARE",
                              help="Smallest difference of accuracies that matters to you.")  # fmt: skip
+
+
+def _use_confidence(context: click.Context, _: click.Parameter, level: float) -> None:
+    """Compute all intervals and tests of a command at the level that the user names."""
+    if context.get_parameter_source("confidence") is ParameterSource.DEFAULT:
+        return
+    from tseval.analysis.intervals import at_confidence  # loads pandas
+
+    context.with_resource(at_confidence(level))
+
+
+# The default is `tseval.analysis.intervals.LEVEL`, which takes too long to import for a help text.
+CONFIDENCE = click.option("--confidence", type=float, default=0.95, show_default=True, metavar="LEVEL",
+                          expose_value=False, callback=_use_confidence,
+                          help="Confidence level of intervals and possible ranks. Tests have the error rate "
+                               "1 - LEVEL.")  # fmt: skip
 
 
 def text_option(default: str | None, *forms: str, of: str) -> Callable[[Function], Function]:

@@ -14,6 +14,7 @@ from tseval.cli.options import (
     BY,
     CASE,
     CLOCK_NAMES,
+    CONFIDENCE,
     COUNT,
     FILE,
     FORMAT,
@@ -63,6 +64,7 @@ SEEDS_TOGETHER = click.option(
                    "case,accuracy,n (default: none).",
 )  # fmt: skip
 @click.option("-o", "--out", "output", type=FILE, help="File for the output (default: print).")
+@CONFIDENCE
 @NOTES
 @VERBOSE
 @click.pass_context
@@ -146,6 +148,7 @@ run_options = take_all([
     JSON_FORMAT,
     click.option("-o", "--out", "output", type=NEW_FILE, metavar="FILE", help="File for the numbers "
                                                                               "(default: print)."),
+    CONFIDENCE,
     NOTES,
     VERBOSE,
 ])  # fmt: skip
@@ -363,6 +366,7 @@ def formal_command(group: bool, **given: Any) -> None:
 @click.option("-o", "--out", "output", type=FILE, required=True, help="File for the page, such as page.html.")
 @click.option("--suite", type=SUITE, help="Name or path of the suite (default: the name in the runs).")
 @click.option("--title", help="Title of the page (default: the name of the suite).")
+@CONFIDENCE
 def report_command(sources: tuple[str, ...], output: Path, suite: str | None, title: str | None) -> None:
     """Write a web page of runs: the table, any two models compared, single items.
 
@@ -387,6 +391,7 @@ PAPER_FILES = ("references.bib", "methods.tex", "table.tex")
 @click.command("cite", cls=Command)
 @click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN...")
 @click.option("--intervals", is_flag=True, help="Add intervals to the table.")
+@CONFIDENCE
 @click.option("-o", "--out", "output", type=FILE, metavar="DIR",
               help=f"Folder for {', '.join(PAPER_FILES)} (default: print them).")  # fmt: skip
 def cite_command(runs: tuple[str, ...], intervals: bool, output: Path | None) -> None:

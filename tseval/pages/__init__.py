@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
+from tseval.analysis.intervals import confidence_percent
 from tseval.boards import (
     ENTRY_FOLDERS,
     entry_folders,
@@ -175,7 +176,7 @@ def _with_standing(model: ModelFacts, table: Table, place: int, about: PageTopic
     mean, standing = table.means[-1], {}
     if (known := mean.estimates[place]) is not None:
         ends = format_interval((known.low, known.high))
-        standing["Mean over rows"] = f"{format_share(known.value)}, 95% interval {ends}"
+        standing["Mean over rows"] = f"{format_share(known.value)}, {confidence_percent()} interval {ends}"
     overall = table.overall[place]
     if table.ranking is not None and overall is not None:
         sets = table.ranking.overall

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 from tseval.analysis.comparisons import DEFAULT_MARGIN, differences
 from tseval.analysis.correctness import factors_of_any
 from tseval.analysis.differences import Difference, compare
+from tseval.analysis.intervals import confidence_percent, error_percent
 from tseval.errors import plain
 from tseval.pages.items import MOST_VALUES, N_CLOSEST, N_DRAWN, N_WORST, RowPage
 from tseval.report import build_table, render
@@ -156,7 +157,11 @@ def render_page(template: str, context: Mapping[str, object]) -> str:
     )
     # Our own, and without `</`: nothing in them can end the element that they stand in.
     own = {"style": Markup(style), "script": Markup(script), "policy": policy}  # noqa: S704 - own files
-    return _environment().get_template(template).render(**context, **own)
+    return (
+        _environment()
+        .get_template(template)
+        .render(**context, **own, confidence=confidence_percent(), error_rate=error_percent())
+    )
 
 
 @cache
@@ -373,7 +378,7 @@ def mean_lines(means: Document) -> list[PageLine]:
 
 def people_of(table: Table) -> list[str]:
     """Name the columns behind the models: what people get right, which is shown and takes no rank."""
-    return [field.heading for field in grid_of_columns(table).fields[1 + len(table.columns) :]]
+    return [field.title for field in grid_of_columns(table).fields[1 + len(table.columns) :]]
 
 
 def _body(table: Table) -> Iterator[list[PageCell]]:

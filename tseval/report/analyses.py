@@ -32,6 +32,7 @@ from tseval.analysis.breakdowns import (
 )
 from tseval.analysis.counts import N_HALF_KNOWN
 from tseval.analysis.differences import over_seeds
+from tseval.analysis.intervals import confidence_percent
 from tseval.analysis.measures import (
     ALL_SENTENCES,
     AVERAGED,
@@ -45,6 +46,7 @@ from tseval.analysis.measures import (
 from tseval.analysis.rows import ROW, as_names
 from tseval.errors import SuiteError, plain
 from tseval.report.document import (
+    INTERVAL_HEADING,
     Document,
     Field,
     Grid,
@@ -324,9 +326,9 @@ def _with_summary(rows: pd.DataFrame, measure: Measure, headed: Mapping[str, Any
 
 
 SPEARMAN = Field("Spearman", ("spearman",), format_correlation)
-OF_SPEARMAN = Field("95% interval", ("spearman_low", "spearman_high"), format_interval)
+OF_SPEARMAN = Field(INTERVAL_HEADING, ("spearman_low", "spearman_high"), format_interval)
 PEARSON = Field("Pearson", ("pearson",), format_correlation)
-OF_PEARSON = Field("95% interval", ("pearson_low", "pearson_high"), format_interval)
+OF_PEARSON = Field(INTERVAL_HEADING, ("pearson_low", "pearson_high"), format_interval)
 CEILING = Field("Noise ceiling", ("ceiling",), format_share)
 _LABELS = {"sentence": "log-probability, nats", "mean": "log-probability per word, nats"}
 N_SENTENCES = Field("Sentences", ("n_items",), format_count)
@@ -490,7 +492,6 @@ _EXAMPLE_NOTES = (
     "Gold examples count by the attractors in the gold tree, parsed examples by those in the parsed tree.",
     "Precision: share of parsed examples that are also gold. Recall: share of gold examples that were found.",
     "F1: harmonic mean of precision and recall. All three are truncated to 3 decimals.",
-    "95% intervals are clustered by sentence, because examples of one sentence are not independent.",
 )
 
 
@@ -509,8 +510,12 @@ def found_examples(rows: pd.DataFrame, gold: str, parsed: str) -> Document:
     ]
     rows = rows.drop(columns="label")
     about = {"analysis": "compare", "gold": gold, "parsed": parsed}
-    content = {**about, "rows": rows, "notes": list(_EXAMPLE_NOTES)}
-    return Document(grids, rows, content, _EXAMPLE_NOTES, ())
+    notes = [
+        *_EXAMPLE_NOTES,
+        f"{confidence_percent()} intervals are clustered by sentence, because examples of one sentence are "
+        "not independent.",
+    ]
+    return Document(grids, rows, {**about, "rows": rows, "notes": notes}, notes, ())
 
 
 def _measures(what: str) -> list[Field]:
@@ -519,6 +524,6 @@ def _measures(what: str) -> list[Field]:
         name = f"{measure}_{what}"
         fields += [
             Field(measure.capitalize(), (name,), format_share),
-            Field("95% interval", (f"{name}_low", f"{name}_high"), format_interval),
+            Field(INTERVAL_HEADING, (f"{name}_low", f"{name}_high"), format_interval),
         ]
     return [*fields, Field("F1", (f"f1_{what}",), format_share)]

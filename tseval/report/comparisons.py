@@ -22,10 +22,12 @@ from tseval.analysis.comparisons import (
 )
 from tseval.analysis.differences import SAME
 from tseval.analysis.features import require_features
+from tseval.analysis.intervals import confidence_percent, error_percent
 from tseval.analysis.rows import ROW
 from tseval.errors import RunError, suggest
 from tseval.report.analyses import NOUN_COUNTS
 from tseval.report.document import (
+    INTERVAL_HEADING,
     Document,
     Field,
     Grid,
@@ -40,7 +42,7 @@ from tseval.report.document import (
 from tseval.report.figures import Axis, Panel, lines_of
 from tseval.report.layout import in_full, labelled, row_labels, rows_and_means
 from tseval.report.opened import INTERVAL, RunSet, interval_note, tell
-from tseval.report.table import not_told_apart
+from tseval.report.table import measured_at_default, not_told_apart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -114,13 +116,15 @@ def _about_few_seeds(found: SeedTable) -> Iterator[str]:
     several = pd.concat(frames).query("n_seeds > 1").dropna(subset="accuracy")
     many = several[several["n_seeds"] > 3]  # of fewer the quantile of t makes up for it
     if ((many["accuracy"] - 0.5).abs() > NEAR_THE_ENDS - 0.5).any():
-        yield (
+        yield measured_at_default(
             "Near accuracies of 0 and 1, intervals of means over seeds that differ much are too narrow: for "
             "five to eight seeds they hold in 87% to 89% of samples."
         )
     two = several[several["n_seeds"] == 2]
     if found.ranks is not None and (two["spread"] > FAR_APART).any():
-        yield "Two seeds differ much here, so ranks in brackets hold in only 86% of samples."
+        yield measured_at_default(
+            "Two seeds differ much here, so ranks in brackets hold in only 86% of samples."
+        )
 
 
 def about_seeds(groups: Mapping[str, Sequence[str]]) -> str:
@@ -136,7 +140,10 @@ def _about_ranks(found: SeedTable, grouped: bool) -> Iterator[str]:
     if found.ranks is None:
         return
     of = "for other words and other seeds" if grouped else "for other words"
-    yield (f"In brackets: the possible ranks of each, with 95% confidence for all together, {of}.")
+    yield (
+        f"In brackets: the possible ranks of each, with {confidence_percent()} confidence for all "
+        f"together, {of}."
+    )
     yield from not_told_apart(found.ranks, list(found.of_rows))
 
 
@@ -201,7 +208,7 @@ def _records(found: SeedTable) -> pd.DataFrame:
     return in_full(frames)
 
 
-_APART_BY = Field("95% interval", ("low", "high"), format_interval)
+_APART_BY = Field(INTERVAL_HEADING, ("low", "high"), format_interval)
 _PAIR = Field("Pair", ("first", "second"), " / ".join, "left")
 _ITEMS = Field("Items", ("n_items",), format_count)
 _APART = (
@@ -267,8 +274,8 @@ def comparison_notes(rows: pd.DataFrame, margin: float, family: str, both: str =
         f"Differences of accuracies, truncated to 3 decimals, on the items that are decidable for {both}.",
         interval_note(rows),
         f"Equivalent: the difference is significantly smaller than {margin:g} (two one-sided tests, also "
-        f"for other words). Better or worse: significantly different from 0. Error rate: 5% over {family} "
-        "(Holm).",
+        f"for other words). Better or worse: significantly different from 0. Error rate: "
+        f"{error_percent()} over {family} (Holm).",
     ]
     if (rows["outcome"] == SAME).any():
         notes.append(

@@ -17,6 +17,7 @@ import pandas as pd
 from tabulate import tabulate
 from wcwidth import wcswidth
 
+from tseval.analysis.intervals import confidence_percent
 from tseval.errors import as_html, plain
 
 if TYPE_CHECKING:
@@ -94,6 +95,15 @@ def format_probability(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
+# The heading of a column of intervals; the confidence level takes the place of the braces when it is printed.
+INTERVAL_HEADING = "{level} interval"
+
+
+def interval_heading() -> str:
+    """Return the heading of a column of intervals, such as `95% interval`."""
+    return INTERVAL_HEADING.format(level=confidence_percent())
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """A column of a grid: its heading, the columns of a frame that it shows (of several, as a tuple), how.
@@ -106,6 +116,11 @@ class Field:
     show: Callable[..., str] = str
     align: Literal["left", "right"] = "right"
     joined: bool = False
+
+    @property
+    def title(self) -> str:
+        """The heading as it is printed, with the confidence level of today."""
+        return interval_heading() if self.heading == INTERVAL_HEADING else self.heading
 
     def values(self, frame: pd.DataFrame) -> list[object]:
         """Take the exact values, one per row of the frame."""
@@ -174,7 +189,7 @@ class Document:
 
     def _repr_html_(self) -> str:
         tables = [
-            as_html(grid.title, [field.heading for field in grid.fields], map(grid.texts, grid.lines))
+            as_html(grid.title, [field.title for field in grid.fields], map(grid.texts, grid.lines))
             for grid in self.grids
         ]
         notes = (*self.notes, *(f"{name}: {line}" for name, line in self.signatures))
@@ -309,7 +324,7 @@ def _tabular(grid: Grid, bold: bool = False) -> Iterator[str]:
     """Write a grid line by line; space before each section but the first."""
     yield rf"\begin{{tabular}}{{{''.join(field.align[0] for field in grid.fields)}}}"
     yield r"\toprule"
-    yield _row([latex(field.heading) for field in grid.fields])
+    yield _row([latex(field.title) for field in grid.fields])
     yield r"\midrule"
     for place, line in enumerate(grid.lines):
         if line.kind == "section" and place:
@@ -392,7 +407,7 @@ def _pipes(grid: Grid) -> str:
 
     return tabulate(
         [cells(line) for line in grid.lines],
-        headers=[markdown(field.heading) for field in grid.fields],
+        headers=[markdown(field.title) for field in grid.fields],
         tablefmt="pipe",
         colalign=[field.align for field in grid.fields],
         disable_numparse=True,
@@ -457,7 +472,7 @@ def _without_zeros(grid: Grid) -> tuple[Grid, list[str]]:
         if place and field.show is format_count and column and all(value in (0, "") for value in column):
             zeros.append(place)
     kept = grid.only([place for place in range(len(grid.fields)) if place not in zeros])
-    return kept, [grid.fields[place].heading for place in zeros]
+    return kept, [grid.fields[place].title for place in zeros]
 
 
 def _on_screen(grid: Grid, screen: Screen) -> str:
@@ -465,7 +480,7 @@ def _on_screen(grid: Grid, screen: Screen) -> str:
     for line in grid.lines:
         label, *others = map(plain, grid.texts(line))
         rows.append([screen.style(line.kind, label), *others])
-    headings = [plain(field.heading) for field in grid.fields]
+    headings = [plain(field.title) for field in grid.fields]
     return fitted(rows, headings, [field.align for field in grid.fields], screen.width)
 
 

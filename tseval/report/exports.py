@@ -24,6 +24,7 @@ from tseval.analysis.counts import COUNTS
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.analysis.estimates import Estimate
 from tseval.analysis.features import entry_columns
+from tseval.analysis.intervals import confidence_level
 from tseval.analysis.rows import ROW
 from tseval.errors import RunError, SuiteError, plain
 from tseval.files import to_utf8, write_output, write_whole
@@ -247,7 +248,7 @@ def _uncertainty(found: Estimate) -> dict[str, Json]:
         "confidence_interval": {
             "lower": found.low,
             "upper": found.high,
-            "confidence_level": 0.95,
+            "confidence_level": confidence_level(),
             "method": f"{wilson}, {t}, {items}",
         },
         "num_samples": found.n_items,

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from tseval.analysis.counts import COUNTS, N_HALF_KNOWN, decidable
+from tseval.analysis.intervals import confidence_level
 from tseval.analysis.measures import EFFECT
 from tseval.analysis.rows import ROW, SECTIONS
 from tseval.report.columns import number_of
 from tseval.report.document import (
+    INTERVAL_HEADING,
     NONE,
     Document,
     Field,
@@ -26,6 +28,7 @@ from tseval.report.document import (
     format_n_eff,
     format_rank_set,
     format_share,
+    interval_heading,
     spread_beside,
 )
 from tseval.report.table import Table, is_low
@@ -48,7 +51,7 @@ OF_A_RUN = (
     Field("Items", ("n_items",), format_count),
     EFF_ITEMS,
     Field("Accuracy", ("accuracy",), format_share),
-    Field("95% interval", ("low", "high"), format_interval),
+    Field(INTERVAL_HEADING, ("low", "high"), format_interval),
     Field("Ties", ("n_tied",), format_count),
     Field("Undecidable", ("n_undecidable",), format_count),
 )
@@ -57,7 +60,7 @@ HALF_KNOWN = Field("Half known", (N_HALF_KNOWN,), format_count)
 # Likewise, after accuracy, of a run that compares regions.
 EFFECTS = (
     Field("Effect (bits)", ("effect",), format_difference),
-    Field("95% interval", ("effect_low", "effect_high"), format_interval),
+    Field(INTERVAL_HEADING, ("effect_low", "effect_high"), format_interval),
 )
 FACTORS = ["clusters", "fixed"]
 _OF_A_ROW = [name for field in OF_A_RUN for name in field.names if name not in FACTORS]
@@ -141,6 +144,7 @@ def content_of(table: Table, rows: pd.DataFrame) -> dict[str, object]:
     """Give what json holds."""
     content: dict[str, object] = {
         "by": table.by,
+        "confidence_level": confidence_level(),
         "columns": [_about(column) for column in table.columns],
         "rows": rows,
         "means": [_mean(table, mean) for mean in table.means],
@@ -329,7 +333,7 @@ def _ranking_lines(table: Table) -> list[Line]:
     sets = zip(table.overall, found.overall.low, found.overall.high, strict=True)
     ranks = (None if rank is None else format_rank_set(rank, low, high) for rank, low, high in sets)
     return [
-        Line(("95% interval", *ends), show=partial(format_interval, decimals=2)),
+        Line((interval_heading(), *ends), show=partial(format_interval, decimals=2)),
         Line((RANK_LABEL, *ranks)),
     ]
 

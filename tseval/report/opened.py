@@ -11,10 +11,11 @@ from tseval.analysis.comparisons import share_entries
 from tseval.analysis.counts import no_accuracy
 from tseval.analysis.design import FEWEST_LEVELS
 from tseval.analysis.features import select
+from tseval.analysis.intervals import confidence_level, confidence_percent
 from tseval.errors import RunError
 from tseval.items import HALF_KNOWN
 from tseval.report.columns import description_of, distinct_headings, refuse_unlike
-from tseval.report.document import Document, Field, Grid, format_interval, format_share
+from tseval.report.document import INTERVAL_HEADING, Document, Field, Grid, format_interval, format_share
 from tseval.report.table import forms_note, inferred_note, sample_note, uneven_note
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tseval.runs.manifest import Manifest
 
 
-INTERVAL = Field("95% interval", ("low", "high"), format_interval)
+INTERVAL = Field(INTERVAL_HEADING, ("low", "high"), format_interval)
 # What readers see of each model in a row of an analysis.
 ACCURACY = (Field("", ("accuracy",), format_share), INTERVAL)
 
@@ -127,7 +128,9 @@ def stacked(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def is_about_intervals(note: str) -> bool:
     """Find the note of `interval_note` among others."""
-    return note.startswith(("95% intervals", "No item is decidable", "The runs name no lexical factors"))
+    return note.startswith(
+        (f"{confidence_percent()} intervals", "No item is decidable", "The runs name no lexical factors")
+    )
 
 
 def interval_note(rows: pd.DataFrame) -> str:
@@ -137,12 +140,13 @@ def interval_note(rows: pd.DataFrame) -> str:
     found: dict[str, list[str]] = {}
     for name in ("clusters", "fixed"):
         found[name] = list(dict.fromkeys(factor for one in rows[name].dropna() for factor in one))
-    said = "The runs name no lexical factors, so 95% intervals treat items as independent."
+    level = confidence_percent()
+    said = f"The runs name no lexical factors, so {level} intervals treat items as independent."
     if found["clusters"]:
         named = ", ".join(found["clusters"])
-        said = f"95% intervals generalise to other words of the same kind (clustered by {named})."
+        said = f"{level} intervals generalise to other words of the same kind (clustered by {named})."
     elif found["fixed"]:
-        said = "95% intervals treat items as independent."
+        said = f"{level} intervals treat items as independent."
     if found["fixed"]:
         few = ", ".join(found["fixed"])
         said += (
@@ -156,7 +160,13 @@ def tell(
 ) -> Document:
     """Make the document of an analysis; factors in its records are mappings or tuples."""
     notes = [*opened.notes, *opened.undecided, *notes]
-    content = {"analysis": name, "rows": records, "notes": notes, "signatures": opened.signatures}
+    content = {
+        "analysis": name,
+        "confidence_level": confidence_level(),
+        "rows": records,
+        "notes": notes,
+        "signatures": opened.signatures,
+    }
     # Formats that know no nesting have factors as a text: `subject 20, verb 14`.
     texts = {name: records[name].map(_listed) for name in ("clusters", "fixed") if name in records}
     return Document(grids, records.assign(**texts), content, notes, list(opened.signatures.items()))

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tseval.analysis.intervals import confidence_percent
 from tseval.errors import counted, plain
 from tseval.report.comparisons import seeds_table
 from tseval.report.document import Grid, as_latex_float, latex
@@ -198,5 +199,5 @@ def _table(opened: RunSet, grid: Grid, intervals: bool) -> str:
     title = next(iter(opened.manifests.values())).suite.title
     said = [f"Accuracy on {latex(title)}."]
     said += ["The best of each row is bold."] if len(opened.verdicts) > 1 else []
-    said += ["With 95\\% intervals."] if intervals else []
+    said += [f"With {confidence_percent().replace('%', '')}\\% intervals."] if intervals else []
     return as_latex_float(grid, " ".join(said), _key(opened.suite))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tseval.analysis.design import FEWEST_LEVELS
+from tseval.analysis.intervals import confidence_percent
 from tseval.analysis.robustness import (
     FEWEST_ITEMS,
     ITEMS,
@@ -64,7 +65,6 @@ _NOTES = (
     "Decided by: entries without which the interval of the row would move onto or off chance (0.5).",
     f"Fixed: fewer than {FEWEST_LEVELS} entries, so the interval does not generalise beyond these words.",
     "The smallest difference assumes that the models fail at different words; otherwise it is smaller.",
-    "Accuracies are truncated, not rounded, to 3 decimals; 95% intervals are clustered by lexicon entry.",
 )
 
 
@@ -82,6 +82,10 @@ def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Do
             found[name] = replace(one, entries=one.entries.assign(frequency=frequency))
     factors = {name: by_factor(one.entries) for name, one in found.items()}
     grids, notes = [], [_advice(name, one) for name, one in found.items()] + list(_NOTES)
+    notes.append(
+        f"Accuracies are truncated, not rounded, to 3 decimals; {confidence_percent()} intervals are "
+        "clustered by lexicon entry."
+    )
     for name, one in found.items():
         grids += [_rows(f"{name} on {opened.suite}", one), _words(f"Single words, {name}", factors[name])]
     if counts is not None:

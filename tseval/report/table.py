@@ -12,6 +12,7 @@ import pandas as pd
 
 from tseval.analysis.correctness import Correctness, estimate_means
 from tseval.analysis.design import FEWEST_LEVELS
+from tseval.analysis.intervals import LEVEL, confidence_level, confidence_percent
 from tseval.analysis.means import Mean, cut, mean, means, rank_rows
 from tseval.analysis.measures import EFFECT
 from tseval.analysis.ranks import Ranking, rank_models
@@ -156,8 +157,8 @@ def _intervals(runs: Sequence[Column]) -> Iterator[str]:
     fixed = dict.fromkeys(name for run in runs for of_row in run.rows["fixed"] for name in of_row)
     if drawn:
         yield (
-            "Intervals generalise to other words of the same kind (clustered by lexicon entry: "
-            f"{', '.join(drawn)})."
+            f"{_intervals_at_level()} generalise to other words of the same kind (clustered by lexicon "
+            f"entry: {', '.join(drawn)})."
         )
     yield from inferred_note(run.inferred for run in runs)
     yield from uneven_note(run.rows for run in runs)
@@ -185,12 +186,22 @@ def inferred_note(factors: Iterable[str | None]) -> Iterator[str]:
         )
 
 
+def _intervals_at_level() -> str:
+    """Begin a note on intervals; a level that the user asked for is named, also beside several models."""
+    return "Intervals" if confidence_level() == LEVEL else f"{confidence_percent()} intervals"
+
+
+def measured_at_default(note: str) -> str:
+    """Begin a note on error rates that were simulated at 95% with that level, where another level is used."""
+    return note if confidence_level() == LEVEL else f"At {LEVEL:.0%} confidence, {note[0].lower()}{note[1:]}"
+
+
 def uneven_note(frames: Iterable[pd.DataFrame]) -> Iterator[str]:
     """Say what misses 95% where a factor has few degrees of freedom for its entries (`df`, `clusters`)."""
     known = (frame[["df", "clusters"]].dropna() for frame in frames if "df" in frame)
     rows = (row for one in known for row in one.itertuples(index=False, name=None))
     if any(levels and df < (min(levels.values()) - 1) / 2 for df, levels in rows):
-        yield (
+        yield measured_at_default(
             "Few words have most of the items of a row, so error rates may be 7% instead of 5%, mainly near "
             "accuracies of 0.05 and 0.9."
         )
@@ -202,7 +213,10 @@ def _ranks(table: Table, runs: Sequence[Column]) -> Iterator[str]:
         if runs and len(table.columns) > 1:
             yield "Ranks have no intervals, because published accuracies do not say which items were right."
         return
-    yield "In brackets: the possible ranks of each model, with 95% confidence for all models together."
+    yield (
+        f"In brackets: the possible ranks of each model, with {confidence_percent()} confidence for all "
+        "models together."
+    )
     yield "Intervals of mean ranks are reliable only if models are far apart; ranks in brackets always are."
     yield from not_told_apart(table.ranking.overall, [column.heading for column in table.columns])
 

@@ -10,8 +10,10 @@ import pandas as pd
 
 from tseval.analysis.comparisons import Emergence, RowsAndMeans, emergence, trajectory
 from tseval.analysis.features import require_features
+from tseval.analysis.intervals import error_percent
 from tseval.errors import RunError
 from tseval.report.document import (
+    INTERVAL_HEADING,
     RUN_DECIMALS,
     Document,
     Field,
@@ -133,7 +135,7 @@ def rises(opened: RunSet, trainings: Sequence[Training], over: Clock = "step") -
     if any(training.chance is not None for training in trainings):
         notes += [
             f"First above chance: the first measured {_SAID[over]} with an accuracy significantly above "
-            f"{CHANCE_OF_PAIRS} (5% for each row, Holm's correction over all measurements).",
+            f"{CHANCE_OF_PAIRS} ({error_percent()} for each row, Holm's correction over all measurements).",
             f"For good from: from this {_SAID[over]} on, every measurement is above chance.",
             "These tests generalise to other words of the same kind, not to other training seeds.",
         ]
@@ -169,10 +171,10 @@ def _moments(training: Training, suite: str, over: Clock) -> Grid:
 _RISE = (
     Field("First above chance", ("first",), lambda step: format_count(int(step))),
     Field("Accuracy then", ("accuracy",), format_share),
-    Field("95% interval", ("low", "high"), format_interval),
+    Field(INTERVAL_HEADING, ("low", "high"), format_interval),
     Field("For good from", ("settled",), lambda step: format_count(int(step))),
     Field("At the end", ("last_accuracy",), format_share),
-    Field("95% interval", ("last_low", "last_high"), format_interval),
+    Field(INTERVAL_HEADING, ("last_low", "last_high"), format_interval),
 )
 
 

@@ -8,6 +8,9 @@ const make = (tag, text = "", attributes = {}) => {
   return element;
 };
 
+// The confidence level of all intervals of the page.
+const confidence = document.documentElement.dataset.confidence;
+
 // Open what a link into a page names.
 function reveal() {
   const target = location.hash && !location.hash.includes("=") && $(location.hash.slice(1));
@@ -189,7 +192,7 @@ if ($("data")) {
     const name = names[line.cells.indexOf(model)];
     const parts = [make("strong", `${name}: ${textOf(model)}`), make("span", [line.group, line.label].filter(Boolean).join(", "))];
     const small = cell.querySelector("small");
-    if (small) parts.push(make("span", `95% interval ${small.textContent.trim()}`));
+    if (small) parts.push(make("span", `${confidence} interval ${small.textContent.trim()}`));
     const rank = cell.dataset.rank;
     if (rank) parts.push(make("span", `rank ${rank} of ${data.models.length}${rank.includes("[") ? ", possible ranks in brackets" : ""}`));
     if (cell.dataset.items) parts.push(make("span", cell.dataset.items));
@@ -327,7 +330,7 @@ if ($("data")) {
     const over = () => `Over ${rows.filter((line) => line.part === "means").at(-1).label.toLowerCase()}, ${one}`;
     $("said").textContent = first === second ? "Choose two different models."
       : all?.word === "same verdicts" ? `${over()} has the same verdicts as ${other}, item by item; with other words the difference is ${thousandths(all.low)} to ${thousandths(all.high)}.` : all
-      ? `${over()} is ${all.word}${all.word === "equivalent" ? " to" : all.word === "undecided" ? " against" : " than"} ${other}: ${thousandths(all.value, "+")}, 95% interval ${thousandths(all.low)} to ${thousandths(all.high)}.`
+      ? `${over()} is ${all.word}${all.word === "equivalent" ? " to" : all.word === "undecided" ? " against" : " than"} ${other}: ${thousandths(all.value, "+")}, ${confidence} interval ${thousandths(all.low)} to ${thousandths(all.high)}.`
       : `${one} and ${other}: differences of what is printed.`;
     const where = data.where && first !== second && data.pairs ? [data.where[first], data.where[second], data.against[second]] : null;
     $("pair-command").textContent = where ? `tseval table ${where[0]} ${where[1]} --against ${where[2]}` : "";
