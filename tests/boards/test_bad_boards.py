@@ -316,7 +316,7 @@ def test_entries_added_by_several_processes_at_once_are_all_there(root):
             if process.returncode == 0:
                 del left[name]
             else:
-                assert "is being changed by another tseval" in said
+                assert "another tseval is changing this leaderboard" in said
         assert len(left) < len(started), "one of those that start at once succeeds"
     assert wrong_with_board(root / "board") == []
     write_pages(root / "board", read_definition(root / "board"))

@@ -35,7 +35,7 @@ def at_confidence(level: float) -> Iterator[None]:
         example = f"{percent:g}" if 0.5 <= percent < 1 else "0.9"
         raise RunError(
             f"--confidence: {level:g} is not a confidence level, which is at least 0.5 and less than 1.\n"
-            f"  Type, for example, --confidence {example}"
+            f"  Write --confidence {example}, for example."
         )
     token = _level.set(level)
     try:

@@ -165,4 +165,4 @@ def test_what_is_no_level_is_refused_with_the_line_to_type(level, fix, runs):
     ended = call("table", "lstm", "--confidence", level, cwd=runs)
     assert ended.returncode == 2
     assert f"--confidence: {level} is not a confidence level" in ended.stderr
-    assert f"--confidence {fix}\n" in ended.stderr
+    assert f"Write --confidence {fix}, for example." in ended.stderr
