@@ -39,8 +39,12 @@ def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]
     return sources
 
 
-def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, rated: bool = False) -> RunSet:
-    """Open runs over one suite, and choose the verdicts that an analysis is about."""
+def open_items(names: Sequence[str]) -> list[Run]:
+    """Open runs whose single items are known, over any suites.
+
+    Raises:
+        RunError: A name is that of a leaderboard of published accuracies, which has no items.
+    """
     runs = []
     for source in open_sources(names, items=True):
         if isinstance(source, Board):
@@ -49,7 +53,12 @@ def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, ra
                 "Name folders of runs."
             )
         runs.append(source)
-    return for_analysis(runs, where, rated=rated)
+    return runs
+
+
+def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, rated: bool = False) -> RunSet:
+    """Open runs over one suite, and choose the verdicts that an analysis is about."""
+    return for_analysis(open_items(names), where, rated=rated)
 
 
 def open_against(names: Sequence[str], model: str) -> tuple[RunSet, str | None]:

@@ -26,6 +26,10 @@ tseval table runs/a runs/b --format latex -o table.tex""",
     "report": """\
 tseval report runs/a runs/b -o page.html
 tseval report runs/a runs/b -o page.html --title "Two models\"""",
+    "gate": """\
+tseval gate runs/new --against runs/old                  # exit code 1 if accuracy dropped
+tseval gate runs/new --against runs/old --max-drop 0.05 --strict
+tseval gate runs/new --against runs/old --rows 'In an object RC' --junit gate.xml""",
     "cite": """\
 tseval cite runs/a                  # print everything
 tseval cite runs/a runs/b -o paper  # three files in the folder paper""",

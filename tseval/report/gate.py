@@ -1,0 +1,289 @@
+"""Gate a model: a table of what it lost against an earlier one, JUnit XML and a summary for CI pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+import pandas as pd
+
+from tseval.analysis.gate import ALL_ROWS, DEFAULT_MAX_DROP, MEAN_KEY, judged, row_drops
+from tseval.analysis.intervals import confidence_level, error_percent
+from tseval.analysis.rows import ROW, row_places
+from tseval.errors import RunError, plain, suggest
+from tseval.report.document import (
+    Document,
+    Field,
+    Grid,
+    Line,
+    as_markdown,
+    format_count,
+    format_difference,
+    format_probability,
+    format_share,
+)
+from tseval.report.layout import MEAN_HEADING, headed, in_full, row_labels
+from tseval.report.opened import INTERVAL, RunSet, for_analysis
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tseval.runs import Run
+
+_FIELDS = (
+    Field("Items", ("n_items",), format_count),
+    Field("Old", ("old",), format_share),
+    Field("New", ("new",), format_share),
+    Field("Difference", ("difference",), format_difference),
+    INTERVAL,
+    Field("p", ("p_drop_holm",), format_probability),
+    Field("Detectable drop", ("detectable",), format_share),
+    Field("Result", ("outcome",), align="left"),
+)
+# With --strict, after p: of the test that a larger drop is excluded by.
+_EXCLUDED = Field("p excluded", ("p_no_drop_holm",), format_probability)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What a gate found: `lines` has one line for each row of each suite (`tseval.analysis.gate`)."""
+
+    lines: pd.DataFrame
+    document: Document
+    max_drop: float
+    strict: bool
+
+    @property
+    def failures(self) -> pd.DataFrame:
+        """The lines on which the model fails: dropped, or, if strict, a drop that cannot be excluded."""
+        passed = ["no drop", "not compared"] if self.strict else ["no drop", "no drop found", "not compared"]
+        return self.lines[~self.lines["outcome"].isin(passed)]
+
+    @property
+    def passed(self) -> bool:
+        """Whether the model passes."""
+        return self.failures.empty
+
+    @property
+    def verdict(self) -> str:
+        """One sentence on the outcome."""
+        n_tests = int((self.lines["outcome"] != "not compared").sum())
+        if self.passed:
+            found = "A drop larger than" if self.strict else "No significant drop beyond"
+            excluded = " is excluded" if self.strict else ""
+            return f"{found} {self.max_drop:g}{excluded} in all {n_tests} tests."
+        dropped = int((self.failures["outcome"] == "dropped").sum())
+        open_ones = len(self.failures) - dropped
+        parts = (
+            [f"significant drop beyond {self.max_drop:g} in {dropped} of {n_tests} tests"] if dropped else []
+        )
+        parts += (
+            [f"a drop beyond {self.max_drop:g} cannot be excluded in {open_ones} of {n_tests}"]
+            if open_ones
+            else []
+        )
+        sentence = "; ".join(parts)
+        return f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def gate(
+    new: Sequence[Run],
+    old: Sequence[Run],
+    *,
+    max_drop: float = DEFAULT_MAX_DROP,
+    rows: Sequence[str] = (),
+    suites: Sequence[str] = (),
+    strict: bool = False,
+) -> Gate:
+    """Compare a model with an earlier one on every suite that both have runs on.
+
+    Args:
+        new: Runs of the model to judge, one for each suite.
+        old: Runs of the model to compare with.
+        max_drop: The largest drop of accuracy that does not matter.
+        rows: Names of rows as tables print them, also patterns with * and ?; all rows if there are none.
+        suites: Names of suites; all that both have if there are none.
+        strict: The model also fails where a larger drop cannot be excluded.
+
+    Raises:
+        RunError: No suite in common, several models on one suite, runs over different items, an unknown row,
+            or no item that both models can decide.
+    """
+    parts = []
+    for suite, (later, earlier) in _pairs(new, old, suites).items():
+        opened = for_analysis([earlier, later])
+        before, after = opened.verdicts.values()
+        parts.append((suite, opened, row_drops(before, after, _chosen(before, rows, opened.suite), max_drop)))
+    if rows and all(frame.empty for *_, frame in parts):
+        raise _no_row(parts[0][1], rows)
+    frames = [frame.assign(suite=suite) for suite, _, frame in parts if not frame.empty]
+    lines = judged(pd.concat(frames, ignore_index=True), max_drop)
+    if (lines["outcome"] == "not compared").all():
+        raise RunError(
+            "no item is decidable for both models, so the gate has nothing to compare.\n"
+            "  To see what each model can decide: tseval table with both runs."
+        )
+    return Gate(lines, _document(lines, parts, max_drop, strict), max_drop, strict)
+
+
+def _pairs(new: Sequence[Run], old: Sequence[Run], suites: Sequence[str]) -> dict[str, tuple[Run, Run]]:
+    """Pair the runs of both models by suite."""
+    sides: list[dict[str, Run]] = []
+    for side, runs in (("NEW", new), ("OLD", old)):
+        found: dict[str, Run] = {}
+        for run in runs:
+            name = run.manifest.suite.name
+            if suites and name not in suites:
+                continue
+            if name in found:
+                raise RunError(
+                    f"{side} has two runs on {name}: {found[name].name} and {run.name}. The gate compares "
+                    "one model with one.\n  Name the folder of one run."
+                )
+            found[name] = run
+        sides.append(found)
+    common = [name for name in sides[0] if name in sides[1]]
+    if missing := [name for name in suites if name not in common]:
+        known = sorted({run.manifest.suite.name for run in (*new, *old)})
+        raise RunError(
+            f"--suite {missing[0]}: not both models have a run on this suite.\n"
+            f"  {suggest(missing[0], known, 'Suites')}"
+        )
+    if not common:
+        names = (", ".join(sorted(side)) for side in sides)
+        raise RunError(
+            "NEW has runs on {}, OLD on {}: no suite in common.\n  Score both models on one suite: "
+            "tseval run --suite".format(*names)
+        )
+    return {name: (sides[0][name], sides[1][name]) for name in common}
+
+
+def _chosen(verdicts: pd.DataFrame, patterns: Sequence[str], suite: str) -> list[int] | None:
+    """Find the places of the rows that patterns name, as tables print them; None for all."""
+    if not patterns:
+        return None
+    labels = [label.casefold() for label in row_labels(row_places(verdicts, ())[0])]
+    return [
+        place
+        for place, label in enumerate(labels)
+        if any(fnmatchcase(label, pattern.casefold()) for pattern in patterns)
+    ]
+
+
+def _no_row(opened: RunSet, patterns: Sequence[str]) -> RunError:
+    labels = row_labels(row_places(next(iter(opened.verdicts.values())), ())[0])
+    return RunError(
+        f"--rows {patterns[0]!r}: no row of {opened.suite} has this name.\n"
+        f"  {suggest(patterns[0], dict.fromkeys(labels), 'Rows')}"
+    )
+
+
+def _labels(lines: pd.DataFrame) -> list[str]:
+    """Name lines as tables name their rows."""
+    rows = lines[lines[ROW[2]] != ALL_ROWS]
+    names = dict(zip(rows.index, row_labels(rows[[*ROW]]), strict=True))
+    return [names.get(place, f"All {len(rows)} rows") for place in lines.index]
+
+
+def _document(
+    lines: pd.DataFrame, parts: Sequence[tuple[str, RunSet, pd.DataFrame]], max_drop: float, strict: bool
+) -> Document:
+    grids, notes = [], []
+    for suite, opened, _ in parts:
+        own = lines[lines["suite"] == suite]
+        if own.empty:
+            continue
+        fields = (*_FIELDS[:6], _EXCLUDED, *_FIELDS[6:]) if strict else _FIELDS
+        of_lines = map(Line, zip(_labels(own), *(field.values(own) for field in fields), strict=True))
+        keys = own[[*ROW]].astype(object)
+        keys = keys.where(keys.notna(), None)
+        old, new = opened.verdicts
+        body = _body(keys.itertuples(index=False, name=None), of_lines)
+        grids.append(Grid((Field(suite, align="left"), *fields), body, f"{new} against {old}"))
+        notes += [note for note in (*opened.notes, *opened.undecided) if note not in notes]
+    notes += _notes(lines, max_drop, strict)
+    signatures = {name: text for _, opened, _ in parts for name, text in opened.signatures.items()}
+    records = in_full([lines[["suite", *[name for name in lines if name != "suite"]]]])
+    content = {
+        "analysis": "gate",
+        "max_drop": max_drop,
+        "strict": strict,
+        "confidence_level": confidence_level(),
+        "rows": records,
+        "notes": notes,
+        "signatures": signatures,
+    }
+    return Document(grids, records, content, notes, list(signatures.items()))
+
+
+def _body(keys: Iterable[tuple[object, ...]], lines: Iterable[Line]) -> list[Line]:
+    """Put rows under their headings, and the mean below all of them."""
+    pairs = [*zip(keys, lines, strict=True)]
+    rows = [pair for pair in pairs if pair[0] != MEAN_KEY]
+    mean = [line for key, line in pairs if key == MEAN_KEY]
+    return [*headed(rows), *([MEAN_HEADING, *mean] if mean else [])]
+
+
+def _notes(lines: pd.DataFrame, max_drop: float, strict: bool) -> list[str]:
+    """Say how to read the table, the most important first."""
+    notes = []
+    if lost := int(lines.loc[lines[ROW[2]] != ALL_ROWS, "n_only_old"].sum()):
+        notes.append(
+            f"{lost:,} items are decidable for the old model only. They are not compared: the new model may "
+            "not know their words, or they may be too long for it."
+        )
+    if (lines["outcome"] == "not compared").any():
+        notes.append("Not compared: no item is decidable for both models.")
+    notes += [
+        f"Dropped: the accuracy is significantly lower by more than {max_drop:g}. No drop: significantly "
+        "not. No drop found: these items cannot tell" + (", which fails with --strict." if strict else "."),
+        f"p: one-sided, clustered by lexicon entry. Error rate: {error_percent()} over all rows, and over "
+        "all means (Holm).",
+        "Detectable drop: the smallest drop that these items would show in 80% of cases (a dash: none).",
+    ]
+    return notes
+
+
+def as_junit(found: Gate) -> str:
+    """Write JUnit XML, which CI services show: a test for each row, a failure for each drop."""
+    root = ElementTree.Element("testsuites", name="tseval gate")
+    failed = set(found.failures.index)
+    for suite, own in found.lines.groupby("suite", sort=False):
+        skipped = own["outcome"] == "not compared"
+        element = ElementTree.SubElement(
+            root,
+            "testsuite",
+            name=plain(str(suite)),
+            tests=str(len(own)),
+            failures=str(sum(place in failed for place in own.index)),
+            errors="0",
+            skipped=str(int(skipped.sum())),
+        )
+        for label, (place, line) in zip(_labels(own), own.iterrows(), strict=True):
+            test = ElementTree.SubElement(
+                element, "testcase", classname=plain(f"{suite}.{line[ROW[1]] or 'means'}"), name=plain(label)
+            )
+            if place in failed:
+                text = (
+                    f"{_failure(line['outcome'])}: {format_share(line['old'])} before, "
+                    f"{format_share(line['new'])} after, "
+                    f"p = {format_probability(line['p_drop_holm'])}, margin {found.max_drop:g}"
+                )
+                ElementTree.SubElement(test, "failure", type="drop", message=text)
+            elif line["outcome"] == "not compared":
+                ElementTree.SubElement(test, "skipped", message="no item is decidable for both models")
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _failure(outcome: str) -> str:
+    """Say why a row fails."""
+    return "dropped" if outcome == "dropped" else "a larger drop cannot be excluded"
+
+
+def as_summary(found: Gate) -> str:
+    """Write a Markdown summary for the page of a CI job: the verdict, then the tables."""
+    heading = "passed" if found.passed else "failed"
+    return f"## tseval gate: {heading}\n\n{found.verdict}\n\n{as_markdown(found.document)}"
