@@ -48,6 +48,7 @@ FOLLOWED = {
                                       "tutorial-german-gender.md"],
     "integration/test_tutorial_adapter.py": ["tutorial-own-checkpoint.md", "your-checkpoint.md"],
     "integration/test_publish_page.py": ["publish-a-leaderboard.md"],
+    "integration/test_gate_page.py": ["fail-a-ci-job.md"],
     "integration/test_protocols_page.py": ["protocols.md"],
     "integration/test_ratings.py": ["ratings.md"], "test_docs.py": ["marvin-linzen.md"],
     "suites/grammar/test_page_of_mistakes.py": ["what-goes-wrong-in-grammars.md"],
