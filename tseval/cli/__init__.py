@@ -32,6 +32,10 @@ COMMANDS = {
         "Score the zero-shot tasks of BabyLM and write predictions for its pipeline.",
     ),
     "table": ("table", "Print runs and leaderboards side by side, with ranks."),
+    "items": (
+        "items",
+        "List single items: both sentences, scores, margin, what differs, unknown words, features.",
+    ),
     "gate": ("gate", "Fail if a model lost accuracy against an earlier one."),
     "report": ("table", "Write a web page of runs: the table, any two models compared, single items."),
     "cite": ("table", "Write BibTeX, a paragraph on methods and a LaTeX table for a paper."),
@@ -77,7 +81,7 @@ COMMANDS = {
 }
 PURPOSES = {
     "Score models": ("run", "sweep", "babylm", "pair", "surprisal"),
-    "Compare and report": ("table", "report", "analyze", "cite", "export"),
+    "Compare and report": ("table", "report", "analyze", "items", "cite", "export"),
     "Check and verify": ("verify", "gate", "check-model", "lint"),
     "Suites": ("suites", "expand", "new", "data"),
     "Models": ("models", "train", "convert", "oracle"),

@@ -26,6 +26,9 @@ tseval table runs/a runs/b --format latex -o table.tex""",
     "report": """\
 tseval report runs/a runs/b -o page.html
 tseval report runs/a runs/b -o page.html --title "Two models\"""",
+    "items": """\
+tseval items runs/a --wrong --sort margin      # the most wrong first
+tseval items runs/a --where n_attractors=1 -o items.csv""",
     "gate": """\
 tseval gate runs/new --against runs/old                  # exit code 1 if accuracy dropped
 tseval gate runs/new --against runs/old --max-drop 0.05 --strict

@@ -286,6 +286,17 @@ MARGIN_OPTION = click.option("--margin", type=float, default=0.02, show_default=
                              help="Smallest difference of accuracies that matters to you.")  # fmt: skip
 
 
+def feature_values(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """Split the values of --where at the equals sign."""
+    pairs = []
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise click.UsageError(f"--where {text!r}: write FEATURE=VALUE, such as n_intervening=2.")
+        pairs.append((name, value))
+    return pairs
+
+
 def _use_confidence(context: click.Context, _: click.Parameter, level: float) -> None:
     """Compute all intervals and tests of a command at the level that the user names."""
     if context.get_parameter_source("confidence") is ParameterSource.DEFAULT:

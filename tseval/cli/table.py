@@ -26,6 +26,7 @@ from tseval.cli.options import (
     VERBOSE,
     Command,
     Group,
+    feature_values,
     take_all,
 )
 from tseval.errors import RunError
@@ -184,12 +185,7 @@ class Chosen:
 
         check_figure_names(self.figures, RunError)
         chosen = [("case", case) for case in self.cases]
-        for text in self.where:
-            name, equals, value = text.partition("=")
-            if not name or not equals:
-                raise click.UsageError(f"--where {text!r}: write FEATURE=VALUE, such as n_intervening=2.")
-            chosen.append((name, value))
-        return open_runs(self.runs, chosen, rated=rated)
+        return open_runs(self.runs, [*chosen, *feature_values(self.where)], rated=rated)
 
     def analyse(
         self,

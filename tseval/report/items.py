@@ -1,0 +1,255 @@
+"""Single items of runs: sentences, scores, what differs, unknown words, features."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.analysis.features import select
+from tseval.errors import RunError, plain
+from tseval.items import ENTRY, HALF_KNOWN, NOT_FEATURES, RATING, RATING_SE
+from tseval.report.document import Document, Field, Grid, format_difference
+from tseval.suites.data.critical import differing
+from tseval.writing import AS_WRITTEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from tseval.items import Case, Suite
+    from tseval.runs import Run
+    from tseval.writing import Writing
+
+ItemOrder = Literal["suite", "margin"]
+# What every row has, in this order; the features of the suite come after.
+ITEM_COLUMNS = (
+    "model", "case", "item", "dependency", "phenomenon", "construction", "contrast", "outcome", "margin",
+    "better_score", "worse_score", "better", "worse", "better_differs", "worse_differs",
+    "better_unknown", "worse_unknown", "better_read", "worse_read",
+)  # fmt: skip
+MOST_EXCEL_ROWS = 2**20 - 1
+
+
+def item_table(
+    runs: Sequence[Run],
+    suite: Suite,
+    where: Sequence[tuple[str, str]] = (),
+    *,
+    wrong: bool = False,
+    order: ItemOrder = "suite",
+) -> pd.DataFrame:
+    """List the items of runs, one row for each contrast of each model.
+
+    Args:
+        runs: Runs on the suite.
+        suite: The suite that the runs scored.
+        where: Values of features, or of `case`, that the items have.
+        wrong: Only items that are decided against the better sentence; ties count as wrong.
+        order: The order of the suite, or by margin, the most wrong first.
+
+    Returns:
+        The columns of `ITEM_COLUMNS`, then the features (`feature.NAME` if NAME is one of these). Scores and
+        margins are log-probabilities in nats. If several sentences are compared by regions, `better` holds
+        all of them with their labels. `better_differs` holds the words that the other sentence does not have,
+        `better_unknown` the words that the model does not know, `better_read` the sentence as the model reads
+        it, if that is another text.
+
+    Raises:
+        RunError: The suite has other items than a run.
+        SuiteError: No item has these values.
+    """
+    frames = [_items_of(run, suite, where) for run in runs]
+    rows = pd.concat(frames, ignore_index=True)
+    if wrong:
+        rows = rows[rows["outcome"].isin(["wrong", "tie"])]
+    if order == "margin":
+        rows = rows.sort_values("margin", kind="stable", na_position="last")
+    return rows.reset_index(drop=True)
+
+
+def _items_of(run: Run, suite: Suite, where: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    verdicts = select(run.verdicts, where)
+    scored = run.load_sentences()
+    natural = run.manifest.key.protocol.get("text") == "natural"
+    rules = suite.writing if natural and suite.writing else AS_WRITTEN
+    cases = {case.name: case for case in suite.cases}
+    parts = []
+    for (name, _), own in verdicts.groupby(["case", "contrast"], sort=False, dropna=False):
+        case = cases.get(str(name))
+        if case is None:
+            raise _other_items(run, suite, f"the case {name!r}")
+        parts.append(_with_sentences(run, suite, case, own, scored, rules))
+    rows = pd.concat(parts).loc[verdicts.index]
+    rows.insert(0, "model", plain(run.manifest.model.name))
+    features = [name for name in verdicts if name not in NOT_FEATURES and not str(name).endswith(ENTRY)]
+    ratings = [name for name in (RATING, RATING_SE) if name in verdicts]
+    more = verdicts[[*dict.fromkeys([*ratings, *features])]]
+    # A feature of data may have the name of a column of ours.
+    taken = {name: f"feature.{name}" for name in more if name in ITEM_COLUMNS}
+    return rows[[*ITEM_COLUMNS]].join(more.rename(columns=taken))
+
+
+def _other_items(run: Run, suite: Suite, what: str) -> RunError:
+    return RunError(
+        f"{run.name}: the suite {suite.name} does not have {what}, which the run scored.\n"
+        "  Name the suite that the run scored: --suite SUITE"
+    )
+
+
+def _with_sentences(
+    run: Run, suite: Suite, case: Case, verdicts: pd.DataFrame, scored: pa.Table, rules: Writing
+) -> pd.DataFrame:
+    """Add the sentences of one contrast of a case to its verdicts."""
+    contrast = str(verdicts["contrast"].iloc[0])
+    places = pc.index_in(pa.array(verdicts["item"].to_numpy(), pa.int64()), value_set=case.index)
+    if places.null_count:
+        missing = int(verdicts["item"].to_numpy()[places.is_null().to_numpy(zero_copy_only=False)][0])
+        raise _other_items(run, suite, f"the item {case.name}[{missing}]")
+    pair = next(([one.better, one.worse] for one in case.contrasts if str(one) == contrast), None)
+    labels = pair or list(case.labels)
+    end = "" if suite.terminator is None else f" {suite.terminator}"
+    texts = {
+        label: [f"{text}{end}" for text in case.sentences[label].take(places).to_pylist()] for label in labels
+    }
+    asked = pa.array([text for column in texts.values() for text in column], pa.string())
+    found = pc.index_in(asked, value_set=scored["sentence"])
+    undecidable = np.tile(verdicts["undecidable"].to_numpy(bool), len(labels))
+    unscored = found.is_null().to_numpy(zero_copy_only=False) & ~undecidable
+    if unscored.any():
+        raise _other_items(run, suite, f"the sentence {asked[int(np.flatnonzero(unscored)[0])].as_py()!r}")
+    seen = scored["seen"].take(found).to_pylist()
+    read_as = {
+        label: seen[place * len(verdicts) : (place + 1) * len(verdicts)] for place, label in enumerate(labels)
+    }
+    rows = verdicts[["case", "item", "dependency", "phenomenon", "construction", "contrast"]].copy()
+    rows["outcome"] = _outcomes(verdicts)
+    rows["better_score"], rows["worse_score"] = verdicts["better_score"], verdicts["worse_score"]
+    rows["margin"] = (verdicts["better_score"] - verdicts["worse_score"]).where(~verdicts["undecidable"])
+    if len(labels) > 1 and pair is None:
+        shown = zip(
+            *([f"{label}: {rules.write(text)[0]}" for text in texts[label]] for label in labels), strict=True
+        )
+        rows["better"] = [" | ".join(one) for one in shown]
+        return rows.reindex(columns=list(ITEM_COLUMNS[1:]))
+    for side, label in zip(("better", "worse"), labels, strict=False):
+        other = next((one for one in labels if one != label), None)
+        split = [text.split() for text in texts[label]]
+        rows[side] = [rules.write(text)[0] for text in texts[label]]
+        rows[f"{side}_read"] = [
+            one if one is not None and one.split() != words else None
+            for one, words in zip(read_as[label], split, strict=True)
+        ]
+        rows[f"{side}_unknown"] = [
+            _unknown(words, one) for words, one in zip(split, read_as[label], strict=True)
+        ]
+        if other is not None:
+            others = (text.split() for text in texts[other])
+            rows[f"{side}_differs"] = [
+                " ".join(
+                    word for word, differs in zip(own, differing([own, theirs])[0], strict=True) if differs
+                )
+                for own, theirs in zip(split, others, strict=True)
+            ]
+    return rows.reindex(columns=list(ITEM_COLUMNS[1:]))
+
+
+def _outcomes(verdicts: pd.DataFrame) -> pd.Series:
+    """Name the outcome of each verdict."""
+    outcome = pd.Series("rated", verdicts.index, dtype=object)
+    decided = verdicts["correct"].notna().to_numpy(bool)
+    outcome[decided] = np.where(verdicts["correct"][decided].to_numpy(bool), "right", "wrong")
+    outcome[verdicts["tie"].fillna(value=False).to_numpy(bool)] = "tie"
+    outcome[verdicts["undecidable"].to_numpy(bool)] = "undecidable"
+    if HALF_KNOWN in verdicts:
+        outcome[(verdicts[HALF_KNOWN] & verdicts["undecidable"]).to_numpy(bool)] = "undecidable (half known)"
+    return outcome
+
+
+def _unknown(words: Sequence[str], seen: str | None) -> str | None:
+    """Find the words that a model of words replaces, by what it sees in their places."""
+    read = words if seen is None else seen.split()
+    if len(read) != len(words):
+        return None  # a model of pieces: every word is known
+    unknown = [
+        word
+        for word, one in zip(words, read, strict=True)
+        if one.casefold() != word.casefold() and re.fullmatch(r"<.*>|\[.*\]", one)
+    ]
+    return " ".join(unknown) or None
+
+
+# ---- what readers and programs get
+
+
+_GRID = (
+    Field("Item", ("name",), align="left"),
+    Field("Construction", ("construction",), align="left"),
+    Field("Outcome", ("outcome",), align="left"),
+    Field("Margin", ("margin",), format_difference),
+    Field("Better sentence", ("better",), align="left"),
+    Field("Worse sentence", ("worse",), align="left"),
+)
+
+
+def items_document(rows: pd.DataFrame, limit: int | None) -> Document:
+    """Lay out the first items for readers; `records` hold all of them."""
+    shown = rows if limit is None else rows.head(limit)
+    names = zip(shown["case"], shown["item"], strict=True)
+    shown = shown.assign(name=[f"{case}[{item}]" for case, item in names])
+    shown = shown.where(shown.notna(), None)
+    models = list(rows["model"].unique())
+    fields = (Field("Model", ("model",), align="left"), *_GRID) if len(models) > 1 else _GRID
+    notes = ["Margin: log-probability of the better sentence minus that of the worse one, in nats."]
+    if len(shown) < len(rows):
+        notes.insert(
+            0,
+            f"The first {len(shown):,} of {len(rows):,} items. To write all of them: -o items.csv, .tsv, "
+            ".xlsx or .jsonl.",
+        )
+    records = rows.astype(object).where(rows.notna(), None)
+    return Document([Grid.of(fields, shown)], records, {"analysis": "items", "rows": records}, notes, [])
+
+
+def _write_excel(rows: pd.DataFrame, path: Path) -> None:
+    if len(rows) > MOST_EXCEL_ROWS:
+        raise RunError(
+            f"-o {path}: {len(rows):,} items do not fit a sheet, which has {MOST_EXCEL_ROWS:,} rows.\n"
+            f"  Write -o {path.with_suffix('.csv')}, or fewer items with --case, --where or --wrong."
+        )
+    tame = rows.copy()
+    for name in rows:
+        if rows[name].dtype == object or str(rows[name].dtype) in {"str", "category"}:
+            tame[name] = [plain(text) if isinstance(text, str) else text for text in rows[name]]
+    with pd.ExcelWriter(path, engine="openpyxl") as writer:
+        tame.to_excel(writer, sheet_name="items", index=False)
+        for row in writer.sheets["items"].iter_rows():
+            for cell in row:
+                if cell.data_type == "f":  # a sentence that begins with = is no formula
+                    cell.data_type = "s"
+
+
+def save_items(rows: pd.DataFrame, path: Path) -> None:
+    """Write all items into a file: `.csv`, `.tsv`, `.xlsx` or `.jsonl`.
+
+    Raises:
+        RunError: Another ending, or more items than a sheet has rows.
+    """
+    writers: Mapping[str, Callable[[pd.DataFrame, Path], object]] = {
+        ".csv": lambda frame, to: frame.to_csv(to, index=False),
+        ".tsv": lambda frame, to: frame.to_csv(to, index=False, sep="\t"),
+        ".jsonl": lambda frame, to: frame.to_json(
+            to, orient="records", lines=True, force_ascii=False, double_precision=15
+        ),
+        ".xlsx": _write_excel,
+    }
+    if path.suffix not in writers:
+        raise RunError(
+            f"-o {path}: the ending {path.suffix or '(none)'} is not one of {', '.join(writers)}.\n"
+            f"  Write -o {path.with_suffix('.csv')}"
+        )
+    writers[path.suffix](rows, path)

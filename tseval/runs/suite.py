@@ -1,0 +1,44 @@
+"""Find the suite that a run scored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tseval.errors import SuiteError, first_line
+from tseval.suites import load_suite
+from tseval.suites.data.entries import KNOWN_ERRORS
+
+if TYPE_CHECKING:
+    from tseval.items import Suite
+    from tseval.runs.manifest import Manifest
+
+
+def suite_of_run(manifest: Manifest, spec: str | None = None) -> Suite:
+    """Load the suite that a run scored, whole even if the run scored a part.
+
+    Args:
+        manifest: The manifest of the run.
+        spec: Name or path of the suite; None for the name in the manifest.
+
+    Raises:
+        SuiteError: There is no such suite, or the suite here has other items.
+    """
+    stated = manifest.suite
+    try:
+        suite = load_suite(
+            spec or stated.name,
+            seed=stated.seed or 0,
+            columns=stated.columns,
+            exclude=stated.exclude if stated.exclude in {None, KNOWN_ERRORS} else stated.excluded or (),
+        )
+    except SuiteError as error:
+        raise SuiteError(
+            f"{first_line(error)}\n  Name the suite that the run scored: --suite SUITE, as for tseval run."
+        ) from None
+    # Items of a part are looked for one by one.
+    if stated.complete and suite.digest != stated.digest:
+        raise SuiteError(
+            f"the suite {suite.name} here has the digest {suite.digest[:8]}, but the run scored "
+            f"{stated.digest[:8]}.\n  Name the suite that the run scored: --suite SUITE"
+        )
+    return suite
