@@ -43,7 +43,7 @@ def furnish(place):
         (place / f"corpus/{name}.txt.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
     (place / "examples").mkdir()
     header, *rows = gzip.decompress(AGREEMENT.read_bytes()).decode().splitlines(keepends=True)
-    few = gzip.compress("".join([header, *rows[:: max(1, len(rows) // 900)]]).encode(), mtime=0)
+    few = gzip.compress("".join([header, *rows[:: max(1, len(rows) // 300)]]).encode(), mtime=0)
     for name in ("agreement", "agreement_craft"):
         (place / f"examples/{name}.tsv.gz").write_bytes(few)
     shutil.copy(BLIMP_SAMPLE, place / "blimp.jsonl.gz")

@@ -32,7 +32,7 @@ tseval items runs/a --where n_attractors=1 -o items.csv""",
     "gate": """\
 tseval gate runs/new --against runs/old                  # exit code 1 if accuracy dropped
 tseval gate runs/new --against runs/old --max-drop 0.05 --strict
-tseval gate runs/new --against runs/old --rows 'In an object RC' --junit gate.xml""",
+tseval gate runs/new --against runs/old --rows 'Simple*' --junit gate.xml""",
     "cite": """\
 tseval cite runs/a                  # print everything
 tseval cite runs/a runs/b -o paper  # three files in the folder paper""",
