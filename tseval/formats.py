@@ -253,7 +253,7 @@ def numbered_lines(
         for line in block:
             number += 1
             if rows and number > within.rows:
-                raise beyond("rows", path, "has more lines than")
+                raise beyond("rows", path, "the file has too many lines")
             yield number, line.rstrip("\r")
 
 
@@ -278,7 +278,7 @@ def _blocks(path: Path, limit: str, within: Limits, encoding: str) -> Iterator[l
                 ) from None
             # No character has more than four bytes.
             if max(map(len, lines)) > within.line_chars or len(rest) - len(more) > 4 * within.line_chars:
-                raise beyond("line_chars", f"{path}, behind line {number}", "a line has more characters than")
+                raise beyond("line_chars", f"{path}, after line {number}", "a line has too many characters")
             if lines[-1] == "":
                 lines.pop()  # what stands behind the end of the last line
             number, start = number + len(lines), start + len(whole)
@@ -353,7 +353,7 @@ def read_jsonl(path: Path, encoding: str = UTF_8) -> Iterator[tuple[str, Record]
                 f"{place}: this line is not a JSON object: {line[:40]}\n  Write one object {{...}} per line."
             )
         if len(record) > most:
-            raise beyond("columns", place, "the record has more names than")
+            raise beyond("columns", place, "the JSON object has too many keys")
         yield place, record
 
 
@@ -366,7 +366,7 @@ def parse_data(text: str, place: str) -> Json:
     # Most records are flat: to look for the limit takes longer than to see that.
     nested = text.count("[") + text.count("{")
     if nested > 1 and nested > limits().depth and _is_deeper(value, limits().depth):
-        raise beyond("depth", place, "the number of lists and mappings inside one another is more than")
+        raise beyond("depth", place, "too many lists and mappings are nested in one another")
     if _HALF_CHARACTER.search(text):
         try:
             json.dumps(value, ensure_ascii=False).encode()

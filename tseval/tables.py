@@ -206,7 +206,7 @@ def read_table(path: Path, quotes: bool | None = None) -> Iterator[tuple[str, di
 def _opened(path: Path, rows: Iterator[Row], headed: bool = True) -> tuple[str, list[str], Iterator[Row]]:
     place, header = next(rows, (f"{path}:1", []))
     if len(header) > limits().columns:
-        raise beyond("columns", place, "has more columns than")
+        raise beyond("columns", place, "the table has too many columns")
     if not headed:
         numbers = [str(number) for number in range(1, len(header) + 1)]
         return place, numbers, _of_length(chain([(place, header)], rows), header, 0)

@@ -179,11 +179,11 @@ BOXES = {"input_prefix": "Box 0 contains ", "options": ["a.", "b."], "numops": 0
 COMPS = {"prefix_acceptable": "A", "prefix_unacceptable": "B", "property_phrase": "is."}
 WRONG = [
     ("blimp_filtered/a.jsonl", [{"field": "syntax", "sentence_good": "a", "sentence_bad": "b"}],
-     "a.jsonl:1: 'UID' is missing. Names found: 'field', 'sentence_good', 'sentence_bad'"),
+     "a.jsonl:1: the column 'UID' is missing. The columns are 'field', 'sentence_good', 'sentence_bad'"),
     ("supplement_filtered/a.jsonl", [{"sentence_good": "a b", "sentence_bad": "b"}, {"sentence_good": "a"}],
-     "a.jsonl:2: 'sentence_bad' is missing. Names found: 'sentence_good'"),
+     "a.jsonl:2: the column 'sentence_bad' is missing. The columns are 'sentence_good'"),
     ("ewok_filtered/a.jsonl", [{"Domain": "d", "Context1": "c", "Target1": 3, "Target2": "t"}],
-     "a.jsonl:1: Target1 is 3"),
+     "a.jsonl:1: the column 'Target1' has 3, but must have a text"),
     ("entity_tracking/regular.jsonl", [BOXES | {"options": "a."}],
      "regular.jsonl:1: options should be a list of texts, not 'a.'"),
     ("entity_tracking/regular.jsonl", [BOXES | {"numops": "many"}],

@@ -206,6 +206,6 @@ def test_other_normalisations_are_for_whole_sentences(folder, tmp_path):
     told = refuse(
         "run", "--model", f"hf:{folder}", "--suite", file, "--normalise", "tokens", "--out", tmp_path / "r"
     )
-    assert "Continuations take characters or bytes." in told.stderr
+    assert "For continuations, write --normalise characters or --normalise bytes." in told.stderr
     with pytest.raises(SuiteError, match="--normalise penlp is for whole sentences"):
         Normalised("penlp", of="regions")

@@ -77,7 +77,7 @@ def test_an_unknown_case_is_an_error_that_says_the_nearest_name(folder):
     [
         (lambda _: None, "this file or folder does not exist.\n  Give the name of a suite, or a path:"),
         (lambda path: path.mkdir(), "no grammars.\n  Put at least one .jinja file into the folder."),
-        (lambda path: path.write_text("x"), "not a suite.\n  A suite is a folder of .jinja grammars, or one"),
+        (lambda path: path.write_text("x"), "as a suite.\n  Give a .jinja grammar, a folder of such grammars"),
     ],
 )
 def test_a_path_without_grammars_is_an_error(tmp_path, make, what):

@@ -166,7 +166,7 @@ def test_expand_lint_export_sweep_and_boards_take_columns(table, tmp_path):
 
 
 def test_wrong_columns_are_one_message(table):
-    message = "saetze.csv:1: there is no column 'Saz' (--columns good=Saz).\n  Did you mean 'Satz'? Columns: "
+    message = "saetze.csv:1: --columns good=Saz names the column 'Saz', but the table has no such column.\n  Did you mean 'Satz'? Columns: "
     assert message in refuse("expand", "saetze.csv", "--columns", "good=Saz,bad=Falsch").stderr
 
 
@@ -174,7 +174,7 @@ def test_wrong_columns_are_one_message(table):
 def test_what_has_no_columns_says_so(tmp_path, monkeypatch, suite):
     monkeypatch.chdir(tmp_path)
     Path("t.txt").write_text("True\ta b\nFalse\ta c\n")
-    message = r"this suite has no columns\.\n  Leave --columns out: it is for tables in \.jsonl"
+    message = r"this suite is not a table and has no columns\.\n  Leave --columns out: it works for tables in \.jsonl"
     with pytest.raises(SuiteError, match=message):
         load_suite(suite, columns={"good": "a", "bad": "b"})
 

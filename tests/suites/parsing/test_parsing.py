@@ -134,7 +134,7 @@ def test_a_treebank_is_limited_by_its_sentences_not_by_its_lines(tmp_path, monke
     assert len(list(read_treebank(file))) == 2
     monkeypatch.setenv(VARIABLE, "rows=1")
     ended = call("data", "agreement", "text.conllu", "-o", "a.tsv", cwd=tmp_path)
-    assert "text.conllu: has more sentences than 1." in ended.stderr
+    assert "text.conllu: the file has too many sentences (limit: 1)." in ended.stderr
 
 
 def test_a_text_that_does_not_look_tokenised_is_remarked_on(tmp_path):
@@ -177,7 +177,7 @@ def test_a_text_that_cannot_be_read_is_named(tmp_path, name, content, message):
 def test_a_sentence_in_running_text_that_no_reader_would_take_is_named(tmp_path, monkeypatch):
     (tmp_path / "text.txt").write_text(GOOD)
     monkeypatch.setenv(VARIABLE, "sentence_words=6")
-    assert "text.txt:1: a sentence has more words than 6" in refused(tmp_path, "--untokenised")
+    assert "text.txt:1: a sentence of this line has too many words (limit: 6)" in refused(tmp_path, "--untokenised")
     assert not (tmp_path / "t.conllu").exists()
 
 

@@ -207,9 +207,9 @@ def open_source_text(path: Path, tokenised: bool) -> Text:
     within, n_lines, n_glued = limits(), 0, 0
     for number, line in _lines(path):
         if len(line) > within.sentence_chars:
-            raise beyond("sentence_chars", f"{path}:{number}", "the line has more characters than")
+            raise beyond("sentence_chars", f"{path}:{number}", "the line has too many characters")
         if tokenised and len(line.split()) > within.sentence_words:
-            raise beyond("sentence_words", f"{path}:{number}", "the sentence has more words than")
+            raise beyond("sentence_words", f"{path}:{number}", "the sentence has too many words")
         n_lines += 1
         n_glued += tokenised and _GLUED.search(line) is not None
     if not n_lines:
@@ -330,7 +330,9 @@ def _trees(block: list[tuple[int, str]], text: Text, parser: Parser, parsed: Par
             if not parsed.sentences:
                 comments = [*parsed.about, *comments]
             if len(words) + len(comments) > limits().sentence_words:
-                raise beyond("sentence_words", f"{text.path}:{number}", "a sentence has more words than")
+                raise beyond(
+                    "sentence_words", f"{text.path}:{number}", "a sentence of this line has too many words"
+                )
             parsed.sentences += 1
             parsed.words += len(words)
             yield to_conllu(words, comments)

@@ -170,10 +170,10 @@ def _blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
             if not block:
                 first, n_sentences = number, n_sentences + 1
                 if n_sentences > within.rows:
-                    raise beyond("rows", path, "has more sentences than")
+                    raise beyond("rows", path, "the file has too many sentences")
             block.append(line)
             if len(block) > within.sentence_words:
-                raise beyond("sentence_words", f"{path}:{first}", "the sentence has more lines than")
+                raise beyond("sentence_words", f"{path}:{first}", "the sentence has too many lines")
         elif block:
             yield first, block
             block = []
