@@ -322,7 +322,9 @@ def test_a_file_that_unpacks_to_a_thousand_times_its_size_is_refused_early(tmp_p
     pytest.importorskip("resource")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     message, hint, megabytes, seconds = done.stdout.splitlines()
-    assert message == f"{path}: unpacking multiplies the size of the file by too large a factor (limit: 1,000)."
+    assert (
+        message == f"{path}: unpacking multiplies the size of the file by too large a factor (limit: 1,000)."
+    )
     assert hint == f"  {RAISE}ratio=2K in the environment."
     assert int(megabytes) < (500 if sys.platform != "darwin" else 10**9)
     assert float(seconds) < 10
@@ -333,7 +335,11 @@ def test_sizes_are_limited_on_disk_and_unpacked(tmp_path, monkeypatch, name):
     path, content = tmp_path / name, b"good\tbad\n" + b"".join(b"a%d\tb\n" % i for i in range(3000))
     path.write_bytes(gzip.compress(content, mtime=0) if name.endswith(".gz") else content)
     raised(monkeypatch, "file_bytes=20K")
-    with pytest.raises(LimitError, match=rf"{name}: .* too many bytes \(limit: 20,000\)\.\n  {RAISE}file_bytes=40K"):
+    with pytest.raises(
+        LimitError,
+        match=rf"{name}: .* too many bytes \(limit: 20,000\)\.\n  "
+        rf"{RAISE}file_bytes=40K",
+    ):
         load_suite(path)
     raised(monkeypatch, "file_bytes=40K")
     assert load_suite(path).n_items == 3000
@@ -346,7 +352,11 @@ def test_rows_and_lines_are_limited(tmp_path, monkeypatch):
     with pytest.raises(LimitError, match=rf"p\.tsv: .* too many lines \(limit: 21\)\.\n  {RAISE}rows=42"):
         load_suite(path)
     raised(monkeypatch, "rows=22,line_chars=31")
-    with pytest.raises(LimitError, match=r"p\.tsv, after line 0: a line has too many characters \(limit: 31\)"):
+    with pytest.raises(
+        LimitError,
+        match=r"p\.tsv, after line 0: a line has too many characters \(limit: "
+        r"31\)",
+    ):
         load_suite(path)
     raised(monkeypatch, "rows=22,line_chars=32")
     assert load_suite(path).n_items == 21
@@ -448,7 +458,8 @@ def test_a_text_for_surprisal_may_be_a_pipe_and_never_end(what):
         )  # fmt: skip
     assert done.returncode == 2
     assert re.search(
-        r":1: the line has too many characters \(limit: [\d,]+\)\.\n  If you need more, raise the limit", done.stderr
+        r":1: the line has too many characters \(limit: [\d,]+\)\.\n  If you need more, raise the limit",
+        done.stderr,
     )
 
 
@@ -462,7 +473,11 @@ def test_a_sentence_that_is_a_whole_text_is_named_and_not_scored(monkeypatch):
     assert time.monotonic() - started < 60
     raised(monkeypatch, "sentence_chars=10")
     suite = make_suite(make_case("c", [("the author laughs .", "the author laugh .")]))
-    with pytest.raises(LimitError, match=r"'the author laugh.*a sentence of \d+ characters is too long .limit: 10"):
+    with pytest.raises(
+        LimitError,
+        match=r"'the author laugh.*a sentence of \d+ characters is too long "
+        r".limit: 10",
+    ):
         tseval.evaluate(tseval.load_model("bundled:lstm"), suite)
 
 

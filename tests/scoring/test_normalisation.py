@@ -184,7 +184,8 @@ def test_wrong_unigrams_are_refused_with_their_line(tmp_path, content, said):
         ("--normalise alpha=0", "--normalise alpha=0: unknown normalisation."),
         ("--normalise alpha=1.5", "--normalise alpha=1.5: unknown normalisation."),
         ("--normalise length", "Choose none, words, tokens, characters, bytes, slor, penlp, alpha=A"),
-        ("--normalise penlp --score mean", "--normalise penlp works for whole sentences, but the suite 'pairs'"),
+        ("--normalise penlp --score mean", "--normalise penlp works for whole sentences, but the suite "
+                                           "'pairs'"),
         ("--normalise penlp --score critical", "the suite 'pairs' is scored by 'critical'."),
     ],
 )  # fmt: skip

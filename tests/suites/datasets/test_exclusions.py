@@ -94,11 +94,14 @@ def test_a_list_is_a_table_in_any_format(pairs, name, content):
     ("suite", "listed", "said"),
     [
         ("./pairs.csv", "paradigm,pairID\ny,1\n", "the suite 'pairs' has no case 'y'"),
-        ("./pairs.csv", "paradigm,pairID\nx,7\n", "the case 'x' of the suite 'pairs' has no item with the id '7'"),
-        ("./pairs.csv", "paradigm,number\nx,1\n", "no items to exclude in this table, because its columns are"),
+        ("./pairs.csv", "paradigm,pairID\nx,7\n", "the case 'x' of the suite 'pairs' has no item with the "
+                                                  "id '7'"),
+        ("./pairs.csv", "paradigm,number\nx,1\n", "no items to exclude in this table, because its columns "
+                                                  "are"),
         ("./pairs.csv", "paradigm,pairID\nx,1\nx,2\n", "--exclude removes all items of the suite 'pairs'"),
         ("./pairs.csv", None, "--exclude: the file 'out.csv' does not exist"),
-        ("./pairs.csv", "known-errors", "no list of known errors for the suite 'pairs'.\n  Leave out --exclude"),
+        ("./pairs.csv", "known-errors", "no list of known errors for the suite 'pairs'.\n  Leave out "
+                                        "--exclude"),
         ("marvin_linzen", "known-errors", "marvin_linzen: the items of this suite have no ids"),
     ],
 )  # fmt: skip

@@ -141,9 +141,15 @@ def test_every_run_on_data_names_the_columns_that_are_not_used(tmp_path):
 
 def test_a_prediction_or_a_condition_that_nothing_asks_for_is_refused(tmp_path):
     pairs = "good,bad\na b,b a\n"
-    with pytest.raises(SuiteError, match=r"predict= of --columns compares surprisals .* reads this file as pairs"):
+    with pytest.raises(
+        SuiteError,
+        match=r"predict= of --columns compares surprisals .* reads this file "
+        r"as pairs",
+    ):
         read(tmp_path / "a.csv", pairs, "predict=good.* > bad.*")
-    with pytest.raises(SuiteError, match="better=x of --columns names a condition. But .* pairs, which have no conditions"):
+    with pytest.raises(
+        SuiteError, match=r"better=x of --columns names a condition. But .* pairs, which have no conditions"
+    ):
         read(tmp_path / "a.csv", pairs, "better=x")
     with pytest.raises(SuiteError, match="better= and predict= cannot be used together"):
         read(tmp_path / "b.csv", CROSSED, "condition=cond,better=Match,predict=Match.* > Mismatch.*")
@@ -181,7 +187,11 @@ ROLES = (
 
 def test_words_that_stand_for_one_another_are_never_scored_as_one(tmp_path, model, bits):
     columns = "prefix=context,good=expected,bad=target"
-    with pytest.raises(SuiteError, match=r"'expected' has several .*: 'hit\|hurt\|seen'.*\n.*alternatives=any"):
+    with pytest.raises(
+        SuiteError,
+        match=r"'expected' has several .*: "
+        r"'hit\|hurt\|seen'.*\n.*alternatives=any",
+    ):
         read(tmp_path / "a.tsv", ROLES, columns)
     verdicts = evaluate(model, read(tmp_path / "a.tsv", ROLES, columns + ",alternatives=any")).verdicts
     expected = []
@@ -193,7 +203,7 @@ def test_words_that_stand_for_one_another_are_never_scored_as_one(tmp_path, mode
     assert verdicts["correct"].tolist() == expected
     assert {*expected} == {True, False}
     single = ROLES.replace("hit|hurt|", "").replace("helped|", "")
-    with pytest.raises(SuiteError, match="no continuation of a prefix has words with | between"):
+    with pytest.raises(SuiteError, match=r"no continuation of a prefix has words with \| between"):
         read(tmp_path / "b.tsv", single, columns + ",alternatives=any")
 
 
@@ -244,7 +254,9 @@ def test_what_fills_a_mask_is_given_once_or_by_a_column(tmp_path):
     assert case.sentences["good"].to_pylist() == [
         "the man feared the woman because he was there .", "the woman feared the man because she was there ."
     ]  # fmt: skip
-    with pytest.raises(SuiteError, match="'gender' has the value 'f', but the setting fill= of --columns has no word"):
+    with pytest.raises(
+        SuiteError, match="'gender' has the value 'f', but the setting fill= of --columns has no word"
+    ):
         read(path, MASKED, "fill=gender:m>he,condition=isHigh,better=1")
 
 
@@ -333,7 +345,11 @@ def test_names_of_contexts_are_no_words_of_a_sentence(tmp_path):
 
 def test_a_choice_of_words_in_a_context_is_refused(tmp_path):
     rows = "Context1,Context2,Target1,Target2\na trout is (a|an),a trout is not (a|an),fish,tool\n"
-    with pytest.raises(SuiteError, match=r"a\.csv:2: the column 'Context1' has words .*: 'a trout is \(a\|an\)'"):
+    with pytest.raises(
+        SuiteError,
+        match=r"a\.csv:2: the column 'Context1' has words .*: 'a trout is "
+        r"\(a\|an\)'",
+    ):
         read(tmp_path / "a.csv", rows)
 
 

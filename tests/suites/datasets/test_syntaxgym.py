@@ -198,7 +198,8 @@ def broken(change):
          r"Metrics: max, mean, median, min, range, sum\."),
         (suite("(2;%match_sing%) < 1", metric="mean"),
          r"item 1: the formula '\(2;%match_sing%\) < 1' needs the mean surprisal of a region that is empty "
-         r"under the condition 'match_sing'\.\n  Name another region in the formula, or use the metric 'sum'"),
+         r"under the condition 'match_sing'\.\n  Name another region in the formula, or use the metric "
+         r"'sum'"),
         (suite("(*;%match_plur%) < 1", metric="max"),
          "needs the max surprisal of a region that is empty under the condition 'match_plur'"),
         (broken(lambda s: s["items"][1]["conditions"].pop()),
