@@ -138,7 +138,7 @@ def test_a_model_that_computes_something_else_is_refused(folder, tmp_path, form,
         ("the <unk> <eos>", "has 3 words, but the weights are for 8"),
         ("a b c d e f g h", "the vocabulary has no <eos>"),
         ("<eos> <unk> a b c d e a", "holds 'a' 2 times"),
-        (b"\xff\xfe", "this is not UTF-8 text"),
+        (b"\xff\xfe", "the vocabulary is not UTF-8 text"),
         (None, "the vocabulary cannot be read: No such file or directory"),
     ],
 )

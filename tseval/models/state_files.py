@@ -154,7 +154,8 @@ def read_state_file(path: Path) -> TorchFile:
     foreign = sorted(name for name in file.names - own if not DATA_CLASSES.fullmatch(name))
     if foreign:
         raise ModelError(
-            f"refused, and not run: the pickle names {quoted(foreign[0])}, which no word language model "
+            "tseval refuses this file and ran none of its code: its Python pickle names "
+            f"{quoted(foreign[0])}, which no word language model "
             "needs.\n  Save only the weights and the words: "
             "torch.save({'model': model.state_dict(), 'vocab': words}, FILE)."
         )
@@ -481,7 +482,8 @@ def read_words(path: Path, size: int | None = None) -> list[str]:
         text = read_bytes(path, "document_bytes").decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ModelError(
-            f"{path}: this is not UTF-8 text.\n  Write the vocabulary as UTF-8 text, one word a line."
+            f"{path}: the vocabulary is not UTF-8 text.\n  Write the vocabulary as UTF-8 text, one word a "
+            "line."
         ) from None
     except (OSError, EOFError, zlib.error) as error:
         raise ModelError(
@@ -499,7 +501,8 @@ def read_words(path: Path, size: int | None = None) -> list[str]:
         found = [words for _, words in find_words(json.loads(text))]
     except (ValueError, RecursionError):
         raise ModelError(
-            f"{path}: this is not JSON.\n  Write the vocabulary as a JSON list, in the order of the ids."
+            f"{path}: the vocabulary is not correct JSON.\n  Write the vocabulary as a JSON list, in the "
+            "order of the ids."
         ) from None
     return _only(path, found)
 
@@ -543,7 +546,8 @@ def words_of_text(text: str, size: int | None = None) -> list[str]:
     if len(words) < len(lines):
         blank = next(number for number, line in enumerate(lines, 1) if not line)
         raise ModelError(
-            f"line {blank} is blank, and the other {len(words):,} lines are not {size:,} words.\n"
+            f"line {blank} of the vocabulary is blank. Without blank lines, the file has {len(words):,} "
+            f"words, but the weights need {size:,}.\n"
             "  Write the words as a JSON list, in the order of their ids, or use the pickle of the training."
         )
     return words if all(len(word.split()) == 1 for word in words) else text.split()
@@ -558,7 +562,7 @@ def _only(path: Path, found: list[list[str]]) -> list[str]:
     distinct = {tuple(words) for words in found}
     if len(distinct) != 1:
         raise ModelError(
-            f"{path} holds {len(distinct) or 'no'} vocabularies, not one.\n"
+            f"{path}: the file must hold one vocabulary, but holds {len(distinct) or 'none'}.\n"
             "  Write one list of words in the order of their ids, or one map of words to ids 0 to n-1."
         )
     return list(distinct.pop())
