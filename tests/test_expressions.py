@@ -104,7 +104,7 @@ REFUSED = {
     "[": "missing ]",
     "((a{1000}){1000}){1000}": "repetition",
     "\\": "trailing",
-    r"[\W]": "between brackets",
+    r"[\W]": "inside square brackets",
     "(?(1)a|b)": "condition",
 }
 

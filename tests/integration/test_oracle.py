@@ -56,7 +56,7 @@ SMALL = "dyck-srn", "-k", 2, "-m", 1
             (*SMALL, "--show-gates", "(1 )2"),
             "symbol 2, ')2', cannot follow the symbols before it. Symbols that can follow: )1",
         ),
-        ((*SMALL, "--show-gates", ")1"), "Possible there: <eos>, (1, (2 (<eos> ends the string)"),
+        ((*SMALL, "--show-gates", ")1"), "Symbols that can follow: <eos>, (1, (2 (<eos> ends the string)"),
         (
             (*SMALL, "-k", 99, "--show-gates", "a"),
             "not a symbol of the language. Symbols: (1, (2, (3, (4, …, )97, )98, )99",

@@ -289,7 +289,7 @@ def test_models_made_in_another_way_are_not_published_together(parts, monkeypatc
     page = (published / "README.md").read_bytes()
     said = zoo(second, *extending, archs=("drnn",), code=2).stderr
     assert re.search(
-        r"tseval cannot extend \S*tables: srn: .*\n  Correct that entry or remove its folder", said
+        r"tseval cannot extend \S*tables: srn: .*\n  Correct that entry, or remove its folder", said
     )
     assert (published / "README.md").read_bytes() == page
 
