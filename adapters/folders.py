@@ -149,7 +149,8 @@ def check_saved(where: str, folder: Path, tokenizer: Path) -> None:
     if (folder / CONFIG).is_file():  # transformers would read the weights of that other model
         raise ModelError(
             f"{where} holds an adapter (LoRA), but the base model of an adapter must be a whole model.\n"
-            "  Merge the two and save the result: merge_and_unload(), then save_pretrained()."
+            "  Merge that adapter into its own base model, and save the result: merge_and_unload(), then "
+            "save_pretrained()."
         )
     if folder.is_dir() and not (folder / "config.json").exists():
         raise ModelError(

@@ -174,7 +174,9 @@ def _content(text: str) -> str:
         return text
 
 
-def as_model(found: object, who: str, name: str | None = None, device: torch.device | None = None) -> Model:
+def as_model(
+    found: object, call_returns: str, name: str | None = None, device: torch.device | None = None
+) -> Model:
     """Take what a user holds as a model: an object of our protocols, which stays what it is, or a pair.
 
     Args:
@@ -185,14 +187,14 @@ def as_model(found: object, who: str, name: str | None = None, device: torch.dev
         case (nn.Module() as module, Vocabulary() | Sequence() | Mapping() as words):
             return ModuleModel(name or type(module).__name__, module.to(device), _as_vocabulary(words))
         case (nn.Module() as module, tokenizer) if hasattr(tokenizer, "convert_ids_to_tokens"):
-            return _as_pretrained(cast("PreTrainedModel", module), tokenizer, who, name, device)
+            return _as_pretrained(cast("PreTrainedModel", module), tokenizer, call_returns, name, device)
     if isinstance(found, (type, *PROTOCOL_PARTS)) or hasattr(found, "card"):
-        refuse_no_model(found, f"what {who}")
+        refuse_no_model(found, f"what {call_returns}")
         return cast("Model", found)
     found_type = type(found).__name__
     if isinstance(found, tuple):
         found_type = f"({', '.join(type(one).__name__ for one in found)})"
-    raise ModelError(f"{who} {found_type}, which is not a model.\n  Give {MAY_BE}.")
+    raise ModelError(f"{call_returns} {found_type}, which is not a model.\n  Give {MAY_BE}.")
 
 
 def _as_vocabulary(words: Vocabulary | Sequence[str] | Mapping[str, int]) -> Vocabulary:
@@ -211,20 +213,20 @@ def _as_vocabulary(words: Vocabulary | Sequence[str] | Mapping[str, int]) -> Voc
 def _as_pretrained(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
-    who: str,
+    call_returns: str,
     name: str | None,
     device: torch.device | None,
 ) -> Model:
     config: Any = getattr(model, "config", None)
     if not hasattr(model, "get_output_embeddings") or hasattr(model, "peft_config"):
         raise ModelError(
-            f"{who} a tokenizer with {type(model).__name__}, which is not a transformers model.\n"
+            f"{call_returns} a tokenizer with {type(model).__name__}, which is not a transformers model.\n"
             "  For a LoRA adapter, merge it first: model.merge_and_unload().\n"
             "  For a torch module, give its list of words, not a tokenizer."
         )
     if getattr(config, "is_encoder_decoder", False):
         raise ModelError(
-            f"{who} {type(model).__name__}, an encoder-decoder model.\n"
+            f"{call_returns} {type(model).__name__}, an encoder-decoder model.\n"
             "  Give a causal or a masked language model, or save it and use --model seq2seq:FOLDER."
         )
     if device is not None and not hasattr(model, "hf_device_map"):

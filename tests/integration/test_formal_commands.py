@@ -181,5 +181,5 @@ def test_error_is_recorded_along_a_training_beside_the_loss(strings):
 
 def test_a_training_text_of_another_language_is_refused_before_training(strings):
     done = refuse(*TRAIN, "--eval-suite", "generalised_dyck(pairs=3,length=8)", cwd=strings)
-    assert "needs the symbol )3, which the training text does not have" in done.stderr
+    assert "this suite needs the symbol )3, but the training text does not have it" in done.stderr
     assert not (strings / "m.pt").exists()

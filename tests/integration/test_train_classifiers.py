@@ -125,7 +125,10 @@ def test_several_tables_are_learnt_from_together(data):
         (("--data", "./absent.tsv"), "absent.tsv: this file or folder does not exist"),
         (("--data", "./plain.jsonl"), "has no feature 'number', the number that the verb should have"),
         (("--option", "actvation=relu"), "Did you mean 'activation'?"),
-        (("--min-count", 9999), "no word of the training examples occurs 9999 times. Lower --min-count"),
+        (
+            ("--min-count", 9999),
+            "--min-count 9999: no word of the training examples occurs that often. Lower --min-count",
+        ),
         (("--preset", "gulordava2018"), "'gulordava2018' is not"),
     ],
 )

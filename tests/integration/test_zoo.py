@@ -361,7 +361,10 @@ def refusal(place, monkeypatch, *extra, archs=("srn",)):
 def test_every_recipe_suits_every_architecture(place, monkeypatch, name):
     # Options are checked before the corpus is looked for, so this message means that they are fine.
     message = refusal(place, monkeypatch, "--recipe", name, "--corpus", "absent", archs=CELLS)
-    assert "absent/train.txt.gz: No such file or directory." in message
+    assert (
+        "absent/train.txt.gz: tseval cannot read this file of the corpus (No such file or directory)."
+        in message
+    )
     assert "make zoo CORPUS=DIR" in message
 
 
@@ -391,7 +394,7 @@ def test_a_bad_recipe_gets_one_message_before_anything_is_trained(place, monkeyp
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("corpus/train.txt.gz", "corpus/train.txt.gz: It is a "),
+        ("corpus/train.txt.gz", "corpus/train.txt.gz: tseval cannot read this file of the corpus (It is a "),
         (
             "zoo/zoo.json",
             "zoo: this folder exists, but has no file zoo.json that tseval can read, so it is not a "
@@ -416,7 +419,7 @@ def test_what_is_no_regular_file_is_refused_and_not_waited_for(place, monkeypatc
             "there is no recipe with the name 'papr', and no file.\n  Give the path of "
             "a YAML file, or the name of a recipe. Did you mean 'paper'?",
         ),
-        (("--recipe", "corpus"), "corpus cannot be read (Is a directory)"),
+        (("--recipe", "corpus"), "corpus: tseval cannot read this recipe (Is a directory)"),
         (("--out", "corpus"), "corpus: this folder exists, but has no file zoo.json that tseval can read"),
         (("--publish", "corpus"), "corpus: this folder holds files, but is not a published zoo."),
     ],

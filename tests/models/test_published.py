@@ -115,7 +115,8 @@ def refusal(path, folder):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda model: setattr(model.encoder, "max_norm", 1.0), "have a largest norm (max_norm)"),
+        (lambda model: setattr(model.encoder, "max_norm", 1.0), "the embedding limits the norm of its "
+                                                                "word vectors (max_norm)"),
         (lambda model: setattr(model.rnn, "mode", "RNN_EXP"), "the unknown type 'RNN_EXP'"),
         (lambda model: setattr(model.decoder, "bias", nn.Parameter(torch.zeros(8, dtype=torch.complex64))),
          "'torch.ComplexFloatStorage', which is not a type of weights"),

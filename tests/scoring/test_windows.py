@@ -89,7 +89,7 @@ def test_the_command_reads_what_it_refuses_without_windows(folder, tmp_path):
     rows = succeed("surprisal", "--model", f"hf:{folder}", "--window", "64", file).stdout.splitlines()
     assert len(rows) > 100
     for arguments, said in (
-        (("--window", "65"), "--window 65: gpt2 reads at most 64 tokens.\n  Use --window 64"),
+        (("--window", "65"), "--window 65: the model gpt2 reads at most 64 tokens.\n  Use --window 64"),
         (
             ("--window", "8", "--stride", "8"),
             "--stride 8: windows of 8 tokens do not overlap with this stride, but must.\n  Choose a "

@@ -138,7 +138,7 @@ def naming(path: Path, arguments: Mapping[str, str]) -> Iterator[None]:
         names_file = str(error).startswith((str(path), f"{arguments.get('vocab', path)}: "))
         raise ModelError(str(error) if names_file else f"{path}: {error}") from None
     except RecursionError:
-        raise damaged(f"{path}: damaged checkpoint: endless nesting") from None
+        raise damaged(f"{path}: damaged checkpoint: its data are nested too deeply to be read") from None
     except _OF_DAMAGE as error:  # whatever else a file may hold, it is the file that is wrong
         said = shortened(f"{type(error).__name__}: {first_line(error)}", 150)
         raise damaged(f"{path}: damaged checkpoint ({said})") from None
@@ -277,7 +277,8 @@ def _flat(module: Pickled, place: str) -> State:
             raise damaged("the file holds no torch module, or a damaged one")
         if part.called == _EMBEDDING and parts.get("max_norm") is not None:
             raise ModelError(
-                "the word vectors have a largest norm (max_norm), which tseval does not compute.\n"
+                "the embedding limits the norm of its word vectors (max_norm), which tseval does not "
+                "support.\n"
                 "  Write a function that builds the model: --model ./FILE.py:FUNCTION"
             )
         if part.called in _RECURRENT:

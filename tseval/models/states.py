@@ -302,7 +302,7 @@ def _assemble(path: Path, file: TorchFile, state: State, arguments: Mapping[str,
         name: tensor for name, tensor in rest.items() if name not in (ends.embedding, ends.output, ends.bias)
     }:
         raise ModelError(
-            f"an LSTM, GRU or RNN language model has no such weights: {_listed(left)}.\n{OTHER_FIX}"
+            f"the file has weights that no LSTM, GRU or RNN language model has: {_listed(left)}.\n{OTHER_FIX}"
         )
     arch, options = _cell(layers, _modes(state, file.value), arguments.get("nonlinearity"))
     stored = {"embedding.weight": rest[ends.embedding], "output.weight": rest[ends.output]}

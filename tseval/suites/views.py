@@ -241,10 +241,11 @@ def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
         differ = (at for at, (one, other) in enumerate(zip(better, worse, strict=False)) if one != other)
         critical = next(differ, None)
         if critical is None or (critical == 0 and not view.whole):
-            where = "no word in which they differ" if critical is None else "no word before they differ"
+            missing = "word in which they differ" if critical is None else "word before they differ"
+            sentence = " ".join(better)
             raise SuiteError(
-                f"case {case.name!r}, item {index}: this method needs the word in which the two sentences "
-                f"differ, but there is {where}: {' '.join(better)!r}.\n"
+                f"case {case.name!r}, item {index}: this method compares the sentences where they differ, "
+                f"but there is no {missing}: {sentence!r}.\n"
                 "  Leave out that item, or choose other cases with --case."
             )
         if view.whole and terminator:

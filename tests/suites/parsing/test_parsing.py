@@ -159,11 +159,11 @@ def refused(folder, *arguments, text="text.txt", output="t.conllu", model=MODEL)
     ("name", "content", "message"),
     [
         ("text.txt", "caf\xe9\n".encode("latin-1"),
-         "text.txt: not UTF-8 text (invalid continuation byte at byte 3)"),
+         "text.txt: line 1 is not UTF-8 text (invalid continuation byte at byte 3 of the file)"),
         ("text.txt", b"", "text.txt: is empty"),
         ("text.txt", b"\n \n\t\n", "text.txt: is empty"),
-        ("text.txt.gz", CUT, "text.txt.gz: cannot be read (Compressed file ended"),
-        ("text.txt.gz", GOOD.encode(), "text.txt.gz: cannot be read (Not a gzipped file"),
+        ("text.txt.gz", CUT, "text.txt.gz: tseval cannot read this file (Compressed file ended"),
+        ("text.txt.gz", GOOD.encode(), "text.txt.gz: tseval cannot read this file (Not a gzipped file"),
         ("trees.conllu", GOOD.encode(), "trees.conllu:1: this line has no word in column 2"),
         ("trees.conllu", b"# sent_id = 1\n\n", "trees.conllu: is empty"),
     ],
@@ -226,7 +226,7 @@ def test_spacy_is_named_where_it_is_missing(tmp_path, monkeypatch):
             {"output": "old.conllu"},
             "old.conllu: this file exists already.\n  Name another file after -o, or remove old.",
         ),
-        ({"text": "nothing.txt"}, "nothing.txt: cannot be read (No such file or directory)"),
+        ({"text": "nothing.txt"}, "nothing.txt: tseval cannot read this file (No such file or directory)"),
     ],
 )
 def test_where_nothing_can_be_read_or_written_is_said_at_once(tmp_path, arguments, message):

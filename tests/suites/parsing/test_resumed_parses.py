@@ -95,12 +95,12 @@ def test_an_interrupted_parse_is_neither_lost_nor_begun_anew_by_mistake(stopped)
 
 def test_a_parse_does_not_go_on_with_another_text_or_other_options(stopped):
     said = refused(stopped, "--resume", "--untokenised")
-    assert "was begun with source = text.txt, one sentence a line" in said
+    assert "began this file with other settings: 'source = text.txt, one sentence a line" in said
     with (stopped / "text.txt").open("a") as file:
         file.write("the cat sleeps .\n")
     for _ in range(2):
         said = refused(stopped, "--resume")
-        assert "Give the same text, parser and options, or choose another -o." in said
+        assert "Repeat the command with the earlier settings, or name another file after -o." in said
         assert len(said) < 500
         if (stopped / "t.conllu.partial").exists():  # and so with a file that is complete
             (stopped / "t.conllu.partial").rename(stopped / "t.conllu")
@@ -114,7 +114,10 @@ NOT_HELD = "this is not the file that t.conllu.resume describes, so tseval canno
     [
         (lambda _: "{", "t.conllu.resume: tseval cannot continue from this file: not a JSON file"),
         (lambda _: "{}", "t.conllu.resume: tseval cannot continue from this file: about: is missing"),
-        (lambda _: '{"about": [], "lines": 2}', "t.conllu: the file names no source"),
+        (
+            lambda _: '{"about": [], "lines": 2}',
+            "t.conllu: an earlier command began this file with other settings: 'none'.",
+        ),
         (lambda record: json.dumps(json.loads(record) | {"size": 10**9}), NOT_HELD),
         (lambda record: json.dumps(json.loads(record) | {"size": -1}), NOT_HELD),
         (lambda record: json.dumps(json.loads(record) | {"lines": -1}), NOT_HELD),

@@ -78,11 +78,12 @@ def filled(table: pa.Table) -> pa.Table:
     return table.select(held) if table.num_rows else table
 
 
-def check_new_file(output: Path, endings: Sequence[str], what: str, resume: bool = False) -> None:
+def check_new_file(output: Path, endings: Sequence[str], file_kind: str, resume: bool = False) -> None:
     """Refuse to write a file where one cannot be written, or must not."""
     if not output.name.endswith(tuple(endings)):
         raise SuiteError(
-            f"{output}: the name of a {what} must end in {' or '.join(endings)}.\n  Change the name after -o."
+            f"{output}: the name of a {file_kind} must end in {' or '.join(endings)}.\n  Change the name "
+            "after -o."
         )
     if not output.absolute().parent.is_dir():
         raise SuiteError(

@@ -313,7 +313,7 @@ def parse_text(
     if not parsed.sentences:
         raise SuiteError(
             f"{text.path}: the parser gave no tree for any of the {parsed.left_out:,} sentences.\n"
-            "  Name another parser with --parser, or check that {text.path} has sentences in its language."
+            "  Name another parser with --parser, or check the language of the text."
         )
     with _written(output):
         _grown(output).replace(output)
@@ -393,10 +393,10 @@ def _head(output: Path) -> list[str]:
 def _compare(output: Path, about: list[str], found: list[str]) -> None:
     for line, other in zip(about, [*found, *[""] * len(about)], strict=False):
         if line != other:
-            said = f"was begun with {other}," if other else "names no source,"
             raise SuiteError(
-                f"{output}: the file {said} but now it is {line}.\n"
-                "  Give the same text, parser and options, or choose another -o."
+                f"{output}: an earlier command began this file with other settings: {other or 'none'!r}. "
+                f"This command has {line!r}.\n"
+                "  Repeat the command with the earlier settings, or name another file after -o."
             )
 
 

@@ -360,8 +360,9 @@ def convert(
     kinds = [_kind(file) for file in files]
     for file, kind in zip(files, kinds, strict=True):
         if kind != kinds[0]:
+            first_file, first_kind, other_kind = files[0], SOURCES[kinds[0]], SOURCES[kind]
             raise SuiteError(
-                f"{file} is {SOURCES[kind]}, but {files[0]} is {SOURCES[kinds[0]]}.\n"
+                f"{file} is {other_kind}, but {first_file} is {first_kind}.\n"
                 "  Run tseval data agreement once for each kind of file: the kinds give different columns."
             )
     if frequent and kinds[0] != "treebank":

@@ -433,9 +433,10 @@ def fetch_files(
             ) from None
         digest = digest_of(part, published.columns)
         if published.digest not in {None, digest}:
+            found, expected = digest[:12], str(published.digest)[:12]
             raise SuiteError(
-                f"{name}: the data from {place} are not the published set. Their digest is {digest[:12]}, "
-                f"but the published digest is {str(published.digest)[:12]}.\n"
+                f"{name}: the data from {place} are not the published set. Their digest is {found}, "
+                f"but the published digest is {expected}.\n"
                 "  tseval deleted the data. Try again later."
             )
         if folder.exists():

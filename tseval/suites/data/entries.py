@@ -142,10 +142,10 @@ def are_marked(good: Iterable[str], bad: Sequence[str], places: Sequence[str], r
         return True
     stars = [place for place, text in zip(places, bad, strict=True) if text.lstrip().startswith("*")]
     if stars and not any(text.lstrip().startswith("*") for text in good):
-        bare = places[marked.index(False)]
+        other_place = places[marked.index(False)]
         raise SuiteError(
-            f"{stars[0]}: this ungrammatical sentence begins with the mark *, but the one at {bare} does "
-            "not.\n"
+            f"{stars[0]}: this ungrammatical sentence begins with the mark *, but the one at {other_place} "
+            "does not.\n"
             "  Put * before every ungrammatical sentence, or delete all these marks."
         )
     return False
@@ -274,9 +274,10 @@ def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
     if len(kinds) > 1:
         own = [entry for entry in entries if entry.features[feature] is not None]
         other = next(entry for entry in own if type(entry.features[feature]) is not type(known[0]))
+        found, earlier = other.features[feature], known[0]
         raise SuiteError(
-            f"{other.place}: the value of {feature!r} is {other.features[feature]!r} here, but "
-            f"{known[0]!r} at {own[0].place}: text and numbers are mixed.\n"
+            f"{other.place}: the value of {feature!r} is {found!r} here, but "
+            f"{earlier!r} at {own[0].place}: text and numbers are mixed.\n"
             f"  Write only text, or only numbers, in the column {feature!r}."
         )
     return pa.array(values, {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}[kinds.pop()])

@@ -433,12 +433,13 @@ def _judged(sentences: Sequence[Sentence], columns: Header) -> list[bool] | None
         judged = [_LABELS.get(one.label.lower()) for one in sentences]
         if None in judged or len({*judged}) == 1:
             odd = sentences[judged.index(None)] if None in judged else sentences[0]
+            column = columns.of("label")
             raise SuiteError(
-                f"{odd.place}: the column {columns.of('label')!r} has the value {odd.label!r}"
+                f"{odd.place}: the column {column!r} has the value {odd.label!r}"
                 f"{'' if None in judged else ' in every row'}. "
                 "tseval cannot tell grammatical from ungrammatical sentences by it.\n"
                 "  Name the value of grammatical sentences: --columns better=VALUE. If the values are "
-                f"ratings, add --columns rating={columns.of('label')}."
+                f"ratings, add --columns rating={column}."
             )
         return [bool(one) for one in judged]
     levels = [[level.lower() for level in _levels(one.condition)] for one in sentences]

@@ -268,8 +268,8 @@ def _text(place: str, record: DataRecord, roles: Roles, label: str) -> str:
         name = f"sentence_{letter if label == PAIR_LABELS[0] else 'BA'['AB'.index(letter)]}"
     text = record[name] if name in record else running_text(record, name)
     if not isinstance(text, str):
-        what = f"{name} is" if before else f"the {label} sentence is"
-        raise SuiteError(f"{place}: {what} {text!r}, but must be a text.\n  Write the text in quotes.")
+        subject = name if before else f"the {label} sentence"
+        raise SuiteError(f"{place}: {subject} is {text!r}, but must be a text.\n  Write the text in quotes.")
     return text
 
 

@@ -224,8 +224,9 @@ def _se(place: str, record: Mapping[str, Json]) -> float | None:
         return nan  # of this one it is not known
     se = _number(place, RATING_SE, record[RATING_SE])
     if se < 0:
+        found = record[RATING_SE]
         raise SuiteError(
-            f"{place}: the column {RATING_SE!r} has {record[RATING_SE]!r}, but a standard error is never "
+            f"{place}: the column {RATING_SE!r} has {found!r}, but a standard error is never "
             "negative.\n  Write a standard error of 0 or more."
         )
     return se
@@ -236,8 +237,9 @@ def _n(place: str, record: Mapping[str, Json]) -> int | None:
         return None
     n = _number(place, N_RATINGS, record[N_RATINGS])
     if n < 1 or n != int(n) or not fits(int(n)):
+        found = record[N_RATINGS]
         raise SuiteError(
-            f"{place}: the column {N_RATINGS!r} has {record[N_RATINGS]!r}, but must have a number of "
+            f"{place}: the column {N_RATINGS!r} has {found!r}, but must have a number of "
             "ratings.\n"
             "  Write a whole number: 1, 2, ..."
         )
@@ -279,8 +281,9 @@ def _one_each(group: list[Rated], reading: TableReading) -> list[Rated]:
 def _joined(first: Rated, other: Rated) -> Rated:
     here, there = other.item, first.item
     if not first.single or not other.single:
+        rating, earlier = other.mean, first.mean
         raise SuiteError(
-            f"{here.place}: this sentence has the rating {other.mean:g} here, but {first.mean:g} at "
+            f"{here.place}: this sentence has the rating {rating:g} here, but {earlier:g} at "
             f"{there.place}.\n"
             "  Write one row for each sentence. If the rows are ratings by different people, add a column "
             f"{RATER!r}."

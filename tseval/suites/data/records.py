@@ -247,9 +247,9 @@ def _sheet(path: Path, name: str, headed: bool = True) -> Opened:
         raise SuiteError(f"{path}: the file has no sheet with the name {name!r}.\n  {hint}")
     held = {title: [row for row in rows if any(row[1])] for title, rows in sheets.items()}
     filled = [title for title, rows in held.items() if rows]
-    if len(filled) > 1:
+    if (n_sheets := len(filled)) > 1:
         raise SuiteError(
-            f"{path}: {len(filled)} sheets of the file have content, but tseval reads one: "
+            f"{path}: {n_sheets} sheets of the file have content, but tseval reads one: "
             f"{', '.join(filled)}.\n"
             f"  Name the sheet to read, for example: --columns sheet={filled[0]}."
         )

@@ -465,9 +465,8 @@ def parse_language(spec: str) -> Language:
     parts = [part.strip() for part in inside.split(",")] if inside.strip() else []
     chosen = _read_settings(spec, parts, list(settings))
     if missing := [key for key, default in settings.items() if default is MISSING and key not in chosen]:
-        raise SuiteError(
-            f"{spec}: the language needs a value for {' and '.join(missing)}.\n  Write {usage(name)}"
-        )
+        form = usage(name)
+        raise SuiteError(f"{spec}: the language needs a value for {' and '.join(missing)}.\n  Write {form}")
     try:
         return FORMAL_LANGUAGES[name](**chosen)
     except SuiteError as error:
