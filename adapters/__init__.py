@@ -207,7 +207,7 @@ def _opened(spec: str | Path | LiveModel, arguments: Mapping[str, str] | None, d
     if not isinstance(spec, str | Path):
         if arguments or device != "auto":
             raise ModelError(
-                "a model in memory stays on its device, and takes no arguments.\n"
+                "a model that is already in memory stays on its device and takes no arguments.\n"
                 "  Leave out `arguments` and `device`: load_model(MODEL)."
             )
         if isinstance(spec, tuple(PROTOCOL_PARTS)):

@@ -51,13 +51,13 @@ def refuse_claims(where: str, folder: Path, variant: str | None = None, safe: bo
         most = n_tensors if _COUNTS.search(name) else MOST_LABELS if _LABELS.search(name) else None
         if most is not None and value > most:
             raise ModelError(
-                f"{where}: config.json: {name} is {_shown(value)}, but the weight files hold enough for "
-                f"{most:,} at most.\n  Restore the config.json that the model was saved with."
+                f"{where}: config.json: {name} is {_shown(value)}, but the weight files have weights for at "
+                f"most {most:,}.\n  Restore the config.json that the model was saved with."
             )
     if isinstance(config, dict) and config.get("sinusoidal_pos_embds"):
         for name in _POSITIONS:
             if isinstance(claimed := config.get(name), int) and claimed > MOST_SINES:
-                said = f"{name} is {_shown(claimed)}, more than {MOST_SINES:,}"
+                said = f"{name} is {_shown(claimed)}, but must be at most {MOST_SINES:,}"
                 raise ModelError(
                     f"{where}: config.json: {said}.\n  Restore the config.json that the model was saved with."
                 )

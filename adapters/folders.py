@@ -65,7 +65,10 @@ def loaded_weights(where: str, folder: Path, variant: str | None = None, safe: b
         return [first]
     parts = _read(where, first, {}).get("weight_map")
     if not isinstance(parts, dict):
-        raise ModelError(f"{where}: {first.name} has no field weight_map.\n  Download the file again.")
+        raise ModelError(
+            f"{where}: the file {first.name} has no key 'weight_map', which must name the weight files.\n  "
+            f"Download {first.name} again."
+        )
     files = {_inside(where, folder, first.name, part) for part in parts.values()}
     if lacking := sorted(name for name in files if not (folder / name).is_file()):
         raise ModelError(
@@ -118,7 +121,8 @@ def refuse_hostile(where: str, folder: Path, variant: str | None = None, safe: b
             if not path.is_file():
                 if path.exists() and not path.is_dir():
                     raise ModelError(
-                        f"{where}: {path.name!r} in the folder is not a regular file.\n  Remove it."
+                        f"{where}: {path.name!r} in the folder is not a regular file.\n  Remove "
+                        f"{path.name!r} from the folder."
                     )
                 continue
             if path.stat().st_size < POINTER_BYTES and path.read_bytes().startswith(POINTER):
@@ -145,7 +149,8 @@ def check_saved(where: str, folder: Path, tokenizer: Path) -> None:
     if (folder / CONFIG).is_file():  # transformers would read the weights of that other model
         raise ModelError(
             f"{where} holds an adapter (LoRA), but the base model of an adapter must be a whole model.\n"
-            "  Merge the two and save the result: merge_and_unload(), then save_pretrained()."
+            "  Merge that adapter into its own base model, and save the result: merge_and_unload(), then "
+            "save_pretrained()."
         )
     if folder.is_dir() and not (folder / "config.json").exists():
         raise ModelError(

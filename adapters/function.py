@@ -69,7 +69,7 @@ def open_function(rest: str, arguments: Mapping[str, str], device: str) -> Model
     named = file_and_function(rest)
     if named is None:
         raise ModelError(
-            f"function:{rest}: this is not FILE.py:FUNCTION.\n"
+            f"function:{rest}: the model must be named as FILE.py:FUNCTION.\n"
             "  Name a file and a function in it: --model mine.py:load"
         )
     path, called = named
@@ -132,7 +132,7 @@ def _errors_of(path: Path, where: str) -> Iterator[None]:
         frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename == str(path)]
         lines = [f"  line {one.lineno}, in {one.name}: {one.line}" for one in frames[-FRAMES:]]
         said = f"{type(error).__name__}: {first_line(error)}"  # type: ignore[arg-type] # SystemExit speaks too
-        raise ModelError("\n".join([f"{where} raised an error; correct your file:", *lines, said])) from error
+        raise ModelError("\n".join([f"{where} raised an error. Correct your file:", *lines, said])) from error
 
 
 def _find(module: ModuleType, called: str, path: Path) -> Callable[..., object]:
@@ -174,7 +174,9 @@ def _content(text: str) -> str:
         return text
 
 
-def as_model(found: object, who: str, name: str | None = None, device: torch.device | None = None) -> Model:
+def as_model(
+    found: object, call_returns: str, name: str | None = None, device: torch.device | None = None
+) -> Model:
     """Take what a user holds as a model: an object of our protocols, which stays what it is, or a pair.
 
     Args:
@@ -185,14 +187,14 @@ def as_model(found: object, who: str, name: str | None = None, device: torch.dev
         case (nn.Module() as module, Vocabulary() | Sequence() | Mapping() as words):
             return ModuleModel(name or type(module).__name__, module.to(device), _as_vocabulary(words))
         case (nn.Module() as module, tokenizer) if hasattr(tokenizer, "convert_ids_to_tokens"):
-            return _as_pretrained(cast("PreTrainedModel", module), tokenizer, who, name, device)
+            return _as_pretrained(cast("PreTrainedModel", module), tokenizer, call_returns, name, device)
     if isinstance(found, (type, *PROTOCOL_PARTS)) or hasattr(found, "card"):
-        refuse_no_model(found, f"what {who}")
+        refuse_no_model(found, f"what {call_returns}")
         return cast("Model", found)
-    kind = type(found).__name__
+    found_type = type(found).__name__
     if isinstance(found, tuple):
-        kind = f"({', '.join(type(one).__name__ for one in found)})"
-    raise ModelError(f"{who} {kind}, which is not a model.\n  Give {MAY_BE}.")
+        found_type = f"({', '.join(type(one).__name__ for one in found)})"
+    raise ModelError(f"{call_returns} {found_type}, which is not a model.\n  Give {MAY_BE}.")
 
 
 def _as_vocabulary(words: Vocabulary | Sequence[str] | Mapping[str, int]) -> Vocabulary:
@@ -211,20 +213,20 @@ def _as_vocabulary(words: Vocabulary | Sequence[str] | Mapping[str, int]) -> Voc
 def _as_pretrained(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
-    who: str,
+    call_returns: str,
     name: str | None,
     device: torch.device | None,
 ) -> Model:
     config: Any = getattr(model, "config", None)
     if not hasattr(model, "get_output_embeddings") or hasattr(model, "peft_config"):
         raise ModelError(
-            f"{who} a tokenizer with {type(model).__name__}, which is not a transformers model.\n"
+            f"{call_returns} a tokenizer with {type(model).__name__}, which is not a transformers model.\n"
             "  For a LoRA adapter, merge it first: model.merge_and_unload().\n"
             "  For a torch module, give its list of words, not a tokenizer."
         )
     if getattr(config, "is_encoder_decoder", False):
         raise ModelError(
-            f"{who} {type(model).__name__}, an encoder-decoder model.\n"
+            f"{call_returns} {type(model).__name__}, an encoder-decoder model.\n"
             "  Give a causal or a masked language model, or save it and use --model seq2seq:FOLDER."
         )
     if device is not None and not hasattr(model, "hf_device_map"):
@@ -305,7 +307,9 @@ class Reading:
             raise UnfitError(0, f"{self.call} with ids {tuple(given.shape)} raises {said}") from error
         shapes, arrange = OUTPUTS[self.output]
         if found is None:
-            raise UnfitError(1, f"{self.call} returns no tensor as its first value or as `logits`")
+            raise UnfitError(
+                1, f"{self.call} returns no tensor, neither as its first value nor as its attribute `logits`"
+            )
         if tuple(found.shape[:-1]) not in shapes(batch, time):
             said = f"{self.call} with ids {tuple(given.shape)} returns the shape {tuple(found.shape)}"
             raise UnfitError(1, said)
@@ -335,7 +339,9 @@ class Reading:
         first, row, place = read(ids), 1, 3
         if differ(first, read(ids)).max() > tolerance:
             raise UnfitError(
-                5, "the same ids give other numbers in a second call (a state that is kept, or randomness)"
+                5,
+                "two calls with the same ids give different numbers, so the module keeps a state or is "
+                "random",
             )
         changed = ids.clone()
         changed[row, place] = (ids[row, place] + 1) % n_words
@@ -343,7 +349,7 @@ class Reading:
         here = float(moved[row, place])
         if here == 0:
             raise UnfitError(
-                4, "the output at a word does not depend on that word; it must predict the next word"
+                4, "the output at a word does not depend on that word, but must predict the word after it"
             )
         small = min(tolerance, here / 10)
         if moved[[other for other in range(len(ids)) if other != row]].max() > small:
@@ -353,7 +359,11 @@ class Reading:
         for end in (1, place + 1):
             part = ids[row : row + 1, :end]
             if differ(first[row : row + 1, :end], read(part)).max() > tolerance:
-                raise UnfitError(5, "a sentence gets other numbers when it is alone or shorter")
+                raise UnfitError(
+                    5,
+                    "the numbers of a sentence change when the sentence is alone in a batch, or is cut "
+                    "shorter",
+                )
 
 
 def _first_tensor(output: object) -> Tensor | None:

@@ -84,7 +84,10 @@ def _inside(where: str, folder: Path) -> list[Path]:
     files.sort(key=lambda path: [int(n) if n.isdecimal() else n for n in re.split(r"(\d+)", path.name)])
     if sum(map(_begins, files)) > 1:
         names = ", ".join(path.name for path in files[:4])
-        raise ModelError(f"{where} holds several models ({names}).\n  Name one: {where}/{files[0].name}")
+        raise ModelError(
+            f"{where} holds several models ({names}).\n  Name one of the files, such as "
+            f"{where}/{files[0].name}"
+        )
     return files
 
 
@@ -106,7 +109,8 @@ def _look_through(where: str, path: Path) -> str:
         import gguf  # noqa: F401, PLC0415  optional
     except ImportError:
         raise ModelError(
-            f'{where} is a GGUF file, which only the package gguf can read.\n  pip install "tseval[gguf]"'
+            f"{where} is a GGUF file, which only the package gguf can read.\n  Install the package: pip "
+            'install "tseval[gguf]"'
         ) from None
     with path.open("rb") as file:
         head = _Head(file, path.stat().st_size)
@@ -115,9 +119,11 @@ def _look_through(where: str, path: Path) -> str:
                 raise _DamagedError("the file does not begin with GGUF")
             version, n_tensors, n_entries = head.take("<IQQ")
             if version not in {2, 3}:
-                raise _DamagedError(f"its version is {version}, not 2 or 3")
+                raise _DamagedError(f"its GGUF version is {version}, but tseval reads only 2 and 3")
             if max(n_tensors, n_entries) > MOST_ENTRIES:
-                raise _DamagedError(f"its header announces {max(n_tensors, n_entries):,} entries")
+                raise _DamagedError(
+                    f"its header announces {max(n_tensors, n_entries):,} entries, which is too many"
+                )
             stored = _weights(head, n_tensors, _alignment(head, n_entries, max(FEW, n_tensors)))
         except _DamagedError as error:
             raise ModelError(
@@ -142,7 +148,10 @@ def _alignment(head: _Head, n_entries: int, most: int) -> int:
         if value and value > most and COUNTS.search(name):
             raise _DamagedError(f"{name} is {value:,}, but the file holds weights for {most:,} at most")
         if name == "split.count" and value and value > 1:
-            raise _DamagedError(f"the file is one of {value}; join them with llama-gguf-split --merge")
+            raise _DamagedError(
+                f"the file is only one of {value} parts of a model. Join the parts with llama-gguf-split "
+                "--merge"
+            )
     return alignment
 
 
@@ -168,7 +177,7 @@ def _weights(head: _Head, n_tensors: int, alignment: int) -> Counter[str]:
     if end > head.size:
         raise _DamagedError(f"its weights end at byte {end:,}, but the file ends at byte {head.size:,}")
     if total > head.size:  # several would share bytes, each be a matrix of its own in memory
-        raise _DamagedError(f"its weights have {total:,} bytes, but the file has {head.size:,}")
+        raise _DamagedError(f"its weights need {total:,} bytes, but the file has only {head.size:,}")
     return stored
 
 
@@ -195,7 +204,7 @@ class _Head:
         """Read a text that is no longer than that."""
         (length,) = self.take("<Q")
         if length > min(longest, self.size - self.file.tell()):
-            raise _DamagedError(f"its header announces a text of {length:,} bytes")
+            raise _DamagedError(f"its header announces a text of {length:,} bytes, which is too long")
         return self.file.read(length)
 
     def value(self, kind: int, depth: int = 0) -> int | None:
@@ -214,7 +223,7 @@ class _Head:
         left = self.size - self.file.tell()
         self._values += length
         if length * _SIZES.get(of, 8) > left or self._values > MOST_VALUES:
-            raise _DamagedError(f"its header announces a list of {length:,} values")
+            raise _DamagedError(f"its header announces a list of {length:,} values, which is too long")
         if of in _SIZES:
             self.file.seek(length * _SIZES[of], 1)
         else:

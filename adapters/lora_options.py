@@ -63,10 +63,15 @@ def refuse_lora_options(where: str, settings: Mapping[str, Json], file: Path) ->
         raise _wrong(where, "peft_type", kind, suggest(str(kind), KINDS, "Kinds that are read"))
     for name in IMPORTED:
         if settings.get(name):
-            raise _wrong(where, name, settings[name], "Remove the setting: it names code to import.")
+            raise _wrong(
+                where,
+                name,
+                settings[name],
+                "Remove the setting: peft would import and run the code that it names.",
+            )
     begins = settings.get("init_lora_weights", True)
     if not isinstance(begins, bool | None) and not (isinstance(begins, str) and BEGINNINGS.fullmatch(begins)):
-        raise _wrong(where, "init_lora_weights", begins, "Write true, false, or gaussian.")
+        raise _wrong(where, "init_lora_weights", begins, "Write true, false or gaussian as its value.")
     for setting, name, number in _numbers(settings):
         if SIZES.search(name) and abs(number) > LARGEST:
             raise _wrong(where, setting, settings[setting], f"Write a number of at most {LARGEST:,}.")
@@ -87,7 +92,10 @@ def cannot_be_merged(where: str, kind: str, why: str = "") -> ModelError:
 
 
 def _wrong(where: str, name: str, value: object, fix: str) -> ModelError:
-    return ModelError(f"{where}: adapter_config.json: {name} is {value!r:.80}.\n  {fix}")
+    return ModelError(
+        f"{where}: adapter_config.json: the setting {name} is {value!r:.80}, which tseval does not "
+        f"accept.\n  {fix}"
+    )
 
 
 def _refuse_copies(where: str, ranges: Json) -> None:

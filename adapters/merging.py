@@ -37,7 +37,7 @@ def merge(where: str, folder: Path, model: PreTrainedModel) -> PreTrainedModel:
     config = peft.PeftConfig.from_pretrained(str(folder))
     kind = str(getattr(config.peft_type, "value", config.peft_type)).replace("_", " ").lower()
     if config.is_prompt_learning:
-        raise cannot_be_merged(where, kind, " (it adds trained tokens before every text)")
+        raise cannot_be_merged(where, kind, ", because it adds trained tokens before every text")
     _make_room(model, peft.load_peft_weights(str(folder), device="cpu"), config)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

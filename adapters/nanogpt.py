@@ -60,7 +60,7 @@ class NanoGPT(CausalModel):
         if len(strange):
             what = quoted_text(strange[0].as_py())
             raise ModelError(
-                f"{what} holds a character that {self.card.name} does not know.\n"
+                f"the sentence {what} has a character that the model {self.card.name} does not know.\n"
                 "  Remove the sentence, or run with --too-long skip."
             )
         return super().encode(sentences)
@@ -108,7 +108,8 @@ def _read(path: Path, which: str | None) -> tuple[GPT2LMHeadModel, dict[str, Ten
         from transformers import GPT2Config, GPT2LMHeadModel  # noqa: PLC0415  optional, and heavy
     except ImportError:
         raise ModelError(
-            'a nanoGPT checkpoint needs the package transformers.\n  pip install "tseval[hf]"'
+            "tseval needs the package transformers to read nanoGPT checkpoints.\n  Install the package: "
+            'pip install "tseval[hf]"'
         ) from None
     file = read_state_file(path)
     state = choose_state(file.value, which)
@@ -148,9 +149,10 @@ def _read(path: Path, which: str | None) -> tuple[GPT2LMHeadModel, dict[str, Ten
         for part in sorted({*wanted, *filled})
         if wanted.get(part) != getattr(filled.get(part), "shape", None)
     ]:
+        found, needed = getattr(filled.get(wrong[0]), "shape", "missing"), wanted.get(wrong[0], "none")
         raise ModelError(
-            f"the tensor {wrong[0]} is {getattr(filled.get(wrong[0]), 'shape', 'missing')}, but a GPT-2 of "
-            f"{config.n_layer} layers has {wanted.get(wrong[0], 'none')}.\n"
+            f"the shape of the tensor {wrong[0]} is {found}, but a GPT-2 of {config.n_layer} layers needs "
+            f"{needed}.\n"
             "  Save the checkpoint again with nanoGPT's train.py."
         )
     model.load_state_dict(filled)
@@ -168,7 +170,7 @@ def _tokenizer(
     source = Path(vocab) if vocab is not None else beside
     if vocab is None and not beside.is_file():
         raise ModelError(
-            "the file does not hold the vocabulary.\n"
+            "the checkpoint does not hold the vocabulary, so tseval cannot split text into tokens.\n"
             "  For a model of characters, add --model-args vocab=meta.pkl (from nanoGPT's data folder).\n"
             "  For a model of GPT-2 pieces, add --model-args vocab=FOLDER (with the tokenizer of GPT-2)."
         )
@@ -179,7 +181,8 @@ def _tokenizer(
         letters = read_words(source, rows)
         if len(letters) > rows or any(len(letter) != 1 for letter in letters):
             raise ModelError(
-                f"{source}: it should hold at most {rows:,} characters, but has {len(letters):,} words"
+                f"{source}: the vocabulary should hold at most {rows:,} single characters, but has "
+                f"{len(letters):,} entries"
             )
         split = Tokenizer(models.WordLevel({letter: i for i, letter in enumerate(letters)}))
         split.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")

@@ -120,7 +120,8 @@ class OfWords:
         """Bring sentences to the vocabulary; each distinct word is looked up once."""
         if len(strange := sentences.filter(pa.array(self.too_long(sentences)))):
             raise ModelError(
-                f"{quoted_text(strange[0].as_py())} holds a word that {self.card.name} does not know.\n"
+                f"the sentence {quoted_text(strange[0].as_py())} has a word that the model {self.card.name} "
+                "does not know.\n"
                 "  Remove the sentence, or run with --too-long skip."
             )
         # Where no word stands for unknown ones, the start counts as one, which stands nowhere.

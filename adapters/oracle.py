@@ -137,7 +137,7 @@ def open_oracle(rest: str, arguments: Mapping[str, str], device: str) -> NativeM
 
 def _number(name: str, arguments: Mapping[str, str]) -> int:
     if name not in arguments:
-        raise ModelError(f"{name} of the Dyck language is missing. {SIZES_FIX}")
+        raise ModelError(f"the size {name} of the Dyck language is missing. {SIZES_FIX}")
     try:
         return int(arguments[name])
     except ValueError:

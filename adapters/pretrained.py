@@ -338,11 +338,12 @@ def _open(
         import transformers  # noqa: F401, PLC0415  optional, and heavy
     except ImportError:
         raise ModelError(
-            f'{scheme}: models need the package transformers.\n  pip install "tseval[hf]"'
+            f"{scheme}: models need the package transformers.\n  Install the package: pip install "
+            '"tseval[hf]"'
         ) from None
     if not rest:
         raise ModelError(
-            f"{scheme}: no model is named.\n"
+            f"{scheme}: no model is named after the colon.\n"
             f"  Name a folder or a model of the Hugging Face hub: --model {scheme}:FOLDER_OR_ID"
         )
     with opened_gguf(f"{scheme}:{rest}", rest) as gguf:

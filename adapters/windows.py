@@ -31,12 +31,12 @@ def check_window(opened: Pretrained, window: int, stride: int) -> None:
     """Refuse windows that the model does not read, and strides that leave tokens out."""
     if not 1 <= stride < window:
         raise ModelError(
-            f"--stride {stride}: windows of {window} tokens must overlap.\n"
+            f"--stride {stride}: windows of {window} tokens do not overlap with this stride, but must.\n"
             f"  Choose a stride from 1 to {window - 1}."
         )
     if opened.longest is not None and window > opened.longest:
         raise ModelError(
-            f"--window {window}: {opened.name} reads at most {opened.longest} tokens.\n"
+            f"--window {window}: the model {opened.name} reads at most {opened.longest} tokens.\n"
             f"  Use --window {opened.longest}"
         )
 

@@ -295,7 +295,7 @@ MISTAKES = [
         G,
         "lexicon: lexicon.yaml",
         "lexicon: lexikon.yaml",
-        "there is no lexicon 'lexikon.yaml'",
+        "the lexicon file 'lexikon.yaml' does not exist",
         "Put this file into the folder of the grammar",
     ),
     Mistake(
@@ -573,7 +573,7 @@ MISTAKES = [
         "what_gap.after < that_gap.after",
         "what_gap.after < what_gap.after",
         "compares what_gap.after with itself",
-        "Name another condition or region",
+        "Change one side, so that the two",
     ),
     Mistake(
         "a number in quotes",

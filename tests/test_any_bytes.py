@@ -119,25 +119,28 @@ def changed(name, old, new):
 # What is read, by which reader, and the message; None where it is no error. All but one (`NaN`) ended in a
 # traceback, took minutes, or gave a message of thousands of characters.
 FOUND = [
-    ("pairs", PAIR % (b"1" * 30), "p.jsonl:1: x is 1{30}, but a whole number has at most 64 bits"),
+    ("pairs", PAIR % (b"1" * 30), "p.jsonl:1: the value of 'x' is 1{30}, but tseval stores whole numbers "
+                                  "of at most 64"),
     ("pairs", PAIR % MANY, "p.jsonl:1: no JSON .a whole number has more than 4,300 digits"),
-    ("pairs", PAIR % b"0.5" + PAIR % (b"1" * 400), "p.jsonl:2: x is 1+…1+, but a whole number"),
+    ("pairs", PAIR % b"0.5" + PAIR % (b"1" * 400), "p.jsonl:2: the value of 'x' is 1+…1+, but tseval stores"),
     ("pairs", PAIR % rb'"\ud800"', r"p.jsonl:1: '\\ud800' is half a character"),
     ("pairs", PAIR.replace(b"x", rb"\uDFFF") % b"1", r"p.jsonl:1: '\\udfff' is half a character"),
-    ("pairs", PAIR % (b"[" * 400 + b"]" * 400), "p.jsonl:1: .* inside one another is more than 100"),
-    ("table of pairs", b"x" * 180_000 + b"\n1\n", "no pair of sentences found. .*\n  Rename the columns"),
-    ("table of pairs", b"good\tbad\n" + b"a " * 500_000 + b"\tb\n", "case 'p', item 0: .* than 50,000"),
-    ("blimp", changed("blimp", b'"1"', b'"%s"' % MANY), "b.jsonl:1: pairID is '1"),
-    ("gold", MANY + b"\tbarks\tbark\t0\n", "t.gold:1: this line is '1"),
+    ("pairs", PAIR % (b"[" * 400 + b"]" * 400), "p.jsonl:1: too many lists and mappings .* .limit: 100.\\."),
+    ("table of pairs", b"x" * 180_000 + b"\n1\n", "no pair of sentences found .*\n  Rename the columns"),
+    ("table of pairs", b"good\tbad\n" + b"a " * 500_000 + b"\tb\n", "case 'p', item 0: .*limit: 50,000"),
+    ("blimp", changed("blimp", b'"1"', b'"%s"' % MANY), "b.jsonl:1: the key 'pairID' has '1"),
+    ("gold", MANY + b"\tbarks\tbark\t0\n", "t.gold:1: a line must have 4 cells with tabs .* this line is '1"),
     ("gulordava", changed("gulordava", b"\t1\t1", b"\t%s\t1" % MANY),
-     "g.tab:2: constr_id is '1"),
+     "g.tab:2: the column 'constr_id' has '1"),
     ("linzen's table", changed("linzen's table", b"\t2\t", b"\t%s\t" % MANY),
-     "l.tsv:2: subj_index is '1"),
-    ("gulordava", changed("gulordava", b"\tx y", b'\t"x y'), "g.tab:2: a quotation mark is not closed"),
-    ("gulordava", changed("gulordava", b"p\t1", b"p\r\t1"), "g.tab:2: a cell has a carriage return"),
-    ("board", changed("board", b'"name"', rb'"\ud800"'), "the file: has a name with half a character"),
-    ("treebank", TREE % MANY, "t.conllu:1: not CoNLL-U, because a number is too long.\n  Correct it."),
-    ("syntaxgym", syntaxgym("1" * 30), "s.json: item 1{30}: the number is larger than 64 bits"),
+     "l.tsv:2: the column 'subj_index' has '1"),
+    ("gulordava", changed("gulordava", b"\tx y", b'\t"x y'), "g.tab:2: a cell begins with a quotation "
+                                                             "mark, but"),
+    ("gulordava", changed("gulordava", b"p\t1", b"p\r\t1"), "g.tab:2: a cell without quotes has a "
+                                                            "carriage return"),
+    ("board", changed("board", b'"name"', rb'"\ud800"'), "the file: has a key with half a character"),
+    ("treebank", TREE % MANY, "t.conllu:1: a number of this sentence has too many digits for CoNLL-U"),
+    ("syntaxgym", syntaxgym("1" * 30), "s.json: item 1{30}: the item_number has more than 64 bits"),
     ("syntaxgym", syntaxgym("1" * 5000), "s.json: no JSON .a whole number has more than 4,300 digits"),
     ("syntaxgym", syntaxgym("NaN"), "'items.0..item_number' should be a whole number, not NaN"),
     ("syntaxgym", syntaxgym(content="a \ud800"), r"s.json: '\\ud800' is half a character"),
@@ -146,7 +149,7 @@ FOUND = [
     ("board", board(decimals=10**6), "board.json: decimals: should be at most 15, not 1000000"),
     ("board", board(notes=1).replace(b"1}", b"[" * 900 + b"]" * 900 + b"}"),
      "the file: is nested too deeply"),
-    ("recipe", b"train: &x {a: 1}\ncells: {lstm: *x}\n", "recipe.yaml: aliases .* are not allowed"),
+    ("recipe", b"train: &x {a: 1}\ncells: {lstm: *x}\n", "recipe.yaml: YAML aliases .* are not allowed"),
     ("recipe", b"seeds: !!bool x\n", "recipe.yaml: not a YAML file"),
 ]  # fmt: skip
 

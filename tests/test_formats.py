@@ -46,14 +46,18 @@ def test_a_process_that_quits_right_after_reading_ends_as_it_says(tmp_path):
         (b"", "not a Parquet file"),
         (b"PAR1 the author laughs PAR1", "not a Parquet file"),
         (content(step=[1]), "has no column 'accuracy'"),
-        (content(**SOUND | {"step": ["one"]}), "column 'step' holds string, not int64"),
-        (content(**SOUND | {"step": [1.5]}), "column 'step' holds double, not int64"),
-        (content(**SOUND | {"suite": [1]}), "column 'suite' holds int64, not string"),
-        (content(**SOUND | {"accuracy": [[1]]}), "column 'accuracy' holds list<element: int64>, not double"),
-        (content(**SOUND, verb=[{"a": 1}]), "column 'verb' holds .*, which is neither text nor a number"),
+        (content(**SOUND | {"step": ["one"]}), "column 'step' has values of the type string, but needs "
+                                               "int64"),
+        (content(**SOUND | {"step": [1.5]}), "column 'step' has values of the type double, but needs int64"),
+        (content(**SOUND | {"suite": [1]}), "column 'suite' has values of the type int64, but needs string"),
+        (content(**SOUND | {"accuracy": [[1]]}), "column 'accuracy' has values of the type list<element: "
+                                                 "int64>, but needs double"),
+        (content(**SOUND, verb=[{"a": 1}]), "column 'verb' has values of the type .*, which is neither "
+                                            "text nor a number"),
 
-        (content(**SOUND | {"suite": [b"\xff"]}), "column 'suite' holds binary, not string"),
-        (content(**dict.fromkeys(TYPES, pa.nulls(10**7))), "claims to have 30,000,000 cells in"),
+        (content(**SOUND | {"suite": [b"\xff"]}), "column 'suite' has values of the type binary, but "
+                                                  "needs string"),
+        (content(**dict.fromkeys(TYPES, pa.nulls(10**7))), "claims 30,000,000 cells, which cannot be in"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(data, message):
@@ -116,8 +120,8 @@ def test_no_column_beside_the_learning_curves_can_be_forged(tmp_path, name, colu
 
 def test_unknown_columns_of_examples_are_not_even_looked_at(tmp_path):
     (tmp_path / "a.parquet").write_bytes(content(sentence=[1], other=[{"a": 1}]))
-    with pytest.raises(SuiteError, match="column 'sentence' holds int64, not string"):
+    with pytest.raises(SuiteError, match="column 'sentence' has values of the type int64, but needs string"):
         read_examples(tmp_path / "a.parquet")
     (tmp_path / "a.parquet").write_bytes(content(other=[{"a": 1}]))
-    with pytest.raises(SuiteError, match="not a table of agreement examples, because it has no column"):
+    with pytest.raises(SuiteError, match="a table of agreement examples needs the column"):
         read_examples(tmp_path / "a.parquet")

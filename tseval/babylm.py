@@ -92,10 +92,10 @@ def read_boxes(place: str, record: DataRecord, stem: str) -> Choice:
     """Read an item of entity tracking: what a box contains, after so many operations."""
     prefix, options = text_of(place, record, "input_prefix"), record.get("options")
     if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
-        raise SuiteError(f"{place}: options should be a list of texts, not {options!r}")
+        raise SuiteError(f"{place}: the key 'options' should be a list of texts, not {options!r}")
     number = record.get("numops")
     if not isinstance(number, int):
-        raise SuiteError(f"{place}: numops should be a whole number, not {number!r}")
+        raise SuiteError(f"{place}: the key 'numops' should be a whole number, not {number!r}")
     texts = cast("list[str]", options)
     return Choice(place, f"{stem}_{number}_ops", tuple(Candidate(prefix, text, text) for text in texts))
 
@@ -109,7 +109,7 @@ def read_wug(place: str, record: DataRecord, stem: str) -> Choice:
         if not isfinite(share):
             raise ValueError
     except (OverflowError, TypeError, ValueError):
-        raise SuiteError(f"{place}: ratio should be a number, not {ratio!r}") from None
+        raise SuiteError(f"{place}: the key 'ratio' should be a number, not {ratio!r}") from None
     return Choice(place, stem, tuple(Candidate("", text, text) for text in texts), share)
 
 
@@ -117,7 +117,10 @@ def read_comps_pair(place: str, record: DataRecord, stem: str) -> Choice:
     """Read a property after two concepts."""
     if stem not in COMPS_FILES:
         known = ", ".join(COMPS_FILES)
-        raise SuiteError(f"{place}: COMPS has no file {stem}.\n  Rename the file. Names of COMPS: {known}.")
+        raise SuiteError(
+            f"{place}: the task COMPS has no file with the name {stem!r}.\n  Rename the file to one of "
+            f"these names: {known}."
+        )
     prefixes = [text_of(place, record, f"prefix_{what}") for what in ("acceptable", "unacceptable")]
     rest = f" {text_of(place, record, 'property_phrase')}"
     return Choice(
@@ -175,8 +178,9 @@ def load_tasks(data: Path) -> tuple[list[LoadedTask], list[str]]:
     missing = [name for task, name in names.items() if name and task not in there]
     if not there:
         raise SuiteError(
-            f"{data} has no folder of a BabyLM task ({', '.join(task.full for task in BABYLM_TASKS)}).\n"
-            "  Name the folder full_eval or fast_eval of BabyLM's evaluation data."
+            f"{data} has no folder with the name of a BabyLM task "
+            f"({', '.join(task.full for task in BABYLM_TASKS)}).\n  Give the path of full_eval or fast_eval "
+            "in BabyLM's evaluation data."
         )
     return [_load(task, data / name) for task, name in there.items()], missing
 
@@ -189,7 +193,10 @@ def _load(task: BabylmTask, folder: Path) -> LoadedTask:
             choice = task.read(place, record, task.name if task.correlates else stem_of(file))
             found.setdefault(choice.subset, []).append(choice)
     if not found:
-        raise SuiteError(f"{folder} has no items.\n  Put BabyLM's .jsonl files of the task into the folder.")
+        raise SuiteError(
+            f"{folder} has no .jsonl file with items.\n  Copy BabyLM's .jsonl files of this task into the "
+            "folder."
+        )
     cases = [_case(task, subset, own) for subset, own in found.items()]
     suite = Suite(
         name=f"babylm_{folder.name}",
@@ -239,19 +246,20 @@ def _check(choice: Choice, first: Choice) -> None:
     """Refuse an item that cannot be asked, or not like the others of its subset."""
     if len(choice.options) < 2 or len(choice.options) != len(first.options):
         raise SuiteError(
-            f"{choice.place}: the item has {len(choice.options)} options, but {first.place} has "
-            f"{len(first.options)}.\n"
-            "  Write the same number of options, two or more, in all items of a subset."
+            f"{choice.place}: the item has {len(choice.options)} options, but the item at {first.place} has "
+            f"{len(first.options)}.\n  Write the same number of options, two or more, in all items of a "
+            "subset."
         )
     for option in choice.options:
         if not option.rest.split():
             raise SuiteError(
-                f"{choice.place}: an option has no words.\n  Write at least one word in each option."
+                f"{choice.place}: an option of this item has no words.\n  Write at least one word in each "
+                "option."
             )
         if option.prefix and not (option.prefix[-1].isspace() or option.rest[0].isspace()):
             raise SuiteError(
-                f"{choice.place}: {option.rest[:40]!r} begins inside a word.\n"
-                "  Put a space before the option, or at the end of the text before it."
+                f"{choice.place}: the option {option.rest[:40]!r} follows its text without a space, inside "
+                "a word.\n  Put a space at the beginning of the option, or at the end of the text."
             )
 
 
@@ -355,9 +363,9 @@ def plan_tasks(model: Model, tasks: Sequence[LoadedTask], where: Path) -> list[P
         plan = make_plan(model, loaded.suite)
         if len(plan.too_long):
             raise ModelError(
-                f"{loaded.folder}: {len(plan.too_long):,} texts are longer than {model.card.name} reads, "
-                f"the first {str(plan.too_long[0])[:40]!r}.\n  BabyLM needs a prediction for every item: "
-                "leave out that folder, or use a model that reads longer texts."
+                f"{loaded.folder}: {len(plan.too_long):,} texts are longer than the context of the model "
+                f"{model.card.name!r}, for example {str(plan.too_long[0])[:40]!r}.\n  BabyLM needs a "
+                "prediction for every item: leave out this folder, or use a model with a longer context."
             )
         place = where / loaded.task.name / loaded.folder
         if (place / PREDICTIONS).exists() and not (place / RUN).exists():

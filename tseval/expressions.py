@@ -50,7 +50,7 @@ def whole_matcher(expression: str) -> Callable[[str], bool]:
         PatternError: It is none, or asks for what only an engine can do that goes back.
     """
     if len(expression) > LONGEST_EXPRESSION:
-        raise PatternError(f"it has more than {LONGEST_EXPRESSION:,} characters")
+        raise PatternError(f"the expression has more than {LONGEST_EXPRESSION:,} characters")
     unescaped = re.sub(r"\\\\", "", expression)
     for pattern, name in _REFUSED:
         if pattern.search(unescaped):
@@ -122,7 +122,7 @@ def _translated(expression: str) -> str:
         elif part[0] == "\\" and inside and part[1:] in _INSIDE:
             found.append(_INSIDE[part[1]])
         elif part[0] == "\\" and inside and part[1:] in ("W", "D", "S"):
-            raise PatternError(f"{part} between brackets is not supported")
+            raise PatternError(f"{part} inside square brackets is not supported")
         elif part[0] == "\\" and part[1:] in _OUTSIDE:
             found.append(_OUTSIDE[part[1]])
         else:

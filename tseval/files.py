@@ -66,12 +66,12 @@ def limits() -> Limits:
     return _parsed(os.environ.get(VARIABLE, ""))
 
 
-def beyond(limit: str, where: Path | str, what: str) -> LimitError:
+def beyond(limit: str, where: Path | str, excess: str) -> LimitError:
     """Make the error that names a limit, and how to raise it.
 
-    `what` is what is too much; the limit stands behind it: `has more lines than`.
+    `excess` says what is too much, without the limit: `the file has too many lines`.
     """
-    return LimitError(f"{where}: {what} {getattr(limits(), limit):,}.\n  {how_to_raise(limit)}")
+    return LimitError(f"{where}: {excess} (limit: {getattr(limits(), limit):,}).\n  {how_to_raise(limit)}")
 
 
 def how_to_raise(limit: str) -> str:
@@ -171,7 +171,7 @@ def open_limited(path: Path, limit: str = "file_bytes") -> io.BufferedReader:
     file = open_regular(path)
     if os.fstat(file.fileno()).st_size > getattr(limits(), limit):
         file.close()
-        raise beyond(limit, path, "has more bytes than")
+        raise beyond(limit, path, "the file has too many bytes")
     return io.BufferedReader(_Limited(file, path, limit), _BLOCK)
 
 
@@ -194,10 +194,10 @@ class _Limited(io.RawIOBase):
         count = self._source.readinto(buffer)
         self._given += count
         if self._given > self._most:
-            raise beyond(self._limit, self._path, "has more bytes than")
+            raise beyond(self._limit, self._path, "the file has too many bytes")
         if self._packed and self._given > self._ratio * self._packed.taken:
             raise beyond(
-                "ratio", self._path, "the unpacked data are larger than the file by a factor of more than"
+                "ratio", self._path, "unpacking multiplies the size of the file by too large a factor"
             )
         return count
 
@@ -228,9 +228,9 @@ def bounded_lines(text: TextIO, path: Path | str, rows: bool = True) -> Iterator
     longest, most = limits().line_chars, limits().rows if rows else sys.maxsize
     for number, line in enumerate(iter(partial(text.readline, longest + 1), ""), 1):
         if len(line) > longest:
-            raise beyond("line_chars", f"{path}:{number}", "the line has more characters than")
+            raise beyond("line_chars", f"{path}:{number}", "the line has too many characters")
         if number > most:
-            raise beyond("rows", path, "has more lines than")
+            raise beyond("rows", path, "the file has too many lines")
         yield line.removeprefix("\ufeff") if number == 1 else line  # a mark of bytes is no part of a word
 
 

@@ -76,7 +76,7 @@ def _each_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise _TwiceError(f"the name {twice[:60]!r} appears twice in one object")
+        raise _TwiceError(f"the key {twice[:60]!r} appears twice in one object")
     return found
 
 
@@ -98,7 +98,7 @@ def read_yaml(file: Path) -> Json:
     try:
         text = read_bytes(file, "grammar_bytes").decode()
         if "*" in text and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
-            raise ContentError("aliases (*name) are not allowed: write the values out")
+            raise ContentError("YAML aliases (*name) are not allowed: write the values instead of the alias")
         loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
         if root is None:
@@ -127,7 +127,9 @@ def _refuse_ambiguous(root: Node) -> None:
             for key, value in node.value:
                 line = f"line {key.start_mark.line + 1}"
                 if key.tag == "tag:yaml.org,2002:merge":
-                    raise ContentError(f"merged mappings (<<) are not allowed: write the values out ({line})")
+                    raise ContentError(
+                        f"YAML merge keys (<<) are not allowed: write the keys and values themselves ({line})"
+                    )
                 if isinstance(key, ScalarNode):
                     if (key.tag, key.value) in seen:
                         raise ContentError(f"the key {key.value[:60]!r} appears twice ({line}): keep one")
@@ -148,7 +150,7 @@ def checked(content: object, kind: type[T]) -> T:
     try:
         return msgspec.convert(content, kind)
     except UnicodeEncodeError:
-        raise ContentError("has a name with half a character (a lone surrogate)", "the file") from None
+        raise ContentError("has a key with half a character (a lone surrogate)", "the file") from None
     except msgspec.ValidationError as error:
         said = str(error)
     try:
@@ -190,7 +192,7 @@ def _explained(content: object, kind: type[T], said: str) -> ContentError:
     if missing := _MISSING.fullmatch(what):
         return ContentError("is missing", f"{where}.{missing[1]}".removeprefix("."))
     if key:
-        return ContentError("has a name that is not text: write names in quotes", where or "the file")
+        return ContentError("has a key that is not text: write keys in quotes", where or "the file")
     if what.startswith(_UNKNOWN_VALUE):
         return ContentError(
             f"has the unknown value {json.dumps(value, default=str)[:60]}", where or "the file"
@@ -253,7 +255,7 @@ def numbered_lines(
         for line in block:
             number += 1
             if rows and number > within.rows:
-                raise beyond("rows", path, "has more lines than")
+                raise beyond("rows", path, "the file has too many lines")
             yield number, line.rstrip("\r")
 
 
@@ -272,13 +274,13 @@ def _blocks(path: Path, limit: str, within: Limits, encoding: str) -> Iterator[l
             except UnicodeDecodeError as error:
                 where, line = start + error.start, number + whole.count(b"\n", 0, error.start) + 1
                 raise SuiteError(
-                    f"{path}: not UTF-8 text ({error.reason} at byte {where}), in line {line}.\n"
-                    "  Save the file as UTF-8. For a table, you can name its encoding: "
+                    f"{path}: line {line} is not UTF-8 text ({error.reason} at byte {where} of the file).\n"
+                    "  Save the file as UTF-8. If the file is a table, you can name its encoding instead: "
                     "--columns encoding=latin-1."
                 ) from None
             # No character has more than four bytes.
             if max(map(len, lines)) > within.line_chars or len(rest) - len(more) > 4 * within.line_chars:
-                raise beyond("line_chars", f"{path}, behind line {number}", "a line has more characters than")
+                raise beyond("line_chars", f"{path}, after line {number}", "a line has too many characters")
             if lines[-1] == "":
                 lines.pop()  # what stands behind the end of the last line
             number, start = number + len(lines), start + len(whole)
@@ -301,7 +303,8 @@ def _in_utf8(path: Path, file: io.BufferedReader, encoding: str) -> Callable[[],
                 text = decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
                 raise SuiteError(
-                    f"{path}: not {encoding} text ({error.reason}).\n  Save it as UTF-8."
+                    f"{path}: the file is not text in the encoding {encoding} ({error.reason}).\n  Save the "
+                    "file as UTF-8, or name its right encoding: --columns encoding=NAME."
                 ) from None
         return text.encode(errors="surrogatepass")
 
@@ -316,7 +319,8 @@ def known_encoding(name: str) -> str:
     except LookupError:
         pass
     raise SuiteError(
-        f"--columns: there is no encoding {name!r}.\n  Choose for example latin-1, cp1252 or utf-16."
+        f"--columns: {name!r} is not an encoding that Python knows.\n  Name the encoding of the file, for "
+        "example latin-1, cp1252 or utf-16."
     )
 
 
@@ -329,7 +333,8 @@ def read_text(path: Path, encoding: str = UTF_8) -> str:
             return content.decode("utf-8-sig" if marked == UTF_8 else marked)
     except UnicodeDecodeError as error:
         raise SuiteError(
-            f"{path}: not UTF-8 text ({error.reason} at byte {error.start}).\n  Save the file as UTF-8."
+            f"{path}: the file is not UTF-8 text ({error.reason} at byte {error.start}).\n  Save the file "
+            "as UTF-8."
         ) from None
 
 
@@ -339,7 +344,8 @@ def _reading(path: Path) -> Iterator[None]:
         yield
     except (OSError, EOFError, zlib.error) as error:
         raise SuiteError(
-            f"{path}: cannot be read ({reason(error)}).\n  Check the name and the file."
+            f"{path}: tseval cannot read this file ({reason(error)}).\n  Check the name of the file, and "
+            "that you may read the file."
         ) from None
 
 
@@ -350,10 +356,11 @@ def read_jsonl(path: Path, encoding: str = UTF_8) -> Iterator[tuple[str, Record]
         record = parse_data(line, place)
         if not isinstance(record, dict):
             raise SuiteError(
-                f"{place}: this line is not a JSON object: {line[:40]}\n  Write one object {{...}} per line."
+                f"{place}: this line is not a JSON object: {line[:40]}\n  Write one object, such as "
+                f'{{"good": ...}}, on each line.'
             )
         if len(record) > most:
-            raise beyond("columns", place, "the record has more names than")
+            raise beyond("columns", place, "the JSON object has too many keys")
         yield place, record
 
 
@@ -366,14 +373,15 @@ def parse_data(text: str, place: str) -> Json:
     # Most records are flat: to look for the limit takes longer than to see that.
     nested = text.count("[") + text.count("{")
     if nested > 1 and nested > limits().depth and _is_deeper(value, limits().depth):
-        raise beyond("depth", place, "the number of lists and mappings inside one another is more than")
+        raise beyond("depth", place, "too many lists and mappings are nested in one another")
     if _HALF_CHARACTER.search(text):
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             half = ascii(error.object[error.start])
             raise SuiteError(
-                f"{place}: {half} is half a character (a lone surrogate).\n  Correct the \\u escape."
+                f"{place}: {half} is half a character (a lone surrogate).\n  Correct the \\u escape in this "
+                "line."
             ) from None
     return value
 
@@ -397,7 +405,10 @@ def is_count(text: str) -> bool:
 def whole_number(place: str, name: str, text: str) -> int:
     """Read a cell that holds a whole number from 0 on."""
     if not is_count(text):
-        raise SuiteError(f"{place}: {name} is {text!r}.\n  Write a whole number.")
+        raise SuiteError(
+            f"{place}: the column {name!r} has {text!r}, but must have a whole number.\n  Write a whole "
+            "number, such as 0 or 3."
+        )
     return int(text)
 
 

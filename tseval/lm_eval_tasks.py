@@ -131,7 +131,10 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
 
     def generate_until(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[str]:
         """Refuse: tseval scores sentences, it does not write them."""
-        raise ModelError("models in tseval do not generate text. Choose tasks that compare log-probabilities")
+        raise ModelError(
+            "tseval cannot run lm-eval tasks in which the model writes text. Choose tasks that compare "
+            "log-probabilities"
+        )
 
     def _words(self, text: str) -> list[tuple[int, int]]:
         """Give the beginning and end of each word."""

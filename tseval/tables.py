@@ -81,20 +81,25 @@ def _check_size(file: pq.ParquetFile, size: int) -> None:
     facts = file.metadata
     if facts.num_columns > (most := limits().columns):
         raise ContentError(
-            f"has {facts.num_columns:,} columns, more than {most:,}; {how_to_raise('columns')}"
+            f"the table has {facts.num_columns:,} columns, but at most {most:,} are allowed. "
+            f"{how_to_raise('columns')}"
         )
     groups = [facts.row_group(i) for i in range(facts.num_row_groups)]
     # A row may hold a list: the numbers in it count.
     values = sum(group.column(i).num_values for group in groups for i in range(facts.num_columns))
     cells = max(facts.num_rows * max(1, facts.num_columns), values)
     if facts.num_rows < 0 or cells > max(MANY_CELLS, CELLS_PER_BYTE * size):
-        raise ContentError(f"claims to have {cells:,} cells in only {size:,} bytes")
+        raise ContentError(
+            f"the header of the table claims {cells:,} cells, which cannot be in {size:,} bytes"
+        )
     # A page is unpacked as a whole, and a dictionary of texts is one.
     unpacked = sum(
         group.column(i).total_uncompressed_size for group in groups for i in range(facts.num_columns)
     )
     if unpacked > limits().file_bytes:
-        raise ContentError(f"has {unpacked:,} bytes unpacked, more than {limits().file_bytes:,}")
+        raise ContentError(
+            f"the table has {unpacked:,} bytes when unpacked, but at most {limits().file_bytes:,} are allowed"
+        )
 
 
 def _unfolded(table: pa.Table, wanted: pa.Schema) -> pa.Table:
@@ -108,7 +113,9 @@ def _unfolded(table: pa.Table, wanted: pa.Schema) -> pa.Table:
             lengths = pc.binary_length(cast("pa.StringArray", folded.dictionary))
             most -= int(pc.sum(lengths.take(folded.indices), min_count=0).as_py() or 0)
         if most < 0:
-            raise ContentError(f"its unpacked texts have more than {limits().file_bytes:,} bytes")
+            raise ContentError(
+                f"the table has texts of more than {limits().file_bytes:,} bytes in all, which is not allowed"
+            )
         if field.type != wanted.field(field.name).type:
             table = table.set_column(place, field.name, table[field.name].cast(wanted.field(field.name).type))
     return table
@@ -138,7 +145,7 @@ def _held(table: pa.Table, name: str, wanted: pa.DataType | None, any_type: bool
     if column.type == wanted or (wanted is None and _kind(column.type) in _KINDS):
         return column
     said = shortened(str(column.type).replace("\n", " "), 60)
-    what = f"column {shortened(name, 60)!r} holds {said}"
+    what = f"the column {shortened(name, 60)!r} has values of the type {said}"
     if wanted is None:
         raise ContentError(f"{what}, which is neither text nor a number")
     try:
@@ -146,7 +153,7 @@ def _held(table: pa.Table, name: str, wanted: pa.DataType | None, any_type: bool
             return column.cast(wanted)
     except _ERRORS:
         pass
-    raise ContentError(f"{what}, not {wanted}")
+    raise ContentError(f"{what}, but needs {wanted}")
 
 
 _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
@@ -206,7 +213,7 @@ def read_table(path: Path, quotes: bool | None = None) -> Iterator[tuple[str, di
 def _opened(path: Path, rows: Iterator[Row], headed: bool = True) -> tuple[str, list[str], Iterator[Row]]:
     place, header = next(rows, (f"{path}:1", []))
     if len(header) > limits().columns:
-        raise beyond("columns", place, "has more columns than")
+        raise beyond("columns", place, "the table has too many columns")
     if not headed:
         numbers = [str(number) for number in range(1, len(header) + 1)]
         return place, numbers, _of_length(chain([(place, header)], rows), header, 0)
@@ -214,8 +221,9 @@ def _opened(path: Path, rows: Iterator[Row], headed: bool = True) -> tuple[str, 
     index = 1 if len(names) > 1 and not names[0] else 0
     if "" in names[index:] or len(set(names)) < len(names):
         raise SuiteError(
-            f"{place}: every column needs a different name, but the header is {names}.\n"
-            "  If the table has no header, give the numbers of the columns: --columns good=1,bad=2."
+            f"{place}: the header has an empty name, or the same name twice: {names}.\n"
+            "  Give each column a name of its own. If the table has no header, number the columns: "
+            "--columns good=1,bad=2."
         )
     return place, names[index:], _of_length(rows, header, index)
 
@@ -226,7 +234,7 @@ def _of_length(rows: Iterator[Row], header: list[str], index: int) -> Iterator[R
         if len(cells) != len(header):
             fix = _otherwise(cells, len(header))
             raise SuiteError(
-                f"{place}: {len(cells)} columns, but the header has {len(header)} columns.\n  {fix}"
+                f"{place}: this row has {len(cells)} columns, but the header has {len(header)}.\n  {fix}"
             )
         yield place, cells[index:]
 
@@ -274,8 +282,8 @@ def _csv_rows(path: Path, encoding: str) -> Iterator[Row]:
     csv.field_size_limit(limits().line_chars)
     if "\r" in first.strip():
         raise SuiteError(
-            f"{path}:{skipped + 1}: lines end in a carriage return alone, as on old Macintoshes.\n"
-            "  Save the file again with line ends of Unix or Windows."
+            f"{path}:{skipped + 1}: the lines end in a carriage return without a line feed, as on old "
+            "Macintoshes.\n  Save the file again with the line ends of Unix or Windows."
         )
     reader = csv.reader(chain([first], lines), delimiter=_delimiter(path, first, skipped + 1), strict=True)
     begun = skipped
@@ -286,12 +294,13 @@ def _csv_rows(path: Path, encoding: str) -> Iterator[Row]:
         except csv.Error as error:
             if "new-line character" in str(error):
                 raise SuiteError(
-                    f"{place}: a cell has a carriage return.\n"
+                    f"{place}: a cell without quotes has a carriage return (a line end) inside.\n"
                     "  Delete the carriage return, or put the cell in quotes."
                 ) from None
             raise SuiteError(
-                f"{place}: a quotation mark is not closed, or a cell in quotes has a single quotation mark.\n"
-                '  In a cell in quotes, write each quote twice: "so-called ""authors"" laugh".'
+                f"{place}: a cell begins with a quotation mark, but the mark that closes the cell is "
+                "missing or not at its end.\n"
+                '  Close the cell. Inside it, write each quotation mark twice: "so-called ""authors"" laugh".'
             ) from None
         if cells is None:
             return
@@ -308,6 +317,7 @@ def _delimiter(path: Path, header: str, number: int) -> str:
     if most > 1 and len(found) > 1:
         marks = " and ".join(DELIMITERS[mark] for mark in found)
         raise SuiteError(
-            f"{path}:{number}: the header uses several separators: {marks}.\n  Use only one of them."
+            f"{path}:{number}: tseval does not know which mark separates the columns of the header: "
+            f"{marks}.\n  Use only one of these marks in the header."
         )
     return found[0]

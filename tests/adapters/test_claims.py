@@ -44,7 +44,7 @@ def refused(folder, said, scheme="hf", error=ModelError):
 @pytest.mark.parametrize("name", ["n_layer", "num_hidden_layers", "num_layers", "n_layers", "num_experts"])
 def test_more_layers_than_there_are_tensors_are_refused_before_anything_is_built(name, number, folder):
     add(folder / "config.json", **{name: number})
-    refused(folder, f"config.json: {name} is [0-9,e+]+, but the weight files hold enough for")
+    refused(folder, f"config.json: {name} is [0-9,e+]+, but the weight files have weights for at most")
 
 
 def test_counts_within_other_settings_are_found_too(folder):
@@ -156,7 +156,7 @@ OPTIONS = [
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_settings_of_a_change_that_nobody_means_are_refused(options, tmp_path):
-    with pytest.raises(ModelError, match=f"adapter_config.json: {next(iter(options))} is"):
+    with pytest.raises(ModelError, match=f"adapter_config.json: the setting {next(iter(options))} is"):
         refuse_lora_options("hf:x", LORA | options, tmp_path / "adapter_model.safetensors")
 
 
@@ -206,7 +206,7 @@ def test_a_gguf_that_claims_too_much_is_refused_by_the_claim(tmp_path):
     gguf(tmp_path / "b.gguf", lists=[("x", 6_000_001)])
     refused(tmp_path / "b.gguf", "a list of 6,000,001 values")
     gguf(tmp_path / "c.gguf", tensors=[(f"t{i}", 1_000, 0) for i in range(50)])
-    refused(tmp_path / "c.gguf", "its weights have 200,000 bytes, but the file has")
+    refused(tmp_path / "c.gguf", "its weights need 200,000 bytes, but the file has only")
 
 
 def test_a_sound_gguf_is_still_opened(tmp_path):

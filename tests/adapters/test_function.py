@@ -121,7 +121,7 @@ def test_numbers_are_those_of_a_plain_loop_over_the_module(kind):
         assert found == pytest.approx(plainly(module, sentence, read), abs=1e-5), sentence
     for words in (WORDS, {word: i for i, word in reversed([*enumerate(LIST)])}):
         assert scored(open_model((module, words))) == scored(model)
-    with pytest.raises(ModelError, match="stays on its device, and takes no arguments"):
+    with pytest.raises(ModelError, match="stays on its device and takes no arguments"):
         open_model((module, LIST), device="cpu")
 
 
@@ -135,7 +135,7 @@ UNREADABLE: dict[str, Any] = {
     "narrow": (lambda: (made(BatchFirst, 9, width=7), LIST[:9]), "for a word, but there are 9 words"),
     "NaN": (changed(lambda logits: logits * math.nan), "returns NaN"),
     "probabilities": (changed(lambda logits: logits.softmax(-1)), "probabilities, not logits"),
-    "drops units": (changed(nn.functional.dropout), "a state that is kept, or randomness"),
+    "drops units": (changed(nn.functional.dropout), "so the module keeps a state or is random"),
     "mixes rows": (changed(lambda logits: logits + logits.mean(0)), "on the other sentences of the batch"),
     "all in one": (changed(lambda logits: logits.sum((0, 1))), "with ids (3, 5) returns the shape (22,)"),
     "no tensor": (changed(lambda _: []), "module(ids) returns no tensor"),
@@ -333,7 +333,7 @@ def test_a_sweep_names_runs_by_files_and_functions(tmp_path):
         ("mine.py:gives_text", "", "mine.py:gives_text returns str, which is not a model.\n  Give an object"),
         ("mine.py:gives_nan", "", "mine-gives_nan (BatchFirst) cannot be used: the module returns NaN."),
         ("broken.py:load", "", "SyntaxError: "),
-        ("function:mine", "", "function:mine: this is not FILE.py:FUNCTION"),
+        ("function:mine", "", "function:mine: the model must be named as FILE.py:FUNCTION"),
     ],
 )  # fmt: skip
 def test_what_goes_wrong_is_one_message(tmp_path, spec, arguments, said):

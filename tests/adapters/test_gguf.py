@@ -64,14 +64,16 @@ def entry(name, kind, value):
     ("content", "message"),
     [
         (packed(b"GGML"), "does not begin with GGUF"),
-        (packed(version=1), "its version is 1, not 2 or 3"),
+        (packed(version=1), "its GGUF version is 1, but tseval reads only 2 and 3"),
         (packed(tensors=2**60), "announces 1,152,921,504,606,846,976 entries"),
         (packed(entries=1), "the file ends inside its header"),
         (packed(entries=1, rest=struct.pack("<Q", 3_000_000_000)), "a text of 3,000,000,000 bytes"),
         (packed(entries=1, rest=entry(b"a", 8, struct.pack("<Q", 2**40))), "a text of 1,099,511"),
         (packed(entries=1, rest=entry(b"a", 9, struct.pack("<IQ", 4, 2**40))), "a list of 1,099,511"),
         (packed(entries=1, rest=entry(b"a", 77, b"")), "a value of the unknown type 77"),
-        (packed(entries=1, rest=entry(b"split.count", 2, struct.pack("<H", 3))), "one of 3; join them"),
+        (packed(entries=1, rest=entry(b"split.count", 2, struct.pack("<H", 3))), "the file is only one of "
+                                                                                 "3 parts of a model. "
+                                                                                 "Join the parts"),
         (packed(tensors=1, rest=struct.pack("<Q", 1) + b"w" + struct.pack("<I", 9)), "w has 9 dimensions"),
         (packed(tensors=1, rest=struct.pack("<Q1sIQIQ", 1, b"w", 1, 8, 250, 0)), "w has an unknown number f"),
         (packed(tensors=1, rest=struct.pack("<Q1sIQIQ", 1, b"w", 1, 2**30, 0, 0)), "its weights end at byte"),

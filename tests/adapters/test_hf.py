@@ -265,7 +265,11 @@ def test_a_pickle_that_asks_for_more_than_weights_is_refused_before_torch_sees_i
     folder = save_causal(tmp_path / "model")
     with zipfile.ZipFile(folder / named, "w") as archive:
         archive.writestr("archive/data.pkl", PICKLES[kind])
-    with pytest.raises(ModelError, match=rf"hf:.*model: {named}: (refused|truncated or damaged|no file)"):
+    with pytest.raises(
+        ModelError,
+        match=rf"hf:.*model: {named}: (tseval refuses|truncated or damaged|no "
+        rf"file)",
+    ):
         open_model(f"hf:{folder}", {}, "cpu")
 
 

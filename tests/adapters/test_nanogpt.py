@@ -134,7 +134,7 @@ def test_pieces_of_a_tokenizer_score_as_nanogpt_computes_them(tmp_path):
     ("arguments", "message"),
     [
         ({}, "add --model-args vocab=meta.pkl"),
-        ({"vocab": "words.txt"}, "characters, but has 2 words"),
+        ({"vocab": "words.txt"}, "single characters, but has 2 entries"),
         ({"dtype": "half"}, "--model-args dtype: nanoGPT models have no such argument"),
     ],
 )

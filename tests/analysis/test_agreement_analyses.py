@@ -247,7 +247,7 @@ def test_the_command_prints_both_tables_and_every_format(tables):
     [
         ("gold.tsv", "bare.tsv", "bare.tsv: the column n_attractors is missing."),
         ("gold.tsv", "other.tsv", "the two tables have no sentence in common"),
-        ("gold.tsv", "none.tsv", "none.tsv: cannot be read"),
+        ("gold.tsv", "none.tsv", "none.tsv: tseval cannot read this file"),
     ],
 )
 def test_tables_that_cannot_be_compared_are_named(tables, gold, parsed, message):

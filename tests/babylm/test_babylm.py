@@ -165,7 +165,7 @@ def test_a_text_that_is_too_long_is_refused_before_anything_is_scored(small):
     record = {"sentences": f"They {'wug ' * 300}.\tThey wug.", "ratio": 0.5}
     file.write_text(file.read_text() + json.dumps(record) + "\n")
     ended = refuse("babylm", "--data", "data", "--model", "hf:plain.v1", cwd=small)
-    assert "wug_past_tense: 1 texts are longer than plain.v1 reads" in ended.stderr
+    assert "wug_past_tense: 1 texts are longer than the context of the model 'plain.v1'" in ended.stderr
     assert not (small / "results").exists()
 
 
@@ -179,24 +179,26 @@ BOXES = {"input_prefix": "Box 0 contains ", "options": ["a.", "b."], "numops": 0
 COMPS = {"prefix_acceptable": "A", "prefix_unacceptable": "B", "property_phrase": "is."}
 WRONG = [
     ("blimp_filtered/a.jsonl", [{"field": "syntax", "sentence_good": "a", "sentence_bad": "b"}],
-     "a.jsonl:1: 'UID' is missing. Names found: 'field', 'sentence_good', 'sentence_bad'"),
+     "a.jsonl:1: the column 'UID' is missing. The columns are 'field', 'sentence_good', 'sentence_bad'"),
     ("supplement_filtered/a.jsonl", [{"sentence_good": "a b", "sentence_bad": "b"}, {"sentence_good": "a"}],
-     "a.jsonl:2: 'sentence_bad' is missing. Names found: 'sentence_good'"),
+     "a.jsonl:2: the column 'sentence_bad' is missing. The columns are 'sentence_good'"),
     ("ewok_filtered/a.jsonl", [{"Domain": "d", "Context1": "c", "Target1": 3, "Target2": "t"}],
-     "a.jsonl:1: Target1 is 3"),
+     "a.jsonl:1: the column 'Target1' has 3, but must have a text"),
     ("entity_tracking/regular.jsonl", [BOXES | {"options": "a."}],
-     "regular.jsonl:1: options should be a list of texts, not 'a.'"),
+     "regular.jsonl:1: the key 'options' should be a list of texts, not 'a.'"),
     ("entity_tracking/regular.jsonl", [BOXES | {"numops": "many"}],
-     "regular.jsonl:1: numops should be a whole number, not 'many'"),
-    ("entity_tracking/regular.jsonl", [BOXES | {"input_prefix": "Box 0 contains"}], "begins inside a word"),
+     "regular.jsonl:1: the key 'numops' should be a whole number, not 'many'"),
+    ("entity_tracking/regular.jsonl", [BOXES | {"input_prefix": "Box 0 contains"}], "follows its text "
+                                                                                    "without a space, "
+                                                                                    "inside a word"),
     ("entity_tracking/regular.jsonl", [BOXES, BOXES | {"options": ["a.", "b.", "c."]}],
      "regular.jsonl:2: the item has 3 options, but"),
     ("wug_past_tense/a.jsonl", [{"sentences": "They wugged.", "ratio": 1}], "the item has 1 options"),
     ("wug_past_tense/a.jsonl", [{"sentences": "a\tb", "ratio": "nan"}], "should be a number, not 'nan'"),
-    ("wug_past_tense/a.jsonl", [{"sentences": "a\t ", "ratio": 1}], "an option has no words"),
-    ("comps/comps_bass.jsonl", [COMPS], "COMPS has no file comps_bass"),
-    ("comps/notes.txt", [COMPS], "comps has no items"),
-    ("reading/a.jsonl", [COMPS], "has no folder of a BabyLM task"),
+    ("wug_past_tense/a.jsonl", [{"sentences": "a\t ", "ratio": 1}], "an option of this item has no words"),
+    ("comps/comps_bass.jsonl", [COMPS], "the task COMPS has no file with the name 'comps_bass'"),
+    ("comps/notes.txt", [COMPS], "comps has no .jsonl file with items"),
+    ("reading/a.jsonl", [COMPS], "has no folder with the name of a BabyLM task"),
 ]  # fmt: skip
 
 

@@ -148,7 +148,7 @@ def seal_anew_if_possible(folder):
     [
         ("board.yaml", "the key 'title' appears twice (line"),
         (ENTRY, "the key 'signature' appears twice (line"),
-        (MANIFEST, "the name 'signature' appears twice in one object"),
+        (MANIFEST, "the key 'signature' appears twice in one object"),
     ],
 )
 def test_a_key_that_stands_twice_is_refused(root, file, said):
@@ -165,7 +165,7 @@ def test_a_key_that_stands_twice_is_refused(root, file, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("<<: {name: other}\n", "merged mappings (<<) are not allowed"),
+        ("<<: {name: other}\n", "YAML merge keys (<<) are not allowed"),
         ("x: &a 1\ny: *a\n", "aliases (*name) are not allowed"),
         ("accuracy: 1.0\n", "accuracy: is not a field of this file"),
     ],

@@ -211,7 +211,7 @@ def test_evidence_that_unpacks_to_more_than_is_read_is_refused_before(entry):
             file.write_table(rows)
     seal_anew(entry)
     level, said = wrong(entry)
-    assert (level, "bytes unpacked, more than" in said) == ("whole", True)
+    assert (level, "bytes when unpacked, but at most" in said) == ("whole", True)
 
 
 def test_a_figure_that_a_browser_would_run_is_named(entry):

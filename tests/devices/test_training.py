@@ -143,7 +143,8 @@ def test_a_training_out_of_memory_says_so_and_goes_on_from_what_it_saved(tmp_pat
     with pytest.raises(TrainingError) as error:
         train(path, NAME, listener=shortage, **cut)
     assert str(error.value) == (
-        f"the training needs more memory than there is.\n  {path}.resume holds the training until the last "
+        f"the memory of the device is too small for this training.\n  {path}.resume holds the training "
+        f"until the last "
         "save. Free memory or choose another --device, and add --resume to continue.\n  If the memory never "
         f"suffices, remove {path}.resume and lower --batch or --hidden."
     )
@@ -215,7 +216,7 @@ def test_a_classifier_out_of_memory_says_so_and_loses_no_resume_file(tmp_path, m
     before = resume.read_bytes()
     # While it is taken up, or a batch later: the file is never taken for one that does not fit.
     with pytest.raises(
-        TrainingError, match=r"needs more memory than there is\.\n  .*add --resume to continue"
+        TrainingError, match=r"is too small for this training\.\n  .*add --resume to continue"
     ):
         train_a_classifier(tmp_path / "short.pt", NAME, resume=True, short=[apart])
     assert resume.read_bytes() == before
@@ -224,7 +225,7 @@ def test_a_classifier_out_of_memory_says_so_and_loses_no_resume_file(tmp_path, m
 
 def test_a_training_that_never_fits_says_what_to_lower(tmp_path, machine):
     with pytest.raises(
-        TrainingError, match=r"needs more memory than there is\.\n  Choose another --device, or lower --batch"
+        TrainingError, match=r"is too small for this training\.\n  Choose another --device, or lower --batch"
     ):
         train(tmp_path / "large.pt", NAME, short=[1])
     assert list(tmp_path.iterdir()) == []

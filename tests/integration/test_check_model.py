@@ -31,7 +31,10 @@ def test_a_failing_check_exits_with_1_and_programs_get_its_report():
 
 def test_sentences_come_from_a_file(tmp_path):
     own = open_own("classifier number", tmp_path)
-    assert "Add --sentences FILE (one a line)" in refuse("check-model", tmp_path / "own.pt").stderr
+    assert (
+        "Add --sentences FILE, with one sentence that the model can read on each line"
+        in refuse("check-model", tmp_path / "own.pt").stderr
+    )
     (tmp_path / "labelled.txt").write_text("\n".join(own.sentences[:80]) + "\n\n", "utf-8")
     succeed("check-model", tmp_path / "own.pt", "--sentences", tmp_path / "labelled.txt")
 
@@ -41,7 +44,7 @@ def test_sentences_come_from_a_file(tmp_path):
     [
         (
             ["bundled:lstm", "--sentences", "empty.txt"],
-            "there are no sentences to check a model with. Give at least one sentence",
+            "the list of sentences to check the model with is empty. Give at least one sentence",
         ),
         (["bundled:lstm", "--sentences", "latin.txt"], "latin.txt: not UTF-8 text"),
         (["bundled:lstm", "--tolerance", "-1"], "-1.0 is not in the range"),

@@ -70,7 +70,10 @@ def test_a_converted_pickle_scores_bit_for_bit_as_the_pickle(folder):
             "x.bin: not a name for a checkpoint. Choose a name that ends in .pt or",
         ),
         (["gpu.pt", "-o", "gru-zip.pt", "--vocab", "vocab.txt"], "gru-zip.pt: this file exists."),
-        (["zip.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "zip.pt: refused, and not run: the pickle"),
+        (
+            ["zip.pt", "-o", "x.pt", "--vocab", "vocab.txt"],
+            "zip.pt: tseval refuses this file and ran none of its code: its Python pickle",
+        ),
         (["own.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "own.pt: a tseval checkpoint already"),
     ],
 )

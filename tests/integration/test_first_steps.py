@@ -44,10 +44,10 @@ def test_a_file_that_is_no_suite_names_what_can_be_read(tmp_path, command):
     done = call(*command, "./pairs.xls", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
         2,
-        "tseval: pairs.xls: not a suite.\n"
-        "  A suite is a folder of .jinja grammars, or one, or data: a table, as .jsonl, .tsv, .parquet, "
-        ".json, .csv, .xlsx, .tab, .text, .txt (docs/datasets.md).\n"
-        "  The first line is the header of a table: name a copy pairs.csv.\n",
+        "tseval: pairs.xls: tseval cannot read this file as a suite.\n"
+        "  Give a .jinja grammar, a folder of such grammars, or a table (.jsonl, .tsv, .parquet, "
+        ".json, .csv, .xlsx, .tab, .text, .txt; docs/datasets.md).\n"
+        "  Its first line may be the header of a table: name a copy pairs.csv.\n",
     )
     assert all(ending in done.stderr for ending in DATA_ENDINGS)
 

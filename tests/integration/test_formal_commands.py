@@ -53,9 +53,9 @@ def test_runs_of_two_models_stand_side_by_side(tmp_path):
     ("arguments", "said"),
     [
         (("expand", "dick(4,3)"), "no formal language 'dick'.\n  Did you mean 'dyck'?"),
-        (("expand", "dyck"), "k and m must be set.\n  dyck(k, m, train"),
-        (("expand", "dyck(4,3):number"), "is a formal language: it has no grammars"),
-        (("lint", "dyck(4,3)"), "Use it with tseval run, tseval expand"),
+        (("expand", "dyck"), "the language needs a value for k and m.\n  Write dyck(k, m, train"),
+        (("expand", "dyck(4,3):number"), "is a formal language, so it has no grammars"),
+        (("lint", "dyck(4,3)"), "Use formal languages with tseval run"),
         (("export", "lm-eval", DYCK, "-o", "tasks"), "the score 'choices', which lm-eval cannot express"),
         (("run", "--model", "bundled:lstm", "--suite", DYCK, "--out", "run"),
          "does not know the symbols )1, )2, so"),
@@ -181,5 +181,5 @@ def test_error_is_recorded_along_a_training_beside_the_loss(strings):
 
 def test_a_training_text_of_another_language_is_refused_before_training(strings):
     done = refuse(*TRAIN, "--eval-suite", "generalised_dyck(pairs=3,length=8)", cwd=strings)
-    assert "needs the symbol )3, which the training text does not have" in done.stderr
+    assert "this suite needs the symbol )3, but the training text does not have it" in done.stderr
     assert not (strings / "m.pt").exists()

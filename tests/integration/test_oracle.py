@@ -54,9 +54,9 @@ SMALL = "dyck-srn", "-k", 2, "-m", 1
         ((*SMALL, "-m", 100_000), "has 400,000 units and 160,000,000,000 recurrent weights, but"),
         (
             (*SMALL, "--show-gates", "(1 )2"),
-            "symbol 2, ')2', cannot follow the symbols before it. Possible there: )1",
+            "symbol 2, ')2', cannot follow the symbols before it. Symbols that can follow: )1",
         ),
-        ((*SMALL, "--show-gates", ")1"), "Possible there: <eos>, (1, (2 (<eos> ends the string)"),
+        ((*SMALL, "--show-gates", ")1"), "Symbols that can follow: <eos>, (1, (2 (<eos> ends the string)"),
         (
             (*SMALL, "-k", 99, "--show-gates", "a"),
             "not a symbol of the language. Symbols: (1, (2, (3, (4, …, )97, )98, )99",

@@ -74,11 +74,11 @@ TREE = (
     [
         (
             TREE.replace("authors", "_"),
-            "t.conllu:1: the form of a word is _: the treebank comes without its words",
+            "t.conllu:1: this line has _ in column 2, where the word must be.",
         ),
         (
             TREE.replace("\t2\tnsubj", "\t0\troot"),
-            "t.conllu:2: 'laugh' is a second root, because 'authors' has head 0 too.",
+            "t.conllu:2: the sentence has two roots: 'laugh' here and 'authors' before have head 0.",
         ),
         (
             TREE.replace("Number=Plur\t0", "Number=Plur|Number=Sing\t0"),

@@ -107,7 +107,7 @@ def test_a_model_that_is_worse_than_guessing_is_pointed_out(corpus):
         (("--learning-rate", "nan"), "nan is not a finite number"),
         (("--hidden", 10**7), "does not fit into memory. Lower --hidden"),
         (("--min-count", 999_999), "no word of the training text occurs 999999 times"),
-        (("--valid", "absent.txt"), "absent.txt cannot be read (No such file or directory)"),
+        (("--valid", "absent.txt"), "absent.txt: tseval cannot read this file (No such file or directory)"),
         (("--batch", 100_000), "too few for --batch 100000. Lower --batch"),
         (("--out", "train.txt"), "train.txt: this file exists"),
         (("--out", "absent/model.pt"), "the folder absent does not exist"),

@@ -125,7 +125,10 @@ def test_several_tables_are_learnt_from_together(data):
         (("--data", "./absent.tsv"), "absent.tsv: this file or folder does not exist"),
         (("--data", "./plain.jsonl"), "has no feature 'number', the number that the verb should have"),
         (("--option", "actvation=relu"), "Did you mean 'activation'?"),
-        (("--min-count", 9999), "no word of the training examples occurs 9999 times. Lower --min-count"),
+        (
+            ("--min-count", 9999),
+            "--min-count 9999: no word of the training examples occurs that often. Lower --min-count",
+        ),
         (("--preset", "gulordava2018"), "'gulordava2018' is not"),
     ],
 )
@@ -138,10 +141,13 @@ def test_bad_settings_get_one_message(data, extra, message):
     ("splits", "header", "message"),
     [
         ({"train": 9, "test": 9}, HEADER,
-         "bad_number has no examples of the split valid or dev. Splits: train, test"),
-        ({"valid": 9}, HEADER, "bad_number has no examples of the split train. Splits: valid"),
-        ({"train": 9}, HEADER[:-1], "bad_number has no examples of the split train. Splits: bad"),
-        ({"train": 1, "valid": 9}, HEADER, "is never the answer in the split train"),
+         "bad_number: no example belongs to the split valid or dev. The splits of these data are: train, "
+         "test"),
+        ({"valid": 9}, HEADER, "bad_number: no example belongs to the split train. The splits of these "
+                               "data are: valid"),
+        ({"train": 9}, HEADER[:-1], "bad_number: no example belongs to the split train. The splits of "
+                                    "these data are: bad"),
+        ({"train": 1, "valid": 9}, HEADER, "no example of the split train has the answer '"),
         ({"train": 9, "valid": 9}, HEADER[1:], "bad.tsv:1: no pair of sentences"),
     ],
 )  # fmt: skip

@@ -80,7 +80,8 @@ def test_the_models_of_hewitt_have_their_sizes_unless_others_are_given(tmp_path,
     [
         ("dyck(2,3)", ("--train", "train.txt"),
          "--suite brings its own text and vocabulary. Leave out --train"),
-        ("cross_serial(8)", ("--preset", "hewitt2020"), "of a Dyck language. Add --suite 'dyck("),
+        ("cross_serial(8)", ("--preset", "hewitt2020"), "from a Dyck language. Add the language, such as "
+                                                        "--suite 'dyck("),
     ],
 )  # fmt: skip
 def test_bad_combinations_get_one_message(tmp_path, suite, extra, message):

@@ -82,8 +82,12 @@ SECOND = {
         "run is locked: another tseval is writing this run.\n  Wait",
         "run holds a complete run.\n  Read it",
     ),
-    "publication": ("another tseval is writing into tables.\n  When it has ended, repeat the command", None),
-    "zoo": ("another tseval, here or on another machine, is working in zoo", None),
+    "publication": (
+        "tables: another process of tseval is writing into this folder.\n  When that process "
+        "has ended, repeat the command",
+        None,
+    ),
+    "zoo": ("zoo: another process of tseval, here or on another machine, is working in this folder", None),
     "resumed training": ("model.pt is locked: another tseval is training this model.\n  Wait", None),
 }
 

@@ -289,7 +289,7 @@ def test_models_made_in_another_way_are_not_published_together(parts, monkeypatc
     page = (published / "README.md").read_bytes()
     said = zoo(second, *extending, archs=("drnn",), code=2).stderr
     assert re.search(
-        r"tseval cannot extend \S*tables: srn: .*\n  Correct that entry or remove its folder", said
+        r"tseval cannot extend \S*tables: srn: .*\n  Correct that entry, or remove its folder", said
     )
     assert (published / "README.md").read_bytes() == page
 
@@ -317,7 +317,10 @@ def test_models_of_other_settings_or_texts_are_not_mixed(whole, monkeypatch):
     (whole / "tiny.yaml").write_text(LONGER)
     text = whole / "corpus/train.txt.gz"
     text.write_bytes(gzip.compress(gzip.decompress(text.read_bytes())[:-20], mtime=0))
-    assert "zoo holds a zoo that was trained on another train.txt.gz." in refusal(whole, monkeypatch)
+    assert (
+        "zoo: the models in this folder were trained on another file train.txt.gz than the one that"
+        in refusal(whole, monkeypatch)
+    )
 
 
 def shares(folder):
@@ -358,7 +361,10 @@ def refusal(place, monkeypatch, *extra, archs=("srn",)):
 def test_every_recipe_suits_every_architecture(place, monkeypatch, name):
     # Options are checked before the corpus is looked for, so this message means that they are fine.
     message = refusal(place, monkeypatch, "--recipe", name, "--corpus", "absent", archs=CELLS)
-    assert "absent/train.txt.gz: No such file or directory." in message
+    assert (
+        "absent/train.txt.gz: tseval cannot read this file of the corpus (No such file or directory)."
+        in message
+    )
     assert "make zoo CORPUS=DIR" in message
 
 
@@ -388,12 +394,13 @@ def test_a_bad_recipe_gets_one_message_before_anything_is_trained(place, monkeyp
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("corpus/train.txt.gz", "corpus/train.txt.gz: It is a "),
+        ("corpus/train.txt.gz", "corpus/train.txt.gz: tseval cannot read this file of the corpus (It is a "),
         (
             "zoo/zoo.json",
-            "zoo exists, but is not a zoo: it has no readable zoo.json.\n  Choose another --out",
+            "zoo: this folder exists, but has no file zoo.json that tseval can read, so it is not a "
+            "zoo.\n  Choose another --out",
         ),
-        ("tables/README.md", "tables holds files that are not a published zoo"),
+        ("tables/README.md", "tables: this folder holds files, but is not a published zoo"),
     ],
 )
 def test_what_is_no_regular_file_is_refused_and_not_waited_for(place, monkeypatch, device, name, message):
@@ -407,10 +414,14 @@ def test_what_is_no_regular_file_is_refused_and_not_waited_for(place, monkeypatc
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (("--recipe", "papr"), "no recipe has the name 'papr'.\n  Name a YAML file. Did you mean 'paper'?"),
-        (("--recipe", "corpus"), "corpus cannot be read (Is a directory)"),
-        (("--out", "corpus"), "corpus exists, but is not a zoo: it has no readable zoo.json."),
-        (("--publish", "corpus"), "corpus holds files that are not a published zoo."),
+        (
+            ("--recipe", "papr"),
+            "there is no recipe with the name 'papr', and no file.\n  Give the path of "
+            "a YAML file, or the name of a recipe. Did you mean 'paper'?",
+        ),
+        (("--recipe", "corpus"), "corpus: tseval cannot read this recipe (Is a directory)"),
+        (("--out", "corpus"), "corpus: this folder exists, but has no file zoo.json that tseval can read"),
+        (("--publish", "corpus"), "corpus: this folder holds files, but is not a published zoo."),
     ],
 )
 def test_bad_settings_get_one_message(place, monkeypatch, extra, message):

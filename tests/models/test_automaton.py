@@ -83,7 +83,11 @@ def test_it_is_right_at_every_position_of_the_suite(name, tmp_path):
     ("name", "arguments", "message"),
     [
         ("automaton", {"k": "0", "m": "2"}, "k must be 1 or more, not 0"),
-        ("automaton", {"k": "40", "m": "30"}, "of Dyck-(40,30) has too many stacks. Lower k or m"),
+        (
+            "automaton",
+            {"k": "40", "m": "30"},
+            "of the language Dyck-(40,30) has too many stacks. Lower k or m",
+        ),
         ("automaton", {"k": "9" * 12, "m": "1"}, "too many stacks"),
         ("automaton", {"k": "2", "m": "2", "code": "log"}, "code: oracle:dyck-automaton has no such"),
         ("lstm", {"k": "2"}, "m of the Dyck language is missing. Add --model-args k=4,m=3"),

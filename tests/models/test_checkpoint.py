@@ -94,7 +94,8 @@ def test_a_bare_pickle_is_refused_and_not_run(tmp_path, protocol):
     hostile = tmp_path / "hostile.pt"
     hostile.write_bytes(pickle.dumps({"weights": [Payload(trace)]}, protocol))
     with pytest.raises(
-        ModelError, match="refused: this is a bare pickle" if protocol > 1 else "a text file|not a chec"
+        ModelError,
+        match="tseval refuses this file: a plain Python pickle" if protocol > 1 else "a text file|not a chec",
     ):
         load_checkpoint(hostile)
     assert not trace.exists()
@@ -160,7 +161,7 @@ def test_one_flipped_bit_in_the_weights_is_found(checkpoint):
 
 @pytest.mark.parametrize(
     ("number", "message"),
-    [(1e3, "does not match the fingerprint"), (math.nan, r"'output.bias' holds NaN")],
+    [(1e3, "does not match its stored checksum"), (math.nan, r"'output.bias' has NaN")],
 )
 def test_edited_weights_do_not_match_the_fingerprint_and_nan_is_named(checkpoint, number, message):
     rewrite(checkpoint, lambda content: content["weights"]["output.bias"][2].fill_(number))
@@ -171,7 +172,8 @@ def test_edited_weights_do_not_match_the_fingerprint_and_nan_is_named(checkpoint
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"vocabulary": ["<eos>", "<unk>", "the"]}, "vocabulary has 3 words, but the weights are for 6"),
+        ({"vocabulary": ["<eos>", "<unk>", "the"]}, "vocabulary of the checkpoint has 3 words, but the "
+                                                    "weights are for 6"),
         ({"vocabulary": ["<eos>", "the", "a", "b", "c", "d"]}, "vocabulary has no word <unk>"),
         ({"vocabulary": ["<eos>", "<unk>", "a", "b", "a", "c"]}, "holds 'a' 2 times"),
         ({"vocabulary": "the author"}, "vocabulary: should be a list"),
@@ -185,9 +187,9 @@ def test_edited_weights_do_not_match_the_fingerprint_and_nan_is_named(checkpoint
         ({"sizes": {"arch": "lstn", "vocabulary": 6, "embedding": 4, "hidden": 4, "layers": 2}},
          "Did you mean 'lstm'?"),
         ({"sizes": {"arch": "lstm", "vocabulary": 6, "embedding": 4, "hidden": 5, "layers": 2}},
-         r"has shape \(.*\), but the sizes need"),
+         r"has the shape \(.*\), but the sizes of the model need"),
         ({"sizes": {"arch": "srn", "vocabulary": 6, "embedding": 4, "hidden": 10**9, "layers": 2}},
-         r"has shape \(.*\), but the sizes need"),
+         r"has the shape \(.*\), but the sizes of the model need"),
         ({"sizes": {"arch": "gru", "vocabulary": 6, "embedding": 4, "hidden": 4, "layers": 1}},
          "do not fit a gru of 1 layers"),
     ],
@@ -307,7 +309,7 @@ def replace_numbers(content, plain):
         (lambda c: c["quantised"].update({"output.bias": 1}), "its numbers or its scales are missing"),
         (lambda c: c["weights"].update({"output.weight": torch.ones(80)}), "not as bytes with a float16"),
         (lambda c: c["weights"]["output.weight"].fill_(7), "its numbers cannot be decompressed"),
-        (lambda c: replace_numbers(c, bytes(79) + b"x"), "does not match the fingerprint"),
+        (lambda c: replace_numbers(c, bytes(79) + b"x"), "does not match its stored checksum"),
         (lambda c: replace_numbers(c, bytes(range(81))), "another number of values than its rows"),
         (lambda c: replace_numbers(c, bytes(10**6)), "another number of values than its rows"),
         (lambda c: c["weights"]["output.weight.scale"].fill_(torch.nan), "NaN or infinite"),

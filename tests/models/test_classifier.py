@@ -68,7 +68,7 @@ def test_the_fingerprint_covers_the_task(tmp_path):
     number, judge = (load_checkpoint(tmp_path / name).fingerprint for name in ("number.pt", "judge.pt"))
     assert number != judge
     rewrite(tmp_path / "number.pt", lambda content: content["sizes"].update(task="grammaticality"))
-    with pytest.raises(ModelError, match="does not match the fingerprint"):
+    with pytest.raises(ModelError, match="does not match its stored checksum"):
         load_checkpoint(tmp_path / "number.pt")
 
 
@@ -77,7 +77,11 @@ def test_the_fingerprint_covers_the_task(tmp_path):
     [
         ({"task": "numbers"}, "unknown task 'numbers'. Did you mean 'number'?"),
         ({"task": ["number"]}, "unknown task"),
-        ({"task": None}, r"'output.weight' has shape \(2, 4\), but the sizes need \(6, 4\)"),
+        (
+            {"task": None},
+            r"'output.weight' has the shape \(2, 4\), but the sizes of the model need the "
+            r"shape \(6, 4\)",
+        ),
         ({"tied": True}, "a classifier has no output words, so its weights cannot be tied"),
     ],
 )

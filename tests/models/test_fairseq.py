@@ -104,7 +104,9 @@ def test_lines_of_words_are_read_as_many_as_the_weights_are_for(text, size, expe
 
 def test_a_blank_line_that_may_be_a_word_is_refused_with_its_number():
     with pytest.raises(
-        ModelError, match=r"line 2 is blank, and the other 2 lines are not 5 words.\n  Write the"
+        ModelError,
+        match=r"line 2 of the vocabulary is blank. Without blank lines, the file has 2 words, "
+        r"but the weights need 5.\n  Write the",
     ):
         words_of_text("the\n\nauthor\n", 5)
 

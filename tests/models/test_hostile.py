@@ -57,7 +57,11 @@ def refusal(path):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("bytearray", "refused, and not run: the pickle would call 'builtins.bytearray'"),
+        (
+            "bytearray",
+            "tseval refuses this file and ran none of its code: its Python pickle would call "
+            "'builtins.bytearray'",
+        ),
         ("lone mark", "truncated or damaged pickle (pop from empty list)"),
         ("bad memo", "truncated or damaged pickle (7)"),
         ("persistent number", "refers to something outside that is not a storage"),
@@ -65,8 +69,8 @@ def refusal(path):
         ("conjugated", "is stored as negated or conjugated"),
         ("view of one number", "a shape but no numbers"),
         ("overlapping views", "its tensors need 800,000,000 bytes, but the file has"),
-        ("storage of two types", "the pickle describes the same numbers in two ways"),
-        ("laughs", "the pickle repeats its parts"),
+        ("storage of two types", "its Python pickle describes the same numbers in two ways"),
+        ("laughs", "its Python pickle repeats its parts"),
         ("laughs of text", "endless nesting"),
         ("list in itself", "endless nesting"),
         ("deep lists", "endless nesting"),
@@ -74,9 +78,9 @@ def refusal(path):
         ("negative stride", "has an unknown description"),
         ("sizes without end", "has an unknown description"),
         ("sizes beyond", "is longer than its numbers in the file"),
-        ("size as a device", "the pickle would call 'torch.Size'"),
-        ("storage alone", "the pickle holds a StorageView, which is not plain data"),
-        ("storage elsewhere", "damaged: the file has no part 'archive/data/../data.pkl'"),
+        ("size as a device", "its Python pickle would call 'torch.Size'"),
+        ("storage alone", "its Python pickle holds a StorageView, which is not plain data"),
+        ("storage elsewhere", "the file is damaged: it has no part 'archive/data/../data.pkl'"),
     ],
 )
 def test_the_message_says_what_is_wrong(tmp_path, name, said):
@@ -90,8 +94,10 @@ def test_the_message_says_what_is_wrong(tmp_path, name, said):
 def test_a_pickle_that_is_longer_than_any_of_ours_is_not_read(tmp_path):
     path = tmp_path / "long.pt"
     path.write_bytes(in_zip(weights(text("x" * 2**26))))
-    assert "refused: the pickle has more than 67,108,864 bytes" in refusal(path)
-    with pytest.raises(ModelError, match="refused: the pickle has more than 50 instructions"):
+    assert "tseval refuses this file: its Python pickle has more than 67,108,864 bytes" in refusal(path)
+    with pytest.raises(
+        ModelError, match="tseval refuses this file: its Python pickle has more than 50 instructions"
+    ):
         read_pickle(io.BytesIO(b"\x80\x02" + b"N0" * 30 + b"N."), max_instructions=50)
 
 

@@ -115,7 +115,8 @@ def refusal(path, folder):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda model: setattr(model.encoder, "max_norm", 1.0), "have a largest norm (max_norm)"),
+        (lambda model: setattr(model.encoder, "max_norm", 1.0), "the embedding limits the norm of its "
+                                                                "word vectors (max_norm)"),
         (lambda model: setattr(model.rnn, "mode", "RNN_EXP"), "the unknown type 'RNN_EXP'"),
         (lambda model: setattr(model.decoder, "bias", nn.Parameter(torch.zeros(8, dtype=torch.complex64))),
          "'torch.ComplexFloatStorage', which is not a type of weights"),
@@ -138,7 +139,7 @@ def test_a_model_that_computes_something_else_is_refused(folder, tmp_path, form,
         ("the <unk> <eos>", "has 3 words, but the weights are for 8"),
         ("a b c d e f g h", "the vocabulary has no <eos>"),
         ("<eos> <unk> a b c d e a", "holds 'a' 2 times"),
-        (b"\xff\xfe", "this is not UTF-8 text"),
+        (b"\xff\xfe", "the vocabulary is not UTF-8 text"),
         (None, "the vocabulary cannot be read: No such file or directory"),
     ],
 )

@@ -139,8 +139,8 @@ def test_a_checkpoint_holds_the_defaults_too(tmp_path):
 @pytest.mark.parametrize(
     ("arch", "options", "message"),
     [
-        ("drnn", {"activation": "relu"}, "does not match the fingerprint"),
-        ("onlstm", {"chunk": 1}, r"has shape \(.*\), but the sizes need"),
+        ("drnn", {"activation": "relu"}, "does not match its stored checksum"),
+        ("onlstm", {"chunk": 1}, r"has the shape \(.*\), but the sizes of the model need"),
         ("drnn", {"activation": torch.zeros(2)}, "option activation must be of type str, not Tensor"),
         ("drnn", {3: 1}, "DecayRNN has no option 3"),
         ("drnn", None, "options must be a mapping, not a NoneType"),

@@ -182,8 +182,8 @@ def only(*parts):
 
 REFUSED = {
     "a transformer": (nn.TransformerEncoderLayer(4, 2).state_dict(), "self_attn.in_proj_weight (12, 4)"),
-    "weights left over": (changed(gate__weight=torch.ones(6, 6)), "has no such weights: gate.weight (6, 6)"),
-    "no output": (only("encoder", "rnn"), "no output matrix of shape (8, 6), for the 8 words of"),
+    "weights left over": (changed(gate__weight=torch.ones(6, 6)), "language model has: gate.weight (6, 6)"),
+    "no output": (only("encoder", "rnn"), "no output matrix for its 8 words: no matrix has the shape (8, 6)"),
     "no embedding": (only("rnn"), "no word vectors of width 6"),
     "an output that does not fit": (changed(decoder__weight=torch.ones(7, 6)), "decoder.weight (7, 6)"),
     "a layer without a part": (
@@ -212,7 +212,7 @@ REFUSED = {
     ),
     "NaN": (
         {"net": changed(decoder__bias=torch.full((8,), float("nan"))), "words": WORDS},
-        "'output.bias' holds NaN or infinite weights",
+        "'output.bias' has NaN or infinite weights",
     ),
     "torch's RNN": (
         {"net": lstm().state_dict() | nn.ModuleDict({"rnn": nn.RNN(6, 6)}).state_dict(), "words": WORDS},
@@ -241,7 +241,7 @@ class Stranger:
 def test_an_object_of_a_strange_class_is_refused_and_named(tmp_path):
     torch.save({"net": lstm().state_dict(), "words": WORDS, "extra": Stranger()}, tmp_path / "model.pt")
     message = refusal(tmp_path / "model.pt")
-    assert "refused, and not run: the pickle names '" in message
+    assert "tseval refuses this file and ran none of its code: its Python pickle names '" in message
     assert "Stranger', which no word language model needs" in message
     assert "torch.save({'model': model.state_dict(), 'vocab': words}, FILE)" in message
 
@@ -250,4 +250,4 @@ def test_a_module_that_holds_itself_is_one_message(tmp_path):
     model = lstm()
     model._modules["again"] = model
     torch.save(model, tmp_path / "model.pt")
-    assert "endless nesting" in refusal(tmp_path / "model.pt")
+    assert "its data are nested too deeply to be read" in refusal(tmp_path / "model.pt")

@@ -204,7 +204,7 @@ def test_a_wrong_table_of_people_is_refused_with_its_line(folder, text, said):
     ("arguments", "said"),
     [
         ("bhatt2020 --human human.csv", "--human needs a run, and there is none."),
-        ("a --human none.csv", "none.csv: cannot be read (No such file or directory)"),
+        ("a --human none.csv", "none.csv: tseval cannot read this file (No such file or directory)"),
         ("a --human human.csv --by item", "--human cannot be combined"),
     ],
 )

@@ -151,17 +151,20 @@ def test_unigrams_may_be_counts_probabilities_or_logarithms(tmp_path, content):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("word,count\na,1\n", "u.csv:2: not a table of unigrams, because the columns are 'word',"),
-        ("token,count\na,0\n", "u.csv:2: count is '0'.\n  Write a number above 0."),
-        ("token,count\na,x\n", "u.csv:2: count is 'x'"),
-        ("token,logprob\na,0.5\n", "u.csv:2: logprob is '0.5'.\n  Write a number at most 0."),
-        ("token,logprob\na,nan\n", "u.csv:2: logprob is 'nan'"),
-        ("token,probability\na,2\n", "u.csv:2: probability is '2'.\n  Write a number above 0, at"),
+        ("word,count\na,1\n", "u.csv:2: tseval finds no tokens with counts in this table of unigrams"),
+        ("token,count\na,0\n", "u.csv:2: the column 'count' has '0', which is no count of a token.\n"
+         "  Write a number above 0."),
+        ("token,count\na,x\n", "u.csv:2: the column 'count' has 'x'"),
+        ("token,logprob\na,0.5\n", "the column 'logprob' has '0.5', which is no logprob of a token.\n"
+         "  Write a number at most 0."),
+        ("token,logprob\na,nan\n", "u.csv:2: the column 'logprob' has 'nan'"),
+        ("token,probability\na,2\n", "'probability' has '2', which is no probability of a token.\n"
+         "  Write a number above 0, at"),
         ("token,count\na,1\na,2\n", "u.csv:3: token 'a' appears twice."),
-        ("token,count\n,1\n", "u.csv:2: the token is missing"),
-        ("token,count\n", "u.csv: the file has no token"),
-        ("token,count\na,1e300\nb,1e-300\n", "u.csv: the count of 'b' is too small for the sum"),
-        ("token,count\na,1e308\nb,1e308\n", "u.csv: the count of 'a' is too small for the sum of"),
+        ("token,count\n,1\n", "u.csv:2: the cell in the column 'token' is empty"),
+        ("token,count\n", "u.csv: the table of unigrams has no rows"),
+        ("token,count\na,1e300\nb,1e-300\n", "u.csv: the count of the token 'b' is so small beside the sum"),
+        ("token,count\na,1e308\nb,1e308\n", "u.csv: the count of the token 'a' is so small beside the sum"),
     ],
 )  # fmt: skip
 def test_wrong_unigrams_are_refused_with_their_line(tmp_path, content, said):
@@ -176,13 +179,14 @@ def test_wrong_unigrams_are_refused_with_their_line(tmp_path, content, said):
     [
         ("--normalise slor", "slor needs unigram log-probabilities, because checkpoints hold no counts"),
         ("--normalise tokens --unigrams ids.tsv", "tokens needs no unigram log-probabilities."),
-        ("--unigrams ids.tsv", "--unigrams is for --normalise slor."),
+        ("--unigrams ids.tsv", "--unigrams has an effect only together with --normalise slor."),
         ("--normalise slor --unigrams ids.tsv", "the file of unigrams has no line for some tokens of lstm: "),
         ("--normalise alpha=0", "--normalise alpha=0: unknown normalisation."),
         ("--normalise alpha=1.5", "--normalise alpha=1.5: unknown normalisation."),
         ("--normalise length", "Choose none, words, tokens, characters, bytes, slor, penlp, alpha=A"),
-        ("--normalise penlp --score mean", "--normalise penlp is for whole sentences, and pairs is compared"),
-        ("--normalise penlp --score critical", "pairs is compared by 'critical'."),
+        ("--normalise penlp --score mean", "--normalise penlp works for whole sentences, but the suite "
+                                           "'pairs'"),
+        ("--normalise penlp --score critical", "the suite 'pairs' is scored by 'critical'."),
     ],
 )  # fmt: skip
 def test_what_cannot_be_normalised_is_refused_before_anything_is_scored(folder, options, said):

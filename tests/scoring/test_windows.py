@@ -89,10 +89,11 @@ def test_the_command_reads_what_it_refuses_without_windows(folder, tmp_path):
     rows = succeed("surprisal", "--model", f"hf:{folder}", "--window", "64", file).stdout.splitlines()
     assert len(rows) > 100
     for arguments, said in (
-        (("--window", "65"), "--window 65: gpt2 reads at most 64 tokens.\n  Use --window 64"),
+        (("--window", "65"), "--window 65: the model gpt2 reads at most 64 tokens.\n  Use --window 64"),
         (
             ("--window", "8", "--stride", "8"),
-            "--stride 8: windows of 8 tokens must overlap.\n  Choose a stride from 1 to 7",
+            "--stride 8: windows of 8 tokens do not overlap with this stride, but must.\n  Choose a "
+            "stride from 1 to 7",
         ),
         (("--stride", "8"), "--stride needs windows. Add --window N."),
         (("--entropy", "--words"), "--entropy describes the next token"),
@@ -206,6 +207,6 @@ def test_other_normalisations_are_for_whole_sentences(folder, tmp_path):
     told = refuse(
         "run", "--model", f"hf:{folder}", "--suite", file, "--normalise", "tokens", "--out", tmp_path / "r"
     )
-    assert "Continuations take characters or bytes." in told.stderr
+    assert "For continuations, write --normalise characters or --normalise bytes." in told.stderr
     with pytest.raises(SuiteError, match="--normalise penlp is for whole sentences"):
         Normalised("penlp", of="regions")

@@ -60,8 +60,8 @@ def test_an_unknown_suite_is_an_error_that_says_the_nearest_name(wrong, near):
         load_suite(wrong)
     assert str(caught.value) == (
         f"there is no suite {wrong!r}.\n  Did you mean {near!r}? "
-        f"Suites: {', '.join(sorted({*available_suites(), *FORMAL_LANGUAGES} | {near}))}. "
-        f"More to fetch: tseval suites. Or give a path, such as ./{wrong}."
+        f"Suites: {', '.join(sorted({*available_suites(), *FORMAL_LANGUAGES} | {near}))}. To see all "
+        f"suites, type tseval suites. To use a file or folder, give its path: ./{wrong}."
     )
 
 
@@ -76,8 +76,14 @@ def test_an_unknown_case_is_an_error_that_says_the_nearest_name(folder):
     ("make", "what"),
     [
         (lambda _: None, "this file or folder does not exist.\n  Give the name of a suite, or a path:"),
-        (lambda path: path.mkdir(), "no grammars.\n  Put at least one .jinja file into the folder."),
-        (lambda path: path.write_text("x"), "not a suite.\n  A suite is a folder of .jinja grammars, or one"),
+        (
+            lambda path: path.mkdir(),
+            "the folder has no grammars.\n  Put at least one .jinja file into the folder.",
+        ),
+        (
+            lambda path: path.write_text("x"),
+            "tseval cannot read this file as a suite.\n  Give a .jinja grammar, a folder of such grammars",
+        ),
     ],
 )
 def test_a_path_without_grammars_is_an_error(tmp_path, make, what):
@@ -193,7 +199,10 @@ def test_a_forged_cache_with_sound_checksums_cannot_keep_the_digest_of_the_suite
 def test_fewer_than_one_item_cannot_be_asked_for(folder, load, name, count):
     with pytest.raises(SuiteError) as caught:
         load(folder, **{name: count})
-    assert str(caught.value) == f"{name} must be 1 or more, not {count}.\n  To use all items, delete {name}."
+    assert (
+        str(caught.value)
+        == f"the number of items, {name}={count}, must be 1 or more.\n  To use all items, leave {name} out."
+    )
 
 
 def test_whoever_verifies_expands_again_and_each_suite_once(folder):

@@ -115,7 +115,7 @@ def test_a_language_is_known_by_its_name_and_its_codes(name, language):
 @pytest.mark.parametrize("name", ["finnish", "Turkis", "xx", ""])
 def test_an_unknown_language_lists_those_that_there_are_and_writes_nothing(tmp_path, name):
     message = refuse("new", "mine", "--language", name, cwd=tmp_path).stderr
-    assert f"there is no example for the language {name!r}" in message
+    assert f"tseval has no example for the language {name!r}" in message
     assert f"Languages: {', '.join(starter_languages())}." in message
     assert ("Did you mean 'turkish'?" in message) == (name == "Turkis")
     assert list(tmp_path.iterdir()) == []

@@ -252,9 +252,9 @@ def test_what_is_no_model_is_refused(candidate, message):
 @pytest.mark.parametrize(
     ("sentences", "message"),
     [
-        ([], "there are no sentences to check a model with. Give at least one"),
-        ([" "], "a sentence to check a model with has no words. Give each at least one word"),
-        ("the authors laugh .", "the sentences to check a model with are one text. Give a list of texts"),
+        ([], "the list of sentences to check the model with is empty. Give at least one"),
+        ([" "], "one of the sentences to check the model with is empty. Remove the empty sentence"),
+        ("the authors laugh .", "the argument `sentences` is one text, but must be a list of texts. Write"),
     ],
 )
 def test_what_are_no_sentences_is_refused(sentences, message):

@@ -56,7 +56,8 @@ def test_a_model_of_particular_sentences_must_be_given_some(tmp_path):
     own = open_own("classifier number", tmp_path)
     with pytest.raises(
         ModelError,
-        match=r"(?s)sentences that end in <singular>.*\n  The checks need sentences .* --sentences FILE",
+        match=r"(?s)sentences that end in <singular>.*\n  The model cannot read tseval's own .* "
+        r"--sentences FILE",
     ):
         check_model(own.model)
     with pytest.raises(ModelError) as refused:

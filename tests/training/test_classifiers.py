@@ -137,8 +137,8 @@ def stopped(tmp_path, train):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"patience": 2}, "patience None, so it cannot continue with 2"),
-        ({"sizes": {"task": "grammaticality"}}, "task 'number', so it cannot continue with 'grammaticality'"),
+        ({"patience": 2}, "it began with patience None, but you give 2 now"),
+        ({"sizes": {"task": "grammaticality"}}, "task 'number', but you give 'grammaticality' now"),
         ({"data": (TRAIN, [(VALID[0][0], 1 - VALID[0][1]), *VALID[1:]])}, "another validation text"),
     ],
 )
@@ -245,7 +245,9 @@ def test_a_loss_that_is_not_finite_says_where_and_keeps_the_best_checkpoint(tmp_
     kept = load_checkpoint(tmp_path / "model.pt").fingerprint
     rewrite(stopped, lambda content: content["weights"]["embedding.weight"].fill_(math.nan))
     with pytest.raises(
-        TrainingError, match=r"the loss is nan in epoch 2, batch 16 of the run(?s:.*)Lower --learning"
+        TrainingError,
+        match=r"the loss became nan .not a finite number. in epoch 2, batch 16 of the "
+        r"training(?s:.*)Lower --learning",
     ):
         train(resume=True)
     assert load_checkpoint(tmp_path / "model.pt").fingerprint == kept

@@ -46,7 +46,7 @@ def test_columns_are_consecutive_text():
 
 
 def test_too_little_text_says_what_to_change():
-    with pytest.raises(TrainingError, match="3 tokens, too few for --batch 3"):
+    with pytest.raises(TrainingError, match="3 tokens, which is too few for --batch 3"):
         columns(torch.arange(3), 3)
 
 

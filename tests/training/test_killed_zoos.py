@@ -30,7 +30,11 @@ def test_a_zoo_killed_before_its_first_record_is_taken_up(tmp_path):
 )
 def test_a_record_that_cannot_be_read_is_one_message(tmp_path, record):
     (tmp_path / "zoo.json").write_text(record, errors="surrogatepass")
-    with pytest.raises(TrainingError, match=r"not a zoo: it has no readable zoo\.json"):
+    with pytest.raises(
+        TrainingError,
+        match=r"has no file zoo\.json that tseval can read, so it is not a "
+        r"zoo",
+    ):
         read_record(tmp_path)
 
 
@@ -66,7 +70,11 @@ def test_a_zoo_is_not_taken_up_with_more_or_fewer_texts(texts):
         zoo.mkdir()
         settle(zoo, begun, [])
         settle(zoo, begun, [])
-        with pytest.raises(TrainingError, match=r"trained on train.txt.gz, valid.txt.gz.*, not on train"):
+        with pytest.raises(
+            TrainingError,
+            match=r"trained on train.txt.gz, valid.txt.gz.*, but you give "
+            r"train",
+        ):
             settle(zoo, other, [])
 
 
@@ -75,7 +83,11 @@ def test_texts_of_a_zoo_have_names_of_their_own_and_are_there(texts):
         TrainingError, match=r"more/train.txt.gz: the corpus has two files with the name train.txt.gz"
     ):
         read_corpus(texts / "corpus", (texts / "more/train.txt.gz",))
-    with pytest.raises(TrainingError, match=r"absent.txt: No such file or directory"):
+    with pytest.raises(
+        TrainingError,
+        match=r"absent.txt: tseval cannot read this file of the corpus .No "
+        r"such file or directory",
+    ):
         read_corpus(texts / "corpus", (texts / "absent.txt",))
 
 

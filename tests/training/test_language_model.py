@@ -84,10 +84,10 @@ def stopped(tmp_path, train):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"learning_rate": 0.02}, "learning_rate 0.01, so it cannot continue with 0.02"),
-        ({"sizes": {"hidden": 20}}, "hidden 10, so it cannot continue with 20"),
-        ({"seed": 2}, "seed 1, so it cannot continue with 2"),
-        ({"arch": "lstm"}, "arch 'drnn', so it cannot continue with 'lstm'"),
+        ({"learning_rate": 0.02}, "it began with learning_rate 0.01, but you give 0.02 now"),
+        ({"sizes": {"hidden": 20}}, "it began with hidden 10, but you give 20 now"),
+        ({"seed": 2}, "it began with seed 1, but you give 2 now"),
+        ({"arch": "lstm"}, "it began with arch 'drnn', but you give 'lstm' now"),
         ({"text": (stream(201), stream(50))}, "another training text"),
         ({"text": (stream(200), stream(51))}, "another validation text"),
     ],
@@ -213,7 +213,9 @@ def test_a_loss_that_is_not_finite_says_where_and_keeps_the_best_checkpoint(tmp_
     kept = load_checkpoint(tmp_path / "model.pt").fingerprint
     rewrite(stopped, lambda content: content["weights"]["embedding.weight"][3].fill_(math.nan))
     with pytest.raises(
-        TrainingError, match=r"the loss is nan in epoch 2, window 18 of the run(?s:.*)Lower --learn"
+        TrainingError,
+        match=r"the loss became nan .not a finite number. in epoch 2, window 18 of the "
+        r"training(?s:.*)Lower --learn",
     ):
         train(resume=True)
     assert load_checkpoint(tmp_path / "model.pt").fingerprint == kept
@@ -221,7 +223,11 @@ def test_a_loss_that_is_not_finite_says_where_and_keeps_the_best_checkpoint(tmp_
 
 def test_a_validation_loss_that_is_not_finite_stops_too(train):
     # float16 cannot hold what the huge steps of the first window lead to.
-    with pytest.raises(TrainingError, match=r"the validation loss is nan after window 1 of the run"):
+    with pytest.raises(
+        TrainingError,
+        match=r"the validation loss became nan .not a finite number. after "
+        r"window 1 of the training",
+    ):
         train(max_tokens=60, optimiser="sgd", learning_rate=1e8, clip=100.0, stored="float16")
 
 

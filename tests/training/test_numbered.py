@@ -218,7 +218,7 @@ def test_what_is_kept_goes_beyond_no_limit(large, monkeypatch):
 
 def test_a_text_that_changes_while_it_is_read_is_not_kept(files):
     earlier = hashlib.sha256(b"as it was").hexdigest()
-    with pytest.raises(TrainingError, match=r"a.txt changed while tseval read the file"):
+    with pytest.raises(TrainingError, match=r"a.txt: the file changed while tseval was reading it"):
         _write(files[0], earlier, BytesIO())
 
 
@@ -231,10 +231,10 @@ def command(*more, out="model.pt"):
     ("name", "content", "message"),
     [
         ("c.txt", "caf\xe9\n".encode("latin-1"),
-         "c.txt is not UTF-8 text (invalid continuation byte at byte 3)"),
-        ("c.txt.gz", b"the author\n", "c.txt.gz cannot be read (Not a gzipped file"),
-        ("c.txt", b"\n \n", "c.txt has no words"),
-        ("c.txt", None, "c.txt cannot be read (No such file or directory)"),
+         "c.txt: the file is not UTF-8 text (invalid continuation byte at byte 3)"),
+        ("c.txt.gz", b"the author\n", "c.txt.gz: tseval cannot read this file (Not a gzipped file"),
+        ("c.txt", b"\n \n", "c.txt: the file has no words"),
+        ("c.txt", None, "c.txt: tseval cannot read this file (No such file or directory)"),
     ],
 )  # fmt: skip
 def test_a_bad_file_among_several_is_named(tmp_path, files, name, content, message):
@@ -256,7 +256,7 @@ def test_no_room_for_a_large_text_is_one_message(large, tmp_path):
     result = run_process(["bash", "-c", program], cwd=tmp_path)
     assert result.returncode == 2
     assert (
-        "large.txt: the disk is too full for the numbered words of the text (File too large)."
+        "large.txt: tseval cannot store the text as numbers, because the disk is full (File too large)."
         in result.stderr
     )
     assert "Traceback" not in result.stderr

@@ -216,7 +216,7 @@ def test_a_text_that_is_written_out_a_thousandfold_is_refused(column):
     for cell, keep in ((cells, True), (cells, False)):
         sink = pa.BufferOutputStream()
         pq.write_table(pa.table({column: cell}), sink, compression="zstd", store_schema=keep)
-        with pytest.raises(ContentError, match="its unpacked texts have more than 1,000,000,000 bytes"):
+        with pytest.raises(ContentError, match="the table has texts of more than 1,000,000,000 bytes"):
             read_parquet(sink.getvalue().to_pybytes(), {})
 
 
@@ -243,7 +243,7 @@ def names_a_file_elsewhere(text):
     [
         (names_a_file_elsewhere, r"^manifest\.json lists '\.\./\.\./secret', which is not a file of a run$"),
         (lambda text: text.replace('"correct"', '"correct": 0,\n    "correct"', 1),
-         "the name 'correct' appears twice in one object"),
+         "the key 'correct' appears twice in one object"),
     ],
 )  # fmt: skip
 def test_a_manifest_that_lists_what_is_elsewhere_or_says_one_thing_twice_is_refused(

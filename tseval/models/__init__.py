@@ -34,12 +34,14 @@ class Vocabulary:
         for special in (self.start, self.unknown):
             if special is not None and special not in self.words:
                 raise ModelError(
-                    f"the vocabulary has no word {special}, which the model needs.\n  Add {special} to it."
+                    f"the vocabulary has no word {special}, which the model needs.\n  Add {special} to the "
+                    "vocabulary."
                 )
         if len(set(self.words)) < len(self.words):
             word, count = Counter(self.words).most_common(1)[0]
             raise ModelError(
-                f"the vocabulary holds {word!r} {count} times.\n  Keep it once: a word has only one id."
+                f"the vocabulary holds {word!r} {count} times.\n  Remove the repetitions: each word has "
+                "only one id."
             )
 
     def __len__(self) -> int:

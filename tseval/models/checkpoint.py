@@ -76,9 +76,9 @@ def _tensors_in(value: object, budget: int) -> list[StoredTensor]:
         nonlocal budget
         budget -= 1
         if budget < 0 or depth < 0:
-            raise damaged("damaged checkpoint: endless nesting")
+            raise damaged("damaged checkpoint: its data are nested too deeply to be read")
         if isinstance(value, int) and value.bit_length() > MAX_BITS:
-            raise refused("refused: the pickle holds a number that is too large")
+            raise refused("tseval refuses this file: its Python pickle holds a number that is too large")
         if isinstance(value, str | bytes | bytearray):
             budget -= len(value)
         elif isinstance(value, dict | list | tuple):
@@ -98,7 +98,7 @@ def _stored(value: object) -> StoredTensor:
     if isinstance(value, Pickled) and value.called == _META:
         raise refused("a tensor has a shape but no numbers")
     what = quoted(value.called) if isinstance(value, Pickled) else quoted(value)
-    raise refused(f"refused: the pickle holds {what}, which is not plain data")
+    raise refused(f"tseval refuses this file: its Python pickle holds {what}, which is not plain data")
 
 
 def _written_out(value: object, made: dict[StoredTensor, Tensor]) -> object:
@@ -131,7 +131,7 @@ def read_plain(path: Path) -> dict[str, object]:
     try:
         return _read_safetensors(path) if form == "safetensors" else _read_pt(path, form)
     except RecursionError:
-        raise damaged(f"{path}: damaged checkpoint: endless nesting") from None
+        raise damaged(f"{path}: damaged checkpoint: its data are nested too deeply to be read") from None
     except MemoryError:
         raise ModelError(
             f"{path}: the file does not fit into memory. Free memory, or use a larger machine"
@@ -176,7 +176,7 @@ def _describe(path: Path) -> str:
     if content.startswith(b"\x93NUMPY"):
         return "this is a NumPy array, not a checkpoint"
     if content.startswith(b"\x80"):
-        return "refused: this is a bare pickle, and reading it could run code"
+        return "tseval refuses this file: a plain Python pickle can run code when it is read"
     return (
         "this is a text file, not a checkpoint"
         if content.isascii() and b"\0" not in content
@@ -222,14 +222,16 @@ def dequantise(stored: Mapping[str, Tensor], columns: Mapping[str, int]) -> dict
     for name, width in columns.items():
         packed, scales = weights.get(name), weights.pop(f"{name}{SCALE}", None)
         if packed is None or scales is None:
-            raise damaged(f"{name!r} is quantised, but its numbers or its scales are missing")
+            raise damaged(f"the tensor {name!r} is quantised, but its numbers or its scales are missing")
         if (
             packed.dtype != torch.uint8
             or packed.dim() != 1
             or scales.dtype != torch.float16
             or scales.dim() != 1
         ):
-            raise damaged(f"{name!r} is quantised, but not as bytes with a float16 scale for each row")
+            raise damaged(
+                f"the tensor {name!r} is quantised, but not as bytes with a float16 scale for each row"
+            )
         numbers = _numbers(name, packed, len(scales) * width)
         weights[name] = numbers.reshape(len(scales), -1).float() * scales.float().unsqueeze(1)
     return weights
@@ -238,14 +240,14 @@ def dequantise(stored: Mapping[str, Tensor], columns: Mapping[str, int]) -> dict
 def _numbers(name: str, packed: Tensor, count: int) -> Tensor:
     """Decompress exactly so many numbers, and never more than an honest file could hold."""
     if not 0 < count * _LEAST_BITS <= 8 * len(packed):
-        raise damaged(f"{name!r} is too short for its rows and columns")
+        raise damaged(f"the tensor {name!r} is too short for its rows and columns")
     code = zlib.decompressobj()
     try:
         plain = code.decompress(packed.numpy().tobytes(), count)
     except zlib.error:
-        raise damaged(f"{name!r} is damaged: its numbers cannot be decompressed") from None
+        raise damaged(f"the tensor {name!r} is damaged: its numbers cannot be decompressed") from None
     if len(plain) != count or not code.eof or code.unused_data:
-        raise damaged(f"{name!r} has another number of values than its rows and columns need")
+        raise damaged(f"the tensor {name!r} has another number of values than its rows and columns need")
     return torch.from_numpy(np.frombuffer(plain, np.int8).copy())
 
 
@@ -431,7 +433,9 @@ def _assemble(header: _Header, weights: dict[str, Tensor]) -> Checkpoint:
     weights = dequantise(weights, header.quantised)
     model = fit_model(Sizes.from_mapping(header.sizes), vocabulary, weights)
     if header.fingerprint != fingerprint(header.sizes, vocabulary, weights):
-        raise damaged("the content does not match the fingerprint: the checkpoint is damaged or edited")
+        raise damaged(
+            "the content does not match its stored checksum, so the checkpoint is damaged or was edited"
+        )
     training, perplexity = header.training, header.validation_perplexity
     return Checkpoint(
         model=model,
@@ -453,7 +457,8 @@ def fit_model(sizes: Sizes, vocabulary: Vocabulary, weights: Mapping[str, Tensor
     """Put weights, of a tied model without `output.weight`, into a model in evaluation mode, float32."""
     if len(vocabulary) != sizes.vocabulary:
         raise damaged(
-            f"the vocabulary has {len(vocabulary)} words, but the weights are for {sizes.vocabulary}"
+            f"the vocabulary of the checkpoint has {len(vocabulary)} words, but the weights are for "
+            f"{sizes.vocabulary}"
         )
     _check_weights(sizes, weights)
     return network_of(sizes, weights)
@@ -484,16 +489,19 @@ def _check_weights(sizes: Sizes, weights: Mapping[str, Tensor]) -> None:
     for name, tensor in weights.items():
         if tensor.layout is not torch.strided or tensor.dtype not in WEIGHT_TYPES:
             raise refused(
-                f"{name!r} is {tensor.dtype}, {tensor.layout}: weights must be dense floating point"
+                f"the tensor {name!r} has the type {tensor.dtype} and the layout {tensor.layout}, but "
+                "weights must be dense floating-point numbers"
             )
         if tensor.device.type != "cpu" or tensor.untyped_storage().nbytes() < tensor.nbytes:
             raise refused(f"the tensor {name!r} has a shape but no numbers")
-        if tensor.shape != expected[name].shape:
+        stored, needed = tuple(tensor.shape), tuple(expected[name].shape)
+        if stored != needed:
             raise damaged(
-                f"{name!r} has shape {tuple(tensor.shape)}, but the sizes need {tuple(expected[name].shape)}"
+                f"the tensor {name!r} has the shape {stored}, but the sizes of the model need the shape "
+                f"{needed}"
             )
     if broken := all_finite(weights):
         raise ModelError(
-            f"{broken!r} holds NaN or infinite weights, so the model has no scores.\n"
-            "  Use an earlier checkpoint of the training."
+            f"the tensor {broken!r} has NaN or infinite weights, so the model cannot give scores.\n"
+            "  Use an earlier checkpoint of the same training."
         )

@@ -86,7 +86,7 @@ def refuse_sizes(k: int, m: int) -> None:
         m * (k - 1).bit_length() > MOST_CELLS.bit_length()
         or count_stacks(k, m) * (SPECIAL_WORDS + 2 * k) > MOST_CELLS
     ):
-        raise ModelError(f"the automaton of Dyck-({k},{m}) has too many stacks. Lower k or m.")
+        raise ModelError(f"the automaton of the language Dyck-({k},{m}) has too many stacks. Lower k or m.")
 
 
 def build_automaton(k: int, m: int, alphabet: Sequence[str]) -> Automaton:
@@ -373,7 +373,8 @@ def walk(oracle: Oracle, checkpoint: Checkpoint, symbols: Sequence[str]) -> Iter
         if symbol not in follows:
             known = _brief(follows) + (" (<eos> ends the string)" if EOS in follows else "")
             raise ModelError(
-                f"symbol {place}, {symbol!r}, cannot follow the symbols before it. Possible there: {known}"
+                f"symbol {place}, {symbol!r}, cannot follow the symbols before it. Symbols that can follow: "
+                f"{known}"
             )
         projected = model.project(torch.tensor([ids[symbol]]))
         gates = _gates(oracle, model, projected, state)

@@ -103,7 +103,10 @@ def refuse_unfolding(value: object) -> None:
         if entries is not None:
             size = 1 + len(entries) + sum(sizes.get(id(entry), 0) for entry in entries)
             if size > MOST_UNFOLDED:
-                raise refused(f"refused: the pickle repeats its parts: it has more than {MOST_UNFOLDED:,}")
+                raise refused(
+                    "tseval refuses this file: its Python pickle repeats its parts: it has more than "
+                    f"{MOST_UNFOLDED:,}"
+                )
             sizes[id(container)] = size
         elif id(container) not in sizes:
             sizes[id(container)] = 0
@@ -154,7 +157,9 @@ class _Machine:
         for count, (instruction, argument, _) in enumerate(genops(stream)):
             name = instruction.name
             if count == self._most:
-                raise refused(f"refused: the pickle has more than {self._most:,} instructions")
+                raise refused(
+                    f"tseval refuses this file: its Python pickle has more than {self._most:,} instructions"
+                )
             if name == "STOP":
                 break
             if name in _ARGUMENTS:
@@ -165,7 +170,8 @@ class _Machine:
                 _ACTIONS[name](self, argument)
             elif name not in _IDLE:
                 raise refused(
-                    f"refused: the pickle has an instruction {name}, which torch.save does not write"
+                    f"tseval refuses this file: its Python pickle has an instruction {name}, which "
+                    "torch.save does not write"
                 )
         return self._stack.pop()
 
@@ -188,7 +194,9 @@ class _Machine:
     def number(self, value: object) -> None:
         """Push a whole number of any length; others are pushed as they are."""
         if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
-            raise refused("refused: the pickle has an integer of more than 4,096 bits")
+            raise refused(
+                "tseval refuses this file: its Python pickle has an integer of more than 4,096 bits"
+            )
         self.push(value)
 
     def mark(self) -> None:
@@ -209,12 +217,14 @@ class _Machine:
         """Count the entries of a container that is copied, up to a bound."""
         self._copied += len(container) if isinstance(container, list | dict) else 0
         if self._copied > self._most:
-            raise refused(f"refused: the pickle copies more than {self._most:,} entries")
+            raise refused(
+                f"tseval refuses this file: its Python pickle copies more than {self._most:,} entries"
+            )
 
     def extend(self, values: list[object]) -> None:
         target = self._stack[-1]
         if not isinstance(target, list):
-            raise TypeError("it appends to an object that is not a list")
+            raise TypeError("its Python pickle appends to an object that is not a list")
         target.extend(values)
 
     def set_items(self, values: list[object]) -> None:
@@ -223,7 +233,7 @@ class _Machine:
             target.state = {} if target.state is None else target.state
             target = target.state
         if not isinstance(target, dict):
-            raise TypeError("it fills an object that is not a dictionary")
+            raise TypeError("its Python pickle fills an object that is not a dictionary")
         _fill(target, zip(values[::2], values[1::2], strict=True))
 
     def dictionary(self) -> None:
@@ -233,7 +243,7 @@ class _Machine:
 
     def name(self, module: object, name: object) -> None:
         if not isinstance(module, str) or not isinstance(name, str):
-            raise TypeError("a name is not text")
+            raise TypeError("its Python pickle has a name that is not text")
         path = f"{module}.{name}"
         self.names.add(path)
         self.push(Name(path))
@@ -242,9 +252,12 @@ class _Machine:
         """Pickled a call, of what may be called."""
         called, arguments = self.take(2)
         if not isinstance(called, Name) or not isinstance(arguments, tuple):
-            raise TypeError("it calls an object that is not a function")
+            raise TypeError("its Python pickle calls an object that is not a function")
         if called.path not in self._callable:
-            raise refused(f"refused, and not run: the pickle would call {quoted(called.path)}")
+            raise refused(
+                "tseval refuses this file and ran none of its code: its Python pickle would call "
+                f"{quoted(called.path)}"
+            )
         for one in arguments[:1]:
             self.copy(one)
         self.push(_made(called.path, arguments))
@@ -253,9 +266,12 @@ class _Machine:
         """Pickled a new object; a class of the user's own gets no arguments, but may get a state."""
         cls, arguments = self.take(2)
         if not isinstance(cls, Name) or not isinstance(arguments, tuple):
-            raise TypeError("it creates an object of something that is not a class")
+            raise TypeError("its Python pickle creates an object of something that is not a class")
         if arguments and cls.path not in self._callable:
-            raise refused(f"refused, and not run: the pickle would create {quoted(cls.path)} with arguments")
+            raise refused(
+                "tseval refuses this file and ran none of its code: its Python pickle would create "
+                f"{quoted(cls.path)} with arguments"
+            )
         self.push(Pickled(cls.path, arguments))
 
     def build(self) -> None:
@@ -268,7 +284,9 @@ class _Machine:
         if isinstance(target, dict):
             return
         if not isinstance(target, Pickled):
-            raise refused(f"refused: the pickle sets the state of a {type(target).__name__}")
+            raise refused(
+                f"tseval refuses this file: its Python pickle sets the state of a {type(target).__name__}"
+            )
         if isinstance(target.state, dict) and isinstance(state, dict):
             self.copy(state)
             target.state.update(state)  # beside the entries of a dictionary
@@ -279,7 +297,10 @@ class _Machine:
         """Ask for what a persistent id stands for."""
         (saved,) = self.take(1)
         if not isinstance(saved, tuple) or self._persistent is None:
-            raise refused("refused: the pickle refers to something outside that is not a storage")
+            raise refused(
+                "tseval refuses this file: its Python pickle refers to something outside that is not a "
+                "storage"
+            )
         self.push(self._persistent(saved))
 
 
@@ -311,9 +332,15 @@ _ACTIONS: dict[str, Callable[[_Machine, object], None]] = {
 def _fill(target: dict[object, object], pairs: Iterable[Iterable[object]]) -> None:
     for key, value in pairs:
         if not isinstance(key, _KEYS):
-            raise refused(f"refused: the pickle has a dictionary with keys of type {type(key).__name__}")
+            raise refused(
+                "tseval refuses this file: its Python pickle has a dictionary with keys of type "
+                f"{type(key).__name__}"
+            )
         if type(key) is int and not -_LARGEST_KEY < key < _LARGEST_KEY:
-            raise refused("refused: the pickle has a dictionary with an integer of 61 bits as a key")
+            raise refused(
+                "tseval refuses this file: its Python pickle has a dictionary with an integer of 61 bits "
+                "as a key"
+            )
         target[key] = value
 
 
@@ -322,7 +349,7 @@ def _made(path: str, arguments: tuple[object, ...]) -> object:
     if path.endswith("._reconstructor"):  # how protocols 0 and 1 make an object
         cls = arguments[0]
         if not isinstance(cls, Name):
-            raise TypeError("it creates an object of something that is not a class")
+            raise TypeError("its Python pickle creates an object of something that is not a class")
         return Pickled(cls.path, ())
     if path == "collections.OrderedDict":
         made: dict[object, object] = {}
@@ -341,5 +368,5 @@ def _only_list(arguments: tuple[object, ...]) -> list[list[object]]:
     """Give the one list that Python's containers are made from, empty if there is none."""
     (values,) = arguments or ([],)
     if not isinstance(values, list):
-        raise TypeError("it makes a container from an object that is not a list")
+        raise TypeError("its Python pickle makes a container from an object that is not a list")
     return list(values)

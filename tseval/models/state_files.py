@@ -138,7 +138,7 @@ def naming(path: Path, arguments: Mapping[str, str]) -> Iterator[None]:
         names_file = str(error).startswith((str(path), f"{arguments.get('vocab', path)}: "))
         raise ModelError(str(error) if names_file else f"{path}: {error}") from None
     except RecursionError:
-        raise damaged(f"{path}: damaged checkpoint: endless nesting") from None
+        raise damaged(f"{path}: damaged checkpoint: its data are nested too deeply to be read") from None
     except _OF_DAMAGE as error:  # whatever else a file may hold, it is the file that is wrong
         said = shortened(f"{type(error).__name__}: {first_line(error)}", 150)
         raise damaged(f"{path}: damaged checkpoint ({said})") from None
@@ -154,7 +154,8 @@ def read_state_file(path: Path) -> TorchFile:
     foreign = sorted(name for name in file.names - own if not DATA_CLASSES.fullmatch(name))
     if foreign:
         raise ModelError(
-            f"refused, and not run: the pickle names {quoted(foreign[0])}, which no word language model "
+            "tseval refuses this file and ran none of its code: its Python pickle names "
+            f"{quoted(foreign[0])}, which no word language model "
             "needs.\n  Save only the weights and the words: "
             "torch.save({'model': model.state_dict(), 'vocab': words}, FILE)."
         )
@@ -276,7 +277,8 @@ def _flat(module: Pickled, place: str) -> State:
             raise damaged("the file holds no torch module, or a damaged one")
         if part.called == _EMBEDDING and parts.get("max_norm") is not None:
             raise ModelError(
-                "the word vectors have a largest norm (max_norm), which tseval does not compute.\n"
+                "the embedding limits the norm of its word vectors (max_norm), which tseval does not "
+                "support.\n"
                 "  Write a function that builds the model: --model ./FILE.py:FUNCTION"
             )
         if part.called in _RECURRENT:
@@ -481,7 +483,8 @@ def read_words(path: Path, size: int | None = None) -> list[str]:
         text = read_bytes(path, "document_bytes").decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ModelError(
-            f"{path}: this is not UTF-8 text.\n  Write the vocabulary as UTF-8 text, one word a line."
+            f"{path}: the vocabulary is not UTF-8 text.\n  Write the vocabulary as UTF-8 text, one word a "
+            "line."
         ) from None
     except (OSError, EOFError, zlib.error) as error:
         raise ModelError(
@@ -499,7 +502,8 @@ def read_words(path: Path, size: int | None = None) -> list[str]:
         found = [words for _, words in find_words(json.loads(text))]
     except (ValueError, RecursionError):
         raise ModelError(
-            f"{path}: this is not JSON.\n  Write the vocabulary as a JSON list, in the order of the ids."
+            f"{path}: the vocabulary is not correct JSON.\n  Write the vocabulary as a JSON list, in the "
+            "order of the ids."
         ) from None
     return _only(path, found)
 
@@ -543,7 +547,8 @@ def words_of_text(text: str, size: int | None = None) -> list[str]:
     if len(words) < len(lines):
         blank = next(number for number, line in enumerate(lines, 1) if not line)
         raise ModelError(
-            f"line {blank} is blank, and the other {len(words):,} lines are not {size:,} words.\n"
+            f"line {blank} of the vocabulary is blank. Without blank lines, the file has {len(words):,} "
+            f"words, but the weights need {size:,}.\n"
             "  Write the words as a JSON list, in the order of their ids, or use the pickle of the training."
         )
     return words if all(len(word.split()) == 1 for word in words) else text.split()
@@ -558,7 +563,7 @@ def _only(path: Path, found: list[list[str]]) -> list[str]:
     distinct = {tuple(words) for words in found}
     if len(distinct) != 1:
         raise ModelError(
-            f"{path} holds {len(distinct) or 'no'} vocabularies, not one.\n"
+            f"{path}: the file must hold one vocabulary, but holds {len(distinct) or 'none'}.\n"
             "  Write one list of words in the order of their ids, or one map of words to ids 0 to n-1."
         )
     return list(distinct.pop())

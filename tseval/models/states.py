@@ -136,8 +136,11 @@ def _layer(name: str, group: Mapping[str, tuple[str, StoredTensor]]) -> Layer:
     arch = GATES.get(rows // max(hidden, 1)) if hidden and rows % hidden == 0 else None
     biases = [shapes[part] for part in ("bias_ih", "bias_hh") if part in shapes]
     if arch is None or any(shape != (rows,) for shape in biases) or (outputs != hidden and arch != "lstm"):
-        said = ", ".join(f"{group[part][0]} {shape}" for part, shape in shapes.items())
-        raise ModelError(f"a recurrent layer is not an LSTM, GRU or RNN: {said}.\n{OTHER_FIX}")
+        shapes_found = ", ".join(f"{group[part][0]} {shape}" for part, shape in shapes.items())
+        raise ModelError(
+            "the shapes of a recurrent layer do not fit an LSTM, a GRU or an RNN: "
+            f"{shapes_found}.\n{OTHER_FIX}"
+        )
     return Layer(name, tensors, arch, inputs, hidden, outputs)
 
 
@@ -148,7 +151,8 @@ def _in_order(found: Mapping[tuple[str, int], Layer], order: str | None) -> list
         wanted = order.split(",")
         if sorted(wanted) != sorted(prefixes):
             raise ModelError(
-                f"layers={order}: these are not all layers. Name each of {', '.join(prefixes)}, first to last"
+                f"layers={order}: the setting must name every recurrent layer once. Name "
+                f"{', '.join(prefixes)}, from first to last"
             )
         orders = [tuple(wanted)]
     elif len({re.sub(r"\d+", "", prefix) for prefix in prefixes}) == 1:
@@ -245,7 +249,8 @@ def _tied_alone(inputs: list[str], matrices: Mapping[str, StoredTensor], rest: M
         hint = "  If the output matrix is the matrix of word vectors, add --model-args tied=true"
     found = f" (other matrices: {_listed(others)})" if others else ""
     raise ModelError(
-        f"there is no output matrix of shape {(rows, outputs)}, for the {rows:,} words of {embedding}{found}."
+        f"the file has no output matrix for its {rows:,} words: no matrix has the shape "
+        f"{(rows, outputs)}{found}."
         f"\n{hint}"
     )
 
@@ -297,7 +302,7 @@ def _assemble(path: Path, file: TorchFile, state: State, arguments: Mapping[str,
         name: tensor for name, tensor in rest.items() if name not in (ends.embedding, ends.output, ends.bias)
     }:
         raise ModelError(
-            f"an LSTM, GRU or RNN language model has no such weights: {_listed(left)}.\n{OTHER_FIX}"
+            f"the file has weights that no LSTM, GRU or RNN language model has: {_listed(left)}.\n{OTHER_FIX}"
         )
     arch, options = _cell(layers, _modes(state, file.value), arguments.get("nonlinearity"))
     stored = {"embedding.weight": rest[ends.embedding], "output.weight": rest[ends.output]}

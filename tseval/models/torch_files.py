@@ -179,12 +179,14 @@ class Views:
                         return StorageView(storage, 0, numel)
                     case [(_, int(start), int(length))]:
                         return StorageView(storage, start, length)
-        raise refused("refused: the pickle refers to something outside that is not a storage")
+        raise refused(
+            "tseval refuses this file: its Python pickle refers to something outside that is not a storage"
+        )
 
     def _storage(self, storage: Storage) -> Storage:
         """Take numbers of one type and length for each key: in others they would be read once more."""
         if storage.numel < 0 or self.storages.setdefault(storage.key, storage) != storage:
-            raise damaged("damaged: the pickle describes the same numbers in two ways")
+            raise damaged("the file is damaged: its Python pickle describes the same numbers in two ways")
         return storage
 
 
@@ -252,7 +254,9 @@ def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
     for entry in entries:
         if entry.compress_type != zipfile.ZIP_STORED or entry.compress_size != entry.file_size:
             name = _plain(entry.filename)
-            raise refused(f"refused: its part {name} is compressed, which torch.save does not do")
+            raise refused(
+                f"tseval refuses this file: its part {name} is compressed, which torch.save does not do"
+            )
 
 
 def _plain(text: str) -> str:
@@ -293,10 +297,10 @@ def _read_zip(path: Path, callable_names: frozenset[str], limits: PickleLimits) 
     parts = zip_parts(path)
     pickles = [name for name in parts if name.endswith(PICKLE)]
     if len(pickles) != 1:
-        raise refused(f"not a torch file: it has {len(pickles)} parts with the name {PICKLE[1:]}")
+        raise refused(f"this is not a torch file: it has {len(pickles)} parts with the name {PICKLE[1:]}")
     folder = pickles[0].removesuffix(PICKLE)
     if parts[pickles[0]].length > limits.pickle:
-        raise refused(f"refused: the pickle has more than {limits.pickle:,} bytes")
+        raise refused(f"tseval refuses this file: its Python pickle has more than {limits.pickle:,} bytes")
     pickled = io.BytesIO(read_zip_part(path, parts[pickles[0]]))
     views = Views()
     inert = read_pickle(pickled, callable_names | _MAKERS, views.find, limits.instructions)
@@ -307,7 +311,7 @@ def _read_zip(path: Path, callable_names: frozenset[str], limits: PickleLimits) 
     def numbers(storage: Storage) -> Tensor:
         name = f"{folder}/data/{storage.key}"
         if name not in parts:
-            raise damaged(f"damaged: the file has no part {quoted(name)}")
+            raise damaged(f"the file is damaged: it has no part {quoted(name)}")
         return _numbers(read_zip_part(path, parts[name]), storage)
 
     return TorchFile("zip", inert.value, inert.names, numbers, path.stat().st_size)
@@ -318,7 +322,7 @@ def _read_old(path: Path, callable_names: frozenset[str], limits: PickleLimits) 
         start = io.BytesIO(file.read(limits.pickle))
     _, version, machine = (read_pickle(start).value for _ in range(3))
     if version != LEGACY_VERSION or not isinstance(machine, dict):
-        raise damaged("damaged: the file begins like a torch file, but the rest is different")
+        raise damaged("the file is damaged: it begins like a torch file, but the rest is different")
     _check_order(machine.get("little_endian") is True)
     views = Views()
     inert = read_pickle(start, callable_names | _MAKERS, views.find, limits.instructions)
@@ -335,9 +339,9 @@ def _places(path: Path, start: io.BytesIO, storages: dict[str, Storage]) -> dict
     """Find where in a file of the old format the numbers of each storage begin."""
     keys = read_pickle(start).value
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-        raise damaged("damaged: the file has no list of its storages")
+        raise damaged("the file is damaged: it has no list of its storages")
     if sorted(keys) != sorted(storages):
-        raise damaged("damaged: the list of storages does not fit the tensors")
+        raise damaged("the file is damaged: its list of storages does not fit the tensors")
     places = {}
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -346,18 +350,20 @@ def _places(path: Path, start: io.BytesIO, storages: dict[str, Storage]) -> dict
             numel = int.from_bytes(file.read(8), "little")
             begin = file.tell()
             if numel != storages[key].numel:
-                raise damaged("truncated or damaged: a storage has another length than its tensors need")
+                raise damaged(
+                    "the file is truncated or damaged: a storage has another length than its tensors need"
+                )
             places[key] = ZipPart(begin, numel * storages[key].dtype.itemsize)
             end = begin + places[key].length
             if end > size:
-                raise damaged(f"truncated: the file should have {end:,} bytes, but has {size:,}")
+                raise damaged(f"the file is truncated: it should have {end:,} bytes, but has {size:,}")
             file.seek(end)
     return places
 
 
 def _numbers(content: bytearray, storage: Storage) -> Tensor:
     if len(content) != storage.numel * storage.dtype.itemsize:
-        raise damaged("truncated or damaged: a storage has another length than its tensors need")
+        raise damaged("the file is truncated or damaged: a storage has another length than its tensors need")
     return torch.frombuffer(content, dtype=storage.dtype) if content else torch.empty(0, dtype=storage.dtype)
 
 

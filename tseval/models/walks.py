@@ -39,7 +39,7 @@ class Walk:
         """
         self._visits += visits
         if self._visits > self._most:
-            raise refused(f"refused: the content of the file has more than {self._most:,} parts")
+            raise refused(f"tseval refuses this file: its content has more than {self._most:,} parts")
 
 
 def place_within(place: str, name: object) -> str:

@@ -58,7 +58,7 @@ def check_lengths(sentences: pa.StringArray) -> None:
     """Refuse sentences that are whole texts: to score one would take minutes."""
     if (place := first_too_long(sentences)) >= 0:
         found = str(sentences[place])
-        what = f"a sentence of {len(found):,} characters; the limit is"
+        what = f"a sentence of {len(found):,} characters is too long"
         raise beyond("sentence_chars", f"{found[:40]!r}...", what)
 
 

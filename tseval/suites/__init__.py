@@ -228,15 +228,15 @@ def find_suite(spec: str | Path) -> Path:
         return path
     if names_language(spec):
         raise SuiteError(
-            f"{spec} is a formal language: it has no grammars and no sentence pairs.\n"
-            "  Use it with tseval run, tseval expand or tseval train."
+            f"{spec} is a formal language, so it has no grammars and no sentence pairs.\n  Use formal "
+            "languages with tseval run, tseval expand or tseval train."
         )
     refuse_elsewhere(spec)
     near = get_close_matches(spec, CATALOGUE, n=1)  # all of them would be more than a message holds
     known = suggest(spec, [*available_suites(), *near, *FORMAL_LANGUAGES], "Suites")
     raise SuiteError(
-        f"there is no suite {spec!r}.\n  {known} More to fetch: tseval suites. "
-        f"Or give a path, such as ./{spec}."
+        f"there is no suite {spec!r}.\n  {known} To see all suites, type tseval suites. To "
+        f"use a file or folder, give its path: ./{spec}."
     )
 
 
@@ -559,7 +559,10 @@ def _some(names: Sequence[str]) -> str:
 def _check_counts(limit: int | None, sample: int | None) -> None:
     for name, count in (("limit", limit), ("sample", sample)):
         if count is not None and count < 1:
-            raise SuiteError(f"{name} must be 1 or more, not {count}.\n  To use all items, delete {name}.")
+            raise SuiteError(
+                f"the number of items, {name}={count}, must be 1 or more.\n  To use all items, leave {name} "
+                "out."
+            )
 
 
 def _rows_between(rows: Sequence[int], start: int, end: int) -> Sequence[int]:

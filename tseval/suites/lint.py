@@ -551,7 +551,12 @@ def _folder_findings(folder: SuiteFolder, grammars: list[Grammar]) -> Iterator[L
                 yield LintFinding("warning", path, words[0].line, message)
         for word in lexicon.unused_irregular:
             line = lexicon.document.line("irregular", word)
-            yield LintFinding("warning", path, line, f"no class lists the irregular word {word!r}.")
+            yield LintFinding(
+                "warning",
+                path,
+                line,
+                f"the word {word!r} is listed under 'irregular', but no class of the lexicon has this word.",
+            )
 
 
 def _texts_of(case: Case) -> dict[str, None]:

@@ -31,7 +31,9 @@ def starter_language(name: str) -> str:
     known = starter_languages()
     if language not in known:
         fix = "For another language, leave --language out, and write its name into suite.yaml."
-        message = f"there is no example for the language {name!r}.\n  {suggest(language, known, 'Languages')}"
+        message = (
+            f"tseval has no example for the language {name!r}.\n  {suggest(language, known, 'Languages')}"
+        )
         raise SuiteError(f"{message} {fix}")
     return language
 

@@ -50,7 +50,7 @@ def numbers_asked(case: Case, forms: Sequence[tuple[str, str]]) -> list[str]:
         for value in dict.fromkeys(said):
             if value not in EXAMPLE_NUMBERS:
                 raise SuiteError(
-                    f"case {case.name!r}: the feature {NUMBER!r} is {value!r} for an item.\n"
+                    f"case {case.name!r}: the feature {NUMBER!r} of an item has the value {value!r}.\n"
                     f"  Write {' or '.join(EXAMPLE_NUMBERS)}."
                 )
         return said
@@ -231,7 +231,8 @@ def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
     if len(case.contrasts) != 1:
         what = "compares more than two sentences" if case.contrasts else "compares no two sentences"
         raise SuiteError(
-            f"case {case.name!r} {what}; this method needs pairs.\n  Choose other cases with --case."
+            f"the case {case.name!r} {what}, but this method needs pairs of sentences.\n  Choose other "
+            "cases with --case."
         )
     (contrast,) = case.contrasts
     columns = (case.sentences[label].to_pylist() for label in (contrast.better, contrast.worse))
@@ -240,9 +241,11 @@ def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
         differ = (at for at, (one, other) in enumerate(zip(better, worse, strict=False)) if one != other)
         critical = next(differ, None)
         if critical is None or (critical == 0 and not view.whole):
-            where = "no word in which they differ" if critical is None else "no word before they differ"
+            missing = "word in which they differ" if critical is None else "word before they differ"
+            sentence = " ".join(better)
             raise SuiteError(
-                f"case {case.name!r}, item {index}: the two sentences have {where}: {' '.join(better)!r}.\n"
+                f"case {case.name!r}, item {index}: this method compares the sentences where they differ, "
+                f"but there is no {missing}: {sentence!r}.\n"
                 "  Leave out that item, or choose other cases with --case."
             )
         if view.whole and terminator:

@@ -236,8 +236,8 @@ def _refuse_foreign(model: Model, texts: Sequence[str], *, given: bool) -> None:
         if given:
             raise
         raise ModelError(
-            f"{error}\n  The checks need sentences that this model reads. Add --sentences FILE (one a line), "
-            "or in Python check_model(model, sentences)."
+            f"{error}\n  The model cannot read tseval's own test sentences. Add --sentences FILE, with one "
+            "sentence that the model can read on each line. In Python, call check_model(model, sentences)."
         ) from None
 
 

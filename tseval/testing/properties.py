@@ -152,13 +152,15 @@ def tidied(sentences: Sequence[str]) -> tuple[str, ...]:
     """Tidy sentences as a run does: single spaces, each once, in order."""
     if isinstance(sentences, str):
         raise SuiteError(
-            "the sentences to check a model with are one text. Give a list of texts: [SENTENCE, SENTENCE]"
+            "the argument `sentences` is one text, but must be a list of texts. Write [SENTENCE, SENTENCE]"
         )
     tidy = {" ".join(sentence.split()) for sentence in sentences}
     if not tidy:
-        raise SuiteError("there are no sentences to check a model with. Give at least one sentence.")
+        raise SuiteError(
+            "the list of sentences to check the model with is empty. Give at least one sentence."
+        )
     if "" in tidy:
-        raise SuiteError("a sentence to check a model with has no words. Give each at least one word.")
+        raise SuiteError("one of the sentences to check the model with is empty. Remove the empty sentence.")
     return tuple(sorted(tidy))
 
 

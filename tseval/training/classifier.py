@@ -54,14 +54,15 @@ def read_split(suites: Sequence[Suite], task: Task, split: Sequence[str]) -> lis
     if not found:
         cases = ", ".join(dict.fromkeys(case.name for suite in suites for case in suite.cases))
         raise TrainingError(
-            f"{data} has no examples of the split {names}. Splits: {cases or 'none'}.\n"
-            "  Name the splits train and valid (or dev), in a column `split` or as names of cases."
+            f"{data}: no example belongs to the split {names}. The splits of these data are: "
+            f"{cases or 'none'}.\n  Call the splits train and valid (or dev), in a column `split` or as "
+            "names of the cases."
         )
     for number, label in enumerate(task.labels):
         if all(number != given for _, given in found):
             raise TrainingError(
-                f"{data}: {label} is never the answer in the split {names}.\n"
-                "  Add examples of every answer to each split."
+                f"{data}: no example of the split {names} has the answer {label!r}.\n  Add examples of "
+                "every answer to this split."
             )
     return found
 
@@ -73,7 +74,9 @@ def make_vocabulary(examples: Sequence[Labelled], *, min_count: int, lowercase: 
         counts.update(words_of(text, lowercase=lowercase))
     vocabulary = Vocabulary.from_counts(counts, size=None, min_count=min_count, lowercase=lowercase)
     if all(counts[word] < min_count for word in counts):
-        raise TrainingError(f"no word of the training examples occurs {min_count} times. Lower --min-count")
+        raise TrainingError(
+            f"--min-count {min_count}: no word of the training examples occurs that often. Lower --min-count"
+        )
     return vocabulary
 
 

@@ -94,12 +94,16 @@ def text_lines(path: Path) -> Iterator[str]:
         raise _unreadable(path, error) from None
     except UnicodeDecodeError as error:
         raise TrainingError(
-            f"{path} is not UTF-8 text ({error.reason} at byte {error.start}).\n  Save the text as UTF-8."
+            f"{path}: the file is not UTF-8 text ({error.reason} at byte {error.start}).\n  Save the file "
+            "as UTF-8."
         ) from None
 
 
 def _unreadable(path: Path, error: Exception) -> TrainingError:
-    return TrainingError(f"{path} cannot be read ({reason(error)}).\n  Check the path and the file.")
+    return TrainingError(
+        f"{path}: tseval cannot read this file ({reason(error)}).\n  Check the path, and that you may read "
+        "the file."
+    )
 
 
 def _key(path: Path, sha256: str) -> str:
@@ -141,7 +145,8 @@ def _write(path: Path, sha256: str, file: IO[bytes]) -> None:
     file.write(_TAIL.pack(tokens, len(words), checksum.digest()))
     if file_sha256(path) != sha256:
         raise TrainingError(
-            f"{path} changed while tseval read the file. Start again when the file is complete."
+            f"{path}: the file changed while tseval was reading it. Repeat the command when no program "
+            "writes to the file."
         )
 
 
@@ -176,7 +181,7 @@ def _without_cache(path: Path, sha256: str) -> NumberedText:
             found = _map(file, sha256)
     except OSError as error:
         raise TrainingError(
-            f"{path}: the disk is too full for the numbered words of the text ({reason(error)}).\n"
+            f"{path}: tseval cannot store the text as numbers, because the disk is full ({reason(error)}).\n"
             f"  Free space in {cache_folder()}, or set TMPDIR to another folder."
         ) from None
     assert found is not None, "what was written a moment ago is sound"
@@ -249,7 +254,9 @@ def map_text(paths: Sequence[Path], vocabulary: Vocabulary) -> EncodedText:
     parts = []
     for path, text in zip(paths, map(number_text, paths), strict=True):
         if not len(text.numbers):
-            raise TrainingError(f"{path} has no words.\n  Name a text with one sentence a line.")
+            raise TrainingError(
+                f"{path}: the file has no words.\n  Give a text file with one sentence on each line."
+            )
         words = (word.lower() if vocabulary.lowercase else word for word in text.words)
         ids = np.fromiter((known.get(word, unk) for word in words), np.int64, len(text.words))
         ids[0] = eos
@@ -292,7 +299,9 @@ def columns(stream: Stream, batch: int) -> Tensor | FoldedText:
     """Fold a stream into `batch` parallel columns, (time, batch); a remainder at the end is dropped."""
     time = len(stream) // batch
     if time < 2:
-        raise TrainingError(f"the text has {len(stream)} tokens, too few for --batch {batch}. Lower --batch.")
+        raise TrainingError(
+            f"the text has only {len(stream)} tokens, which is too few for --batch {batch}. Lower --batch."
+        )
     if isinstance(stream, EncodedText):
         return FoldedText(stream, (time, batch))
     return stream[: time * batch].view(batch, time).t().contiguous()

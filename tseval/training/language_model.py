@@ -113,21 +113,22 @@ class EarlyEvaluation:
         if self.runs and not resumed and (found := runs_below(self.runs)) != ([], []):
             first = [*found[0], *found[1]][0]
             raise TrainingError(
-                f"{first} is from an earlier training.\n"
-                f"  Name another folder with --eval-runs, or remove {first}."
+                f"--eval-runs: the folder already holds runs of an earlier training, such as {first}.\n  "
+                f"Name another folder with --eval-runs, or remove {first}."
             )
         for suite in self.suites:
             if not suite.has_accuracy:
                 raise TrainingError(
-                    f"--eval-suite {suite.name} has ratings, but a training records only accuracies.\n"
-                    f"  Leave out the option, and score the checkpoints: tseval run --suite {suite.name}"
+                    f"--eval-suite {suite.name}: this suite has ratings, but a training can record only "
+                    "accuracies.\n  Leave --eval-suite out. After the training, type tseval run --model "
+                    f"CHECKPOINT --suite {suite.name}"
                 )
             asks = [case.question.asks() for case in suite.cases]
             asked = [symbol for one in asks if one for symbol in one.symbols]
             if missing := [symbol for symbol in asked if symbol not in self.vocabulary.words]:
                 raise TrainingError(
-                    f"--eval-suite {suite.name} needs the symbol {missing[0]}, which the training text "
-                    "does not have.\n  Train on strings of this language, or name another suite."
+                    f"--eval-suite {suite.name}: this suite needs the symbol {missing[0]}, but the training "
+                    "text does not have it.\n  Train on strings of this language, or name another suite."
                 )
         if not resumed:
             self.path.unlink(missing_ok=True)
@@ -167,7 +168,8 @@ class EarlyEvaluation:
         except (OSError, ContentError) as error:
             reason = first_line(error)
             raise TrainingError(
-                f"{self.path} is not a file of accuracies of a training ({reason}).\n"
+                f"{self.path}: tseval cannot read this file of accuracies of an earlier training "
+                f"({reason}).\n"
                 "  Remove the file to continue the training without its earlier accuracies."
             ) from None
 
@@ -249,7 +251,8 @@ class _Run(TrainingState, Training):
         if not math.isfinite(loss):
             advice = remedy(model)
             raise TrainingError(
-                f"the validation loss is {loss} after window {course.step} of the run.\n"
+                f"the validation loss became {loss} (not a finite number) after window {course.step} of the "
+                "training.\n"
                 f"  {advice}\n  If there is an earlier checkpoint, tseval keeps it."
             )
         measured = perplexity(loss)
@@ -294,7 +297,7 @@ class _Run(TrainingState, Training):
     def _best(self) -> float:
         if self.course.best == math.inf:
             advice = remedy(self.model)
-            raise TrainingError(f"the validation perplexity was never finite.\n  {advice}")
+            raise TrainingError(f"no epoch of this training had a finite validation perplexity.\n  {advice}")
         return self.course.best
 
 

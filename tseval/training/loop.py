@@ -147,8 +147,8 @@ def fitting_together(path: Path) -> Iterator[None]:
         if out_of_memory(error):
             raise
         raise TrainingError(
-            f"{path}: the parts of the file do not fit together ({first_line(error)}). "
-            f"Remove {path} to start over."
+            f"{path}: tseval cannot continue from this resume file, because its parts do not fit together "
+            f"({first_line(error)}). Remove {path} to start over."
         ) from None
 
 
@@ -167,7 +167,7 @@ def enough_memory(path: Path) -> Iterator[None]:
             if path.exists()
             else f"Choose another --device, or {smaller}."
         )
-        raise TrainingError(f"the training needs more memory than there is.\n  {advice}") from None
+        raise TrainingError(f"the memory of the device is too small for this training.\n  {advice}") from None
 
 
 def load_resume(path: Path, identity: Mapping[str, object]) -> dict[str, object]:
@@ -178,18 +178,20 @@ def load_resume(path: Path, identity: Mapping[str, object]) -> dict[str, object]
     except ModelError as error:
         raise TrainingError(f"{first_line(error).rstrip('.')}. {over}") from None
     if content.get("format") != RESUME_FORMAT or content.get("version") != RESUME_VERSION:
-        raise TrainingError(f"{path} is not a resume file that this tseval can read. {over}")
+        raise TrainingError(f"{path}: this version of tseval cannot read this resume file. {over}")
     if not isinstance(content.get("identity"), dict):
-        raise TrainingError(f"{path}: the resume file has no settings. {over}")
+        raise TrainingError(f"{path}: the resume file does not say which settings the training had. {over}")
     # A setting that the file does not know yet had its default. What both kinds share, each has always had.
     defaults = {**asdict(Settings()), **asdict(ClassifierSettings())}
     started = {**defaults, **cast("dict[str, object]", content["identity"])}
     for name, value in identity.items():
         if started.get(name) != value:
-            difference = f"{name} {started.get(name)!r}, so it cannot continue with {value!r}"
+            difference = f"{name} {started.get(name)!r}, but you give {value!r} now"
             if name in HASHED:
-                difference = f"another {name}, so it cannot continue with this one"
-            raise TrainingError(f"{path}: the training began with {difference}.\n  {over}")
+                difference = f"another {name} than the one that you give now"
+            raise TrainingError(
+                f"{path}: tseval cannot continue this training, because it began with {difference}.\n  {over}"
+            )
     return content
 
 
@@ -233,7 +235,7 @@ def check_finite(model: Network, values: Sequence[float], place: str) -> None:
         if not math.isfinite(value):
             advice = remedy(model)
             raise TrainingError(
-                f"the {name} is {value} in {place} of the run.\n"
+                f"the {name} became {value} (not a finite number) in {place} of the training.\n"
                 f"  {advice}\n  If there is an earlier checkpoint, tseval keeps it."
             )
 

@@ -189,7 +189,8 @@ def _hewitt_sizes(arch: str, hidden: int, language: Language | None) -> dict[str
     """Embedding 2k + 10, hidden round(3 m log2 k) - m, where that is a size at all."""
     if not isinstance(language, Dyck):
         raise TrainingError(
-            "the preset hewitt2020 needs k and m of a Dyck language. Add --suite 'dyck(k=8,m=3)' or another"
+            "the preset hewitt2020 computes its sizes from a Dyck language. Add the language, such as "
+            "--suite 'dyck(k=8,m=3)'"
         )
     hidden = max(1, round(3 * language.m * math.log2(language.k)) - language.m)
     return {"embedding": 2 * language.k + 10, "hidden": hidden}

@@ -107,14 +107,15 @@ def read_corpus(folder: Path, more: tuple[Path, ...] = ()) -> Corpus:
     for path in (*(folder / name for name in CORPUS_FILES), *more):
         if path.name in digests:
             raise TrainingError(
-                f"{path}: the corpus has two files with the name {path.name}. Rename one of them."
+                f"{path}: the corpus has two files with the name {path.name}, which a zoo cannot tell "
+                "apart. Rename one of them."
             )
         try:
             digests[path.name] = file_sha256(path)
         except OSError as error:
             raise TrainingError(
-                f"{path}: {error.strerror}.\n"
-                f"  Name a folder with {' and '.join(CORPUS_FILES)} (one tokenised sentence a line): "
+                f"{path}: tseval cannot read this file of the corpus ({error.strerror}).\n  Give a folder "
+                f"with {' and '.join(CORPUS_FILES)} (one tokenised sentence a line): "
                 "--corpus DIR, or make zoo CORPUS=DIR."
             ) from None
     return Corpus(folder, digests, more)
@@ -154,19 +155,23 @@ def settle(zoo: Path, corpus: Corpus, entries: Sequence[ZooModel]) -> None:
     texts, models = read_record(zoo)
     for name, digest in corpus.digests.items():
         if texts.get(name, digest) != digest:
-            raise TrainingError(f"{zoo} holds a zoo that was trained on another {name}.\n  {_OUT_FIX}")
+            raise TrainingError(
+                f"{zoo}: the models in this folder were trained on another file {name} than the one that "
+                f"you give now.\n  {_OUT_FIX}"
+            )
     if texts and list(texts) != list(corpus.digests):
         raise TrainingError(
-            f"{zoo} holds a zoo that was trained on {', '.join(texts)}, not on {', '.join(corpus.digests)}.\n"
+            f"{zoo}: the models in this folder were trained on {', '.join(texts)}, but you give "
+            f"{', '.join(corpus.digests)}.\n"
             f"  {_OUT_FIX}"
         )
     for entry in entries:
         before = models.get(entry.name, [])
         if entry.begun and before != list(entry.options):
             raise TrainingError(
-                f"{zoo} holds a model {entry.name} with other settings: {' '.join(before)}\n"
-                f"  The settings are now: {' '.join(entry.options)}\n  Choose another --out, or remove "
-                f"{entry.checkpoint.with_suffix('')}.* and {entry.run}."
+                f"{zoo}: the model {entry.name} in this folder was trained with other settings: "
+                f"{' '.join(before)}\n  The settings are now: {' '.join(entry.options)}\n  Choose another "
+                f"--out, or remove {entry.checkpoint.with_suffix('')}.* and {entry.run}."
             )
         models[entry.name] = list(entry.options)
     record = {"format": ZOO_FORMAT, "texts": corpus.digests, "models": models}
@@ -191,7 +196,8 @@ def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
         record = checked(read_json(zoo / RECORD), _Record)
     except (OSError, ContentError, LimitError):
         raise TrainingError(
-            f"{zoo} exists, but is not a zoo: it has no readable {RECORD}.\n  Choose another --out."
+            f"{zoo}: this folder exists, but has no file {RECORD} that tseval can read, so it is not a "
+            "zoo.\n  Choose another --out."
         ) from None
     return record.texts, record.models
 
@@ -255,9 +261,14 @@ def read_recipe(name: str) -> Recipe:
         return _recipe(path.stem, read_yaml(path))
     except FileNotFoundError:
         hint = suggest(name, known, "Recipes of tseval")
-        raise TrainingError(f"no recipe has the name {name!r}.\n  Name a YAML file. {hint}") from None
+        raise TrainingError(
+            f"there is no recipe with the name {name!r}, and no file.\n  Give the path of a YAML file, or "
+            f"the name of a recipe. {hint}"
+        ) from None
     except OSError as error:
-        raise TrainingError(f"{path} cannot be read ({error.strerror}).\n  Name a YAML file.") from None
+        raise TrainingError(
+            f"{path}: tseval cannot read this recipe ({error.strerror}).\n  Give the path of a YAML file."
+        ) from None
     except ContentError as error:
         raise TrainingError(f"{path}: {error}") from None
 
@@ -292,8 +303,8 @@ def alone(zoo: Path) -> Iterator[None]:
     read_record(zoo)
     zoo.mkdir(parents=True, exist_ok=True)
     taken = TrainingError(
-        f"another tseval, here or on another machine, is working in {zoo}.\n"
-        "  Wait until it ends, stop it, or choose another --out."
+        f"{zoo}: another process of tseval, here or on another machine, is working in this folder.\n  Wait "
+        "until that process ends, stop it, or choose another --out."
     )
     with locked(zoo / ZOO_LOCK, taken):
         yield

@@ -73,7 +73,8 @@ def check_target(target: Path) -> None:
         ours = False
     if not ours:
         raise TrainingError(
-            f"{target} holds files that are not a published zoo.\n  Name a new folder with --publish."
+            f"{target}: this folder holds files, but is not a published zoo.\n  Name a new folder with "
+            "--publish."
         )
 
 
@@ -83,8 +84,8 @@ def publishing(target: Path) -> Iterator[None]:
     check_target(target)
     target.mkdir(parents=True, exist_ok=True)
     taken = TrainingError(
-        f"another tseval is writing into {target}.\n"
-        "  When it has ended, repeat the command: tseval does not repeat what is finished."
+        f"{target}: another process of tseval is writing into this folder.\n  When that process has ended, "
+        "repeat the command: tseval keeps the finished models."
     )
     with locked(target / BOARD_LOCK, taken):
         yield
@@ -156,18 +157,20 @@ def models_to_keep(
             continue
         model = planned(recipe, folder.name, target)
         if model is None:
-            raise TrainingError(f"{folder} is not an entry of a model of the zoo.\n  {_PUBLISH_FIX}")
+            raise TrainingError(
+                f"{folder}: this entry is not a model of the recipe {recipe.name}.\n  {_PUBLISH_FIX}"
+            )
         on_page = dict(_OPTIONS.findall(definition.text))
         before, now = on_page.get(model.arch, on_page.get(_SHARED)), " ".join(model.options)
         if before != now:
             raise TrainingError(
-                f"{target} holds a model {model.name} with other settings: {before}\n"
+                f"{target}: the published model {model.name} was trained with other settings: {before}\n"
                 f"  Settings of the recipe {recipe.name}: {now}\n  {_PUBLISH_FIX}"
             )
         read = read_entry(folder).about.training_data or "unknown texts"
         if set(_DIGEST.findall(read)) != set(digests):
             raise TrainingError(
-                f"{target} holds a model {model.name} that was trained on other texts: {read}\n"
+                f"{target}: the published model {model.name} was trained on other texts: {read}\n"
                 f"  {_PUBLISH_FIX}"
             )
         kept.append(model)
@@ -180,7 +183,7 @@ def check_kept(target: Path, kept: Sequence[ZooModel]) -> None:
     if wrong:
         raise TrainingError(
             f"tseval cannot extend {target}: {wrong[0]}.\n"
-            "  Correct that entry or remove its folder, then repeat the command."
+            "  Correct that entry, or remove its folder. Then repeat the command."
         )
 
 
@@ -308,6 +311,7 @@ def _check_facts(target: Path, model: ZooModel) -> None:
         _facts(target, model)
     except (LookupError, TypeError, ValueError) as error:
         raise TrainingError(
-            f"{target} does not describe the training of the model {model.name} ({first_line(error)}).\n"
+            f"{target}: the page of this zoo does not describe the training of the model {model.name} "
+            f"({first_line(error)}).\n"
             "  Remove the folder of that entry, then repeat the command."
         ) from None

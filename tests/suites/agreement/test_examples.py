@@ -67,15 +67,37 @@ def test_the_same_examples_give_the_same_compressed_bytes(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"verb_index": "8"}, "examples.tsv:3: verb_index is 8.\n  Write a number from 0 to 7."),
-        ({"subj_index": "2"}, "tsv:3: word 2 of the sentence is 'to', but subj_form is '\"keys\"'"),
-        ({"verb_form": "Are"}, "tsv:3: word 5 of the sentence is 'are', but verb_form is 'Are'."),
-        ({"verb_index": "-1"}, "tsv:3: verb_index is '-1'.\n  Write a whole number."),
+        (
+            {"verb_index": "8"},
+            "examples.tsv:3: the column 'verb_index' has 8, but the words of the "
+            "sentence are numbered from 0 to 7.\n  Write a number from 0 to 7.",
+        ),
+        (
+            {"subj_index": "2"},
+            "tsv:3: the column 'subj_form' has '\"keys\"', but word 2 of the sentence, "
+            "counted from 0, is 'to'",
+        ),
+        (
+            {"verb_form": "Are"},
+            "tsv:3: the column 'verb_form' has 'Are', but word 5 of the sentence, counted from 0, is 'are'.",
+        ),
+        (
+            {"verb_index": "-1"},
+            "tsv:3: the column 'verb_index' has '-1', but must have a whole number.\n  "
+            "Write a whole number, such as 0",
+        ),
         ({"verb_index": "0", "verb_form": "the"}, "tsv:3: the verb is the first word, so no word"),
-        ({"number": "singular"}, "tsv:3: number is 'singular'.\n  Write sing or plur."),
-        ({"opp_verb_form": "is not"}, "tsv:3: opp_verb_form is 'is not'.\n  Write one word."),
+        (
+            {"number": "singular"},
+            "tsv:3: the column 'number' has 'singular'.\n  Write sing or plur in this cell.",
+        ),
+        (
+            {"opp_verb_form": "is not"},
+            "tsv:3: the column 'opp_verb_form' has 'is not', but must have one "
+            "word.\n  Write one word in this cell.",
+        ),
         ({"n_attractors": "2"}, "tsv:3: the row has more attractors than intervening nouns."),
-        ({"n_attractors": ""}, "tsv:3: n_attractors is empty"),
+        ({"n_attractors": ""}, "tsv:3: the cell in the column 'n_attractors' is empty"),
     ],
 )
 def test_a_row_that_cannot_be_is_named(tmp_path, changed, message):
@@ -87,7 +109,7 @@ def test_a_row_of_a_parquet_file_is_named_by_its_number(tmp_path):
     table = read_examples(tsv(tmp_path, ROW, ROW))
     wrong = table.set_column(table.column_names.index("verb_index"), "verb_index", pa.array([5, 9]))
     pq.write_table(wrong, tmp_path / "wrong.parquet")
-    with pytest.raises(SuiteError, match=r"wrong\.parquet, row 2: verb_index is 9"):
+    with pytest.raises(SuiteError, match=r"wrong\.parquet, row 2: the column 'verb_index' has 9"):
         read_examples(tmp_path / "wrong.parquet")
 
 
@@ -95,18 +117,20 @@ def test_a_column_of_another_type_is_named(tmp_path):
     table = read_examples(tsv(tmp_path, ROW))
     wrong = table.set_column(table.column_names.index("verb_index"), "verb_index", pa.array(["five"]))
     pq.write_table(wrong, tmp_path / "wrong.parquet")
-    with pytest.raises(SuiteError, match="column 'verb_index' holds string, not int64"):
+    with pytest.raises(
+        SuiteError, match="column 'verb_index' has values of the type string, but needs int64"
+    ):
         read_examples(tmp_path / "wrong.parquet")
 
 
 def test_a_file_that_is_no_table_of_examples_is_refused(tmp_path):
     missing = {name: cell for name, cell in ROW.items() if name != "opp_verb_form"}
-    with pytest.raises(SuiteError, match="because it has no column 'opp_verb_form'"):
+    with pytest.raises(SuiteError, match="needs the column 'opp_verb_form', but this table does not have it"):
         read_examples(tsv(tmp_path, missing))
-    with pytest.raises(SuiteError, match="because the column 'number' is empty"):
+    with pytest.raises(SuiteError, match="needs values in the column 'number', but the column is empty"):
         read_examples(tsv(tmp_path, ROW | {"number": ""}))
     (tmp_path / "examples.tsv").write_text("\t".join(ROW) + "\n")
-    with pytest.raises(SuiteError, match="the table has no examples"):
+    with pytest.raises(SuiteError, match="the table has no rows with examples"):
         read_examples(tmp_path / "examples.tsv")
     (tmp_path / "a.parquet").write_text("PAR1?")
     with pytest.raises(SuiteError, match=r"a\.parquet: cannot be read"):
@@ -198,7 +222,11 @@ def test_linzens_table_is_quoted_as_csv_and_may_be_compressed(tmp_path):
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        ({"verb_index": "nine"}, "agr.tsv:3: verb_index is 'nine'.\n  Write a whole number"),
+        (
+            {"verb_index": "nine"},
+            "agr.tsv:3: the column 'verb_index' has 'nine', but must have a whole "
+            "number.\n  Write a whole number",
+        ),
         ({"verb_index": "9"}, "agr.tsv:3: subject 2 and verb 9 of 8 words, 1 attractors of 1 interv"),
         ({"verb_pos": "VBD"}, "agr.tsv:3: verb_pos is 'VBD'.\n  Write VBZ or VBP."),
         ({"n_diff_intervening": "2"}, "agr.tsv:3: subject 2 and verb 6 of 8 words, 2 attractors of 1 interv"),
@@ -209,7 +237,7 @@ def test_a_malformed_row_of_linzens_table_is_named(tmp_path, cells, message):
     file = linzen(tmp_path, KEYS, changed(**cells))
     if message is None:
         file.write_text(file.read_text() + "too\tshort\n")
-        message = "agr.tsv:4: 2 columns, but the header has 18"
+        message = "agr.tsv:4: this row has 2 columns, but the header has 18"
     assert message in refuse("data", "agreement", "agr.tsv", "-o", "a.tsv", cwd=tmp_path).stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["agr.tsv"]
 
@@ -225,25 +253,25 @@ def test_rows_of_linzens_table_that_make_no_example_are_counted(tmp_path):
 
 def test_a_file_of_no_known_kind_is_refused(tmp_path):
     (tmp_path / "poem.txt").write_text("Shall I compare thee to a summer's day?\n")
-    with pytest.raises(SuiteError, match=r"poem\.txt: not a file of examples"):
+    with pytest.raises(SuiteError, match=r"poem\.txt: tseval cannot make agreement examples from this file"):
         convert([tmp_path / "poem.txt"], Shares())
-    with pytest.raises(SuiteError, match=r"absent\.conllu: cannot be read"):
+    with pytest.raises(SuiteError, match=r"absent\.conllu: tseval cannot read this file"):
         convert([tmp_path / "absent.conllu"], Shares())
     (tmp_path / "latin.tsv").write_bytes("caf\xe9\n".encode("latin-1"))
-    with pytest.raises(SuiteError, match=r"latin\.tsv: not UTF-8 text"):
+    with pytest.raises(SuiteError, match=r"latin\.tsv: line 1 is not UTF-8 text"):
         convert([tmp_path / "latin.tsv"], Shares())
 
 
 def test_a_table_of_examples_is_not_converted_again(tmp_path):
     (tmp_path / "a.tsv").write_text("sentence\tverb_index\tverb_form\tnumber\topp_verb_form\n")
-    with pytest.raises(SuiteError, match="is a table of examples already"):
+    with pytest.raises(SuiteError, match="is already a table of agreement examples"):
         convert([tmp_path / "a.tsv"], Shares())
 
 
 def test_files_of_two_kinds_are_not_put_into_one_table(tmp_path):
     (tmp_path / "a.text").write_text("the keys are here <eos>\n")
     (tmp_path / "a.gold").write_text("2\tare\tis\t0\n")
-    with pytest.raises(SuiteError, match="Make a table of each"):
+    with pytest.raises(SuiteError, match="Run tseval data agreement once for each"):
         convert([linzen(tmp_path, KEYS), tmp_path / "a.text"], Shares())
 
 
@@ -255,8 +283,11 @@ def test_linzens_table_is_told_apart_when_it_is_taken_for_examples(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-o", "a.csv"], "a.csv: a table of examples needs another ending"),
-        (["-o", "agr.tsv"], "agr.tsv: exists already. Choose another -o, or remove it."),
+        (["-o", "a.csv"], "a.csv: the name of a table of examples must end in"),
+        (
+            ["-o", "agr.tsv"],
+            "agr.tsv: this file exists already.\n  Name another file after -o, or remove agr.tsv.",
+        ),
         (["-o", "no/a.tsv"], "no: this folder does not exist"),
         (["-o", "a.tsv", "--train", "95"], "--train 95 and --valid 10 add up to more than 100 percent."),
     ],
@@ -364,16 +395,18 @@ UNTAGGED = "".join(
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        (UNTAGGED, ("--frequent", 1), "trees: has no Penn tags (VBZ, VBP) in column 5, but --frequent"),
+        (UNTAGGED, ("--frequent", 1), "trees: --frequent replaces rare words by Penn tags, but column 5 "),
         (conllu(FARMER.replace("The the DT", "The the _")), ("--frequent", 1, "--counts-from", "counted.txt"),
-         "trees.conllu:1: 'The' is rare, and has no tag in column 5 that --frequent could write."),
+         "but the rare word 'The' has no tag in column 5."),
         (conllu(FARMER), ("--counts-from", "counted.txt"), "Add --frequent N, the number of words to keep"),
         (conllu(FARMER), ("--frequent", 0), "0 is not in the range x>=1"),
         (conllu(FARMER), ("--frequent", 1, "--counts-from", "empty.txt"), "empty.txt: is empty"),
-        (conllu(FARMER), ("--frequent", 1, "--counts-from", "none.txt"), "none.txt: cannot be read"),
+        (conllu(FARMER), ("--frequent", 1, "--counts-from", "none.txt"), "none.txt: tseval cannot read "
+                                                                         "this file"),
         ("sentence\tsubj_pos\tverb_pos\tlast_intervening\tsubj_index\tverb_index\tn_intervening\t"
          "n_diff_intervening\nthe dog barks\tNN\tVBZ\tna\t2\t3\t0\t0\n", ("--frequent", 1),
-         "trees.conllu is a table of Linzen et al. 2016: --frequent replaces rare words of treebanks only."),
+         "trees.conllu is a table of Linzen et al. 2016, but --frequent replaces rare words only in "
+         "treebanks."),
     ],
 )  # fmt: skip
 def test_what_cannot_be_replaced_is_said(tmp_path, content, options, message):

@@ -122,7 +122,7 @@ def test_pairs_of_determiners_are_those_of_a_plain_loop(path, feature):
     phenomenon = open_phenomenon(f"determiner-noun-{feature.lower()}")
     if not expected:
         with pytest.raises(
-            SuiteError, match=f"no pairs in 200 sentences|no word of the treebanks has '{feature}'"
+            SuiteError, match=f"could make no pair from the 200 sentences|needs the feature '{feature}'"
         ):
             make_pairs([path], phenomenon)
         return
@@ -237,11 +237,15 @@ def test_forms_come_from_more_treebanks_and_from_unimorph(tmp_path):
     assert changes(pairs_of(path, table)) == [("bellt", "bellen", "unimorph")]
     table.write_text("laufen\tläuft\tV;IND;PRS;3;SG\n")
     with pytest.raises(
-        SuiteError, match=r"has none of the words with Number in the treebanks, such as '.*'.\n  Choose"
+        SuiteError,
+        match=r"has none of the words that have the feature Number in the treebanks, such as "
+        r"'.*'.\n  Give a list of the same language",
     ):
         pairs_of(path, table)
     table.write_text("laufen läuft\n")
-    with pytest.raises(SuiteError, match="deu:1: this line is 'laufen"):
+    with pytest.raises(
+        SuiteError, match="deu:1: a line of a UniMorph list has three cells, but this line is 'laufen"
+    ):
         pairs_of(path, table)
 
 
@@ -298,17 +302,20 @@ VERB = "pattern { V [upos=VERB, Number] }"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--phenomenon subject-verb -o x.tsv", "no phenomenon is called 'subject-verb'.\n  Did you mean"),
+        (
+            "--phenomenon subject-verb -o x.tsv",
+            "there is no phenomenon with the name 'subject-verb'.\n  Did you mean",
+        ),
         ("-o x.tsv", "nothing to search for. Add --phenomenon NAME"),
         ("--phenomenon object-case", "no file for the pairs. Add -o pairs.parquet"),
-        ("--phenomenon object-case -o x.txt", "a table of pairs needs another ending"),
+        ("--phenomenon object-case -o x.txt", "the name of a table of pairs must end in"),
         ("--list --phenomenon object-case", "Leave out --request, --phenomenon and -o."),
         ("--request nowhere.req --change V.Number -o x.tsv", "nowhere.req"),
         ("VERB -o x.tsv", "the request does not name the feature to change"),
-        ("VERB --change W.Number -o x.tsv", "no node of the pattern is called 'W'"),
+        ("VERB --change W.Number -o x.tsv", "the pattern of the request has no node 'W'"),
         ("VERB --change V -o x.tsv", "Write NODE.Feature"),
-        ("VERB --change V.lemma -o x.tsv", "lemma is not a feature"),
-        ("VERB --change V.Number --controller S -o x.tsv", "no node of the pattern is called 'S'"),
+        ("VERB --change V.lemma -o x.tsv", "lemma is not a morphological feature"),
+        ("VERB --change V.Number --controller S -o x.tsv", "the pattern of the request has no node 'S'"),
     ],
 )
 def test_bad_arguments_are_one_message(tmp_path, arguments, message):
@@ -322,9 +329,13 @@ def test_bad_arguments_are_one_message(tmp_path, arguments, message):
     [
         (
             "pattern { V -[nsubj]-> S; V.Number = S.Number } pattern { V [upos=AUX] }",
-            "no node of the pattern is called 'S'",
+            "the pattern of the request has no node 'S'",
         ),
-        ("pattern { V [Nmber=Sing] }", "no word of the treebanks has 'Nmber'.\n  Did you mean 'Number'"),
+        (
+            "pattern { V [Nmber=Sing] }",
+            "the request needs the feature 'Nmber', but no word of the "
+            "treebanks has this feature.\n  Did you mean 'Number'",
+        ),
     ],
 )
 def test_a_bad_request_is_one_message(tmp_path, request_, message):
@@ -342,7 +353,7 @@ ROW = "{0}\tA\ta\tX\t_\tNumber=Sing\t{1}\tx\t_\t_\n"
         ("1\tA\ta\n\n", "this line has 3 columns"),
         (
             ROW.format(1, 2) + ROW.format(2, 1) + "\n",
-            "t.conllu:1: the heads of words go in a circle from 'A'",
+            "t.conllu:1: the heads form a circle: from the word 'A'",
         ),
     ],
 )

@@ -96,17 +96,48 @@ def test_a_file_holds_several_requests_and_says_what_they_are_for():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("pattern { V [upos=VERB }", r"x:1:24: '}' is not allowed here.\n  Write = or <> with"),
-        ("pattern { V upos=VERB }", r"x:1:13: 'upos=VERB' is not allowed here.\n  Write \[, -\[label\]->"),
-        ("pattern {\n  V [upos=VERB];\n  V.Number == N.Number }", "x:3:13: '=' is not allowed here.\n "),
-        ("pattern { V -[nsubj]-> }", "x:1:24: '}' is not allowed here.\n  Write a node."),
-        ("pattern { V -[]-> N }", "x:1:15: ']' is not allowed here.\n  Write a relation, such as nsubj."),
-        ("pattern { V [upos=VERB]", "x:1:24: the end is not allowed here.\n  Write ; or }."),
-        ("pattern { V [upos=VERB] N [] }", "x:1:25: 'N' is not allowed here.\n  Write ; or }."),
+        (
+            "pattern { V [upos=VERB }",
+            r"x:1:24: '}' is not allowed at this place of the request.\n  Write "
+            r"at this place = or <> with",
+        ),
+        (
+            "pattern { V upos=VERB }",
+            r"x:1:13: 'upos=VERB' is not allowed at this place of the request.\n  "
+            r"Write at this place \[, -\[label\]->",
+        ),
+        (
+            "pattern {\n  V [upos=VERB];\n  V.Number == N.Number }",
+            "x:3:13: '=' is not allowed at this place of the request.\n ",
+        ),
+        (
+            "pattern { V -[nsubj]-> }",
+            "x:1:24: '}' is not allowed at this place of the request.\n  Write at this place a node.",
+        ),
+        (
+            "pattern { V -[]-> N }",
+            "x:1:15: ']' is not allowed at this place of the request.\n  "
+            "Write at this place a relation, such as nsubj.",
+        ),
+        (
+            "pattern { V [upos=VERB]",
+            "x:1:24: the end is not allowed at this place of the request.\n  Write at this place ; or }.",
+        ),
+        (
+            "pattern { V [upos=VERB] N [] }",
+            "x:1:25: 'N' is not allowed at this place of the request.\n  Write at this place ; or }.",
+        ),
         ('pattern { V [form=re"("] }', "x:1:19: .* is not (?s:.*) Problem: missing"),
         ("", "x: the request has no pattern."),
-        ("without { V [] }", "x:1:1: 'without' is not allowed here.\n  Write pattern { ... }."),
-        ("pattern { }", "is not allowed here.\n  Write a node, such as V"),
+        (
+            "without { V [] }",
+            "x:1:1: 'without' is not allowed at this place of the request.\n  "
+            "Write at this place pattern { ... }.",
+        ),
+        (
+            "pattern { }",
+            "is not allowed at this place of the request.\n  Write at this place a node, such as V",
+        ),
         ("pattern { e: V -[nsubj]-> N }", "x:1:11: a named edge is a part of Grew's language that tsev"),
         ("pattern { * -[nsubj]-> V }", "a node without a name is a part"),
         ("pattern { V ->> N }", "an edge over any distance"),

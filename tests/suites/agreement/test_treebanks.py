@@ -221,19 +221,22 @@ def test_words_are_counted_where_a_written_word_holds_several(tmp_path):
         (
             "3\tnear",
             "4\tnear",
-            "trees.conllu:10: the line has word 4, but word 3 comes next.\n  Correct the number in column 1.",
+            "trees.conllu:10: the line has word 4, but word 3 comes next.\n  Write 1, 2, 3, ... for the "
+            "words of the sentence in column 1.",
         ),
         (
             "5\tcase",
             "7\tcase",
-            "trees.conllu:10: the head of 'near' is 7, but the words are 1 to 6.\n  Correct column 7.",
+            "trees.conllu:10: the head of 'near' is 7, but must be 0 or the number of a word, 1 to 6.\n  "
+            "Correct the head in column 7.",
         ),
         (
             "5\tcase",
             "_\tcase",
-            "trees.conllu:10: the head of 'near' is _, but the words are 1 to 6.\n  Correct column 7.",
+            "trees.conllu:10: the head of 'near' is _, but must be 0 or the number of a word, 1 to 6.\n  "
+            "Correct the head in column 7.",
         ),
-        ("5\tcase", "5\t", "trees.conllu:10: column 8 is empty"),
+        ("5\tcase", "5\t", "trees.conllu:10: column 8 of this line is empty"),
     ],
 )
 def test_a_malformed_line_is_named_by_file_and_number(tmp_path, old, new, message):
@@ -249,8 +252,9 @@ def test_a_malformed_line_is_named_by_file_and_number(tmp_path, old, new, messag
         ("", "trees.conllu: is empty"),
         ("\n\n", "trees.conllu: is empty"),
         (conllu(AUTHORS).replace("\tVBP", "\t_").replace("Number=", "Case="),
-         "trees.conllu: no word has its number"),
-        (conllu(AUTHORS.replace("nsubj", "obj")), "trees.conllu: no agreement examples in 1 sentences"),
+         "trees.conllu: the treebank does not say which words are singular or plural"),
+        (conllu(AUTHORS.replace("nsubj", "obj")), "trees.conllu: tseval found no agreement examples in "
+                                                  "the 1 sentences"),
         (conllu(HUNDE), "Left out: no sure form in the other number (1)."),
     ],
 )  # fmt: skip

@@ -83,5 +83,5 @@ def test_gaps_in_other_places_are_another_suite(tmp_path):
 
 def test_a_column_with_a_role_must_hold_what_it_needs(tmp_path):
     pq.write_table(pa.table({"good": pa.array([1, 2]), "bad": BAD}), tmp_path / "a.parquet")
-    with pytest.raises(SuiteError, match="the good sentence is 1, not a text"):
+    with pytest.raises(SuiteError, match="the good sentence is 1, but must be a text"):
         load_suite(tmp_path / "a.parquet")

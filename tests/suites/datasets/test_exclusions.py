@@ -93,13 +93,16 @@ def test_a_list_is_a_table_in_any_format(pairs, name, content):
 @pytest.mark.parametrize(
     ("suite", "listed", "said"),
     [
-        ("./pairs.csv", "paradigm,pairID\ny,1\n", "has no case 'y'"),
-        ("./pairs.csv", "paradigm,pairID\nx,7\n", "the case 'x' of pairs has no item '7'"),
-        ("./pairs.csv", "paradigm,number\nx,1\n", "not a list of items, because the columns are"),
-        ("./pairs.csv", "paradigm,pairID\nx,1\nx,2\n", "--exclude removes all items of pairs"),
-        ("./pairs.csv", None, "--exclude: there is no file 'out.csv'"),
-        ("./pairs.csv", "known-errors", "tseval knows no errors of pairs.\n  Leave out --exclude"),
-        ("marvin_linzen", "known-errors", "marvin_linzen: the items have no ids"),
+        ("./pairs.csv", "paradigm,pairID\ny,1\n", "the suite 'pairs' has no case 'y'"),
+        ("./pairs.csv", "paradigm,pairID\nx,7\n", "the case 'x' of the suite 'pairs' has no item with the "
+                                                  "id '7'"),
+        ("./pairs.csv", "paradigm,number\nx,1\n", "no items to exclude in this table, because its columns "
+                                                  "are"),
+        ("./pairs.csv", "paradigm,pairID\nx,1\nx,2\n", "--exclude removes all items of the suite 'pairs'"),
+        ("./pairs.csv", None, "--exclude: the file 'out.csv' does not exist"),
+        ("./pairs.csv", "known-errors", "no list of known errors for the suite 'pairs'.\n  Leave out "
+                                        "--exclude"),
+        ("marvin_linzen", "known-errors", "marvin_linzen: the items of this suite have no ids"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_left_out_is_one_message(pairs, suite, listed, said):

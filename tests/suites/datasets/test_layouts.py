@@ -182,7 +182,11 @@ def test_a_sheet_of_excel_is_read_by_its_name(tmp_path):
     assert case.features.to_pydict() == {"n": [2, 3]}
     other.append(["a note"])
     book.save(tmp_path / "b.xlsx")
-    with pytest.raises(SuiteError, match=r"has 2 sheets: Items, Notes\.\n.*--columns sheet=Items"):
+    with pytest.raises(
+        SuiteError,
+        match=r"2 sheets .* have content, .*: Items, Notes\.\n.*--columns "
+        r"sheet=Items",
+    ):
         load_suite(tmp_path / "b.xlsx")
     assert load_suite(tmp_path / "b.xlsx", columns={"sheet": "Items"}).n_items == 2
 
@@ -195,11 +199,11 @@ def test_without_its_extra_a_sheet_is_refused_with_what_to_install(tmp_path, mon
 
 def test_another_encoding_is_refused_and_read_where_it_is_named(tmp_path):
     path = write_file(tmp_path / "a.csv", "good,bad\nles élèves rient,les élèves rit\n".encode("latin-1"))
-    with pytest.raises(SuiteError, match=r"not UTF-8 .* in line 2\.\n.*--columns encoding=latin-1"):
+    with pytest.raises(SuiteError, match=r"line 2 is not UTF-8 .*\.\n.*--columns encoding=latin-1"):
         load_suite(path)
     (case,) = load_suite(path, columns={"encoding": "latin-1"}).cases
     assert case.sentences["good"].to_pylist() == ["les élèves rient"]
-    with pytest.raises(SuiteError, match="there is no encoding 'latin-99'"):
+    with pytest.raises(SuiteError, match="'latin-99' is not an encoding that Python knows"):
         load_suite(path, columns={"encoding": "latin-99"})
 
 
@@ -419,9 +423,9 @@ def test_how_far_people_prefer_one_of_a_pair_is_set_against_the_difference(tmp_p
 @pytest.mark.parametrize(
     ("layout", "said"),
     [
-        ("one three", "'one three' does not mark the region to compare"),
-        ("one *four", "there is no column 'four' (--layout)"),
-        ("alternatin", "there is no column 'alternatin' (--layout)"),
+        ("one three", "'one three' does not say which region to compare"),
+        ("one *four", "--layout names the column 'four', but the table has no such column"),
+        ("alternatin", "--layout names the column 'alternatin', but the table has no such column"),
     ],
 )
 def test_a_layout_that_does_not_fit_is_refused(tmp_path, layout, said):
@@ -433,9 +437,13 @@ def test_a_layout_that_does_not_fit_is_refused(tmp_path, layout, said):
 
 def test_lines_that_alternate_need_a_partner_each_and_a_layout(tmp_path):
     path = write_file(tmp_path / "a.txt", "a b\nb a\na c\n")
-    with pytest.raises(SuiteError, match=r"the lines have no columns\.\n.*--layout alternating"):
+    with pytest.raises(SuiteError, match=r"no columns in this \.txt file\.\n.*--layout alternating"):
         load_suite(path)
-    with pytest.raises(SuiteError, match=r"a\.txt:3: the last of 3 lines that alternate has no partner"):
+    with pytest.raises(
+        SuiteError,
+        match=r"a\.txt:3: the last sentence has no partner, because .* has 3 "
+        r"sentences",
+    ):
         load_suite(path, columns={"layout": "alternating"})
 
 
@@ -464,5 +472,5 @@ def test_two_regions_of_one_name_that_stand_apart_are_refused(tmp_path):
         f"1,{condition},{word},{region}\n"
         for condition in ("a", "b") for word, region in (("x", "np"), ("y", "critical"), ("z", "np"))
     )  # fmt: skip
-    with pytest.raises(SuiteError, match=r"a\.csv:2: the region 'np' has another position than"):
+    with pytest.raises(SuiteError, match=r"a\.csv:2: the region 'np' is in another position than"):
         load_suite(write_file(tmp_path / "a.csv", rows))

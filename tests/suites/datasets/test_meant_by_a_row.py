@@ -141,11 +141,17 @@ def test_every_run_on_data_names_the_columns_that_are_not_used(tmp_path):
 
 def test_a_prediction_or_a_condition_that_nothing_asks_for_is_refused(tmp_path):
     pairs = "good,bad\na b,b a\n"
-    with pytest.raises(SuiteError, match=r"predict= compares surprisals .* the file has pairs"):
+    with pytest.raises(
+        SuiteError,
+        match=r"predict= of --columns compares surprisals .* reads this file "
+        r"as pairs",
+    ):
         read(tmp_path / "a.csv", pairs, "predict=good.* > bad.*")
-    with pytest.raises(SuiteError, match="better=x names a condition, but pairs have none"):
+    with pytest.raises(
+        SuiteError, match=r"better=x of --columns names a condition. But .* pairs, which have no conditions"
+    ):
         read(tmp_path / "a.csv", pairs, "better=x")
-    with pytest.raises(SuiteError, match="better= and predict= exclude each other"):
+    with pytest.raises(SuiteError, match="better= and predict= cannot be used together"):
         read(tmp_path / "b.csv", CROSSED, "condition=cond,better=Match,predict=Match.* > Mismatch.*")
 
 
@@ -156,9 +162,9 @@ def test_the_layout_that_the_message_offers_can_be_followed(tmp_path):
     assert offered == "prefix comp np1 verb np2 prep np3 *end"
     (case,) = read(tmp_path / "a.csv", GAPS, layout=offered).cases
     assert case.sentences["that_gap"].to_pylist() == ["I know that our friend saw near the man at night"]
-    with pytest.raises(SuiteError, match="--layout has 'item' as a part of the sentence"):
+    with pytest.raises(SuiteError, match="--layout uses the column 'item' as a part of the sentence"):
         read(tmp_path / "a.csv", GAPS, layout="item condition prefix comp np1 verb np2 *prep")
-    with pytest.raises(SuiteError, match="'np2' has no words under 'what_gap'"):
+    with pytest.raises(SuiteError, match="'np2' is empty under the condition 'what_gap'"):
         read(tmp_path / "a.csv", GAPS, layout="prefix comp np1 verb *np2 prep np3 end")
 
 
@@ -181,7 +187,11 @@ ROLES = (
 
 def test_words_that_stand_for_one_another_are_never_scored_as_one(tmp_path, model, bits):
     columns = "prefix=context,good=expected,bad=target"
-    with pytest.raises(SuiteError, match=r"a\.tsv:2: expected is 'hit\|hurt\|seen'.*\n.*alternatives=any"):
+    with pytest.raises(
+        SuiteError,
+        match=r"'expected' has several .*: "
+        r"'hit\|hurt\|seen'.*\n.*alternatives=any",
+    ):
         read(tmp_path / "a.tsv", ROLES, columns)
     verdicts = evaluate(model, read(tmp_path / "a.tsv", ROLES, columns + ",alternatives=any")).verdicts
     expected = []
@@ -193,7 +203,7 @@ def test_words_that_stand_for_one_another_are_never_scored_as_one(tmp_path, mode
     assert verdicts["correct"].tolist() == expected
     assert {*expected} == {True, False}
     single = ROLES.replace("hit|hurt|", "").replace("helped|", "")
-    with pytest.raises(SuiteError, match="no continuation of a prefix has several words"):
+    with pytest.raises(SuiteError, match=r"no continuation of a prefix has words with \| between"):
         read(tmp_path / "b.tsv", single, columns + ",alternatives=any")
 
 
@@ -244,7 +254,9 @@ def test_what_fills_a_mask_is_given_once_or_by_a_column(tmp_path):
     assert case.sentences["good"].to_pylist() == [
         "the man feared the woman because he was there .", "the woman feared the man because she was there ."
     ]  # fmt: skip
-    with pytest.raises(SuiteError, match="gender is 'f', and fill= has no word for it"):
+    with pytest.raises(
+        SuiteError, match="'gender' has the value 'f', but the setting fill= of --columns has no word"
+    ):
         read(path, MASKED, "fill=gender:m>he,condition=isHigh,better=1")
 
 
@@ -262,7 +274,7 @@ def test_arrays_without_names_are_two_endings_of_one_beginning(tmp_path, model, 
     found = effects(model, read(tmp_path / "suite.json", json.dumps(pairs)))
     expected = bits("the man near the cars are old .", 5) - bits("the man near the cars is old .", 5)
     assert [effect for effect, _ in found] == pytest.approx([expected], abs=2e-4)
-    with pytest.raises(SuiteError, match="element 2 is not a pair"):
+    with pytest.raises(SuiteError, match="element 2 of the list is not a list of two pairs"):
         read(tmp_path / "suite.json", json.dumps([*pairs, ["a", "b"]]))
 
 
@@ -290,7 +302,7 @@ def test_rows_are_chosen_by_a_column(tmp_path):
     columns = "where=pronoun:obj,prefix=sent,item=frameNum,condition=cond,better=Mismatch"
     suite = read(tmp_path / "a.csv", TARGETS, columns)
     assert suite.cases[0].sentences["good"].to_pylist() == ["the woman hurt him"]
-    with pytest.raises(SuiteError, match="there is no column 'pronun'"):
+    with pytest.raises(SuiteError, match="where=pronun:obj names the column 'pronun', but the table has no"):
         read(tmp_path / "a.csv", TARGETS, "where=pronun:obj")
 
 
@@ -317,14 +329,14 @@ def test_a_condition_at_the_end_of_an_item_is_read_by_its_suffix(tmp_path):
     (case,) = read(tmp_path / "a.tsv", "\n".join(rows.splitlines()[:3]) + "\n", columns).cases
     assert (case.n_items, case.entries["item"].to_pylist()) == (1, ["1"])
     assert case.sentences["good"].to_pylist() == ["the woman saw which man the boys had killed"]
-    with pytest.raises(SuiteError, match="the item '3' does not end in a mark and a condition"):
+    with pytest.raises(SuiteError, match="tseval cannot split '3' into an item and a condition"):
         read(tmp_path / "b.tsv", rows, columns)
 
 
 def test_names_of_contexts_are_no_words_of_a_sentence(tmp_path):
     rows = "Context,Condition,Sentence\nframe1,R,he put on his boots .\nframe1,U,he put on his books .\n"
     with pytest.raises(
-        SuiteError, match=r"'Context' holds names such as 'frame1'.*\n.*--columns item=Context"
+        SuiteError, match=r"'Context' would be .* has names such as 'frame1'.*\n.*--columns item=Context"
     ):
         read(tmp_path / "a.csv", rows)
     (case,) = read(tmp_path / "a.csv", rows, "item=Context,better=R").cases
@@ -333,7 +345,11 @@ def test_names_of_contexts_are_no_words_of_a_sentence(tmp_path):
 
 def test_a_choice_of_words_in_a_context_is_refused(tmp_path):
     rows = "Context1,Context2,Target1,Target2\na trout is (a|an),a trout is not (a|an),fish,tool\n"
-    with pytest.raises(SuiteError, match=r"a\.csv:2: Context1 is 'a trout is \(a\|an\)'"):
+    with pytest.raises(
+        SuiteError,
+        match=r"a\.csv:2: the column 'Context1' has words .*: 'a trout is "
+        r"\(a\|an\)'",
+    ):
         read(tmp_path / "a.csv", rows)
 
 
@@ -366,7 +382,7 @@ def test_a_letter_says_which_of_two_sentences_is_the_better_one(tmp_path):
         "good": ["he laughs .", "they laugh ."], "bad": ["he laugh .", "they laughs ."]
     }  # fmt: skip
     assert "not used" not in what_was_read(suite)
-    with pytest.raises(SuiteError, match=r"a\.csv:3: gold_label is 'C', neither A nor B"):
+    with pytest.raises(SuiteError, match=r"a\.csv:3: the column 'gold_label' has 'C', but must have A or B"):
         read(tmp_path / "a.csv", rows.replace(",B\n", ",C\n"))
     better = "Better,Worse\nhe laughs .,he laugh .\n"
     assert read(tmp_path / "b.csv", better).cases[0].sentences["good"].to_pylist() == ["he laughs ."]

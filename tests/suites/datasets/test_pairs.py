@@ -77,7 +77,7 @@ def test_limits_samples_and_cases_choose_items_and_keep_their_numbers(tmp_path):
 
 def test_a_damaged_file_and_a_method_that_is_not_there_are_named(tmp_path):
     (tmp_path / "p.jsonl.gz").write_bytes(b"no gzip")
-    with pytest.raises(SuiteError, match=r"p\.jsonl\.gz: cannot be read"):
+    with pytest.raises(SuiteError, match=r"p\.jsonl\.gz: tseval cannot read this file"):
         load_suite(tmp_path / "p.jsonl.gz")
     path = write_lines(tmp_path / "q.jsonl", RECORDS)
     message = r"no method 'one_prefix'.\n.*Methods: judgement, judgement_both, number,"
@@ -166,7 +166,10 @@ def test_expand_lint_export_sweep_and_boards_take_columns(table, tmp_path):
 
 
 def test_wrong_columns_are_one_message(table):
-    message = "saetze.csv:1: there is no column 'Saz' (--columns good=Saz).\n  Did you mean 'Satz'? Columns: "
+    message = (
+        "saetze.csv:1: --columns good=Saz names the column 'Saz', but the table has no such column.\n"
+        "  Did you mean 'Satz'? Columns: "
+    )
     assert message in refuse("expand", "saetze.csv", "--columns", "good=Saz,bad=Falsch").stderr
 
 
@@ -174,7 +177,7 @@ def test_wrong_columns_are_one_message(table):
 def test_what_has_no_columns_says_so(tmp_path, monkeypatch, suite):
     monkeypatch.chdir(tmp_path)
     Path("t.txt").write_text("True\ta b\nFalse\ta c\n")
-    message = r"this suite has no columns\.\n  Leave --columns out: it is for tables in \.jsonl"
+    message = r"this suite is .* no columns\.\n  Leave --columns out: it works for tables in \.jsonl"
     with pytest.raises(SuiteError, match=message):
         load_suite(suite, columns={"good": "a", "bad": "b"})
 

@@ -184,8 +184,8 @@ def broken(change):
     ("content", "message"),
     [
         ("{", "no JSON"),
-        ("[]", "not a SyntaxGym suite"),
-        ({"items": []}, "not a SyntaxGym suite, because 'predictions' is missing"),
+        ("[]", "tseval cannot read this file as a SyntaxGym suite"),
+        ({"items": []}, r"SyntaxGym suite: 'predictions' is missing\.\n  Correct 'predictions' in the file"),
         (broken(lambda s: s["items"][1]["conditions"][2]["regions"][0].update(content=3)),
          r"'items\[1\]\.conditions\[2\]\.regions\[0\]\.content' should be a text in quotes, not 3"),
         (suite("(4;%match_sing%)"), "the formula .* compares nothing"),
@@ -193,16 +193,19 @@ def broken(change):
         (suite("(6;%match_sing%) < 1"), "unknown region '6'"),
         (suite("match_sing.verb < 1"), "unknown region 'verb'"),
         (suite("1 < 2"), "the formula '1 < 2' names no region"),
-        (suite(), "the suite has no items or no predictions"),
+        (suite(), "has 3 items and 0 predictions, but needs at least one of each"),
         (suite(SING, metric="men"), r"s.json: unknown metric 'men'\.\n  Did you mean 'mean'\? "
          r"Metrics: max, mean, median, min, range, sum\."),
         (suite("(2;%match_sing%) < 1", metric="mean"),
-         r"item 1: the formula '\(2;%match_sing%\) < 1' asks for the mean of an empty region of "
-         r"'match_sing'\.\n  Name another region, or use the metric 'sum'\."),
-        (suite("(*;%match_plur%) < 1", metric="max"), "asks for the max of an empty region of 'match_plur'"),
-        (broken(lambda s: s["items"][1]["conditions"].pop()), "item 7 has other conditions or regions than"),
+         r"item 1: the formula '\(2;%match_sing%\) < 1' needs the mean surprisal of a region that is empty "
+         r"under the condition 'match_sing'\.\n  Name another region in the formula, or use the metric "
+         r"'sum'"),
+        (suite("(*;%match_plur%) < 1", metric="max"),
+         "needs the max surprisal of a region that is empty under the condition 'match_plur'"),
+        (broken(lambda s: s["items"][1]["conditions"].pop()),
+         "item 7: the conditions and numbers of regions differ from those of item 1"),
         (broken(lambda s: s["items"][0]["conditions"][0]["regions"].pop(0)),
-         "item 1: the numbers of the regions are not"),
+         "item 1: the regions of the condition 'match_sing' are not numbered 1, 2, 3"),
     ],
 )  # fmt: skip
 def test_a_malformed_suite_is_named(tmp_path, content, message):

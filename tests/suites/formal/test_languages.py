@@ -33,16 +33,16 @@ def test_a_specification_names_a_language(spec, language):
     ("spec", "said"),
     [
         ("dick(4,3)", "no formal language 'dick'.\n  Did you mean 'dyck'?"),
-        ("dyck(4)", "dyck(4): m must be set.\n  dyck(k, m, train=2000000,"),
+        ("dyck(4)", "dyck(4): the language needs a value for m.\n  Write dyck(k, m, train=2000000,"),
         ("dyck(4,3,n=1)", "no setting 'n'.\n"),
         ("dyck(4,3,trian=1)", "Did you mean 'train'?"),
-        ("dyck(4,3,k=4)", "k appears twice"),
-        ("dyck(k=4,3)", "'3' has no setting before it"),
-        ("cross_serial(1,2,3,4,5,6,7)", "'7' has no setting before it"),
+        ("dyck(4,3,k=4)", "the setting 'k' appears twice"),
+        ("dyck(k=4,3)", "'3' has no name of a setting before it"),
+        ("cross_serial(1,2,3,4,5,6,7)", "'7' has no name of a setting before it"),
         ("dyck(four,3)", "k must be a whole number, not 'four'"),
-        ("dyck(0,3)", "k=0 is out of range.\n  Choose k from 1 to 4,096."),
-        ("dyck(4,3,seed=-1)", "seed=-1 is out of range"),
-        ("generalised_dyck(length=7)", "length=7 is odd"),
+        ("dyck(0,3)", "k=0 is too small or too large.\n  Choose a value of k from 1 to 4,096."),
+        ("dyck(4,3,seed=-1)", "seed=-1 is too small or too large"),
+        ("generalised_dyck(length=7)", "length=7 is an odd number"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused_with_a_reason(spec, said):
@@ -53,7 +53,11 @@ def test_what_cannot_be_drawn_is_refused_with_a_reason(spec, said):
 
 def test_a_language_without_strings_left_for_the_test_is_refused():
     language = parse_language("generalised_dyck(pairs=2,length=4)")
-    with pytest.raises(SuiteError, match=r"all strings are among the 102,400 training strings"):
+    with pytest.raises(
+        SuiteError,
+        match=r"all strings of this language are training strings "
+        r".train=102,400.",
+    ):
         list(language.draw("test"))
 
 

@@ -58,7 +58,7 @@ TOO_MUCH = "printing this text takes too many steps, or the text is too long.\n 
         ("{{ 'a' * (-99999 * 1000) }}{{ 'a' * 60000 }}", TOO_MUCH),
         ("{{ 'x' if 0.5 in range(99999999999999) else 'y' }}", TOO_MUCH),
         ("{{ words(*range(999999999999)) }}",
-         "'*' and '**' cannot give arguments.\n  Write the arguments one"),
+         "arguments with '*' or '**' are not allowed.\n  Write the arguments one"),
         ("{{ self }}", "'self' is not allowed as a name.\n  Choose another name: in Jinja, this name has"),
         ("{{ 99999999999999999999 }}", "a number is too large."),
         ("{{ none }}", "nothing cannot be printed."),
@@ -122,7 +122,7 @@ BODY = "a: {{ x }}\nb: y"
         ("{for: noun.person}", "a slot cannot be called 'for'.\n  This is a word of the template language."),
         ("{x: noun.person + noun.fixd}", "the lexicon has no class 'noun.fixd'.\n  Did you mean 'noun.fixed"),
         ("{x: noun.person + verb.main}", "'noun.person + verb.main' mixes nouns, which have a number, with"),
-        ("{}", "there are no slots.\n  Add 'slots:' with 'name: class' lines."),
+        ("{}", "there are no slots.\n  Add 'slots:' with a line 'NAME: CLASS' for each slot."),
         ("[x]", "'slots' must be a mapping, not a list.\n  Write one 'name: value' per line"),
     ],
 )  # fmt: skip
@@ -139,7 +139,8 @@ def test_slots(write_grammar, message, slots, what):
         ("dependency: *anchor", "not valid YAML: aliases (*name) are not allowed.\n  Write one 'key: value'"),
         ("dependency: !!python/object:os.system x", "the YAML tag 'tag:yaml.org,2002:python/object:os.syste"),
         ("dependency: [", "not valid YAML: "),
-        ("dependency: {" + "a: {" * 2000, "the YAML is nested too deeply.\n  Write it with fewer levels."),
+        ("dependency: {" + "a: {" * 2000, "the YAML is nested too deeply.\n  Write the file with fewer "
+                                          "levels of indentation."),
         ('dependency: "\\ud800"', "this text has half a character (a lone surrogate)."),
         ("contrasts: a > b", "'contrasts' is text.\n  Write a list such as [grammatical > ungrammatical]."),
         ("contrasts: [a]", "'a' is not a contrast."),
@@ -169,17 +170,22 @@ def test_front_matter(write_grammar, message, more, what):
 @pytest.mark.parametrize(
     ("raw", "what"),
     [
-        (b"a: x\nb: y", ":1: the grammar does not begin with front matter.\n  Write a line '---'"),
-        (b"---\nslots: {}\n", ":1: the front matter does not end.\n  Close it with a line '---'."),
+        (b"a: x\nb: y", ":1: the grammar does not begin with front matter (settings between two lines "
+                        "'---').\n  Write a line '---'"),
+        (b"---\nslots: {}\n", ":1: the front matter (the settings between two lines '---') has no second "
+                              "line '---'.\n  Add a line '---' after the settings."),
         (b"---\nslots: {}\n---\n\n\xff", ":5: the file is not UTF-8 text.\n  Save it in UTF-8."),
         (b"---\nslots: \x07\n---\n", ":2: a control character, which YAML does not allow."),
         (b"---\n- x\n---\n", ":2: expected a mapping, found a list."),
-        (b"---\nslots: {x: [1]}\n---\na: x\nb: y", ":2: the front matter has no 'construction'.\n  Add"),
+        (b"---\nslots: {x: [1]}\n---\na: x\nb: y", ":2: the front matter does not have the key "
+                                                   "'construction'.\n  Add"),
         (b"---\nslots: {x: a.b}\n---\n", ":2: the slot 'x' needs a lexicon.\n  Add 'lexicon: lexicon.yaml'."),
         (b"---\nconstruction: 3\nslots: {x: [1]}\n---\na: x\nb: y",
          ":2: 'construction' must be text, not a number.\n  Put it in quotes."),
-        (b"---\n\nlexicon: ../x.yaml\n---\n", ":3: '../x.yaml' cannot be a lexicon.\n  Name a .yaml file"),
-        (b"---\nlexicon: lex.yaml\n---\n", ":2: there is no lexicon 'lex.yaml'.\n  Put this file into the"),
+        (b"---\n\nlexicon: ../x.yaml\n---\n", ":3: the lexicon '../x.yaml' is not a .yaml file in the "
+                                              "folder of the grammar.\n  Name a .yaml file"),
+        (b"---\nlexicon: lex.yaml\n---\n", ":2: the lexicon file 'lex.yaml' does not exist.\n  Put this "
+                                           "file into the"),
         (b"x" * (1 << 20) + b"x", ": the file is larger than 1,048,576 bytes.\n  Split the file"),
         (b"x" * (1 << 17), ": the grammar is longer than 65,536 characters.\n  Split the grammar"),
     ],
@@ -221,8 +227,10 @@ def test_a_missing_lexicon_class_in_a_folder_names_the_line_of_the_slot(tmp_path
     ("suite", "line", "what"),
     [
         ("titel: x", 1, "unknown key 'titel'.\n  Did you mean 'title'?"),
-        ("cases: x", 1, "'cases' is text.\n  List the grammar files without '.jinja'."),
-        ("cases:\n  - case\n  - cas", 3, "there is no grammar 'cas'.\n  Did you mean 'case'? Grammars: case"),
+        ("cases: x", 1, "'cases' is text.\n  Write a list of the names of the grammar files, without "
+                        "'.jinja'."),
+        ("cases:\n  - case\n  - cas", 3, "the folder has no grammar 'cas'.\n  Did you mean 'case'? "
+                                         "Grammars: case"),
         ("cases: [case, case]", 1, "the case 'case' appears twice.\n  Keep one."),
         ("title: 3", 1, "'title' must be text, not a number.\n  Put it in quotes."),
     ],

@@ -78,7 +78,8 @@ def test_unused_words_and_unlisted_grammars_are_reported_for_a_folder(write_gram
     assert messages(path.parent) == [
         "suite.yaml:1: warning: other.jinja is not listed in 'cases', so it is not part of the suite.",
         "lexicon.yaml:5: warning: no grammar uses the class 'noun.unused'.",
-        "lexicon.yaml:1: warning: no class lists the irregular word 'goes'.",
+        "lexicon.yaml:1: warning: the word 'goes' is listed under 'irregular', but no class of the "
+        "lexicon has this word.",
     ]
     assert messages(path) == []
 

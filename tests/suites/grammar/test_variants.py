@@ -130,7 +130,7 @@ def lint(folder, text, suite=None):
         (
             MEALS + "draw: {items: 4, where: [v.k == o.k, s.number == 'sing']}\n" + EATEN,
             "case.jinja:6: error",
-            "'where' is a list. Write one expression, with 'and' between conditions.",
+            "'where' is a list. Write 'where' as one expression, with 'and' between its conditions.",
         ),
         (
             MEALS + "draw: {items: 4, where: v.k = o.k}\n" + EATEN,

@@ -134,7 +134,7 @@ def test_a_treebank_is_limited_by_its_sentences_not_by_its_lines(tmp_path, monke
     assert len(list(read_treebank(file))) == 2
     monkeypatch.setenv(VARIABLE, "rows=1")
     ended = call("data", "agreement", "text.conllu", "-o", "a.tsv", cwd=tmp_path)
-    assert "text.conllu: has more sentences than 1." in ended.stderr
+    assert "text.conllu: the file has too many sentences (limit: 1)." in ended.stderr
 
 
 def test_a_text_that_does_not_look_tokenised_is_remarked_on(tmp_path):
@@ -159,12 +159,12 @@ def refused(folder, *arguments, text="text.txt", output="t.conllu", model=MODEL)
     ("name", "content", "message"),
     [
         ("text.txt", "caf\xe9\n".encode("latin-1"),
-         "text.txt: not UTF-8 text (invalid continuation byte at byte 3)"),
+         "text.txt: line 1 is not UTF-8 text (invalid continuation byte at byte 3 of the file)"),
         ("text.txt", b"", "text.txt: is empty"),
         ("text.txt", b"\n \n\t\n", "text.txt: is empty"),
-        ("text.txt.gz", CUT, "text.txt.gz: cannot be read (Compressed file ended"),
-        ("text.txt.gz", GOOD.encode(), "text.txt.gz: cannot be read (Not a gzipped file"),
-        ("trees.conllu", GOOD.encode(), "trees.conllu:1: not a line of CoNLL-U"),
+        ("text.txt.gz", CUT, "text.txt.gz: tseval cannot read this file (Compressed file ended"),
+        ("text.txt.gz", GOOD.encode(), "text.txt.gz: tseval cannot read this file (Not a gzipped file"),
+        ("trees.conllu", GOOD.encode(), "trees.conllu:1: this line has no word in column 2"),
         ("trees.conllu", b"# sent_id = 1\n\n", "trees.conllu: is empty"),
     ],
 )  # fmt: skip
@@ -177,18 +177,27 @@ def test_a_text_that_cannot_be_read_is_named(tmp_path, name, content, message):
 def test_a_sentence_in_running_text_that_no_reader_would_take_is_named(tmp_path, monkeypatch):
     (tmp_path / "text.txt").write_text(GOOD)
     monkeypatch.setenv(VARIABLE, "sentence_words=6")
-    assert "text.txt:1: a sentence has more words than 6" in refused(tmp_path, "--untokenised")
+    assert "text.txt:1: a sentence of this line has too many words (limit: 6)" in refused(
+        tmp_path, "--untokenised"
+    )
     assert not (tmp_path / "t.conllu").exists()
 
 
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("en_core_web_no", "--parser en_core_web_no: neither an installed package nor a folder.\n  Install"),
-        ("../x", "--parser ../x: neither an installed package nor a folder"),
+        (
+            "en_core_web_no",
+            "--parser en_core_web_no: this is neither an installed spaCy model nor a folder.\n  Install",
+        ),
+        ("../x", "--parser ../x: this is neither an installed spaCy model nor a folder"),
         ("empty", "--parser empty: spaCy cannot open this as a model ([E053]"),
         ("numpy", "--parser numpy: spaCy cannot open this as a model"),
-        ("blank", "--parser blank: has no parser, only: sentencizer.\n  Name a model with one"),
+        (
+            "blank",
+            "this spaCy model has no parser. Its components are: sentencizer.\n  Name a spaCy model "
+            "that has a parser",
+        ),
     ],
 )
 def test_a_parser_that_is_none_is_named(tmp_path, model, message):
@@ -211,10 +220,13 @@ def test_spacy_is_named_where_it_is_missing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"output": "t.txt"}, "t.txt: a file of trees needs another ending"),
+        ({"output": "t.txt"}, "t.txt: the name of a file of trees must end in"),
         ({"output": "no/t.conllu"}, "no: this folder does not exist"),
-        ({"output": "old.conllu"}, "old.conllu: exists already. Choose another -o"),
-        ({"text": "nothing.txt"}, "nothing.txt: cannot be read (No such file or directory)"),
+        (
+            {"output": "old.conllu"},
+            "old.conllu: this file exists already.\n  Name another file after -o, or remove old.",
+        ),
+        ({"text": "nothing.txt"}, "nothing.txt: tseval cannot read this file (No such file or directory)"),
     ],
 )
 def test_where_nothing_can_be_read_or_written_is_said_at_once(tmp_path, arguments, message):
@@ -226,4 +238,6 @@ def test_where_nothing_can_be_read_or_written_is_said_at_once(tmp_path, argument
 
 def test_the_words_of_a_treebank_are_not_looked_for(tmp_path):
     (tmp_path / "trees.conllu").write_text("1\tdogs\n2\tbark\n\n")
-    assert "a treebank has its words already" in refused(tmp_path, "--untokenised", text="trees.conllu")
+    assert "a treebank is already split into words, so --untokenised is wrong here" in refused(
+        tmp_path, "--untokenised", text="trees.conllu"
+    )

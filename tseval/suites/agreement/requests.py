@@ -208,7 +208,7 @@ def read_request(text: str, place: str) -> RequestFile:
             requests.append(Request(pattern, tuple(without)))
         pattern, without = _read_block(reader), []
         if not pattern.nodes:
-            raise reader.wrong("a node, such as V [upos=VERB], in the pattern before")
+            raise reader.wrong("a node, such as V [upos=VERB], inside the braces of the pattern")
     if pattern is None:
         raise SuiteError(
             f"{place}: the request has no pattern.\n  Write pattern {{ V [upos=VERB]; V -[nsubj]-> S }}."
@@ -259,7 +259,10 @@ class _Reader:
                 )
         next_one = re.match(r"[^\s;,{}\[\]]+|.", self.text[self.at :])
         found = repr(next_one[0][:30]) if next_one else "the end"
-        return SuiteError(f"{place}: {found} is not allowed here.\n  Write {expected}.")
+        return SuiteError(
+            f"{place}: {found} is not allowed at this place of the request.\n  Write at this place "
+            f"{expected}."
+        )
 
 
 def _read_block(reader: _Reader) -> Block:

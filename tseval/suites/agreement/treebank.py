@@ -116,8 +116,9 @@ def read_treebank(path: Path) -> Iterator[Sentence]:
     penn = any(f"\t{tag}\t" in line for _, line in numbered_lines(path, rows=False) for tag in VERB_TAGS)
     if not penn and not any("Number=" in line for _, line in numbered_lines(path, rows=False)):
         raise SuiteError(
-            f"{path}: no word has its number: there are no Penn tags (VBZ, VBP) in column 5 "
-            "and no Number in column 6.\n  Choose a treebank with Penn tags or with Number."
+            f"{path}: the treebank does not say which words are singular or plural: column 5 has no Penn "
+            "tags (VBZ, VBP), and column 6 has no feature Number.\n  Choose a treebank with Penn tags or "
+            "with the feature Number."
         )
     for tree in read_trees(path):
         words = [_tagged(word, penn) for word in tree.words]
@@ -170,10 +171,10 @@ def _blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
             if not block:
                 first, n_sentences = number, n_sentences + 1
                 if n_sentences > within.rows:
-                    raise beyond("rows", path, "has more sentences than")
+                    raise beyond("rows", path, "the file has too many sentences")
             block.append(line)
             if len(block) > within.sentence_words:
-                raise beyond("sentence_words", f"{path}:{first}", "the sentence has more lines than")
+                raise beyond("sentence_words", f"{path}:{first}", "the sentence has too many lines")
         elif block:
             yield first, block
             block = []
@@ -201,7 +202,8 @@ def _parse(path: Path, first: int, block: Sequence[str]) -> TokenList:
             raise SuiteError(f"{path}:{number}: no CoNLL-U: {error}") from None
         except ValueError:
             raise SuiteError(
-                f"{path}:{number}: not CoNLL-U, because a number is too long.\n  Correct it."
+                f"{path}:{number}: a number of this sentence has too many digits for CoNLL-U.\n  Correct "
+                "the number in column 1 or 7."
             ) from None
     assert tokens is not None
     _check_tree(path, [number for number, line in enumerate(block, first) if line[0] != "#"], tokens)
@@ -214,22 +216,25 @@ def _check_columns(place: str, line: str) -> None:
     cells = line.split("\t")
     if len(cells) != _COLUMNS:
         raise SuiteError(
-            f"{place}: this line has {len(cells)} columns.\n"
-            f"  Write {_COLUMNS} columns for each word of CoNLL-U, with tabs between them."
+            f"{place}: this line has {len(cells)} columns, but a line of CoNLL-U has {_COLUMNS}.\n"
+            f"  Write {_COLUMNS} columns for each word, with tabs between them."
         )
     features = [one.partition("=")[0] for one in cells[5].split("|")] if cells[5] != "_" else []
     if twice := next((name for name in features if features.count(name) > 1), None):
         raise SuiteError(
-            f"{place}: the feature {twice!r} appears twice in column 6.\n  Keep one: A=x,y has two values."
+            f"{place}: the feature {twice!r} appears twice in column 6.\n  Write the feature once. A "
+            f"feature with two values is written {twice}=VALUE,VALUE."
         )
     if cells[1] == "_" and cells[0].isdecimal() and cells[3] not in {"PUNCT", "SYM", "X", "_"}:
         raise SuiteError(
-            f"{place}: the form of a word is _: the treebank comes without its words, or "
-            "one word is missing.\n"
-            "  Download the treebank with its words, or write the form in column 2."
+            f"{place}: this line has _ in column 2, where the word must be. Some treebanks are published "
+            "without their words.\n  Download the treebank with its words, or write the form in column 2."
         )
     if empty := [n for n, cell in enumerate(cells, 1) if not cell.strip()]:
-        raise SuiteError(f"{place}: column {empty[0]} is empty.\n  Write _ for an unknown value.")
+        raise SuiteError(
+            f"{place}: column {empty[0]} of this line is empty.\n  Write the value, or _ if the value is "
+            "unknown."
+        )
 
 
 def _check_tree(path: Path, lines: Sequence[int], tokens: TokenList) -> None:
@@ -239,21 +244,20 @@ def _check_tree(path: Path, lines: Sequence[int], tokens: TokenList) -> None:
         if token["id"] != expected:
             raise SuiteError(
                 f"{path}:{line}: the line has word {token['id']}, but word {expected} comes next.\n"
-                "  Correct the number in column 1."
+                "  Write 1, 2, 3, ... for the words of the sentence in column 1."
             )
         head = token["head"]
         if head is None or not 0 <= head <= len(words):
             raise SuiteError(
-                f"{path}:{line}: the head of {token['form']!r} is {'_' if head is None else head}, "
-                f"but the words are 1 to {len(words)}.\n  Correct column 7."
+                f"{path}:{line}: the head of {token['form']!r} is {'_' if head is None else head}, but must "
+                f"be 0 or the number of a word, 1 to {len(words)}.\n  Correct the head in column 7."
             )
     roots = [(line, token) for line, token in words if token["head"] == 0]
     if len(roots) > 1:
         line, token = roots[1]
         raise SuiteError(
-            f"{path}:{line}: {token['form']!r} is a second root, because "
-            f"{roots[0][1]['form']!r} has head 0 too.\n"
-            "  Correct the head in column 7, or split the sentence in two."
+            f"{path}:{line}: the sentence has two roots: {token['form']!r} here and {roots[0][1]['form']!r} "
+            "before have head 0.\n  Correct the head in column 7, or split the sentence in two."
         )
     rooted, heads = {0}, [0, *(token["head"] for _, token in words)]
     for line, token in words:
@@ -261,7 +265,8 @@ def _check_tree(path: Path, lines: Sequence[int], tokens: TokenList) -> None:
         while at not in rooted:
             if at in above:
                 raise SuiteError(
-                    f"{path}:{line}: the heads of words go in a circle from {token['form']!r}.\n"
+                    f"{path}:{line}: the heads form a circle: from the word {token['form']!r}, head by "
+                    "head, you come back to it.\n"
                     "  Correct the heads in column 7."
                 )
             above.add(at)

@@ -91,10 +91,13 @@ def not_a_suite(path: Path) -> SuiteError:
         line = ""
     endings = {"\t": ".tsv", ",": ".csv", ";": ".csv"}
     ending = next((ending for mark, ending in endings.items() if mark in line), "")
-    copy = f"\n  The first line is the header of a table: name a copy {path.stem}{ending}." if ending else ""
+    copy = (
+        f"\n  Its first line may be the header of a table: name a copy {path.stem}{ending}." if ending else ""
+    )
     return SuiteError(
-        f"{path}: not a suite.\n  A suite is a folder of .jinja grammars, or one, or data: "
-        f"a table, as {', '.join(DATA_ENDINGS)} (docs/datasets.md).{copy}"
+        f"{path}: tseval cannot read this file as a suite.\n"
+        "  Give a .jinja grammar, a folder of such grammars, or a table "
+        f"({', '.join(DATA_ENDINGS)}; docs/datasets.md).{copy}"
     )
 
 
@@ -127,12 +130,15 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
         note = f"parts are joined without a space, as in {joined} (--columns join=space puts one)"
         data = replace(data, notes=(*data.notes, note))
     if not data.cases:
-        raise SuiteError(f"{path}: the file has no pair of sentences.\n  Add a row.")
+        raise SuiteError(
+            f"{path}: tseval found no pair of sentences.\n"
+            "  Add at least one row with a grammatical and an ungrammatical sentence."
+        )
     for case in data.cases:
         for label in case.labels:
             if (item := first_too_long(case.sentences[label])) >= 0:
                 where = f"{path}: case {case.name!r}, item {item}"
-                raise beyond("sentence_chars", where, f"the {label} sentence has more characters than")
+                raise beyond("sentence_chars", where, f"the {label} sentence has too many characters")
     return data
 
 
@@ -148,13 +154,14 @@ def _refuse_useless(part: DataSet, kind: str, how: Mapping[str, str], path: Path
     """Refuse what a user says of conditions where the files of a kind have none."""
     if "predict" in how and not all(isinstance(case.question, Regions) for case in part.cases):
         raise SuiteError(
-            f"{path}: predict= compares surprisals under conditions, but the file has {kind}, whose "
-            "sentences are compared by probability.\n"
+            f"{path}: the setting predict= of --columns compares surprisals under conditions. "
+            f"But tseval reads this file as {kind}, which have no conditions.\n"
             "  Leave predict= out, or name the columns: --columns sentence=NAME,item=NAME,condition=NAME."
         )
     if "better" in how and kind in {"pairs", "candidates", "ratings"}:
         raise SuiteError(
-            f"{path}: better={how['better']} names a condition, but {kind} have none.\n"
+            f"{path}: the setting better={how['better']} of --columns names a condition. "
+            f"But tseval reads this file as {kind}, which have no conditions.\n"
             "  Leave better= out, or name the columns: --columns sentence=NAME,item=NAME,condition=NAME."
         )
 
@@ -177,10 +184,14 @@ def _as_one(parts: Sequence[DataSet], path: Path, name: str) -> DataSet:
     if len({one.score for one in parts}) > 1:
         scores = " and ".join(f"{one.cases[0].name} by {one.score!r}" for one in parts)
         raise SuiteError(
-            f"{path}: the files need different ways of scoring: {scores}.\n  Give each file its own --suite."
+            f"{path}: the files of this folder need different ways of scoring: {scores}.\n"
+            "  Give each file separately: --suite FILE1 --suite FILE2."
         )
     if twice := [case for case, times in Counter(case.name for case in cases).items() if times > 1]:
-        raise SuiteError(f"{path}: two cases have the name {twice[0]!r}.\n  Give each file its own --suite.")
+        raise SuiteError(
+            f"{path}: two files of this folder have a case with the name {twice[0]!r}.\n"
+            "  Rename one of the cases, or give each file separately: --suite FILE1 --suite FILE2."
+        )
     notes = tuple(note for one in parts for note in one.notes)
     return DataSet(name, name, None, parts[0].score, cases, notes=notes)
 
@@ -359,9 +370,9 @@ def _refuse_unknown(file: Path, how: Mapping[str, str]) -> None:
         read_syntaxgym(file, TableReading({}, ""))
     if bare_name(file).endswith(".txt"):
         raise SuiteError(
-            f"{file}: the lines have no columns.\n"
-            "  If bad and good sentences alternate, bad first, add --layout alternating.\n"
-            "  Otherwise give a table: .tsv, .csv or .jsonl."
+            f"{file}: the first line has no tab, so tseval finds no columns in this .txt file.\n"
+            "  If each bad sentence is followed by its good sentence, add --layout alternating.\n"
+            "  Otherwise give a table: a .tsv, .csv or .jsonl file."
         )
     raise header_of(file, how).unknown()
 
@@ -400,7 +411,10 @@ def _syntaxgym(reading: TableReading) -> DataSet:
     cases = tuple(case for file in reading.files for case in read_syntaxgym(file, reading))
     names = Counter(case.name for case in cases)
     if repeated := [name for name, times in names.items() if times > 1]:
-        raise SuiteError(f"two suites have the name {min(repeated)!r}.\n  Name only one of them.")
+        raise SuiteError(
+            f"two SyntaxGym suites have the name {min(repeated)!r}.\n"
+            "  Change meta.name in one of their files, or leave one of the files out."
+        )
     return DataSet(reading.name, reading.name, SYNTAXGYM_SOURCE, "regions", cases)
 
 

@@ -43,8 +43,9 @@ def read_candidates(file: Path, stem: str, columns: Header, reading: TableReadin
     before = frame or columns.of("prefix") or columns.of("context") or columns.of("sentence")
     if before is None:
         raise SuiteError(
-            f"{columns.place}: the table has candidates, but no sentence for them.\n"
-            "  Add --columns sentence=NAME, or prefix=NAME."
+            f"{columns.place}: the table has a column of candidates, but no column of sentences to put "
+            "them in.\n"
+            "  Name the column: --columns sentence=NAME (with [MASK]), or --columns prefix=NAME."
         )
     named = [*pair] if pair else [str(columns.of("candidates"))]
     constant = None if named[0] in columns.names else named[0]  # the candidates themselves, for all rows
@@ -70,8 +71,8 @@ def read_candidates(file: Path, stem: str, columns: Header, reading: TableReadin
         gaps = list(MASK.finditer(sentence))
         if frame and len(gaps) != 1:
             raise SuiteError(
-                f"{place}: {quoted_text(sentence)} has {len(gaps)} places to fill, but needs one.\n"
-                "  Write [MASK] once."
+                f"{place}: the sentence {quoted_text(sentence)} has {len(gaps)} masks, but must have one.\n"
+                "  Write [MASK] once in the sentence, where the candidates belong."
             )
         for wrong in (text for at, text in enumerate(texts) if at != good):
             both = dict(zip(PAIR_LABELS, (texts[good], wrong), strict=True))
@@ -100,8 +101,9 @@ def _options(place: str, given: Json) -> list[str]:
     texts = [text_in(one) for one in found] if isinstance(found, list) else []
     if len(texts) < 2 or not all(texts) or len({*texts}) < len(texts):
         raise SuiteError(
-            f"{place}: {quoted_text(str(given), 60)} are not two different candidates or more.\n"
-            "  Write a list, or put | between the candidates."
+            f"{place}: the candidates are {quoted_text(str(given), 60)}, but there must be at least two "
+            "different ones.\n"
+            "  Write the candidates with | between them, as in: laughs|laugh."
         )
     return texts
 
@@ -122,8 +124,10 @@ def _right(
         if within and (from_one or min(numbers) == 0):
             return numbers
     raise SuiteError(
-        f"{strange[0]}: {column} is neither one of the candidates nor its number.\n"
-        f"  Correct the value. If the first candidate is always right, add --columns ignore={column}."
+        f"{strange[0]}: the answer in the column {column!r} is neither one of the candidates nor its "
+        "number.\n"
+        "  Write the right candidate, or its number. "
+        f"If the first candidate is always right, add --columns ignore={column}."
     )
 
 
@@ -132,11 +136,13 @@ def filled(place: str, text: str, record: DataRecord, column: str, words: Mappin
     value = text_in(record.get(column))
     if value not in words:
         raise SuiteError(
-            f"{place}: {column} is {value!r}, and fill= has no word for it.\n  Add {value}>WORD to fill=."
+            f"{place}: the column {column!r} has the value {value!r}, but the setting fill= of --columns "
+            f"has no word for this value.\n  Add a word to the setting: fill={column}:{value}>WORD."
         )
     if len(MASK.findall(text)) != 1:
         raise SuiteError(
-            f"{place}: {quoted_text(text)} has {len(MASK.findall(text))} places to fill, but needs one.\n"
-            "  Write [MASK] once."
+            f"{place}: the sentence {quoted_text(text)} has {len(MASK.findall(text))} masks, but must have "
+            "one.\n"
+            "  Write [MASK] once in the sentence, where the word belongs."
         )
     return MASK.sub(lambda _: words[value], text)

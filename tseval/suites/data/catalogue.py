@@ -393,8 +393,8 @@ def refuse_elsewhere(name: str) -> None:
     if name in ELSEWHERE:
         address = ELSEWHERE[name].address
         raise SuiteError(
-            f"{name} is not on this machine, and tseval does not fetch it.\n"
-            f"  Type git clone {address}, and then name the folder: --suite ./{name}."
+            f"the data set {name!r} is not on this machine, and tseval cannot fetch it.\n"
+            f"  Type git clone {address}, and then name its folder: --suite ./{name}."
         )
 
 
@@ -433,9 +433,11 @@ def fetch_files(
             ) from None
         digest = digest_of(part, published.columns)
         if published.digest not in {None, digest}:
+            found, expected = digest[:12], str(published.digest)[:12]
             raise SuiteError(
-                f"{name}: the data from {place} are not the published set: the digest is {digest[:12]}, "
-                f"not {str(published.digest)[:12]}.\n  tseval deleted the data. Try again later."
+                f"{name}: the data from {place} are not the published set. Their digest is {found}, "
+                f"but the published digest is {expected}.\n"
+                "  tseval deleted the data. Try again later."
             )
         if folder.exists():
             shutil.rmtree(folder)
@@ -525,7 +527,9 @@ def _named(published: Published, places: Iterable[str]) -> dict[str, str]:
 def _git(source: Commit, *arguments: str) -> bytes:
     limits = ["-c", "http.lowSpeedLimit=1", "-c", f"http.lowSpeedTime={TIMEOUT}"]
     if (program := find_program("git")) is None:
-        raise _NoAnswerError(f"the data are in the repository {source.repository}, and git is not installed")
+        raise _NoAnswerError(
+            f"the data are in the git repository {source.repository}, but git is not installed"
+        )
     try:
         result = subprocess.run(  # noqa: S603 - addresses are ours
             [program, *limits, *arguments],

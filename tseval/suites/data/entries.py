@@ -142,10 +142,11 @@ def are_marked(good: Iterable[str], bad: Sequence[str], places: Sequence[str], r
         return True
     stars = [place for place, text in zip(places, bad, strict=True) if text.lstrip().startswith("*")]
     if stars and not any(text.lstrip().startswith("*") for text in good):
-        bare = places[marked.index(False)]
+        other_place = places[marked.index(False)]
         raise SuiteError(
-            f"{stars[0]}: the ungrammatical sentence begins with *, but {bare} has no mark.\n"
-            "  Put a mark before every ungrammatical sentence, or delete all marks."
+            f"{stars[0]}: this ungrammatical sentence begins with the mark *, but the one at {other_place} "
+            "does not.\n"
+            "  Put * before every ungrammatical sentence, or delete all these marks."
         )
     return False
 
@@ -225,21 +226,22 @@ def split_rows(rows: Sequence[TableRow], named: Sequence[bool]) -> list[TableRow
 
 
 def _refuse_unlike(entry: DataItem, first: DataItem) -> None:
-    for what, mine, theirs in (
-        ("row of the table", entry.row, first.row),
+    for kind, mine, theirs in (
+        ("case, construction, phenomenon and dependency", entry.row, first.row),
         ("labels", list(entry.sentences), list(first.sentences)),
         ("features", list(entry.features), list(first.features)),
     ):
         if mine != theirs:
             raise SuiteError(
-                f"{entry.place}: {what} {mine!r}, but {theirs!r} in {first.place}.\n"
-                f"  Write the same value for all items of the case {first.row[0]!r}."
+                f"{entry.place}: the {kind} of this item are {mine!r}, but those of {first.place} are "
+                f"{theirs!r}.\n"
+                f"  Give all items of the case {first.row[0]!r} the same {kind}."
             )
     if reserved := [name for name in entry.features if name in NOT_FEATURES or name.endswith(ENTRY)]:
         raise SuiteError(
-            f"{entry.place}: {min(reserved)!r} is not allowed as a feature, because "
-            "tables have a column of this name.\n"
-            f"  Rename the column, or leave it out: --columns ignore={min(reserved)}."
+            f"{entry.place}: a feature cannot have the name {min(reserved)!r}, because "
+            "tseval's own tables have a column of this name.\n"
+            f"  Rename the column of your file, or leave it out: --columns ignore={min(reserved)}."
         )
 
 
@@ -264,17 +266,19 @@ def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
     for entry, value in zip(entries, values, strict=True):
         if isinstance(value, int) and not fits(value):
             raise SuiteError(
-                f"{entry.place}: {feature} is {value}, but a whole number has at most 64 bits.\n"
-                "  Put the number in quotes, to store it as text."
+                f"{entry.place}: the value of {feature!r} is {value}, but tseval stores whole numbers of "
+                "at most 64 bits.\n  Put the number in quotes, so that tseval stores it as text."
             )
     if kinds == {int, float}:
         return pa.array([None if value is None else float(value) for value in values], pa.float64())
     if len(kinds) > 1:
         own = [entry for entry in entries if entry.features[feature] is not None]
         other = next(entry for entry in own if type(entry.features[feature]) is not type(known[0]))
+        found, earlier = other.features[feature], known[0]
         raise SuiteError(
-            f"{other.place}: {feature} is {other.features[feature]!r}, but {known[0]!r} in "
-            f"{own[0].place}.\n  Write only text or only numbers for a feature."
+            f"{other.place}: the value of {feature!r} is {found!r} here, but "
+            f"{earlier!r} at {own[0].place}: text and numbers are mixed.\n"
+            f"  Write only text, or only numbers, in the column {feature!r}."
         )
     return pa.array(values, {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}[kinds.pop()])
 
@@ -325,7 +329,8 @@ def refuse_exclusion(suite: object, exclude: Exclude | None) -> None:
     """Refuse to leave out items of what is no data."""
     if exclude is not None:
         raise SuiteError(
-            f"{suite}: the items have no ids, so --exclude cannot name them.\n  Leave --exclude out."
+            f"{suite}: the items of this suite have no ids, so --exclude cannot name items.\n"
+            "  Leave --exclude out: it works for suites from data files."
         )
 
 
@@ -341,7 +346,10 @@ def leave_out(
         known = (own for error in known_errors(data) for own in error.items.items())
         listed = {(name, str(one)) for name, ids in known for one in ids}
         if not listed:
-            raise SuiteError(f"tseval knows no errors of {data.name}.\n  Leave out --exclude {KNOWN_ERRORS}.")
+            raise SuiteError(
+                f"tseval has no list of known errors for the suite {data.name!r}.\n"
+                f"  Leave out --exclude {KNOWN_ERRORS}."
+            )
     else:
         listed = set(_read(Path(exclude)) if isinstance(exclude, str | Path) else exclude)
     pairs = tuple(sorted(listed))
@@ -357,7 +365,10 @@ def leave_out(
     ]
     left = [case for case in others if case.n_items]
     if not left:
-        raise SuiteError(f"--exclude removes all items of {data.name}.\n  Name fewer items.")
+        raise SuiteError(
+            f"--exclude removes all items of the suite {data.name!r}.\n"
+            "  Delete lines from the list of items to exclude."
+        )
     return KNOWN_ERRORS if exclude == KNOWN_ERRORS else digest, pairs, left
 
 
@@ -371,7 +382,8 @@ def _ids_of(case: Case) -> pa.ChunkedArray[Any]:
         if name := next((name for name in _IDS if name in table.column_names), None):
             return table[name].cast(pa.string())
     raise SuiteError(
-        f"the items of the case {case.name!r} have no ids.\n  Give them a column: {', '.join(_IDS)}."
+        f"the items of the case {case.name!r} have no ids, so --exclude cannot name items.\n"
+        f"  Add a column of ids to the data, with one of these names: {', '.join(_IDS)}."
     )
 
 
@@ -379,7 +391,7 @@ def _read(path: Path) -> Iterable[tuple[str, str]]:
     """Read a list: a table, or records in JSON, of `paradigm` and `pairID`, or `case` and `item`."""
     if not path.is_file():
         raise SuiteError(
-            f"--exclude: there is no file {str(path)!r}.\n"
+            f"--exclude: the file {str(path)!r} does not exist.\n"
             f"  Give a table with the columns paradigm and pairID, or write --exclude {KNOWN_ERRORS}."
         )
     columns = header_of(path, {})
@@ -388,8 +400,9 @@ def _read(path: Path) -> Iterable[tuple[str, str]]:
     if case is None or item is None:
         held = ", ".join(map(repr, columns.names)) or "no columns"
         raise SuiteError(
-            f"{columns.place}: not a list of items, because the columns are {held}.\n"
-            "  Rename the columns paradigm and pairID."
+            f"{columns.place}: tseval finds no items to exclude in this table, because its columns are "
+            f"{held}.\n"
+            "  Name two columns paradigm and pairID, or case and item."
         )
     return [(text_in(record[case]), text_in(record[item])) for _, record in read_records(path, (case, item))]
 
@@ -399,9 +412,11 @@ def _refuse_unlisted(data: DataSet, listed: Mapping[str, Sequence[str]], where: 
     cases = {case.name: case for case in data.cases}
     for name, ids in listed.items():
         if name not in cases:
-            raise SuiteError(f"{where}: {data.name} has no case {name!r}.\n  {suggest(name, cases, 'Cases')}")
+            hint = suggest(name, cases, "Cases")
+            raise SuiteError(f"{where}: the suite {data.name!r} has no case {name!r}.\n  {hint}")
         if strange := sorted({*ids} - {*_ids_of(cases[name]).to_pylist()}):
             raise SuiteError(
-                f"{where}: the case {name!r} of {data.name} has no item {strange[0]!r}.\n"
-                "  Correct this id, or delete the line."
+                f"{where}: the case {name!r} of the suite {data.name!r} has no item with the id "
+                f"{strange[0]!r}.\n"
+                "  Correct this id, or delete its line."
             )

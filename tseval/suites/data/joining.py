@@ -44,7 +44,9 @@ def join_of(how: Mapping[str, str]) -> str:
     """Give what the user says should stand between parts; refuse what is none of `JOINS`."""
     join = how.get("join", "auto")
     if join not in JOINS:
-        raise SuiteError(f"--columns: join={join}: {suggest(join, JOINS, 'Values')}")
+        raise SuiteError(
+            f"--columns: the setting join={join} has an unknown value.\n  {suggest(join, JOINS, 'Values')}"
+        )
     return join
 
 

@@ -246,7 +246,8 @@ def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: s
             text = filled(place, text, record, *fill)
         if not text:
             raise SuiteError(
-                f"{place}: there is no sentence in {sentence!r}.\n  Fill this cell, or remove the row."
+                f"{place}: the cell in the column {sentence!r} has no sentence.\n"
+                "  Write the sentence in this cell, or remove the row."
             )
         pieces: Pieces = (("", text),)
         if before is not None:
@@ -263,8 +264,10 @@ def _refuse_names(columns: Header, context: str | None) -> None:
     first = text_in(columns.first.get(context or ""))
     if context is not None and context not in columns.given.values() and re.fullmatch(r"\w*\d\w*", first):
         raise SuiteError(
-            f"{columns.place}: {context!r} holds names such as {first!r}, and would be read as words before "
-            f"the sentence.\n  Add --columns item={context}, or --columns ignore={context}."
+            f"{columns.place}: the column {context!r} would be read as words before the sentence, but it has "
+            f"names such as {first!r}.\n"
+            f"  If these names are items, add --columns item={context}. If not, add --columns "
+            f"ignore={context}."
         )
 
 
@@ -282,9 +285,10 @@ def _refuse_between(columns: Header, before: str | None, sentence: str | None) -
     if texts:
         layout = " ".join([before, *between, f"*{sentence}"])
         raise SuiteError(
-            f"{columns.place}: {', '.join(map(repr, texts))} are between {before!r} and {sentence!r}, and "
-            f"may be parts of the sentence.\n  Give the order of its parts: --layout '{layout}'.\n"
-            f"  If they are not parts of the sentence, add --columns prefix={before},target={sentence}."
+            f"{columns.place}: columns with text are between {before!r} and {sentence!r}: "
+            f"{', '.join(map(repr, texts))}.\n"
+            f"  If these columns are parts of the sentence, add --layout '{layout}'.\n"
+            f"  If they are not, add --columns prefix={before},target={sentence}."
         )
 
 
@@ -305,7 +309,8 @@ def _maker(columns: Header, stem: str, *used: str | None) -> Callable[..., Sente
             item, condition = item_and_condition(place, text_in(record.get(suffixed)))
         if roles[0] is not None and not item:
             raise SuiteError(
-                f"{place}: there is no item in {roles[0]!r}.\n  Fill this cell, or remove the row."
+                f"{place}: the cell in the column {roles[0]!r} names no item.\n"
+                "  Write the item in this cell, or remove the row."
             )
         own = {feature: name for feature, name in features.items() if name not in differ}
         about = features_of(place, record, own)
@@ -327,8 +332,9 @@ def _cut(place: str, text: str, critical: str, column: str) -> Pieces:
         start, length = (places[0], len(own)) if own and len(places) == 1 else (-1, 1)
     if not 0 <= start < len(words):
         raise SuiteError(
-            f"{place}: {column} is {quoted_text(critical, 40)}, no word of {quoted_text(text, 60)}.\n"
-            f"  Write the number of the word, from 1, or the word. Or add --columns ignore={column}."
+            f"{place}: the column {column!r} has {quoted_text(critical, 40)}, which is no word of the "
+            f"sentence {quoted_text(text, 60)}.\n"
+            f"  Write the word or its number (the first is 1), or add --columns ignore={column}."
         )
     begin, end = spans[start][0], spans[start + length - 1][1]
     # An ordinary space is put back later; another one stays with what it stands behind or before.
@@ -376,10 +382,9 @@ def _of_template(records: Iterable[tuple[str, DataRecord]], columns: Header, ste
     parts = [name for _, alternatives, _ in slots for name, is_column in alternatives if is_column]
     if about := [name for name in parts if columns.is_about_rows(name)]:
         raise SuiteError(
-            f"{columns.place}: --layout has {about[0]!r} as a part of the sentence, but "
-            "a column of this name says "
-            f"which item, condition or row of the table a row belongs to.\n"
-            f"  Take {about[0]!r} out of --layout. If the column has words, rename it."
+            f"{columns.place}: --layout uses the column {about[0]!r} as a part of the sentence. "
+            "But tseval reads a column of this name as the item, condition or case of a row.\n"
+            f"  Take {about[0]!r} out of --layout. If the column has words of the sentence, rename it."
         )
     used = {name for _, alternatives, _ in slots for name, given in alternatives if given}
     make = _maker(columns, stem, *used)
@@ -400,8 +405,8 @@ def _by_turns(sentences: list[Sentence], order: tuple[bool, bool]) -> list[Sente
     if len(sentences) % 2:
         last = sentences[-1].place
         raise SuiteError(
-            f"{last}: the last of {len(sentences)} lines that alternate has no partner.\n"
-            "  Add the second sentence of the pair."
+            f"{last}: the last sentence has no partner, because the file has {len(sentences)} sentences, "
+            "an odd number.\n  Add the second sentence of the last pair."
         )
     words = {True: "good", False: "bad"}
     return [
@@ -413,23 +418,28 @@ def _by_turns(sentences: list[Sentence], order: tuple[bool, bool]) -> list[Sente
 def _judged(sentences: Sequence[Sentence], columns: Header) -> list[bool] | None:
     """Say which sentences are the better ones, by labels, conditions called so, or marks; None if not."""
     if (better := columns.how.get("better")) and "predict" in columns.how:
-        raise SuiteError("--columns: better= and predict= exclude each other.\n  Leave one of them out.")
+        raise SuiteError(
+            "--columns: the settings better= and predict= cannot be used together.\n  Leave one of them out."
+        )
     if better:
         chosen = [better in (one.label, one.condition, *_levels(one.condition)) for one in sentences]
         if not any(chosen):
-            hint = suggest(better, {one.label or one.condition for one in sentences}, "There are")
-            raise SuiteError(f"--columns: no sentence is {better!r} (better={better}).\n  {hint}")
+            hint = suggest(better, {one.label or one.condition for one in sentences}, "Labels or conditions")
+            raise SuiteError(
+                f"--columns better={better}: no sentence has the label or condition {better!r}.\n  {hint}"
+            )
         return chosen
     if any(one.label for one in sentences):
         judged = [_LABELS.get(one.label.lower()) for one in sentences]
         if None in judged or len({*judged}) == 1:
             odd = sentences[judged.index(None)] if None in judged else sentences[0]
+            column = columns.of("label")
             raise SuiteError(
-                f"{odd.place}: {columns.of('label')} is {odd.label!r}, "
-                f"{'which is' if None in judged else 'as everywhere: it is'} neither "
-                "grammatical nor ungrammatical.\n"
-                "  Name the better value: --columns better=VALUE. If these are ratings, add "
-                f"--columns rating={columns.of('label')}."
+                f"{odd.place}: the column {column!r} has the value {odd.label!r}"
+                f"{'' if None in judged else ' in every row'}. "
+                "tseval cannot tell grammatical from ungrammatical sentences by it.\n"
+                "  Name the value of grammatical sentences: --columns better=VALUE. If the values are "
+                f"ratings, add --columns rating={column}."
             )
         return [bool(one) for one in judged]
     levels = [[level.lower() for level in _levels(one.condition)] for one in sentences]
@@ -453,10 +463,10 @@ def _pairs(
 ) -> Iterator[DataItem]:
     if not all(one.item for one in sentences):
         raise SuiteError(
-            f"{columns.place}: no column says which sentences belong together.\n"
-            "  Add --columns item=NAME. If good and bad lines alternate, add --layout "
-            "alternating. For a correlation, add\n"
-            f"  --columns rating={columns.of('label') or 'NAME'}."
+            f"{columns.place}: no column says which sentences form a pair.\n"
+            "  Name the column that numbers the pairs: --columns item=NAME. If each bad line is followed by "
+            "its good line, add --layout alternating.\n"
+            f"  To correlate with ratings, add --columns rating={columns.of('label') or 'NAME'}."
         )
     both = list(zip(sentences, judged, strict=True))
     bad = [one for one, better in both if not better]
@@ -483,8 +493,8 @@ def _grouped(
             group = one.row, one.item, tuple(levels) if by_condition else ()
             if (again := seen.setdefault((*group, better, one.text), one.place)) != one.place:
                 raise SuiteError(
-                    f"{one.place}: item {one.item} has the sentence of {again} twice.\n"
-                    "  Remove one of the rows."
+                    f"{one.place}: the item {one.item!r} has the same sentence twice, here and at {again}.\n"
+                    "  Remove one of the two rows."
                 )
             groups.setdefault(group, ([], []))[0 if better else 1].append(one)
         wrong = next((both for both in groups.values() if min(map(len, both)) != 1), None)
@@ -493,11 +503,12 @@ def _grouped(
         good, bad = wrong
         first, lacking = (good or bad)[0], "ungrammatical" if good else "grammatical"
         fault = SuiteError(
-            f"{first.place}: item {first.item} has no {lacking} sentence.\n"
-            "  Add the sentence, or remove the item."
+            f"{first.place}: the item {first.item!r} has no {lacking} sentence.\n"
+            f"  Add the {lacking} sentence, or remove the item."
             if not (good and bad)
-            else f"{first.place}: item {first.item} has {len(good)} grammatical sentences and {len(bad)} "
-            "others.\n  Name all columns that identify an item: --columns item=NAME+NAME."
+            else f"{first.place}: the item {first.item!r} has {len(good)} grammatical and {len(bad)} "
+            "ungrammatical sentences, so tseval cannot pair them.\n"
+            "  Name all columns that identify an item: --columns item=NAME+NAME."
         )
     assert fault is not None
     raise fault
@@ -534,34 +545,35 @@ def _conditions(sentences: Sequence[Sentence], columns: Header, reading: TableRe
     conditions = list(dict.fromkeys(one.condition for one in sentences))
     if sentences and "fill" not in columns.how and MASK.search(sentences[0].text):
         raise SuiteError(
-            f"{sentences[0].place}: {quoted_text(sentences[0].text, 60)} has a mask, but no column has "
-            "the words that can fill it.\n"
+            f"{sentences[0].place}: the sentence {quoted_text(sentences[0].text, 60)} has a mask, but no "
+            "column has words for the mask.\n"
             "  Give the candidates, with the right one first: --columns 'candidates=he|she'.\n"
             "  Or give the word for each value of a column: --columns 'fill=gender:m>he,f>she'."
         )
     if len(conditions) < 2 or not all(one.item for one in sentences):
         needed = "item=NAME,condition=NAME" if len(conditions) < 2 else "item=NAME"
         raise SuiteError(
-            f"{columns.place}: no column says which sentence is better. The columns are "
+            f"{columns.place}: no column says which sentence of a pair is better. The columns are "
             f"{', '.join(map(repr, columns.names))}.\n"
-            "  Rename the columns good and bad. If each row is one sentence, add one of these: "
+            "  If each row is a pair, name the columns of the sentences good and bad. If each row is one "
+            "sentence, add one of these options: "
             f"--columns {needed}; --columns label=NAME; --columns rating=NAME; --layout alternating."
         )
     if not any(name for one in sentences for name, _ in one.pieces) and "predict" not in reading.how:
         formula = f"{as_name(conditions[1])}.* > {as_name(conditions[0])}.*"
         raise SuiteError(
-            f"{columns.place}: no column says which condition is better: "
+            f"{columns.place}: no column says which of these conditions is better: "
             f"{', '.join(map(repr, conditions))}.\n"
-            f"  Add --columns {quote(f'better={conditions[0]}')}, or compare surprisals: "
-            f"--columns 'predict={formula}'."
+            f"  Name the better condition, as in --columns {quote(f'better={conditions[0]}')}. "
+            f"Or compare surprisals: --columns 'predict={formula}'."
         )
     items: dict[tuple[TableRow, str], dict[str, Sentence]] = {}
     for one in sentences:
         own = items.setdefault((one.row, one.item), {})
         if again := own.get(one.condition):
             raise SuiteError(
-                f"{one.place}: item {one.item} has the condition {one.condition!r} twice, "
-                f"also at {again.place}.\n"
+                f"{one.place}: the item {one.item!r} has two sentences under the condition "
+                f"{one.condition!r}. The other is at {again.place}.\n"
                 "  Name all columns that identify an item: --columns item=NAME+NAME."
             )
         own[one.condition] = one
@@ -579,8 +591,8 @@ def _conditions(sentences: Sequence[Sentence], columns: Header, reading: TableRe
         if lacking := [name for name in conditions if name not in own]:
             place = next(iter(own.values())).place
             raise SuiteError(
-                f"{place}: item {item} has no sentence under {lacking[0]!r}.\n"
-                "  Add the sentence, or remove the item."
+                f"{place}: the item {item!r} has no sentence under the condition {lacking[0]!r}.\n"
+                "  Add a row with this sentence, or remove the item."
             )
         chosen = {names[condition]: replace(own[condition], condition="") for condition in conditions}
         yield _item(chosen, item, whole=True)

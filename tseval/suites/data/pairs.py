@@ -207,18 +207,15 @@ def alternatives_in(
             continue
         if chosen is None:
             raise SuiteError(
-                f"{place}: {name} is {quoted_text(text[several], 40)}: it has several words, "
-                "and tseval does not know which "
-                "one to compare.\n"
-                "  Write one word, or add --columns alternatives=any. Then a pair is right "
-                "if a better word is more "
-                "probable than all worse words."
+                f"{place}: the column {name!r} has several words: {quoted_text(text[several], 40)}. tseval "
+                "does not know which of them to compare.\n  Write one word. Or add --columns "
+                "alternatives=any: then a pair is right if one good word is more probable than all bad words."
             )
         return parts
     if chosen:
         raise SuiteError(
-            f"{records[0][0] if records else 'The table'}: alternatives=any, but no continuation of a prefix "
-            "has several words with | between them.\n  Leave alternatives=any out."
+            f"{records[0][0] if records else 'The table'}: alternatives=any has no effect, because no "
+            "continuation of a prefix has words with | between them.\n  Leave alternatives=any out."
         )
     return []
 
@@ -264,14 +261,15 @@ def _text(place: str, record: DataRecord, roles: Roles, label: str) -> str:
         letter = text_in(record.get(answer))[-1:].upper()
         if letter not in {"A", "B"}:
             raise SuiteError(
-                f"{place}: {answer} is {record.get(answer)!r}, neither A nor B.\n"
-                "  Write A if sentence_A is the better one, B if sentence_B is."
+                f"{place}: the column {answer!r} has {record.get(answer)!r}, but must have A or B.\n"
+                "  Write A if the sentence in sentence_A is better. Write B if the sentence in sentence_B "
+                "is better."
             )
         name = f"sentence_{letter if label == PAIR_LABELS[0] else 'BA'['AB'.index(letter)]}"
     text = record[name] if name in record else running_text(record, name)
     if not isinstance(text, str):
-        what = f"{name} is" if before else f"the {label} sentence is"
-        raise SuiteError(f"{place}: {what} {text!r}, not a text.\n  Write the text in quotes.")
+        subject = name if before else f"the {label} sentence"
+        raise SuiteError(f"{place}: {subject} is {text!r}, but must be a text.\n  Write the text in quotes.")
     return text
 
 
@@ -292,8 +290,8 @@ def _checked(columns: Header, before: bool = False) -> Roles:
     roles = find_roles(columns)
     if before and (roles is None or not any(prefix for prefix, _ in roles.parts.values())):
         raise SuiteError(
-            f"{columns.place}: the table has no prefix with two continuations. The columns are "
-            f"{', '.join(map(repr, columns.names))}.\n  Call the columns prefix, good and bad."
+            f"{columns.place}: no columns have a prefix and its two continuations. The columns are "
+            f"{', '.join(map(repr, columns.names))}.\n  Name three columns prefix, good and bad."
         )
     if roles is None:
         raise columns.unknown()
@@ -311,8 +309,8 @@ def read_arrays(file: Path, stem: str, reading: TableReading) -> Iterator[DataIt
         if not (isinstance(one, list) and len(one) == 2 and all(map(_is_pair, one))):
             content = quoted_text(json.dumps(one, ensure_ascii=False), 60)
             raise SuiteError(
-                f"{place}: element {number} is not a pair, but {content}."
-                '\n  Write [["prefix", "prefix"], ["right ending", "wrong ending"]].'
+                f"{place}: element {number} of the list is not a list of two pairs, but {content}."
+                '\n  Write each element as [["prefix", "prefix"], ["right ending", "wrong ending"]].'
             )
         item = DataItem(place, (stem, stem, stem, None), {}, {}, {})
         parts = {label: (one[0][at], one[1][at]) for at, label in enumerate(PAIR_LABELS)}
@@ -355,15 +353,19 @@ def read_blimp(paths: Sequence[Path], method: str) -> Iterator[DataItem]:
     records = [found for path in paths for found in read_jsonl(path)]
     for place, record in records:
         if missing := [name for name in BLIMP_FIELDS if name not in record]:
-            raise SuiteError(f"{place}: not a BLiMP record, because {missing[0]!r} is missing.\n  Add it.")
+            fix = f"Add the key {missing[0]!r} with its value."
+            raise SuiteError(f"{place}: this line of BLiMP does not have the key {missing[0]!r}.\n  {fix}")
         if not is_count(str(record["pairID"])):
-            raise SuiteError(f"{place}: pairID is {record['pairID']!r}.\n  Write a number.")
+            raise SuiteError(
+                f"{place}: the key 'pairID' has {record['pairID']!r}.\n  Write the number of the pair: 0, "
+                "1, ..."
+            )
     records.sort(key=lambda found: (str(found[1]["UID"]), int(cast("str", found[1]["pairID"]))))
     chosen = [found for found in records if method == "full" or found[1].get(f"{method}_method")]
     if not chosen:
         raise SuiteError(
-            f"{paths[0]}: no paradigm allows the method {method}.\n"
-            f"  Choose a method: {', '.join(BLIMP_METHODS)}."
+            f"{paths[0]}: no paradigm of these files can be scored by the method {method!r}.\n"
+            f"  Choose another method: {', '.join(BLIMP_METHODS)}."
         )
     return (_blimp_entry(place, record, method) for place, record in chosen)
 
@@ -375,7 +377,8 @@ def _blimp_entry(place: str, record: dict[str, Json], method: str) -> DataItem:
         row = texts["UID"], texts["UID"], PHENOMENA[texts["linguistics_term"]], FIELDS[texts["field"]]
     except KeyError as error:
         raise SuiteError(
-            f"{place}: {error} is missing, or is not a name of BLiMP.\n  Correct the record."
+            f"{place}: {error} is a key that is missing, or a field or phenomenon that BLiMP does not have.\n"
+            "  Copy this line from the published BLiMP file."
         ) from None
     features: dict[str, Feature] = {"pair": int(cast("str", record["pairID"]))}
     if BLIMP_METHODS[method] == "ending":
@@ -418,7 +421,7 @@ def read_clams(files: Sequence[Path]) -> Iterator[DataItem]:
             known, features = CONSTRUCTIONS.get(stem), {"animacy": ANIMACY[animacy]}
         if known is None:
             raise SuiteError(
-                f"{file}: CLAMS has no construction {case!r}, and tseval reads .txt files as CLAMS.\n"
+                f"{file}: tseval reads this .txt file as CLAMS, but CLAMS has no construction {case!r}.\n"
                 "  For a table of pairs, rename the file to .tsv, .csv or .jsonl."
             )
         construction, phenomenon, dependency = known
@@ -435,14 +438,15 @@ def _pairs(file: Path, row: TableRow, features: Mapping[str, str]) -> Iterator[D
         label, tab, sentence = line.partition("\t")
         if label not in {"True", "False"} or not tab:
             raise SuiteError(
-                f"{place}: this line is {line[:60]!r}.\n  Write True or False, a tab, and a sentence."
+                f"{place}: this line does not begin with True or False and a tab: {line[:60]!r}.\n"
+                "  Write True or False, a tab, and a sentence."
             )
         if label == "True":
             good, good_place = sentence, f"{file.name}:{place.rpartition(':')[2]}"
         elif good is None:
             raise SuiteError(
-                f"{place}: this ungrammatical sentence has no grammatical sentence before it.\n"
-                "  Write the grammatical sentence first."
+                f"{place}: the file begins with an ungrammatical sentence.\n"
+                "  Write the grammatical sentence of the pair on the line before."
             )
         else:
             forms = {"grammatical": good, "ungrammatical": sentence}
@@ -488,19 +492,25 @@ def read_gulordava(path: Path) -> Iterator[DataItem]:
     phenomenon = "Agreement" if nominal else AGREEMENT
     if missing := [name for name in HEADINGS if rows and name not in rows[0][1]]:
         raise SuiteError(
-            f"{path}: not an agreement table, because the column {missing[0]!r} is missing.\n"
-            "  Add this column."
+            f"{path}: a table of agreement items needs the column {missing[0]!r}, but this table does not "
+            f"have it.\n  Add the column {missing[0]!r}."
         )
     if len(rows) % 2:
-        raise SuiteError(f"{rows[-1][0]}: this row has no partner.\n  Add the other form of the item.")
+        raise SuiteError(
+            f"{rows[-1][0]}: each item needs two rows, but the last row has no partner.\n"
+            "  Add the row with the other form of the verb."
+        )
     for (place, right), (_, wrong) in zip(rows[::2], rows[1::2], strict=True):
         if (right["class"], wrong["class"]) != PAIR or right["prefix"] != wrong["prefix"]:
             raise SuiteError(
                 f"{place}: this row and the next row are not the correct and the wrong form of one item.\n"
-                "  Correct the order of the rows."
+                "  Write the row of class correct first, and the row of class wrong after it."
             )
         if right["type"] not in SENTENCE_TYPES:
-            raise SuiteError(f"{place}: neither {' nor '.join(SENTENCE_TYPES)}, but {right['type']!r}")
+            raise SuiteError(
+                f"{place}: the column 'type' has {right['type']!r}.\n"
+                f"  Write one of these: {', '.join(SENTENCE_TYPES)}."
+            )
         singular = (right if right["correct_number"] == "sing" else wrong)["form"]
         numbers = {
             feature: whole_number(place, name, right[name]) for feature, name in NUMBER_FEATURES.items()
@@ -543,7 +553,7 @@ def read_agreement(reading: TableReading) -> tuple[Case, ...]:
     if unsplit and len(unsplit) < len(files):
         raise SuiteError(
             f"{unsplit[0]}: this table has no column 'split', but other tables of the folder have one.\n"
-            "  Add the column."
+            "  Add the column 'split' to this table, with train, valid or test in each row."
         )
     table = pa.concat_tables(part.select(sorted(shared)) for part in tables)
     entries = _entries(table)

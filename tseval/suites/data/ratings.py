@@ -118,13 +118,12 @@ def read_ratings(reading: TableReading) -> tuple[Case, ...]:
     first = next(iter(reading.files))
     if len(sentences) < FEWEST_SENTENCES:
         raise SuiteError(
-            f"{first}: the file has {len(sentences)} rated sentences.\n"
-            "  Add sentences: a correlation needs at least "
-            f"{FEWEST_SENTENCES}."
+            f"{first}: the file has {len(sentences)} rated sentences, but a correlation needs at least "
+            f"{FEWEST_SENTENCES}.\n  Add rows with a sentence and its rating."
         )
     if len({one.mean for one in sentences}) == 1:
         raise SuiteError(
-            f"{first}: all ratings are {sentences[0].mean:g}, so there is no correlation.\n"
+            f"{first}: all ratings are {sentences[0].mean:g}, so tseval cannot compute a correlation.\n"
             "  Add sentences with other ratings."
         )
     cases = reading.build(map(_as_item, sentences))
@@ -168,12 +167,16 @@ def _rated(place: str, record: Mapping[str, Json], stem: str) -> Rated:
     sentences = sentences or {RATED: record.get(RATED)}
     for sentence in sentences.values():
         if not isinstance(sentence, str) or not sentence.strip():
-            raise SuiteError(f"{place}: the sentence is {sentence!r}.\n  Write a text.")
+            raise SuiteError(
+                f"{place}: the cell of the sentence has {sentence!r}, which is not a sentence.\n"
+                "  Write the sentence in this cell, or remove the row."
+            )
     single = _single(place, record)
     if single and RATING_SE in record:
         raise SuiteError(
-            f"{place}: the table has single ratings and {RATING_SE}.\n"
-            f"  Leave out {RATING_SE}: tseval computes it from the ratings."
+            f"{place}: the table has single ratings, and also their standard errors in the column "
+            f"{RATING_SE!r}.\n"
+            f"  Delete the column {RATING_SE!r}: tseval computes standard errors from single ratings."
         )
     features = {name: name for name in record if name not in _NAMES and name not in sentences}
     item = DataItem(
@@ -209,7 +212,8 @@ def _number(place: str, name: str, value: Json) -> float:
         if isfinite(number):
             return number
     raise SuiteError(
-        f"{place}: {name} is {value!r}, which is not a number.\n  Write a number, or remove the row."
+        f"{place}: the column {name!r} has {value!r}, which is not a number.\n"
+        "  Write a number, or remove the row."
     )
 
 
@@ -220,8 +224,10 @@ def _se(place: str, record: Mapping[str, Json]) -> float | None:
         return nan  # of this one it is not known
     se = _number(place, RATING_SE, record[RATING_SE])
     if se < 0:
+        found = record[RATING_SE]
         raise SuiteError(
-            f"{place}: {RATING_SE} is {record[RATING_SE]!r}.\n  Write a standard error of 0 or more."
+            f"{place}: the column {RATING_SE!r} has {found!r}, but a standard error is never "
+            "negative.\n  Write a standard error of 0 or more."
         )
     return se
 
@@ -231,8 +237,11 @@ def _n(place: str, record: Mapping[str, Json]) -> int | None:
         return None
     n = _number(place, N_RATINGS, record[N_RATINGS])
     if n < 1 or n != int(n) or not fits(int(n)):
+        found = record[N_RATINGS]
         raise SuiteError(
-            f"{place}: {N_RATINGS} is {record[N_RATINGS]!r}.\n  Write a number of ratings: 1, 2, ..."
+            f"{place}: the column {N_RATINGS!r} has {found!r}, but must have a number of "
+            "ratings.\n"
+            "  Write a whole number: 1, 2, ..."
         )
     return int(n)
 
@@ -256,8 +265,9 @@ def _one_each(group: list[Rated], reading: TableReading) -> list[Rated]:
         return found
     if lacking := [one for one in found if not one.single]:
         raise SuiteError(
-            f"{lacking[0].item.place}: the row has no {RATER!r} and no {ALL_RATINGS!r}, but others have.\n"
-            "  Fill the column."
+            f"{lacking[0].item.place}: this row has no value in the columns {RATER!r} and {ALL_RATINGS!r}, "
+            "but other rows have one.\n"
+            f"  Write a value in the column {RATER!r} or {ALL_RATINGS!r} of this row."
         )
     errors = standard_errors([one.single for one in found])
     # What differs among the rows of a sentence is said of who rated it.
@@ -271,20 +281,23 @@ def _one_each(group: list[Rated], reading: TableReading) -> list[Rated]:
 def _joined(first: Rated, other: Rated) -> Rated:
     here, there = other.item, first.item
     if not first.single or not other.single:
+        rating, earlier = other.mean, first.mean
         raise SuiteError(
-            f"{here.place}: the rating of this sentence is {other.mean:g}, but at {there.place} "
-            f"its rating is {first.mean:g}.\n"
-            f"  Write one row for each sentence. For single ratings, add a column {RATER!r}."
+            f"{here.place}: this sentence has the rating {rating:g} here, but {earlier:g} at "
+            f"{there.place}.\n"
+            "  Write one row for each sentence. If the rows are ratings by different people, add a column "
+            f"{RATER!r}."
         )
     if again := first.single.keys() & other.single.keys():
         raise SuiteError(
-            f"{here.place}: {RATER} {min(again)!r} rates the sentence of {there.place} a second time.\n"
-            "  Remove one of the rows."
+            f"{here.place}: the {RATER} {min(again)!r} rates this sentence a second time. "
+            f"The first rating is at {there.place}.\n"
+            "  Remove one of the two rows."
         )
     if here.entries != there.entries or here.row != there.row:
         raise SuiteError(
-            f"{here.place}: the sentence is the same as at {there.place}, but the item or case is another.\n"
-            "  Correct one of the rows."
+            f"{here.place}: the sentence is the same as at {there.place}, but its item or case differs.\n"
+            "  Write the same item and case in both rows, or correct one of the sentences."
         )
     same = {name for name, value in there.features.items() if here.features.get(name) == value}
     return replace(first, item=_with(there, same), single={**first.single, **other.single})
@@ -328,20 +341,27 @@ def read_unigrams(path: Path) -> Unigrams:
         kind = kind or _columns(place, row)
         token, value = str(row.get(kind[0], "")).strip(), _value(place, row, kind[1])
         if not token:
-            raise SuiteError(f"{place}: the {kind[0]} is missing.\n  Fill this cell, or remove the row.")
+            column = kind[0]
+            raise SuiteError(
+                f"{place}: the cell in the column {column!r} is empty.\n"
+                "  Write the token in this cell, or remove the row."
+            )
         if token in values:
             raise SuiteError(f"{place}: {kind[0]} {token!r} appears twice.")
         values[token] = value
     if kind is None:
-        raise SuiteError(f"{path}: the file has no token.\n  Add rows with a token and its count.")
+        raise SuiteError(
+            f"{path}: the table of unigrams has no rows.\n  Add rows with a token and its count."
+        )
     if kind[1] == "logprob":
         return Unigrams(values)
     total = sum(values.values()) if kind[1] == "count" else 1.0
     shares = {token: value / total for token, value in values.items()}
     if lost := [token for token, share in shares.items() if not share]:
         raise SuiteError(
-            f"{path}: the count of {lost[0]!r} is too small for the sum of all counts, {total:g}.\n"
-            "  Write counts of tokens in one text."
+            f"{path}: the count of the token {lost[0]!r} is so small beside the sum of all counts, "
+            f"{total:g}, that its probability becomes 0.\n"
+            "  Use counts of tokens in one text."
         )
     return Unigrams({token: log(share) for token, share in shares.items()})
 
@@ -357,7 +377,8 @@ def chosen_score(
     if by == "none":
         if unigrams is not None:
             raise SuiteError(
-                "--unigrams is for --normalise slor.\n  Add --normalise slor, or leave --unigrams out."
+                "--unigrams has an effect only together with --normalise slor.\n"
+                "  Add --normalise slor, or leave --unigrams out."
             )
         return score
     compared_by = {score or suite.score for suite in suites}
@@ -368,15 +389,17 @@ def chosen_score(
                 for c in suite.cases
             ):
                 raise SuiteError(
-                    f"--normalise {by} is for whole sentences and continuations of one text, and\n"
-                    f"  {suite.name} compares other regions.\n  Leave out --normalise."
+                    f"--normalise {by} works for whole sentences and for continuations of a prefix, but the "
+                    f"suite {suite.name!r} compares other regions.\n  Leave out --normalise."
                 )
         return Normalised(by, of="regions")
     for suite in suites:
         if (compared := score or suite.score) != "sentence":
             raise SuiteError(
-                f"--normalise {by} is for whole sentences, and {suite.name} is compared by {compared!r}.\n"
-                "  Add --score sentence, or leave out --normalise. Continuations take characters or bytes."
+                f"--normalise {by} works for whole sentences, but the suite {suite.name!r} is scored by "
+                f"{compared!r}.\n"
+                "  Add --score sentence, or leave out --normalise. "
+                "For continuations, write --normalise characters or --normalise bytes."
             )
     if by == "words" and unigrams is None:
         return "mean"
@@ -387,8 +410,9 @@ def _columns(place: str, row: Mapping[str, object]) -> tuple[str, str]:
     token, value = (next((name for name in names if name in row), None) for names in (TOKENS, VALUES))
     if token is None or value is None:
         raise SuiteError(
-            f"{place}: not a table of unigrams, because the columns are {', '.join(map(repr, row))}.\n"
-            f"  Rename the columns {' or '.join(TOKENS)}, and {', '.join(VALUES[:-1])} or {VALUES[-1]}."
+            f"{place}: tseval finds no tokens with counts in this table of unigrams. "
+            f"Its columns are {', '.join(map(repr, row))}.\n"
+            f"  Name one column {' or '.join(TOKENS)}, and another {', '.join(VALUES[:-1])} or {VALUES[-1]}."
         )
     return token, value
 
@@ -402,5 +426,8 @@ def _value(place: str, row: Mapping[str, object], name: str) -> float:
     fine = value <= 0 if name == "logprob" else value > 0 and (name == "count" or value <= 1)
     if not isfinite(value) or not fine or isinstance(cell, bool):
         wanted = {"logprob": "at most 0", "count": "above 0", "probability": "above 0, at most 1"}[name]
-        raise SuiteError(f"{place}: {name} is {cell!r}.\n  Write a number {wanted}.")
+        raise SuiteError(
+            f"{place}: the column {name!r} has {cell!r}, which is no {name} of a token.\n"
+            f"  Write a number {wanted}."
+        )
     return value

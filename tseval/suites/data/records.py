@@ -170,16 +170,18 @@ def _json_records(path: Path, encoding: str) -> Iterator[tuple[str, DataRecord]]
     records = _listed(path, encoding)
     if records is None:
         raise SuiteError(
-            f"{path}: not a list of records.\n  Write [{{...}}, {{...}}], or one record on each line."
+            f"{path}: the file is not a list of JSON objects.\n"
+            "  Write [{...}, {...}], or write one JSON object on each line."
         )
     for number, record in enumerate(records, 1):
         if not isinstance(record, dict):
             raise SuiteError(
-                f"{path}:{number}: this is not a JSON object: {quoted_text(str(record), 40)}.\n"
-                f'  Write {{"good": "...", "bad": "..."}}'
+                f"{path}:{number}: element {number} of the list is not a JSON object, but "
+                f"{quoted_text(str(record), 40)}.\n"
+                '  Write each element as {"good": "SENTENCE", "bad": "SENTENCE"}.'
             )
         if len(record) > limits().columns:
-            raise beyond("columns", f"{path}:{number}", "the record has more names than")
+            raise beyond("columns", f"{path}:{number}", "the JSON object has too many keys")
         yield f"{path}:{number}", record
 
 
@@ -200,7 +202,11 @@ def _parquet_records(path: Path, _: str) -> Iterator[tuple[str, DataRecord]]:
     try:
         table = read_parquet(path, {}, any_type=True)
     except (OSError, ContentError) as error:
-        raise SuiteError(f"{path}: cannot be read: {first_line(error)}.\n  Save the file again.") from None
+        problem = first_line(error)
+        raise SuiteError(
+            f"{path}: tseval cannot read this Parquet file: {problem}.\n"
+            "  Save the file again as Parquet, or save it as .tsv or .csv."
+        ) from None
     records = (record for batch in table.to_batches() for record in batch.to_pylist())
     for number, record in enumerate(records, 1):
         yield f"{path}:{number}", record
@@ -218,13 +224,13 @@ def _sheet(path: Path, name: str, headed: bool = True) -> Opened:
     try:
         from openpyxl import load_workbook  # noqa: PLC0415 - an extra
     except ImportError:
-        fix = 'Install it: pip install "tseval[xlsx]", or save the sheet as .csv.'
-        raise SuiteError(f"{path}: to read sheets, tseval needs openpyxl.\n  {fix}") from None
+        fix = 'Install it: pip install "tseval[xlsx]". Or save the sheet as .csv.'
+        raise SuiteError(f"{path}: tseval needs the package openpyxl to read .xlsx files.\n  {fix}") from None
     try:
         refuse_irregular(path)
         with zipfile.ZipFile(path) as packed:
             if sum(one.file_size for one in packed.infolist()) > limits().sheet_bytes:
-                raise beyond("sheet_bytes", path, "unpacks to more bytes than")
+                raise beyond("sheet_bytes", path, "the unpacked sheets have too many bytes")
         book = load_workbook(path, read_only=True, data_only=True)
         sheets = {
             sheet.title: list(_rows_of(path, sheet.iter_rows(values_only=True)))
@@ -233,17 +239,19 @@ def _sheet(path: Path, name: str, headed: bool = True) -> Opened:
         }
     except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile) as error:
         raise SuiteError(
-            f"{path}: not a sheet that tseval can read ({first_line(error)}).\n  Save it as .csv."
+            f"{path}: tseval cannot read this .xlsx file: {first_line(error)}.\n"
+            "  Save the sheet as .csv, and give that file to tseval."
         ) from None
     if name and name not in sheets:
         hint = suggest(name, [sheet.title for sheet in book.worksheets], "Sheets")
-        raise SuiteError(f"{path}: there is no sheet {name!r}.\n  {hint}")
+        raise SuiteError(f"{path}: the file has no sheet with the name {name!r}.\n  {hint}")
     held = {title: [row for row in rows if any(row[1])] for title, rows in sheets.items()}
     filled = [title for title, rows in held.items() if rows]
-    if len(filled) > 1:
+    if (n_sheets := len(filled)) > 1:
         raise SuiteError(
-            f"{path}: the file has {len(filled)} sheets: {', '.join(filled)}.\n"
-            f"  Name one of them: --columns sheet={filled[0]}."
+            f"{path}: {n_sheets} sheets of the file have content, but tseval reads one: "
+            f"{', '.join(filled)}.\n"
+            f"  Name the sheet to read, for example: --columns sheet={filled[0]}."
         )
     rows = held[filled[0]] if filled else []
     width = max((place for _, row in rows for place, cell in enumerate(row, 1) if cell), default=0)
@@ -253,8 +261,8 @@ def _sheet(path: Path, name: str, headed: bool = True) -> Opened:
     header = rows[0][1] if headed else [str(number) for number in range(1, width + 1)]
     if headed and ("" in header or len({*header}) < len(header)):
         raise SuiteError(
-            f"{path}:{rows[0][0]}: every column needs a different name, but the header is {header}.\n"
-            "  Rename the columns."
+            f"{path}:{rows[0][0]}: the header has an empty name, or the same name twice: {header}.\n"
+            "  Give every column a name of its own."
         )
     cut = ((f"{path}:{number}", row) for number, row in rows[1 if headed else 0 :])
     return f"{path}:{rows[0][0]}", header, cut
@@ -271,12 +279,13 @@ def _rows_of(path: Path, rows: Iterable[tuple[object, ...]]) -> Iterator[tuple[i
         width = next((place for place in range(len(row), 0, -1) if row[place - 1] is not None), 0)
         cells, places = cells + width, places + len(row)
         if number > within.rows:
-            raise beyond("rows", path, "has more rows than")
+            raise beyond("rows", path, "the sheet has too many rows")
         if width > within.columns:
-            raise beyond("columns", f"{path}:{number}", "the row has more columns than")
+            raise beyond("columns", f"{path}:{number}", "the row has too many columns")
         if cells > MOST_CELLS or places > MOST_PLACES:
             raise SuiteError(
-                f"{path}: the sheet has more than {MOST_CELLS:,} cells.\n  Save the sheet as .csv."
+                f"{path}: the sheet has too many cells (limit: {MOST_CELLS:,}).\n"
+                "  Save the sheet as .csv, and give that file to tseval."
             )
         yield number, [_cell(value) for value in row[:width]]
 

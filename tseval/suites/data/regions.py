@@ -68,7 +68,7 @@ def ask_continuations(predictions: tuple[Prediction, ...]) -> Callable[[Sequence
         if whole := [entry for entry in entries if not entry.regions]:
             raise SuiteError(
                 f"{whole[0].place}: this item has no prefix, but other items of the folder have one.\n"
-                "  Add a prefix to each item, or give each file its own --suite."
+                "  Add a prefix to each item, or give each file separately: --suite FILE1 --suite FILE2."
             )
         return Regions(predictions, _lengths(entries))
 
@@ -79,11 +79,14 @@ def text_of(place: str, record: DataRecord, column: str) -> str:
     """Take a text from a record."""
     if column not in record:
         raise SuiteError(
-            f"{place}: {column!r} is missing. Names found: {', '.join(map(repr, record))}.\n  Add {column!r}."
+            f"{place}: the column {column!r} is missing. The columns are {', '.join(map(repr, record))}.\n"
+            f"  Add the column {column!r}."
         )
     text = record[column]
     if not isinstance(text, str):
-        raise SuiteError(f"{place}: {column} is {text!r}.\n  Write a text in quotes.")
+        raise SuiteError(
+            f"{place}: the column {column!r} has {text!r}, but must have a text.\n  Write a text in quotes."
+        )
     return text
 
 
@@ -100,8 +103,8 @@ def _crossed(reading: TableReading) -> Iterator[DataItem]:
             for name, text in texts.items():
                 if re.search(r"\w\|\w", text):
                     raise SuiteError(
-                        f"{place}: {columns[name]} is {quoted_text(text, 60)}, with several words in one "
-                        "place.\n  Write one of them."
+                        f"{place}: the column {columns[name]!r} has words with | between them, but tseval "
+                        f"can compare only one of them: {quoted_text(text, 60)}.\n  Write one word."
                     )
             parts = {
                 f"context {c}, target {t}": (texts[f"Context{c}"], texts[f"Target{t}"])
@@ -120,7 +123,9 @@ def continued(item: DataItem, parts: Mapping[str, tuple[str, str]], join: str = 
     """Fill in the sentences of an entry from prefixes and continuations, joined as `join_parts` does."""
     for _, continuation in parts.values():
         if not continuation.split():
-            raise SuiteError(f"{item.place}: a continuation has no words.\n  Write its words.")
+            raise SuiteError(
+                f"{item.place}: a continuation of this item is empty.\n  Write its words, or remove the item."
+            )
     return replace(
         item,
         sentences={label: join_parts(part, join) for label, part in parts.items()},
@@ -166,7 +171,8 @@ def read_syntaxgym(path: Path, reading: TableReading) -> tuple[Case, ...]:
         suite = checked(parse_data(read_text(path), str(path)), _Suite)
     except ContentError as error:
         raise SuiteError(
-            f"{path}: not a SyntaxGym suite, because {error.where!r} {error.what}.\n  Correct the file."
+            f"{path}: tseval cannot read this file as a SyntaxGym suite: {error.where!r} {error.what}.\n"
+            f"  Correct {error.where!r} in the file."
         ) from None
     meta = suite.get("meta", {})
     name = str(meta.get("name") or stem_of(path))
@@ -177,14 +183,17 @@ def read_syntaxgym(path: Path, reading: TableReading) -> tuple[Case, ...]:
     formulas = [prediction["formula"] for prediction in suite["predictions"]]
     items = [_item(path, name, item) for item in suite["items"]]
     if not items or not formulas:
-        raise SuiteError(f"{path}: the suite has no items or no predictions.\n  Add them.")
+        raise SuiteError(
+            f"{path}: the SyntaxGym suite has {len(items)} items and {len(formulas)} predictions, but "
+            "needs at least one of each.\n  Add entries under 'items' and 'predictions'."
+        )
     n_regions = {label: len(own) for label, own in items[0].regions.items()}
     for place, item in enumerate(items):
         if {label: len(own) for label, own in item.regions.items()} != n_regions:
             first = items[0].features["number"]
             raise SuiteError(
-                f"{item.place} has other conditions or regions than item {first}.\n"
-                "  Write the same in all items."
+                f"{item.place}: the conditions and numbers of regions differ from those of item {first}.\n"
+                "  Give all items the same conditions, with the same number of regions."
             )
         items[place] = replace(item, sentences={label: item.sentences[label] for label in n_regions})
     known = {label: range(1, n + 1) for label, n in n_regions.items()}
@@ -194,8 +203,9 @@ def read_syntaxgym(path: Path, reading: TableReading) -> tuple[Case, ...]:
                 lengths = [length for _, length in item.regions[region.condition]]
                 if not all([lengths[region.place - 1]] if isinstance(region.place, int) else lengths):
                     raise SuiteError(
-                        f"{item.place}: the formula {formula!r} asks for the {metric} of an empty region of "
-                        f"{region.condition!r}.\n  Name another region, or use the metric 'sum'."
+                        f"{item.place}: the formula {formula!r} needs the {metric} surprisal of a region "
+                        f"that is empty under the condition {region.condition!r}.\n"
+                        "  Name another region in the formula, or use the metric 'sum'."
                     )
     predictions = with_all([Prediction(f"prediction {n}", formula) for n, formula in enumerate(formulas, 1)])
     return reading.build(items, lambda entries: Regions(predictions, _lengths(entries), metric))
@@ -205,18 +215,21 @@ def _item(path: Path, suite: str, item: _Item) -> DataItem:
     number = item["item_number"]
     place = f"{path}: item {number}"
     if not fits(number):
-        raise SuiteError(f"{place}: the number is larger than 64 bits.\n  Write a smaller number.")
+        raise SuiteError(f"{place}: the item_number has more than 64 bits.\n  Write a smaller item_number.")
     texts: dict[str, list[str]] = {}
     for condition in item["conditions"]:
         label, regions = condition["condition_name"], condition["regions"]
         if [region["region_number"] for region in regions] != list(range(1, len(regions) + 1)):
             raise SuiteError(
-                f"{place}: the numbers of the regions are not 1, 2, 3, ... in order.\n"
-                "  Correct region_number."
+                f"{place}: the regions of the condition {label!r} are not numbered 1, 2, 3, ... in order.\n"
+                "  Correct the values of region_number."
             )
         texts[label] = [single_spaced(region["content"]) for region in regions]
         if not any(texts[label]):
-            raise SuiteError(f"{place}: the condition {label!r} has no words.\n  Write its regions.")
+            raise SuiteError(
+                f"{place}: all regions of the condition {label!r} are empty.\n"
+                "  Write words as the content of at least one region."
+            )
     return DataItem(
         place,
         (suite, suite, SYNTAXGYM_PHENOMENON, None),
@@ -295,8 +308,10 @@ def read_template(columns: Header) -> Iterator[tuple[str, list[tuple[str, bool]]
         names = [(one, one in columns.names) for one in several]
         if alternatives is None and not names[0][1]:
             raise SuiteError(
-                f"{columns.place}: there is no column {several[0]!r} (--layout).\n"
-                f"  {suggest(several[0], columns.names, 'Columns')} Put words that are not columns in braces."
+                f"{columns.place}: --layout names the column {several[0]!r}, but the table has no such "
+                "column.\n"
+                f"  {suggest(several[0], columns.names, 'Columns')} "
+                "If it is a word of the sentence, write it in braces: {WORD}."
             )
         marked |= bool(star)
         yield as_name("_".join(filter(None, several))), names, bool(star)
@@ -304,8 +319,8 @@ def read_template(columns: Header) -> Iterator[tuple[str, list[tuple[str, bool]]
         raise columns.unknown()
     if not marked and "predict" not in columns.how:
         raise SuiteError(
-            f"--layout: {quoted_text(template)} does not mark the region to compare.\n"
-            "  Put a star before this region: 'Start {Transitive|Intransitive} {,|} NP *Verb'."
+            f"--layout: {quoted_text(template)} does not say which region to compare.\n"
+            "  Put a star before that region, as in 'Start {Transitive|Intransitive} {,|} NP *Verb'."
         )
 
 
@@ -350,9 +365,10 @@ def _refuse_empty(
     without = [label for label, at in empty.items() if at is not None]
     if without and len(without) < len(empty):
         raise SuiteError(
-            f"{entries[empty[without[0]] or 0].place}: the region {region!r} has no words under "
-            f"{without[0]!r}, but has words under other conditions, so the comparison is not fair.\n"
-            "  Put the star before another region, or name the regions to compare: --columns 'predict=...'."
+            f"{entries[empty[without[0]] or 0].place}: the region {region!r} is empty under the condition "
+            f"{without[0]!r}, but has words under others, so the comparison is not fair.\n"
+            "  Put the star of --layout before another region. "
+            "Or name the regions to compare: --columns 'predict=A.REGION > B.REGION'."
         )
 
 
@@ -371,8 +387,8 @@ def _order(entries: Sequence[DataItem], label: str) -> list[str]:
                 order.insert(last + 1, name)
             if order.index(name) <= last or names.count(name) > 1:
                 raise SuiteError(
-                    f"{entry.place}: the region {name!r} has another position than in earlier items.\n"
-                    "  Give regions in different positions different names."
+                    f"{entry.place}: the region {name!r} is in another position than in earlier items.\n"
+                    "  Put the regions in the same order in all items, or give this region another name."
                 )
             last = order.index(name)
     return order
@@ -393,8 +409,9 @@ def _effects(
         last = shared[-1] if shared else "*"
         example = f"{labels[1]}.{last} > {labels[0]}.{last}"
         raise SuiteError(
-            f"{entry.place}: none of the regions {', '.join(map(repr, shared))} has the name critical.\n"
-            f"  Name the regions to compare: --columns 'predict={example}'."
+            f"{entry.place}: tseval does not know which region to compare, because no region has the name "
+            f"critical. The regions are {', '.join(map(repr, shared))}.\n"
+            f"  Name the regions to compare, as in --columns 'predict={example}'."
         )
     if labels == [*PAIR_LABELS]:
         return [Prediction("good > bad", f"good.{critical} < bad.{critical}")]

@@ -165,13 +165,14 @@ def read_columns(text: str) -> dict[str, str]:
             continue
         if not equals or not name:
             raise SuiteError(
-                f"--columns: {part.strip()!r} is not ROLE=NAME.\n"
-                "  Write for example --columns good=sen,bad=wrong_sen."
+                f"--columns: {part.strip()!r} does not have the form ROLE=NAME.\n"
+                "  Write the role and the name of its column, as in --columns good=sen,bad=wrong_sen."
             )
         if role in columns:
             raise SuiteError(
-                f"--columns names {role} twice: {columns[role]!r} and {name!r}.\n"
-                f"  To use both, write {role}={columns[role]}+{name}."
+                f"--columns gives the role {role!r} to two columns: {columns[role]!r} and {name!r}.\n"
+                f"  To join both columns, write {role}={columns[role]}+{name}. To use one, leave the other "
+                "out."
             )
         columns[role] = name
     check_columns(columns)
@@ -183,17 +184,24 @@ def check_columns(columns: Mapping[str, str]) -> None:
     known = (*ROLES, *ALIASES, *SETTINGS)
     for role in columns:
         if role not in known:
-            raise SuiteError(f"--columns: there is no {role!r}.\n  {suggest(role, known, 'Roles')}")
+            raise SuiteError(
+                f"--columns: {role!r} is neither a role nor a setting.\n"
+                f"  {suggest(role, known, 'Roles and settings')}"
+            )
     given = roles_given(columns)
     if given.get("good") is not None and given.get("good") == given.get("bad"):
-        raise SuiteError(f"--columns: {given['good']!r} cannot be both good and bad.\n  Name two columns.")
+        raise SuiteError(
+            f"--columns: the column {given['good']!r} cannot have both the good and the bad sentences.\n"
+            f"  Name two different columns: {USAGE}"
+        )
 
 
 def refuse_columns(suite: object, columns: Mapping[str, str] | None) -> None:
     """Refuse to say what the columns of a suite are that has none."""
     if columns:
         raise SuiteError(
-            f"{suite}: this suite has no columns.\n  Leave --columns out: it is for tables in {_TABLES}."
+            f"{suite}: --columns names columns, but this suite is not a table and has no columns.\n"
+            f"  Leave --columns out: it works for tables in {_TABLES}."
         )
 
 
@@ -233,7 +241,8 @@ class Header:
         if len(found) > 1:
             lines = " or ".join(f"--columns {role}={name}" for name in found)
             raise SuiteError(
-                f"{self.place}: {' and '.join(map(repr, found))} could be the {role}.\n  Add {lines}."
+                f"{self.place}: tseval does not know which column has the role {role!r}: "
+                f"{' or '.join(map(repr, found))}.\n  Add {lines}."
             )
         return found[0] if found else None
 
@@ -245,7 +254,10 @@ class Header:
         pairs = _opposite(self.names)
         if len(pairs) > 1:
             lines = " or ".join(f"--columns good={good},bad={bad}" for good, bad in pairs)
-            raise SuiteError(f"{self.place}: there are several pairs of sentences.\n  Add {lines}.")
+            raise SuiteError(
+                f"{self.place}: several pairs of columns could have the good and the bad sentences.\n"
+                f"  Choose a pair: add {lines}."
+            )
         return pairs[0] if pairs else None
 
     @property
@@ -258,9 +270,7 @@ class Header:
         one = next((label for label in PAIR_LABELS if label not in self.given), None)
         one = one if {*PAIR_LABELS} & {*self.given} else None
         lacking = f"{one} sentence" if one else "pair of sentences"
-        rated = (
-            "" if one else f" For rated sentences, rename the columns sentence and rating.\n  {_SENTENCES}"
-        )
+        rated = "" if one else f" For rated sentences, name two columns sentence and rating.\n  {_SENTENCES}"
         regions = [name for name in self.names if not self.is_about_rows(name)]
         if len(regions) > 2 and not one:
             *others, last = (name if name.isidentifier() else f'"{name}"' for name in regions[:MOST_REGIONS])
@@ -269,7 +279,7 @@ class Header:
                 f"with {{A|B}} for conditions."
             )
         return SuiteError(
-            f"{self.place}: no {lacking} found. The columns are "
+            f"{self.place}: no {lacking} found in this table. The columns are "
             f"{', '.join(map(repr, self.names)) or 'none'}.\n"
             f"  Rename the columns good and bad, or name them: {USAGE}{rated}"
         )
@@ -328,8 +338,8 @@ def find_columns(place: str, names: Sequence[str], how: Mapping[str, str], first
     chosen, _ = chosen_rows(how)
     if chosen is not None and chosen not in names:
         raise SuiteError(
-            f"{place}: there is no column {chosen!r} (--columns where={how['where']}).\n"
-            f"  {suggest(chosen, names, 'Columns')}"
+            f"{place}: --columns where={how['where']} names the column {chosen!r}, but the table has no such "
+            f"column.\n  {suggest(chosen, names, 'Columns')}"
         )
     if "fill" in how:
         fillers(how["fill"], place, names)
@@ -339,10 +349,10 @@ def find_columns(place: str, names: Sequence[str], how: Mapping[str, str], first
             continue  # the candidates themselves
         for part in parts_of(name, names):
             if part not in names:
-                said = next((said for said in how if how[said] == name), role)
+                typed = next((typed for typed in how if how[typed] == name), role)
                 raise SuiteError(
-                    f"{place}: there is no column {part!r} (--columns {said}={name}).\n"
-                    f"  {suggest(part, names, 'Columns')}"
+                    f"{place}: --columns {typed}={name} names the column {part!r}, but the table has no such "
+                    f"column.\n  {suggest(part, names, 'Columns')}"
                 )
     known = next((one for one in _KNOWN if {*one.roles.values(), *one.besides} <= {*names}), None)
     return Header(place, names, how, first, given, known)
@@ -356,8 +366,9 @@ def item_and_condition(place: str, text: str) -> tuple[str, str]:
     found = re.fullmatch(r"(.*[^-_./ ])[-_./ ]+([^-_./ ]+)", text)
     if found is None:
         raise SuiteError(
-            f"{place}: the item {text!r} does not end in a mark and a condition, as 61-b does.\n"
-            "  Write it so, or name a column of conditions: --columns condition=NAME."
+            f"{place}: tseval cannot split {text!r} into an item and a condition, as it splits 61-b into 61 "
+            "and b.\n"
+            "  Write ITEM-CONDITION, or name the column of conditions: --columns condition=NAME."
         )
     return found[1], found[2]
 
@@ -370,8 +381,8 @@ def chosen_rows(how: Mapping[str, str]) -> tuple[str | None, frozenset[str]]:
     chosen = frozenset(one.strip() for one in values.split("|") if one.strip())
     if not column.strip() or not chosen:
         raise SuiteError(
-            f"--columns: where={how['where']} names no column and no value.\n"
-            "  Write where=COLUMN:VALUE, or where=COLUMN:VALUE|VALUE."
+            f"--columns: the setting where={how['where']} does not have the form COLUMN:VALUE.\n"
+            "  Write where=COLUMN:VALUE, or where=COLUMN:VALUE|VALUE for several values."
         )
     return column.strip(), chosen
 
@@ -383,7 +394,8 @@ def fillers(text: str, place: str, names: Collection[str]) -> tuple[str, dict[st
     column = column.strip()
     if not colon or not words or column not in names:
         raise SuiteError(
-            f"{place}: fill={text} names no column and no words.\n"
+            f"{place}: the setting fill={text} of --columns does not name a column of the table and a word "
+            "for each of its values.\n"
             f"  Write fill=COLUMN:VALUE>WORD,VALUE>WORD. {suggest(column, names, 'Columns')}"
         )
     return column, {value.strip(): word.strip() for value, word in words.items()}

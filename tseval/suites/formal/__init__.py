@@ -108,7 +108,7 @@ def draw_test(language: Language, limit: int | None = None) -> Strings:
         drawn.append(block)
         left -= len(block.lengths)
         if left < 0:
-            raise beyond("rows", language.name, "more test strings than")
+            raise beyond("rows", language.name, "the language has too many test strings")
     widest = max(block.symbols.shape[1] for block in drawn)
     padded = [
         np.pad(block.symbols, ((0, 0), (0, widest - block.symbols.shape[1])), constant_values=-1)

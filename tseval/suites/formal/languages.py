@@ -124,9 +124,14 @@ def open_types(prefix: Sequence[str], alphabet: Sequence[str], deepest: int | No
         if place < n_types:
             stack.append(place)
         elif not stack or stack.pop() != place - n_types:
-            raise ValueError(f"{symbol!r} closes a bracket that is not open in {' '.join(prefix)!r}")
+            raise ValueError(
+                f"the symbol {symbol!r} closes a bracket that is not open in {' '.join(prefix)!r}"
+            )
         if deepest is not None and len(stack) > deepest:
-            raise ValueError(f"more than {deepest} brackets are open in {' '.join(prefix)!r}")
+            raise ValueError(
+                f"{' '.join(prefix)!r} has more than {deepest} open brackets, which the language does not "
+                "allow"
+            )
     return stack
 
 
@@ -136,7 +141,10 @@ def check_ranges(language: object, **ranges: tuple[int, int]) -> None:
     for name, (least, most) in {**ranges, **sizes, "seed": (0, 2**63 - 1)}.items():
         value = getattr(language, name)
         if not least <= value <= most:
-            raise SuiteError(f"{name}={value} is out of range.\n  Choose {name} from {least:,} to {most:,}.")
+            raise SuiteError(
+                f"{name}={value} is too small or too large.\n  Choose a value of {name} from {least:,} to "
+                f"{most:,}."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +262,8 @@ class GeneralisedDyck:
         check_ranges(self, pairs=(2, 4_096), length=(2, 2_000), train_depth=(1, 1_000))
         if self.length % 2:
             raise SuiteError(
-                f"length={self.length} is odd, but brackets come in pairs.\n  Choose an even length."
+                f"length={self.length} is an odd number, but each bracket needs a partner.\n  Choose an "
+                "even number for length=."
             )
 
     @property
@@ -290,8 +299,9 @@ class GeneralisedDyck:
             fruitless = 0 if new.any() else fruitless + 1
             if fruitless == FRUITLESS:
                 raise SuiteError(
-                    f"{self.name}: all strings are among the {self.train:,} training strings, so none "
-                    "remains for the test.\n  Choose a smaller train=, or a larger length= or pairs=."
+                    f"{self.name}: all strings of this language are training strings "
+                    f"(train={self.train:,}), so no string is left for the test.\n  Lower train=, or raise "
+                    "length= or pairs=."
                 )
             yield block.take(new)
 
@@ -335,7 +345,9 @@ class GeneralisedDyck:
         stack = open_types(prefix, self.alphabet)
         left = self.length - len(prefix)
         if len(stack) > left:
-            raise ValueError(f"{' '.join(prefix)!r} cannot be closed within {self.length} symbols")
+            raise ValueError(
+                f"the open brackets of {' '.join(prefix)!r} cannot all be closed within {self.length} symbols"
+            )
         if left == 0:
             return frozenset({STOP})
         opening = self.alphabet[: self.pairs] if len(stack) < left else ()
@@ -453,7 +465,8 @@ def parse_language(spec: str) -> Language:
     parts = [part.strip() for part in inside.split(",")] if inside.strip() else []
     chosen = _read_settings(spec, parts, list(settings))
     if missing := [key for key, default in settings.items() if default is MISSING and key not in chosen]:
-        raise SuiteError(f"{spec}: {' and '.join(missing)} must be set.\n  {usage(name)}")
+        form = usage(name)
+        raise SuiteError(f"{spec}: the language needs a value for {' and '.join(missing)}.\n  Write {form}")
     try:
         return FORMAL_LANGUAGES[name](**chosen)
     except SuiteError as error:
@@ -475,14 +488,17 @@ def _read_settings(spec: str, parts: Sequence[str], known: Sequence[str]) -> dic
         named = named or bool(equals)
         if not equals:
             if named or place >= len(known):
-                raise SuiteError(f"{spec}: {part!r} has no setting before it.\n  Write SETTING={part}.")
+                raise SuiteError(
+                    f"{spec}: the value {part!r} has no name of a setting before it.\n  Write NAME={part}, "
+                    "as in dyck(k=2,m=3)."
+                )
             key, text = known[place], part
         if key not in known:
             raise SuiteError(f"{spec}: no setting {key!r}.\n  {suggest(key, known, 'Settings')}")
         if key in chosen:
-            raise SuiteError(f"{spec}: {key} appears twice.\n  Write {key} once.")
+            raise SuiteError(f"{spec}: the setting {key!r} appears twice.\n  Give {key} only once.")
         try:
             chosen[key] = int(text)
         except ValueError:
-            raise SuiteError(f"{spec}: {key} must be a whole number, not {text!r}.") from None
+            raise SuiteError(f"{spec}: the setting {key} must be a whole number, not {text!r}.") from None
     return chosen

@@ -114,12 +114,14 @@ def read_folder(path: Path) -> SuiteFolder:
         return _without_file(name, {name: path}, path)
     if not path.is_dir():
         raise SuiteError(
-            f"{path}: not a suite.\n"
-            f"  Name a folder of {GRAMMAR_SUFFIX} grammars, or one {GRAMMAR_SUFFIX} file."
+            f"{path}: this is neither a folder nor a grammar file.\n  Name a folder of {GRAMMAR_SUFFIX} "
+            f"grammars, or one {GRAMMAR_SUFFIX} file."
         )
     found = {composed(file.stem): file for file in sorted(path.glob(f"*{GRAMMAR_SUFFIX}"))}
     if not found:
-        raise SuiteError(f"{path}: no grammars.\n  Put at least one {GRAMMAR_SUFFIX} file into the folder.")
+        raise SuiteError(
+            f"{path}: the folder has no grammars.\n  Put at least one {GRAMMAR_SUFFIX} file into the folder."
+        )
     name = composed(path.resolve().name)
     if not os.path.lexists(path / SUITE_FILE):
         return _without_file(name, found, path)
@@ -177,13 +179,15 @@ def _listed(document: YamlDocument, found: Mapping[str, Path]) -> dict[str, Path
         return dict(found)
     if not isinstance(cases, list) or not cases:
         raise document.error(
-            f"'cases' is {describe(cases)}.", "cases", fix="List the grammar files without '.jinja'."
+            f"'cases' is {describe(cases)}.",
+            "cases",
+            fix="Write a list of the names of the grammar files, without '.jinja'.",
         )
     files: dict[str, Path] = {}
     for position, case in enumerate(cases):
         if not isinstance(case, str) or case not in found:
             fix = suggest(str(case), found, "Grammars")
-            raise document.error(f"there is no grammar {case!r}.", "cases", position, fix=fix)
+            raise document.error(f"the folder has no grammar {case!r}.", "cases", position, fix=fix)
         if case in files:
             raise document.error(f"the case {case!r} appears twice.", "cases", position, fix="Keep one.")
         files[case] = found[case]
@@ -297,14 +301,15 @@ def _hold_to(own: Mapping[Path, Lexicon], withheld: Lexicon) -> None:
             raise withheld.document.error(f"the suite has no class {name!r}.", part, title, fix=fix)
         if len(words) != len(classes[name]):
             raise withheld.document.error(
-                f"{name} has {len(words)} words, but {len(classes[name])} words in the suite.",
-                part, title, fix="List the same number: then each table row keeps its number of items.",
+                f"the class {name!r} has {len(words)} withheld words, but the suite's class has "
+                f"{len(classes[name])} words.",
+                part, title, fix="List as many as the class has: then each case keeps its number of items.",
             )  # fmt: skip
         for word in words:
             if shared := next((form for form in _forms([word]) if form in public), None):
                 raise GrammarError(
-                    f"{shared!r} is a word of the suite, so it is no withheld word.", word.path, word.line,
-                    "Choose another word.",
+                    f"{shared!r} is a word of the suite, so it cannot be withheld.", word.path, word.line,
+                    "Choose a word that the suite does not have.",
                 )  # fmt: skip
 
 

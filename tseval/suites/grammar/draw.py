@@ -73,14 +73,19 @@ def read_draw(document: YamlDocument, slots: Sequence[Slot], sentences: Sentence
         raise document.error("'draw' needs a whole number of 'items'.", "draw", fix=fix)
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool)):
         raise document.error(
-            "'seed' must be a whole number.", "draw", "seed", fix="Write for example 'seed: 2'."
+            "'seed' must be a whole number.",
+            "draw",
+            "seed",
+            fix="Write a whole number, for example 'seed: 2'.",
         )
     chosen = _for_each(document, options.get("for_each", []), slots)
     for slot in slots:
         _check_repeats(document, slot, [slot.name for slot in chosen])
         if slot.n_bindings > LARGEST_CODE:
             message = f"the slot {slot.name!r} has more than 9 quintillion values."
-            raise document.error(message, "slots", slot.name, fix="Repeat the slot less often.")
+            raise document.error(
+                message, "slots", slot.name, fix="Lower the number of times that the slot repeats."
+            )
     draw = _with_cells(document, Draw(items, tuple(slot.name for slot in chosen), (), seed), slots, sentences)
     if draw.n_items > LARGEST_DRAW:
         message = f"'draw' asks for {draw.n_items:,} items, but at most {LARGEST_DRAW:,} are allowed."
@@ -123,7 +128,9 @@ def _condition(document: YamlDocument, sentences: Sentences, source: YamlValue, 
     """Read a condition, an expression."""
     if isinstance(source, (list, dict)):
         message = f"'where' is {describe(source)}."
-        raise document.error(message, *keys, fix="Write one expression, with 'and' between conditions.")
+        raise document.error(
+            message, *keys, fix="Write 'where' as one expression, with 'and' between its conditions."
+        )
     return sentences.expression(str(source), document.line(*keys), is_condition=True)
 
 
@@ -240,7 +247,9 @@ def _pool(
     sizes = [slot.n_choices(place) for slot in bound for place in range(lengths[slot.name])]
     n_all = math.prod(sizes)
     if n_all > LARGEST_DRAW:
-        raise document.error(_too_many(n_all), "draw", "where", fix="Name fewer slots in 'where'.")
+        raise document.error(
+            _too_many(n_all), "draw", "where", fix="Use fewer slots in the condition 'where'."
+        )
     choices = iter(np.unravel_index(np.arange(n_all), sizes)) if sizes else iter(())
     codes = {name: np.full(n_all, code, np.int64) for name, code in fixed.items()}
     fillers = {slot.name: fillers_of(slot, codes[slot.name]) for slot in slots if slot.name in fixed}

@@ -202,10 +202,20 @@ def read_contrasts(document: YamlDocument, labels: tuple[str, ...] | None) -> tu
         contrast = Contrast(*sides)
         if Contrast(contrast.worse, contrast.better) in contrasts:
             message = f"'{contrast}' is the reverse of another contrast, so both cannot be right."
-            raise document.error(message, "contrasts", position, fix="Keep the contrast that you mean.")
+            raise document.error(
+                message,
+                "contrasts",
+                position,
+                fix="Keep the contrast that you mean.",
+            )
         if (way := _way(contrasts, contrast.worse, contrast.better)) is not None:
             message = f"'{contrast}' contradicts {' and '.join(repr(str(one)) for one in way)}."
-            raise document.error(message, "contrasts", position, fix="Keep the contrasts that you mean.")
+            raise document.error(
+                message,
+                "contrasts",
+                position,
+                fix="Keep the contrasts that you mean.",
+            )
         if contrast in contrasts:
             message = f"the contrast '{contrast}' appears twice."
             raise document.error(message, "contrasts", position, fix="Keep one of them.")
@@ -236,11 +246,18 @@ def _split_front_matter(path: Path) -> tuple[str, str, int]:
     lines = text.split("\n")
     if lines[0].rstrip() != _FENCE:
         fix = "Write a line '---', the settings, a line '---', and then the sentences."
-        raise GrammarError("the grammar does not begin with front matter.", path, 1, fix)
+        raise GrammarError(
+            "the grammar does not begin with front matter (settings between two lines '---').", path, 1, fix
+        )
     for number, line in enumerate(lines[1:], 2):
         if line.rstrip() == _FENCE:
             return "\n".join(lines[1 : number - 1]), "\n".join(lines[number:]), number + 1
-    raise GrammarError("the front matter does not end.", path, 1, "Close it with a line '---'.")
+    raise GrammarError(
+        "the front matter (the settings between two lines '---') has no second line '---'.",
+        path,
+        1,
+        "Add a line '---' after the settings.",
+    )
 
 
 def _lexicon(
@@ -256,10 +273,12 @@ def _lexicon(
     # A grammar from a stranger must not make us read (and quote in messages) other files.
     if path.parent != document.path.parent or path.suffix != ".yaml":
         fix = "Name a .yaml file in the folder of the grammar, such as lexicon.yaml."
-        raise document.error(f"{name!r} cannot be a lexicon.", "lexicon", fix=fix)
+        raise document.error(
+            f"the lexicon {name!r} is not a .yaml file in the folder of the grammar.", "lexicon", fix=fix
+        )
     if not os.path.lexists(path):
         fix = "Put this file into the folder of the grammar."
-        raise document.error(f"there is no lexicon {name!r}.", "lexicon", fix=fix)
+        raise document.error(f"the lexicon file {name!r} does not exist.", "lexicon", fix=fix)
     if path not in lexicons:
         lexicons[path] = load_lexicon(path, english)
     return lexicons[path]
@@ -268,7 +287,9 @@ def _lexicon(
 def _required(document: YamlDocument, key: str) -> str:
     value = document.text(key)
     if not value:
-        raise document.error(f"the front matter has no {key!r}.", key, fix=f"Add '{key}: ...'.")
+        raise document.error(
+            f"the front matter does not have the key {key!r}.", key, fix=f"Add '{key}: ...'."
+        )
     return value
 
 

@@ -292,7 +292,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 def _small(number: Number) -> Number:
     if abs(number) > LARGEST_NUMBER:
-        raise GrammarError("a number becomes too large.", fix="Use small numbers, as for counting.")
+        raise GrammarError(
+            "a number becomes too large.", fix="Use smaller numbers: grammars need numbers only to count."
+        )
     return number
 
 

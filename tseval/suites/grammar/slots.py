@@ -225,7 +225,8 @@ def read_slots(document: YamlDocument, lexicon: Lexicon | None) -> tuple[Slot, .
 
     gathered(partial(read, name, value) for name, value in document.mapping("slots").items())
     if not slots:
-        raise document.error("there are no slots.", "slots", fix="Add 'slots:' with 'name: class' lines.")
+        fix = "Add 'slots:' with a line 'NAME: CLASS' for each slot."
+        raise document.error("there are no slots.", "slots", fix=fix)
     return tuple(slots.values())
 
 
@@ -358,9 +359,8 @@ def _differing(
             raise document.error(message, *keys, fix=f"Give both slots the class {slot.class_name!r}.")
         if other.repeated_by is not None:
             message = f"the number of words in {name!r} changes from item to item."
-            raise document.error(
-                message, *keys, fix=f"Write {name!r} after {slot.name!r}, with differs_from: {slot.name}."
-            )
+            fix = f"Move {name!r} below {slot.name!r}, with differs_from: {slot.name}."
+            raise document.error(message, *keys, fix=fix)
     # Who says that the words of a list differ from another means that they differ from each other too.
     distinct = options.get("distinct", bool(names) and slot.repeat is not None)
     if not isinstance(distinct, bool) or (distinct and slot.repeat is None):
@@ -377,7 +377,7 @@ def _differing(
             f"{needed} different words are needed up to {slot.name!r}, "
             f"and the class {slot.class_name!r} has {slot.n_entries}."
         )
-        raise document.error(message, *keys, fix="List more words, or repeat the slot less often.")
+        raise document.error(message, *keys, fix="Add words to the class, or repeat the slot less often.")
     return slot
 
 
@@ -479,11 +479,11 @@ def _check(
     for part in parts_of(parse(formula)):
         if isinstance(part, Operation) and part.operator in ("<", ">") and part.left == part.right:
             message = f"the prediction {name!r} compares {part.left} with itself, so it is never true."
-            raise document.error(message, *where, fix="Name another condition or region on one side.")
+            raise document.error(message, *where, fix="Change one side, so that the two sides differ.")
     for region in found:
         if region.place is None and metric != "sum":
             message = f"the prediction {name!r} asks for the {metric} of a whole sentence."
-            raise document.error(message, *where, fix="Name a region, or leave 'metric' out.")
+            raise document.error(message, *where, fix="Name a region in the formula, or leave 'metric' out.")
 
 
 def as_question(

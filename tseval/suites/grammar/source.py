@@ -169,7 +169,10 @@ def parse_yaml(text: str, path: Path, first_line: int = 1, *, words: bool = Fals
         raise GrammarError(message, path, line, "Delete it.") from None
     except RecursionError:
         raise GrammarError(
-            "the YAML is nested too deeply.", path, first_line, "Write it with fewer levels."
+            "the YAML is nested too deeply.",
+            path,
+            first_line,
+            "Write the file with fewer levels of indentation.",
         ) from None
     if not isinstance(data, dict):
         raise GrammarError(f"expected a mapping, found {describe(data)}.", path, first_line, _YAML_FIX)

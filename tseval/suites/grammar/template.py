@@ -199,7 +199,7 @@ def check(tree: nodes.Node) -> None:
         if isinstance(node, (nodes.Call, nodes.Filter, nodes.Test)) and (node.dyn_args or node.dyn_kwargs):
             # A few characters would become millions of arguments, before any budget is asked.
             fix = "Write the arguments one by one."
-            raise GrammarError("'*' and '**' cannot give arguments.", line=node.lineno, fix=fix)
+            raise GrammarError("arguments with '*' or '**' are not allowed.", line=node.lineno, fix=fix)
         if isinstance(node, (nodes.Filter, nodes.Test)):
             what = "filter" if isinstance(node, nodes.Filter) else "test"
             known = FILTERS if what == "filter" else TESTS
