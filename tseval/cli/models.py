@@ -76,17 +76,20 @@ def models_command() -> None:
 
 
 @click.command(
-    cls=Command, help="Check a model: the same numbers in any batch, no look-ahead, finite sums, memory."
+    cls=Command,
+    help="Check a model: the same scores in any batch, no look-ahead to later words, finite "
+    "scores, bounded memory.",
 )
 @click.argument("spec", type=MODEL)
 @MODEL_ARGS
 @DEVICE
 @click.option("--sentences", "file", type=click.File(encoding="utf-8", errors="strict"),
-              help="Tokenised text for the check, one sentence a line, with words that the model knows "
-                   "(default: 288 English sentences).")  # fmt: skip
+              help="File with the sentences for the check: tokenised, one a line, with words that the "
+                   "model knows (default: 288 English sentences).")  # fmt: skip
 @click.option("--tolerance", type=FiniteRange(min=0), default=1e-3, show_default=True,
-              help="Largest allowed difference between equal numbers, in nats.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+              help="Largest difference in nats between two log-probabilities that should be equal. A "
+                   "larger difference fails the check.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the report in JSON format.")
 def check_model_command(
     spec: str, model_args: str, device: str, file: TextIO | None, tolerance: float, as_json: bool
 ) -> None:
@@ -111,18 +114,19 @@ _COLUMNS, _WINDOW = 32, 35  # how a validation text is read: side by side, and w
 @click.command(cls=Command)
 @click.argument("old", type=FILE)
 @click.option("-o", "--out", "new", type=FILE, required=True, metavar="FILE",
-              help="File for the new checkpoint: .pt or .safetensors.")  # fmt: skip
+              help="File in which to save the new checkpoint: .pt or .safetensors.")  # fmt: skip
 @click.option("--vocab", type=FILE, metavar="FILE",
-              help="Words of the old model, one a line, in the order of their ids (default: "
-                   "from the file).")  # fmt: skip
+              help="File with the vocabulary of the old model, one word a line, in the order of the word "
+                   "ids (default: the vocabulary inside the model's file).")  # fmt: skip
 @MODEL_ARGS
 @click.option("--stored", type=click.Choice(["float32", "float16", "int8"]), default="float32",
               show_default=True,
-              help="Number format in the file. float16: half the size. int8: one sixth of the size. Both "
-                   "round the weights.",
+              help="Number format of the weights in the new checkpoint: float32, float16 (half the size) "
+                   "or int8 (one sixth of the size). float16 and int8 round the weights.",
 )  # fmt: skip
 @click.option("--valid", type=FILE, metavar="TEXT",
-              help="Tokenised text for the validation perplexity of the new checkpoint (default: none).",
+              help="File with tokenised text: tseval computes and stores the perplexity of the new "
+                   "checkpoint on it (default: none).",
 )  # fmt: skip
 def convert_command(
     old: Path, new: Path, vocab: Path | None, model_args: str, stored: PackedType, valid: Path | None
@@ -185,19 +189,24 @@ def _perplexity(read: Checkpoint, stored: PackedType, valid: Path | None) -> flo
 
 @click.command(cls=Command)
 @click.argument("kind", metavar="KIND")
-@click.option("-k", "k", type=COUNT, required=True, help="Number of bracket types.")
-@click.option("-m", "m", type=COUNT, required=True, help="Largest number of open brackets.")
+@click.option("-k", "k", type=COUNT, required=True, help="Number of bracket types of the Dyck language.")
+@click.option(
+    "-m", "m", type=COUNT, required=True, help="Largest number of brackets that are open at the same time."
+)
 @click.option("--code", default="log", show_default=True,
-              help="Code of a bracket in the units: log (binary digits) or one-hot.")  # fmt: skip
+              help="Code of a bracket type in the hidden units: log (a binary number) or one-hot (one "
+                   "unit for each type).")  # fmt: skip
 @click.option("-o", "--out", "output", type=FILE, metavar="FILE",
-              help="File for the checkpoint: .pt or .safetensors (default: do not save).")  # fmt: skip
+              help="File in which to save the network as a checkpoint: .pt or .safetensors (default: do "
+                   "not save it).")  # fmt: skip
 @click.option("--show-gates", "symbols", metavar="SYMBOLS",
-              help="Symbols to read, to show the units and the stack after each (default: none).",
+              help="Symbols of the Dyck language, with spaces between them. tseval prints the units and "
+                   "the stack of the network after each symbol (default: none).",
 )  # fmt: skip
 def oracle_command(kind: str, k: int, m: int, code: str, output: Path | None, symbols: str | None) -> None:
     """Build a network that knows a Dyck language exactly, without training.
 
-    KIND is dyck-srn or dyck-lstm, the two constructions of Hewitt et al. (2020).
+    KIND is the construction to build: dyck-srn or dyck-lstm, both by Hewitt et al. (2020).
     """
     from tseval.models.checkpoint import save_checkpoint
     from tseval.models.network import count_parameters
@@ -246,7 +255,8 @@ def _show_follows(follows: dict[str, float], k: int) -> str:
 
 
 DRAWN = click.option("--format", "form", type=click.Choice(["picture", "tsv", "jsonl"]),
-                     help="Format of the output (default: picture on a terminal, tsv elsewhere).",
+                     help="Format of the output: picture (bars), tsv or jsonl (default: picture on a "
+                          "terminal, else tsv).",
 )  # fmt: skip
 TYPED_TEXT = text_option("as-written", "auto", of="the text for the model, by the rules of English")
 
@@ -259,24 +269,35 @@ TYPED_TEXT = text_option("as-written", "auto", of="the text for the model, by th
 @click.argument("name", metavar="FILE", default="-")
 @model_options
 @click.option(
-    "--words", is_flag=True, help="Print one row for each word, not for each token or row of a table."
+    "--words",
+    is_flag=True,
+    help="Print one row for each word of the text (default: one row for each "
+    "token, or for each row of a table).",
 )
-@click.option("--entropy", is_flag=True, help="Add the entropy of the next-token distribution at each token.")
 @click.option(
-    "--top", type=COUNT, metavar="K", help="Add the K most probable tokens at each place (default: none)."
+    "--entropy",
+    is_flag=True,
+    help="Add a column with the entropy of the model's next-token distribution before each token.",
+)
+@click.option(
+    "--top",
+    type=COUNT,
+    metavar="K",
+    help="Add a column with the K tokens that the model finds most probable at each place (default: none).",
 )
 @click.option(
     "--window",
     type=COUNT,
     metavar="N",
-    help="Read long texts in windows of N tokens, with the start symbol (default: no windows).",
+    help="Read long texts in overlapping windows of N tokens, the start symbol included. For causal "
+    "models of transformers (default: no windows).",
 )
 @click.option(
     "--stride",
     type=COUNT,
     metavar="M",
-    help="Distance between windows in tokens (default: half a window). Each token is scored once, with its "
-    "widest context.",
+    help="Number of tokens from the start of one window to the start of the next (default: half of "
+    "--window). Each token is scored once, with the longest context.",
 )
 @COLUMNS_OPTION
 @TYPED_TEXT
@@ -464,7 +485,7 @@ def _verdict(good: Sequence[Token], bad: Sequence[Token], unknown: Unknown) -> s
 
 @click.command(
     cls=Command,
-    help="Run lm-eval with the models of tseval.",
+    help="Run the program lm-eval, which can then also evaluate the models of tseval.",
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)

@@ -262,27 +262,30 @@ SCORE_NAMES = click.Choice(["sentence", "critical", "ending", "regions", "choice
 UNKNOWN_RULES = click.Choice(["undecidable", "score"])
 UNKNOWN_OPTION = click.option(
     "--unknown", type=UNKNOWN_RULES, default="undecidable", show_default=True,
-    help="Treatment of pairs with one form that the model does not know: `undecidable` counts them apart, "
-         "`score` compares them anyway.",
+    help="Treatment of pairs of which the model's vocabulary has only one form. undecidable: count them "
+         "separately, not as right or wrong. score: compare them anyway.",
 )  # fmt: skip
 FORMAT_NAMES = click.Choice(["md", "csv", "json", "latex"])
 CLOCK_NAMES = click.Choice(["step", "tokens", "epoch"])
 FORMAT = click.option("--format", "form", type=FORMAT_NAMES, default="md", show_default=True,
-                      help="Format of the output: Markdown, CSV, JSON or LaTeX.")  # fmt: skip
-JSON_FORMAT = click.option("--json", "form", flag_value="json", help="Short for --format json.")
+                      help="Format of the output: md (Markdown), csv, json or latex.")  # fmt: skip
+JSON_FORMAT = click.option("--json", "form", flag_value="json", help="Print JSON: the same as --format json.")
 DEVICE = click.option(
     "--device",
     default="auto",
     show_default=True,
-    help="Device for the model: auto (a GPU if there is one), cpu or cuda.",
+    help="Device that runs the model: auto (a GPU if there is one, else the CPU), cpu or cuda.",
 )
 BY = click.option("--by", multiple=True, metavar="FEATURE", type=Name(_features_here),
                   callback=lambda _context, _option, given: _listed(given),
-                  help="Split each row by the values of FEATURE. Write several as A,B. Repeatable.",
+                  help="Split each row of the table by the values of FEATURE, such as n_intervening. For "
+                       "several features, write A,B or repeat the option.",
 )  # fmt: skip
 # The default is `tseval.analysis.comparisons.DEFAULT_MARGIN`, which takes too long to import for a help text.
 MARGIN_OPTION = click.option("--margin", type=float, default=0.02, show_default=True, metavar="SHARE",
-                             help="Smallest difference of accuracies that matters to you.")  # fmt: skip
+                             help="Smallest difference between two accuracies that matters to you, such "
+                                  "as 0.02 (two percentage points). tseval calls two models equivalent if "
+                                  "their difference is significantly smaller.")  # fmt: skip
 
 
 def text_option(default: str | None, *forms: str, of: str) -> Callable[[Function], Function]:
@@ -298,11 +301,12 @@ def text_option(default: str | None, *forms: str, of: str) -> Callable[[Function
 TEXT = text_option("auto", "auto", of="a grammar's sentences")
 VERBOSE = click.option("-v", "--verbose", "whole_signatures", is_flag=True, expose_value=False,
                        callback=lambda context, _option, given: context.meta.update({WHOLE: given}),
-                       help="Show complete signatures on a terminal.")  # fmt: skip
+                       help="Print the complete signature of each run (suite, settings, version), which a "
+                            "terminal otherwise shows shortened.")  # fmt: skip
 NOTES = click.option("--notes", is_flag=True, expose_value=False,
                      callback=lambda context, _option, given: context.meta.update({ALL_NOTES: given}),
-                     help="Print all notes of the table, not only the first five.")  # fmt: skip
-QUIET = click.option("--quiet", is_flag=True, help="Print errors only.")
+                     help="Print all notes below the table, not only the first five.")  # fmt: skip
+QUIET = click.option("--quiet", is_flag=True, help="Print only errors.")
 
 
 def take_all(options: Sequence[Callable[[Function], Function]]) -> Callable[[Function], Function]:
@@ -334,14 +338,14 @@ _LAYOUT = f"{__name__}.layout"
 COLUMNS_OPTION = take_all([
     click.option("--layout", metavar="LAYOUT", is_eager=True, expose_value=False,
                  callback=lambda context, _option, given: context.meta.update({_LAYOUT: given}),
-                 help="Layout of a table: `alternating` (good and bad rows in turn), or one column for "
-                      "each region, as "
-                      "in 'Start {Transitive|Intransitive} {,|} NP *Verb' (default: one row for each item)."),
+                 help="Layout of a table of items (default: one row for each item). alternating: good and "
+                      "bad sentences in turn, one a row. A list of columns: each column is one region of "
+                      "the sentence, as in 'Start {Transitive|Intransitive} {,|} NP *Verb'."),
     click.option("--columns", metavar="ROLE=NAME,...",
                  callback=lambda context, _option, given: _columns(context, given),
-                 help="Roles of the columns of a table: good, bad, sentence, item, condition, label, rating, "
-                      "prefix, candidates, region, word and others (default: by their names; "
-                      "docs/datasets.md)."),
+                 help="Columns to read from a table of items. ROLE is good, bad, sentence, rating or "
+                      "another role in docs/datasets.md; NAME is the name of a column (default: columns "
+                      "with usual names)."),
 ])  # fmt: skip
 
 
@@ -387,12 +391,13 @@ MODEL_ARGS = click.option(
     "--model-args",
     default="",
     metavar="KEY=VALUE,...",
-    help="Settings for this kind of model, such as dtype=float32 (default: none; list: docs/adapters.md).",
+    help="Settings that the kind of model understands, such as dtype=float32 (default: none). "
+    "docs/adapters.md lists them.",
 )
 model_options = take_all([
     click.option("--model", "spec", type=MODEL, required=True, metavar="MODEL",
-                 help="Model: a checkpoint file, or KIND:NAME such as bundled:lstm, hf:gpt2 (list: tseval "
-                      "models)."),
+                 help="Model to use: a checkpoint file, or KIND:NAME, such as bundled:lstm or hf:gpt2. "
+                      "The command tseval models lists the kinds."),
     MODEL_ARGS,
     DEVICE,
 ])  # fmt: skip

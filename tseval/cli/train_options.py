@@ -86,71 +86,84 @@ def preset_option(presets: Mapping[str, Preset]) -> Callable[[Function], Functio
     """Make the option that names one of these presets."""
     return click.option(
         "--preset", type=click.Choice(list(presets)),
-        help="Sizes and settings of a paper. Options that you give override them (default: none).",
+        help="Use the sizes and settings of this paper as defaults. Options that you type override them "
+             "(default: no paper).",
     )  # fmt: skip
 
 
-LOWERCASE = click.option("--lowercase", is_flag=True, help="Lower-case all text, in training and in scoring.")
+LOWERCASE = click.option(
+    "--lowercase",
+    is_flag=True,
+    help="Convert all text to lower case, in training and when the model is scored.",
+)
 # Where the checkpoint goes, and how an interrupted training goes on.
 CHECKPOINT = [
-    click.option("-o", "--out", type=FILE, required=True, help="File for the checkpoint: .pt or "
-                                                               ".safetensors."),
-    click.option("--resume", is_flag=True, help="Continue an interrupted training, with the same result."),
+    click.option("-o", "--out", type=FILE, required=True,
+                 help="File for the checkpoint: .pt or .safetensors."),
+    click.option("--resume", is_flag=True, help="Continue the interrupted training of the model in --out. "
+                                                "The result is the same as without the interruption."),
     click.option("--save-every", type=POSITIVE, default=300.0, show_default=True,
-                 help="Seconds between saved states for --resume."),
+                 help="Number of seconds between two saved states of the training, from which --resume "
+                      "can continue."),
 ]  # fmt: skip
 TEXT = [
     click.option("--train", "train_files", type=FILE, multiple=True,
-                 help="Training text, tokenised, one sentence a line. Repeatable: files are read in order."),
-    click.option("--valid", "valid_file", type=FILE, help="Validation text, tokenised, one sentence a line "
-                                                          "(default: none, with --suite)."),
+                 help="File with the training text: tokenised, one sentence a line. Repeatable: tseval "
+                      "reads the files in this order."),
+    click.option("--valid", "valid_file", type=FILE,
+                 help="File with the validation text: tokenised, one sentence a line. Required with "
+                      "--train (default: none)."),
     click.option("--suite", metavar="LANGUAGE",
-                 help="Formal language for both texts, such as 'cross_serial(8)', read by whole lines "
-                      "(default: none)."),
+                 help="Formal language, such as 'cross_serial(8)', from which tseval draws the training "
+                      "and validation texts instead of reading files (default: none)."),
     click.option("--vocab-from", type=FILE,
-                 help="Text for the vocabulary (default: all training texts)."),
-    click.option("--vocab-size", type=COUNT, help="Number of most frequent words to keep (default: all)."),
-    click.option("--min-count", type=COUNT, default=1, show_default=True, help="Fewest occurrences of a "
-                                                                               "word in the vocabulary."),
+                 help="File from which to take the vocabulary (default: all training texts)."),
+    click.option("--vocab-size", type=COUNT, help="Number of words in the vocabulary: tseval keeps the "
+                                                  "most frequent ones (default: all words)."),
+    click.option("--min-count", type=COUNT, default=1, show_default=True,
+                 help="Leave words that occur less often than this number of times out of the vocabulary."),
     LOWERCASE,
 ]  # fmt: skip
 MODEL = [
     *field_options(Sizes, embedding=200, hidden=650, layers=2, dropout=0.2),
     click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
-                 help="Setting of the cell, such as alpha_bound=none. Repeatable (list: "
-                      "docs/architectures.md)."),
+                 help="Setting of the recurrent cell, such as alpha_bound=none. docs/architectures.md "
+                      "lists the settings and their defaults. Repeatable."),
 ]  # fmt: skip
 EARLY = [
     click.option("--eval-suite", "eval_suites", multiple=True, metavar="SUITE",
-                 help="Suite to score during the training. Repeatable (default: none)."),
-    click.option("--eval-every", type=COUNT, help="Windows between evaluations on --eval-suite (default: "
-                                                  "at each validation)."),
-    click.option("--eval-limit", type=COUNT, help="Use the first N items of each case of --eval-suite "
-                                                  "(default: all)."),
+                 help="Suite on which to score the model several times during the training. Repeatable "
+                      "(default: none)."),
+    click.option("--eval-every", type=COUNT, help="Number of windows (training steps) between two "
+                                                  "evaluations on --eval-suite (default: evaluate at each "
+                                                  "validation)."),
+    click.option("--eval-limit", type=COUNT, help="Use only the first N items of each case of "
+                                                  "--eval-suite (default: all items)."),
     click.option("--eval-sample", type=COUNT,
-                 help="Use N random items of each case of --eval-suite, the same each time (default: all)."),
-    click.option("--eval-runs", type=FILE, help="Folder for a run of every evaluation (default: keep no "
-                                                "runs)."),
+                 help="Use only N random items of each case of --eval-suite, the same at each evaluation "
+                      "(default: all items)."),
+    click.option("--eval-runs", type=FILE, help="Folder in which to save every evaluation on --eval-suite "
+                                                "as a run (default: save no runs)."),
 ]  # fmt: skip
 OUTPUT = [
     *CHECKPOINT,
     click.option("--figure/--no-figure", default=True, show_default=True,
-                 help="Draw the learning curves into files next to the checkpoint."),
+                 help="Draw the learning curves as figures (.svg and .png) next to the checkpoint."),
     DEVICE,
     QUIET,
 ]  # fmt: skip
 lm_options = take_all([*TEXT, *MODEL, preset_option(PRESETS), *field_options(Settings), *EARLY, *OUTPUT])
 classifier_options = take_all([
     click.option("--data", multiple=True, required=True, metavar="SUITE",
-                 help="Table of agreement examples, or other pairs with the cases train and valid. "
-                      "Repeatable."),
-    click.option("--min-count", type=COUNT, default=2, show_default=True, help="Fewest occurrences of a "
-                                                                               "word in the vocabulary."),
+                 help="Data to train on: a table from tseval data agreement, or a suite of pairs with the "
+                      "cases train and valid. Repeatable."),
+    click.option("--min-count", type=COUNT, default=2, show_default=True,
+                 help="Leave words that occur less often than this number of times out of the vocabulary."),
     LOWERCASE,
     *field_options(Sizes, without=["tied"], embedding=50, hidden=50, layers=1, dropout=0.0),
     click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
-                 help="Setting of the cell. Repeatable. The default of activation is relu, in GRU and LSTM "
-                      "tanh."),
+                 help="Setting of the recurrent cell, such as activation=tanh. Repeatable. The default of "
+                      "activation is relu, but tanh for GRU and LSTM."),
     preset_option(CLASSIFIER_PRESETS),
     *field_options(ClassifierSettings),
     *CHECKPOINT,
