@@ -143,7 +143,7 @@ FOUND = [
     ("syntaxgym", syntaxgym(content="a \ud800"), r"s.json: '\\ud800' is half a character"),
     ("syntaxgym", syntaxgym(formula=FORMULA), None),
     ("syntaxgym", syntaxgym(formula=FORMULA + "!"), "s.json: the formula .*….* has an error at '!'"),
-    ("board", board(decimals=10**6), "board.json: decimals: should be at most 15, not 1000000"),
+    ("board", board(decimals=10**6), "board.json: decimals: should be a number of decimals, at most 15"),
     ("board", board(notes=1).replace(b"1}", b"[" * 900 + b"]" * 900 + b"}"),
      "the file: is nested too deeply"),
     ("recipe", b"train: &x {a: 1}\ncells: {lstm: *x}\n", "recipe.yaml: aliases .* are not allowed"),

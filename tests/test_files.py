@@ -519,4 +519,7 @@ def test_too_little_memory_is_one_message(tmp_path):
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
-    assert "tseval: the memory is not enough for this command.\n  Close other programs" in done.stderr
+    assert (
+        "tseval: this computer has not enough free memory for the command.\n  Close other programs"
+        in done.stderr
+    )

@@ -245,7 +245,7 @@ def test_the_command_prints_both_tables_and_every_format(tables):
 @pytest.mark.parametrize(
     ("gold", "parsed", "message"),
     [
-        ("gold.tsv", "bare.tsv", "bare.tsv: the column n_attractors is missing."),
+        ("gold.tsv", "bare.tsv", "bare.tsv: the table has no column 'n_attractors'."),
         ("gold.tsv", "other.tsv", "the two tables have no sentence in common"),
         ("gold.tsv", "none.tsv", "none.tsv: cannot be read"),
     ],

@@ -167,7 +167,7 @@ def test_a_key_that_stands_twice_is_refused(root, file, said):
     [
         ("<<: {name: other}\n", "merged mappings (<<) are not allowed"),
         ("x: &a 1\ny: *a\n", "aliases (*name) are not allowed"),
-        ("accuracy: 1.0\n", "accuracy: is not a field of this file"),
+        ("accuracy: 1.0\n", "accuracy: is not a key that this file can have"),
     ],
 )
 def test_what_people_would_read_otherwise_is_refused(root, text, said):

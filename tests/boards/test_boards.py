@@ -78,7 +78,9 @@ def test_an_entry_gives_the_tables_of_its_run(made):
 
 def test_an_entry_outside_its_board_and_a_board_without_entries_are_no_runs(made, tmp_path):
     shutil.copytree(made / "board" / "entries" / "lstm", tmp_path / "a" / "b" / "lstm")
-    with pytest.raises(RunError, match=r"(?s)of its leaderboard is unknown: .*Name an entry inside"):
+    with pytest.raises(
+        RunError, match=r"(?s)but tseval cannot find the suite: .*Name the entry in the folder"
+    ):
         read_run(tmp_path / "a" / "b" / "lstm")
     shutil.copy(made / "pairs.jsonl", tmp_path)
     new = "board", "new", tmp_path / "mine", "--suite", "../pairs.jsonl"
@@ -119,8 +121,8 @@ def test_all_entries_of_a_board_are_verified_against_one_expansion_of_its_suite(
 @pytest.mark.parametrize(
     ("run", "name", "said"),
     [
-        ("run", None, "exists.\n  Choose another name for the entry with --name."),
-        ("run", "LSTM", "exists.\n  Choose another name for the entry with --name."),
+        ("run", None, "exists already.\n  Choose another name for the entry with --name."),
+        ("run", "LSTM", "exists already.\n  Choose another name for the entry with --name."),
         ("run", "../x", "cannot be the name of an entry"),
         ("other-score", "mean", "the run compares sentences by 'mean', the board's by 'sentence'"),
     ],
@@ -144,8 +146,8 @@ def test_several_runs_are_added_together_or_none_is(root):
     before = sorted(board.rglob("*")), (board / "README.md").read_text()
     refusals = (
         ((root / "third", root / "run"), {}, "lstm exists"),
-        ((root / "third", root / "third"), {}, "two of the runs have the model 'third'"),
-        ((root / "third", root / "fourth"), {"name": "both"}, "are for one run"),
+        ((root / "third", root / "third"), {}, "two of the runs have a model with the name 'third'"),
+        ((root / "third", root / "fourth"), {"name": "both"}, "describe a single run"),
     )
     for runs, options, said in refusals:
         with pytest.raises(BoardError, match=said):
@@ -196,13 +198,16 @@ def _evidence(folder):
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (_count, "entry.yaml: rows[0].n_correct is"),
+        (_count, "entry.yaml: the key `rows[0].n_correct` is"),
         (_manifest_count, "counts.correct"),
-        (lambda folder: rewrite(folder / "entry.yaml", signature="x"), "signature differs from manifest"),
-        (lambda folder: rewrite(folder / "entry.yaml", fingerprint="0" * 64), "fingerprint differs from"),
-        (lambda folder: rewrite(folder / "entry.yaml", format=9), "this tseval reads format 1"),
+        (lambda folder: rewrite(folder / "entry.yaml", signature="x"), ("`signature` is not the same as in "
+                                                                        "manifest")),
+        (lambda folder: rewrite(folder / "entry.yaml", fingerprint="0" * 64), ("`fingerprint` is not the "
+                                                                               "same as")),
+        (lambda folder: rewrite(folder / "entry.yaml", format=9), ("this version of tseval reads only "
+                                                                   "format 1")),
         (lambda folder: rewrite(folder / "entry.yaml", about={"contact": "x" * 9999}), "contact: has 9,999"),
-        (lambda folder: (folder / "evidence.parquet").write_bytes(b"PAR1"), "it was damaged or edited"),
+        (lambda folder: (folder / "evidence.parquet").write_bytes(b"PAR1"), "was damaged or edited: its"),
         (lambda folder: (folder / "evidence.parquet").unlink(), "has no evidence.parquet"),
         (lambda folder: (folder / "more.txt").write_text(""), "holds 'more.txt', which no entry has"),
         (_evidence, "have a total probability of"),
@@ -236,7 +241,7 @@ def test_written_files_that_were_edited_are_named(root):
 def test_another_suite_under_the_same_name_is_said(root):
     shutil.rmtree(root / "board/suite")
     (root / "pairs.jsonl").write_text('{"sentence_good": "he laughs .", "sentence_bad": "he laugh ."}\n')
-    with pytest.raises(BoardError, match="but the board is over"):
+    with pytest.raises(BoardError, match="but the leaderboard uses the digest"):
         wrong_with_board(root / "board")
     (root / "pairs.jsonl").unlink()
     with pytest.raises(SuiteError):
@@ -248,7 +253,7 @@ def test_one_model_is_one_entry_whatever_it_is_called(root):
     evaluate(open_model(copy), load_suite(root / "pairs.jsonl"), out=root / "super")
     refused = call("board", "add", root / "board", root / "super")
     assert refused.returncode == 2
-    assert "supermodel has the weights and the protocol of lstm, which is on the board" in refused.stderr
+    assert "supermodel is the same model, scored in the same way, as the entry lstm" in refused.stderr
     # Put there by hand.
     entry, files = entry_files(read_definition(root / "board"), str(root / "pairs.jsonl"), root / "super")
     write_beside(
@@ -300,7 +305,7 @@ def test_a_suite_is_named_as_it_is_seen_from_its_board(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     refused = call("board", "new", "board", "--suite", "pairs.tsv")
     assert refused.returncode == 2
-    assert "seen from board there is no pairs.tsv" in refused.stderr
+    assert "--suite pairs.tsv: no suite has this path, relative to the leaderboard board." in refused.stderr
     assert "--suite ../pairs.tsv" in refused.stderr
     assert not (tmp_path / "board").exists()
     assert call("board", "new", "board", "--suite", "../pairs.tsv").returncode == 0

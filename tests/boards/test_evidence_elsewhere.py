@@ -205,7 +205,7 @@ def test_evidence_of_another_entry_is_not_that_of_the_manifest(board, server):
     other.write_bytes(b"something else")
     change(board, url=server.at("/other.parquet"), sha256=sha256(b"something else").hexdigest(), bytes=14)
     (found,) = wrong_with_board(board)
-    assert "evidence.sha256 differs from manifest.json" in found
+    assert "the digest of the evidence is not the digest in manifest.json" in found
 
 
 def test_an_unsafe_address_is_refused_before_anything_is_written(board):

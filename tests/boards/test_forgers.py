@@ -127,11 +127,12 @@ def of_number(entry):
 # What is forged, the level that sees it, and what it says.
 OF_PAIRS = {
     **{f"{part} in the protocol does not stand for that of the key":
-       (of_part(part), "whole", r"key\.protocol does not match")
+       (of_part(part), "whole", r"key `key\.protocol` contradicts")
        for part in ("fingerprint", "terminator", "model", "score", "suite")},
     "another terminator than the suite's does not follow":
         (of_key(lambda key: key.update(terminator="<eos>")), "recomputed",
-         r"^manifest\.json: key\.terminator is '<eos>', but the suite has None$"),
+         (r"^manifest\.json: the key `key\.terminator` \(final mark of sentences\) is '<eos>', but in the "
+          r"suite")),
     "scores that follow from no evidence":
         (of_key(lambda key: key.update(score="sentence/penlp")), "whole", ""),
     # Sums over sentences are made of pieces where there are some: the words would say nothing of them.

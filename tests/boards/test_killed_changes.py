@@ -70,5 +70,7 @@ def test_a_plan_that_a_stranger_wrote_reaches_nothing_outside(step, made, tmp_pa
     (board / ".change").mkdir()
     (board / ".change/0").write_text("planted")
     before = sorted(path for path in tmp_path.rglob("*"))
-    assert "contains changes that tseval does not make" in refuse("board", "write", board).stderr
+    assert (
+        "lists changes to the leaderboard that tseval never makes" in refuse("board", "write", board).stderr
+    )
     assert sorted(path for path in tmp_path.rglob("*")) == before

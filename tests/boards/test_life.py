@@ -178,7 +178,7 @@ def test_a_base_that_is_no_ancestor_is_one_message(clone):
     git(clone, "checkout", "--quiet", "--orphan", "other")
     git(clone, "commit", "--quiet", "--message", "Another history")
     for base, said in (
-        ("origin/main", "is not an ancestor of the current commit"),
+        ("origin/main", "the current commit does not contain the commit origin/main"),
         ("nowhere", "no commit 'nowhere'"),
     ):
         assert said in refuse("board", "check", clone, "--changed", base).stderr
@@ -188,14 +188,14 @@ def test_a_base_that_is_no_ancestor_is_one_message(clone):
 def test_names_of_old_lead_to_an_entry_and_a_retracted_one_has_no_rank(clone):
     entries = clone / "board/entries"
     taken = refuse("board", "rename", "entries/bob--lstm", "ann--lstm", cwd=clone / "board").stderr
-    assert taken == "tseval: entries/ann--lstm exists.\n  Choose another name for the entry.\n"
+    assert taken == "tseval: entries/ann--lstm exists already.\n  Choose another name for the entry.\n"
     renamed = succeed("board", "rename", "entries/bob--lstm", "lstm-bf16", cwd=clone / "board")
     assert renamed.stderr == "entries/lstm-bf16\n"
     assert read_entry(entries / "lstm-bf16").aliases == ("bob--lstm",)
     succeed("board", "retract", entries / "ann--lstm", "--reason", "Not the model that it names",
                    "--link", "https://example.org/issues/1")  # fmt: skip
     again = refuse("board", "retract", entries / "ann--lstm", "--reason", "x")
-    assert "ann--lstm was retracted already on" in again.stderr
+    assert "ann--lstm was already retracted, on" in again.stderr
     assert succeed("board", "check", clone).stderr == ""
     readme = (clone / "board/README.md").read_text()
     assert "| ann--lstm | Not the model that it names |" in " ".join(readme.split()).replace(r"\-", "-")
@@ -219,7 +219,7 @@ def test_an_entry_takes_the_place_of_another(clone):
     options = ("--precision", "bfloat16", "--suite", clone / "agreement", "--out", run, "--quiet")
     succeed("run", "--model", "bundled:lstm", *options)
     taken = refuse("board", "add", board, run, "--name", "newer")
-    assert "newer has the weights and the protocol of bob--lstm" in taken.stderr
+    assert "newer is the same model, scored in the same way, as the entry bob--lstm" in taken.stderr
     succeed("board", "add", board, run, "--name", "newer", "--replace", "bob--lstm")
     for _ in range(2):  # in the place of another, and of itself
         assert sorted(path.name for path in (board / "entries").iterdir()) == ["ann--lstm", "newer"]
@@ -268,7 +268,7 @@ def test_what_a_model_gets_right_on_a_hidden_twin_stands_beside_its_mean(clone):
     assert "## Hidden words" in (board / "README.md").read_text()
     assert succeed("board", "check", clone).stderr == ""
     other = refuse("board", "hidden", board, root / "open", "--suite", clone / "agreement")
-    assert "scored the public suite of the board" in other.stderr
+    assert "is a run on the public suite of the leaderboard, not on the hidden version" in other.stderr
     succeed("board", "build", clone, "-o", root / "site")
     assert "Hidden minus public" in (root / "site/board/index.html").read_text("utf-8")
 
@@ -277,7 +277,7 @@ def test_what_a_model_gets_right_on_a_hidden_twin_stands_beside_its_mean(clone):
 def test_a_new_version_of_the_suite_has_a_board_of_its_own(clone):
     board = clone / "board"
     before = succeed("table", board).stdout
-    assert "has no other version here" in refuse("board", "renew", board).stderr
+    assert "has not changed, so there is no new version" in refuse("board", "renew", board).stderr
     lexicon = clone / "agreement/lexicon.yaml"
     lexicon.write_text(lexicon.read_text().replace("author", "farmhand"))
     for command in (("board", "check", board), ("verify", board), ("board", "write", board)):
@@ -289,8 +289,8 @@ def test_a_new_version_of_the_suite_has_a_board_of_its_own(clone):
     done = succeed("board", "renew", board)
     new, *waiting = done.stdout.splitlines()
     assert waiting == [
-        "without a run on the new suite: ann--lstm",
-        "without a run on the new suite: bob--lstm",
+        "ann--lstm: this model of the old leaderboard has no run on the new suite yet",
+        "bob--lstm: this model of the old leaderboard has no run on the new suite yet",
     ]
     assert "is archived" in refuse("board", "add", board, run).stderr
     succeed("board", "add", new, run, "--name", "lstm")

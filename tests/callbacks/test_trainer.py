@@ -56,7 +56,7 @@ def broken(folder):
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     out = folder / "broken/gpt2"
     assert [path.name for path in sorted(out.iterdir())] == [f"step-{n:06d}" for n in MOMENTS[:5]]
-    with pytest.raises(RunError, match="holds an incomplete run"):
+    with pytest.raises(RunError, match="has an incomplete run"):
         read_run(out / "step-000016")
     before = (out / "step-000012/manifest.json").read_bytes()
     make_trainer(folder, folder / "broken", watch(folder, out)).train(resume_from_checkpoint=True)
@@ -177,7 +177,7 @@ def test_a_new_training_refuses_the_folder_of_another(folder):
     with torch.no_grad():
         trainer.model.transformer.wte.weight[5, 5] += 1
     before = (folder / "whole/gpt2/step-000000/manifest.json").read_bytes()
-    with pytest.raises(RunError, match=r"gpt2/step-000000 holds another run .*\(fingerprint: "):
+    with pytest.raises(RunError, match=r"gpt2/step-000000 has a run with other settings.*\(fingerprint: "):
         trainer.train()
     assert (folder / "whole/gpt2/step-000000/manifest.json").read_bytes() == before
     assert not (folder / "other/checkpoint-6").exists()  # said before the first step

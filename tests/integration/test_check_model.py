@@ -43,7 +43,7 @@ def test_sentences_come_from_a_file(tmp_path):
             ["bundled:lstm", "--sentences", "empty.txt"],
             "there are no sentences to check a model with. Give at least one sentence",
         ),
-        (["bundled:lstm", "--sentences", "latin.txt"], "latin.txt: not UTF-8 text"),
+        (["bundled:lstm", "--sentences", "latin.txt"], "latin.txt: this file is not UTF-8 text"),
         (["bundled:lstm", "--tolerance", "-1"], "-1.0 is not in the range"),
     ],
 )

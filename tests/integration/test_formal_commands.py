@@ -56,7 +56,8 @@ def test_runs_of_two_models_stand_side_by_side(tmp_path):
         (("expand", "dyck"), "k and m must be set.\n  dyck(k, m, train"),
         (("expand", "dyck(4,3):number"), "is a formal language: it has no grammars"),
         (("lint", "dyck(4,3)"), "Use it with tseval run, tseval expand"),
-        (("export", "lm-eval", DYCK, "-o", "tasks"), "the score 'choices', which lm-eval cannot express"),
+        (("export", "lm-eval", DYCK, "-o", "tasks"), ("--score choices, which a task of lm-eval cannot "
+                                                      "express")),
         (("run", "--model", "bundled:lstm", "--suite", DYCK, "--out", "run"),
          "does not know the symbols )1, )2, so"),
         (("run", "--model", "bundled:lstm", "--suite", DYCK, "--by", "atractors"),

@@ -101,17 +101,17 @@ def test_the_figure_has_a_dot_for_every_sentence(folder):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("table sum pairs", "sum has correlations with ratings and pairs accuracies, so one table"),
+        ("table sum pairs", "sum has correlations with ratings, but pairs has accuracies, so one table"),
         ("table sum mean --against sum", "sum scores rated sentences"),
         ("table sum --group", "sum scores rated sentences"),
         ("table sum --over step", "sum scores rated sentences"),
         ("report sum -o page.html", "sum scores rated sentences"),
         ("analyze attractors sum", "sum scores rated sentences"),
-        ("analyze ratings pairs", "pairs scores marvin_linzen, whose sentences have no ratings."),
+        ("analyze ratings pairs", "pairs is a run on marvin_linzen, whose sentences have no human ratings."),
         ("export glmm sum -o v.csv", "sum scores rated sentences"),
         ("export eee sum", "sum scores rated sentences"),
-        (f"export lm-eval {LAU_RATINGS} -o tasks", "lau_ratings has ratings of sentences, which"),
-        (f"board new board --suite {LAU_RATINGS}", "lau_ratings has ratings of sentences, but a"),
+        (f"export lm-eval {LAU_RATINGS} -o tasks", "lau_ratings is a suite of rated sentences, which"),
+        (f"board new board --suite {LAU_RATINGS}", "lau_ratings is a suite of rated sentences, but a"),
         (f"run --model bundled:lstm --suite {LAU_RATINGS} --score critical", "so --score critical"),
         (f"run --model bundled:lstm --suite {LAU_RATINGS}:judgement", "compares no two sentences"),
         ("train lm --arch srn --hidden 4 --embedding 4 --batch 2 --train text --valid text --out m.pt "

@@ -133,7 +133,7 @@ def test_what_is_no_text_and_no_training_is_named(corpus):
     (corpus / "train.txt").write_text("\n \n")
     assert (
         refused(train(corpus, out="other.pt")).stderr
-        == "tseval: train.txt: the text has no words. Give a text with one sentence a line.\n"
+        == "tseval: train.txt: the text has no words. Name a text file with one sentence a line.\n"
     )
 
 
@@ -163,7 +163,8 @@ def test_a_killed_training_resumes_to_the_bit_identical_checkpoint(corpus):
     assert 0 < step < 2 * windows
     said = refused(train(corpus, *settings, out="killed.pt")).stderr
     assert (
-        "killed.pt.resume: an interrupted training. To continue, add --resume; to start over, remove" in said
+        "killed.pt.resume: this file is the state of an interrupted training. To continue the training, add"
+        in said
     )
     succeeded(train(corpus, *settings, "--resume", out="killed.pt"))
     assert_same(outcome(corpus, "whole"), outcome(corpus, "killed"))
@@ -177,7 +178,7 @@ def test_a_finished_training_is_not_done_again(corpus):
     assert "model.pt: finished already, fingerprint" in again.stderr
     assert (corpus / "model.pt").read_bytes() == before
     other = refused(train(corpus, "--epochs", 1, "--resume", "--hidden", 8))
-    assert "model.pt: this model was trained with hidden 16, not 8." in other.stderr
+    assert "model.pt: this model was trained with hidden 16, but the command says 8." in other.stderr
     assert "model.pt: this file exists" in refused(train(corpus, "--epochs", 1)).stderr
 
 

@@ -79,7 +79,7 @@ PROGRAM = """
 # What the second hears: while the first writes, and when it has ended already.
 SECOND = {
     "run": (
-        "run is locked: another tseval is writing this run.\n  Wait",
+        "run is locked, because another tseval command is writing this run.\n  Wait",
         "run holds a complete run.\n  Read it",
     ),
     "publication": ("another tseval is writing into tables.\n  When it has ended, repeat the command", None),

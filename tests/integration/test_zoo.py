@@ -280,7 +280,7 @@ def test_models_made_in_another_way_are_not_published_together(parts, monkeypatc
     curves = published / "curves/srn.parquet"
     curves.rename(published / "elsewhere")
     said = zoo(second, *extending, archs=("drnn",), code=2).stderr
-    assert "tables/curves/srn.parquet: this file of learning curves does not exist" in said
+    assert "tables/curves/srn.parquet: this file does not exist" in said
     pd.read_parquet(published / "elsewhere").drop(columns="seconds").to_parquet(curves)
     said = zoo(second, *extending, archs=("drnn",), code=2).stderr
     assert "tables does not describe the training of the model srn ('seconds')." in said

@@ -160,7 +160,7 @@ OTHER = make_suite(make_case("a", PAIRS[:5]), digest="6" * 64, complete=False)
         ([PART], [board({"GRU": "0.5"}, n_items=22400)], [], RunError,
          r"lstm has 100 items in 'Simple' where paper has 22,400(.|\n)*without --limit"),
         ([], [board({"GRU": "0.5"})], ["number"], BoardError,
-         "paper has published accuracies without items"),
+         "paper has published accuracies without single items"),
         ([hundred()], [], ["number"], SuiteError, "no feature 'number'"),
     ],
 )  # fmt: skip

@@ -94,7 +94,10 @@ def test_the_command_reads_what_it_refuses_without_windows(folder, tmp_path):
             ("--window", "8", "--stride", "8"),
             "--stride 8: windows of 8 tokens must overlap.\n  Choose a stride from 1 to 7",
         ),
-        (("--stride", "8"), "--stride needs windows. Add --window N."),
+        (
+            ("--stride", "8"),
+            "--stride sets the distance between windows, but --window is missing. Add --window N.",
+        ),
         (("--entropy", "--words"), "--entropy describes the next token"),
     ):
         assert said in refuse("surprisal", "--model", f"hf:{folder}", *arguments, file).stderr
@@ -103,7 +106,7 @@ def test_the_command_reads_what_it_refuses_without_windows(folder, tmp_path):
 def test_a_recurrent_model_needs_no_windows(tmp_path):
     file = write_file(tmp_path / "long.txt", LONG + "\n")
     told = refuse("surprisal", "--model", "bundled:lstm", "--window", "64", file)
-    assert "A recurrent model reads texts of any length. Leave out --window." in told.stderr
+    assert "Leave out --window: a recurrent model reads texts of any length." in told.stderr
 
 
 def test_entropy_and_best_tokens_are_those_of_the_forward_pass(folder, plain):

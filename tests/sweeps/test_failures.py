@@ -86,7 +86,7 @@ def test_a_checkpoint_that_changed_is_not_taken_for_the_one_that_was_scored(swee
     shutil.copy("ckpt/step5.pt", "ckpt/step0.pt")
     assert [unit.name for unit in place.open_again(units)] == ["step0-two"]
     work(units, place)
-    assert "out/step0-two holds another run and cannot be resumed" in place.read(units[0]).said
+    assert "out/step0-two has a run with other settings" in place.read(units[0]).said
 
 
 def test_models_and_suites_that_change_while_a_worker_goes_on_are_read_anew(sweeps):

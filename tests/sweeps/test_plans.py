@@ -123,9 +123,12 @@ def test_the_command_wants_one_plan_or_models(checkpoints):
     Path("p.yaml").write_text("models: [bundled:lstm]\nsuites: [marvin_linzen]")
     for words in ([], ["p.yaml", "q.yaml"], ["p.yaml", "--model", "a.pt"]):
         done = call("sweep", *words)
-        assert (done.returncode, "Name one PLAN, or models with --model" in done.stderr) == (2, True), words
+        assert (done.returncode, "Name one PLAN, or the models with --model MODEL." in done.stderr) == (
+            2,
+            True,
+        ), words
     done = call("sweep", "p.yaml", "--limit", 3)
-    assert (done.returncode, "--limit and a plan contradict each other" in done.stderr) == (2, True)
+    assert (done.returncode, "--limit cannot be combined with a plan" in done.stderr) == (2, True)
     done = call("sweep", "nothere.yaml")
     assert (done.returncode, done.stderr) == (2, "tseval: nothere.yaml: No such file or directory\n")
 

@@ -123,7 +123,10 @@ def test_every_verification_draws_anew_and_says_what(root, model, verified):
     ended = call("verify", root / "run", "--draw", "x")
     assert (ended.returncode, ended.stderr) == (
         2,
-        "tseval: --draw needs the model of the run. Add --model MODEL.\n",
+        (
+            "tseval: --draw is about scoring sentences again, which needs the model of the run. Add --model "
+            "MODEL.\n"
+        ),
     )
 
 

@@ -326,9 +326,21 @@ def test_the_command_prints_levels_and_exits_with_what_it_found(honest, forge):
     ("arguments", "said"),
     [
         (["nowhere"], "there is no run at 'nowhere'.\n  Name the folder of a run."),
-        ([".", "--rescore", "1%"], "--rescore needs the model of the run. Add --model MODEL."),
-        ([".", "--rescore", "1"], "'1' is not a share of sentences. Write 1%, 0.5% or all"),
-        ([".", "--rescore", "nan%"], "'nan%' is not a share of sentences. Write 1%, 0.5% or all"),
+        (
+            [".", "--rescore", "1%"],
+            (
+                "--rescore is about scoring sentences again, which needs the model of the run. Add --model "
+                "MODEL."
+            ),
+        ),
+        (
+            [".", "--rescore", "1"],
+            "'1' is not a share of sentences. Write a percentage, such as 1% or 0.5%, or the word all.",
+        ),
+        (
+            [".", "--rescore", "nan%"],
+            "'nan%' is not a share of sentences. Write a percentage, such as 1% or 0.5%, or the word all.",
+        ),
     ],
 )
 def test_bad_input_is_told_in_a_message(arguments, said, tmp_path):

@@ -108,7 +108,9 @@ def verify_entry(
         if definition.published:
             if model is not None:
                 raise BoardError(
-                    f"{folder} has published accuracies only, without evidence.\n  Leave out --model."
+                    f"{folder} has only published accuracies, so there are no scores that a model could "
+                    "confirm.\n"
+                    "  Leave out --model."
                 )
             return _verify_published(folder, definition)
         suite = board_suite(board)
@@ -165,22 +167,26 @@ class _EntryLadder(Ladder):
             check_known_score(manifest)
             if split_measure(manifest.key.score)[1]:
                 raise CheckFailed(
-                    f"{MANIFEST}: key.score is {manifest.key.score!r}, which tseval cannot recompute from "
-                    "evidence"
+                    f"{MANIFEST}: the key `key.score` is {manifest.key.score!r}, but tseval cannot "
+                    "recompute such scores from the evidence"
                 )
             evidence = read_evidence(evidence_of(self.path, manifest))
             scored = self._run.load_sentences()
         except (BoardError, RunError, EvidenceError, LimitError) as error:
             raise CheckFailed(str(error).partition("\n")[0]) from None
         if manifest.seal is None:
-            raise CheckFailed(f"{MANIFEST} has no seal, which every entry needs")
+            raise CheckFailed(
+                f"{MANIFEST} has no key `seal` (digests that show edits), but every entry needs one"
+            )
         self.what = f"{self._entry.name} on {self._suite.name}"
         for field, stated, follows in (
             ("signature", self._entry.signature, manifest.signature),
             ("fingerprint", self._entry.fingerprint, manifest.key.fingerprint),
         ):
             if stated != follows:
-                raise CheckFailed(f"{self.path.name}/entry.yaml: {field} differs from {MANIFEST}")
+                raise CheckFailed(
+                    f"{self.path.name}/entry.yaml: the key `{field}` is not the same as in {MANIFEST}"
+                )
         _, self._too_long = readable(evidence, self._split.sentences)
         known = None if self._too_long else self._split.rows
         about = manifest.key.score, self._too_long, known, manifest.unknown
@@ -194,12 +200,15 @@ class _EntryLadder(Ladder):
     def recomputed(self) -> str:
         stated, follows = self.claim.key.terminator, self._suite.terminator
         if stated != follows:
-            raise CheckFailed(f"{MANIFEST}: key.terminator is {stated!r}, but the suite has {follows!r}")
+            raise CheckFailed(
+                f"{MANIFEST}: the key `key.terminator` (final mark of sentences) is "
+                f"{stated!r}, but in the suite it is {follows!r}"
+            )
         hold_sizes(self.claim.manifest.suite, self._suite)
         left_out = n_too_long(self._suite, self.claim.scored, self._too_long)
         if left_out != (stated_out := self.claim.manifest.counts.too_long):
             raise CheckFailed(
-                f"{MANIFEST}: counts.too_long is {stated_out:,}, but tseval recomputes {left_out:,}"
+                f"{MANIFEST}: the key `counts.too_long` is {stated_out:,}, but tseval recomputes {left_out:,}"
             )
         _compare_counts(self._entry, self._run)
         n_verdicts = counted(self.again.verdicts.num_rows, "verdict")
@@ -213,17 +222,19 @@ def _compare_counts(entry: Entry, run: Run) -> None:
     for name, value in found.items():
         if getattr(run.manifest.counts, name) != value:
             raise CheckFailed(
-                f"{MANIFEST}: counts.{name} is {getattr(run.manifest.counts, name):,}, but tseval "
-                f"recomputes {value:,}"
+                f"{MANIFEST}: the key `counts.{name}` is {getattr(run.manifest.counts, name):,}, but "
+                f"tseval recomputes {value:,}"
             )
     follow = rows_of(run.verdicts)
     if len(entry.rows) != len(follow):
-        raise CheckFailed(f"entry.yaml has {len(entry.rows)} rows, but tseval recomputes {len(follow)}")
+        raise CheckFailed(
+            f"entry.yaml has {len(entry.rows)} rows of the table, but tseval recomputes {len(follow)} rows"
+        )
     for i, (stated, row) in enumerate(zip(entry.rows, follow, strict=True)):
         for name, value in asdict(row).items():
             if (said := getattr(stated, name)) != value:
                 raise CheckFailed(
-                    f"entry.yaml: rows[{i}].{name} is {said!r}, but tseval recomputes {value!r}"
+                    f"entry.yaml: the key `rows[{i}].{name}` is {said!r}, but tseval recomputes {value!r}"
                 )
 
 

@@ -45,8 +45,8 @@ def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, ra
     for source in open_sources(names, items=True):
         if isinstance(source, Board):
             raise RunError(
-                f"{source.name} is a leaderboard of published accuracies, without items to analyse.\n  "
-                "Name folders of runs."
+                f"{source.name} is a leaderboard of published accuracies, which has no items to analyse.\n"
+                "  Name folders of runs instead."
             )
         runs.append(source)
     return for_analysis(runs, where, rated=rated)
@@ -73,7 +73,8 @@ def open_run(path: Path) -> Run:
     sources = open_sources([str(path)])
     if len(sources) != 1 or isinstance(sources[0], Board) or not (path / MANIFEST).is_file():
         raise RunError(
-            f"{path} is not a single run.\n  Name the folder of a run, or an entry of a leaderboard."
+            f"{path} is a folder with several runs, but the command needs a single run.\n"
+            "  Name the folder of one run, or of one entry of a leaderboard."
         )
     return sources[0]
 
@@ -82,7 +83,9 @@ def _found(name: str, items: bool) -> list[tuple[Path, Callable[[], Run | Board]
     """Give where the runs or boards are that a name stands for, each with what opens it."""
     if not name:
         raise RunError(
-            "'' is not a run or a leaderboard.\n  Name one; check whether a variable of the shell is empty."
+            "an argument of the command is empty (''), so it names no run or leaderboard.\n"
+            "  Name a run or a leaderboard. If you used a variable of the shell, check that the variable "
+            "is set."
         )
     path = Path(name)
     if path.suffix == ".json":
@@ -99,7 +102,7 @@ def _found(name: str, items: bool) -> list[tuple[Path, Callable[[], Run | Board]
     if name in bundled_boards():
         return _found(str(BUNDLED_BOARDS / name), items)
     raise RunError(
-        f"there is no run or board at {name!r}.\n"
+        f"{name!r} is not the folder of a run or a leaderboard.\n"
         f"  Name the folder of a run, or a leaderboard. {suggest(name, bundled_boards(), 'Boards')}"
     )
 
@@ -131,7 +134,10 @@ def _board(path: Path, items: bool) -> list[tuple[Path, Callable[[], Run | Board
         return accuracies
     folders = ranked_folders(path, definition)
     if not folders:
-        raise BoardError(f"{path} has no entries yet.\n  Add a run: tseval board add {quote(str(path))} RUN")
+        raise BoardError(
+            f"the leaderboard {path} has no entries yet.\n"
+            f"  To add a run: tseval board add {quote(str(path))} RUN"
+        )
     if lacks_evidence(path):
         if items:
             raise not_shipped(path)
@@ -142,7 +148,11 @@ def _board(path: Path, items: bool) -> list[tuple[Path, Callable[[], Run | Board
 def _entries(path: Path, folders: list[Path]) -> list[tuple[Path, Callable[[], Run | Board]]]:
     board = folders[0].resolve().parents[1]
     if read_definition(board).published:
-        raise BoardError(f"{path} has published accuracies, without items.\n  Name {board}")
+        raise BoardError(
+            f"{path} is a part of a leaderboard of published accuracies, whose entries cannot "
+            "be printed alone.\n"
+            f"  Name the leaderboard: {board}"
+        )
     runs = dict(zip(folders, entry_runs(folders), strict=True))
     return [(folder, partial(runs.__getitem__, folder)) for folder in folders]
 
@@ -159,11 +169,13 @@ def not_shipped(board: Path) -> BoardError:
     """Make the error that says where the evidence of such a board is."""
     if (BUNDLED_BOARDS.resolve().parent / ".git").exists():
         return BoardError(
-            f"{board.name}: this clone does not contain the evidence of this leaderboard.\n"
-            f"  To fetch it: git sparse-checkout add '/leaderboards/{board.name}/entries/*/evidence.parquet'"
+            f"{board.name}: the evidence (per-token scores) of this leaderboard is missing in your clone "
+            "of the repository.\n"
+            "  To fetch the evidence: git sparse-checkout add "
+            f"'/leaderboards/{board.name}/entries/*/evidence.parquet'"
         )
     return BoardError(
-        f"{board.name}: the installed package does not contain the evidence of this leaderboard, because "
-        "of its size.\n"
-        f"  Clone the repository of tseval, and name the folder leaderboards/{board.name}"
+        f"{board.name}: the evidence (per-token scores) of this leaderboard is too large to be in the "
+        "installed package.\n"
+        f"  Clone the git repository of tseval, and name the folder leaderboards/{board.name}"
     )

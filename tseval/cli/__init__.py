@@ -192,8 +192,8 @@ def main() -> None:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
     except MemoryError:
         _fail(
-            "the memory is not enough for this command.\n  Close other programs, or use fewer items "
-            "(--limit) or shorter texts.",
+            "this computer has not enough free memory for the command.\n"
+            "  Close other programs, use fewer items (--limit N), or use shorter texts.",
             2,
         )
     except (KeyboardInterrupt, click.Abort):

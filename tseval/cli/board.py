@@ -56,9 +56,11 @@ def new(
 
     if len(suites) > 1 and (not repository or title is not None):
         raise click.UsageError(
-            "a leaderboard has one suite. For one leaderboard each, leave out --title and add --repository."
+            f"--suite names {len(suites)} suites, but a leaderboard has only one. To create one "
+            "leaderboard for each suite, leave out --title and add --repository."
             if title is None or not repository
-            else "--title is for one leaderboard. Create the leaderboards one by one."
+            else f"--title names one leaderboard, but {len(suites)} suites need {len(suites)} "
+            "leaderboards. Leave out --title, or create the leaderboards one by one."
         )
     if repository:
         boards = new_repository(board, suites, title, score, columns, evidence)
@@ -66,7 +68,10 @@ def new(
         new_board(board, suites[0], title, score, columns, evidence)
         boards = [board]
     for one in boards:
-        click.echo(f"{one}: created. Add runs: tseval board add {quote(str(one))} RUN", err=True)
+        click.echo(
+            f"{one}: tseval created this leaderboard. To add a run: tseval board add {quote(str(one))} RUN",
+            err=True,
+        )
 
 
 _about = take_all([
@@ -157,7 +162,10 @@ def check_board(board: Path, entries: tuple[str, ...], base: str | None) -> None
     boards = boards_below(board) or [board]
     if base is not None:
         if entries:
-            raise click.UsageError("--changed finds the entries itself. Leave out the entries.")
+            raise click.UsageError(
+                "--changed finds the changed entries itself, so you cannot name "
+                f"{entries[0]} as well. Leave out the names of entries."
+            )
         changes = check_changes(boards, base)
         click.echo(summary(changes), nl=False)
         sys.exit(1 if changes.wrong else 0)
@@ -250,7 +258,7 @@ def renew(board: Path, out: Path | None) -> None:
     new = renew_board(board, out)
     click.echo(new)
     for name in not_yet_run(new, read_definition(new)):
-        click.echo(f"without a run on the new suite: {name}")
+        click.echo(f"{name}: this model of the old leaderboard has no run on the new suite yet")
 
 
 @board_command.command("write")

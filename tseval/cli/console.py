@@ -351,6 +351,7 @@ def print_or_write(content: Document | Table, form: Format = "md", output: Path 
     else:
         if (output.parent / MANIFEST).is_file() and output.name in {MANIFEST, *RUN_FILES}:
             raise RunError(
-                f"-o {output}: this file belongs to a run, and would be overwritten.\n  Choose another -o."
+                f"-o {output}: tseval would overwrite this file, which belongs to a run.\n"
+                "  Choose another file with -o."
             )
         write_text(output, render(content, form))

@@ -63,11 +63,13 @@ def agreement(
     check_new_file(output, EXAMPLE_ENDINGS, "table of examples")
     if train + valid > 100:
         raise click.UsageError(
-            f"--train {train:g} and --valid {valid:g} add up to more than 100 percent. Lower one of them."
+            f"--train {train:g} and --valid {valid:g} add up to more than 100 percent. Lower --train or "
+            "--valid."
         )
     if counted and frequent is None:
         raise click.UsageError(
-            f"--counts-from {counted[0]} has no effect alone. Add --frequent N, the number of words to keep."
+            f"--counts-from {counted[0]}: tseval counts words only for --frequent, which is missing. Add "
+            "--frequent N, where N is the number of words to keep."
         )
     shares = Shares(train, valid)
     with busy("finding verbs", quiet):
@@ -152,7 +154,8 @@ def pairs_command(
     if listed:
         if request or phenomenon or output:
             raise click.UsageError(
-                "--list counts all phenomena and writes nothing. Leave out --request, --phenomenon and -o."
+                "--list counts the pairs of all phenomena and writes no file, so it has no use for "
+                "--request, --phenomenon and -o. Leave out these three options."
             )
         with busy("counting pairs", quiet):
             rows = [
@@ -164,7 +167,7 @@ def pairs_command(
         return
     wanted = _wanted_phenomenon(request, phenomenon, change, controller)
     if output is None:
-        raise click.UsageError("no file for the pairs. Add -o pairs.parquet.")
+        raise click.UsageError("the command does not name a file for the pairs. Add -o pairs.parquet.")
     check_new_file(output, mp.PAIR_ENDINGS, "table of pairs")
     with busy("finding pairs", quiet):
         pairs = mp.make_pairs(files, wanted, forms)
@@ -194,7 +197,8 @@ def _wanted_phenomenon(
         return read_phenomenon(read_text(path), path.stem, request, change, controller)
     if phenomenon is None or request is not None:
         raise click.UsageError(
-            "nothing to search for. Add --phenomenon NAME, or --request FILE and --change NODE.FEATURE."
+            "the command must name one pattern to search for. Add either --phenomenon NAME, or --request "
+            "FILE and --change NODE.FEATURE."
         )
     return open_phenomenon(phenomenon, change, controller)
 
@@ -227,8 +231,8 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
         opened = open_source_text(text, not untokenised)
     if opened.n_glued > opened.n_lines / 2:
         click.echo(
-            f"Warning: {opened.n_glued:,} of {opened.n_lines:,} lines end in a word with a full stop "
-            "attached. If the text is not tokenised, add --untokenised",
+            f"Warning: {opened.n_glued:,} of {opened.n_lines:,} lines end in a word with a full stop, so "
+            "the text may not be tokenised. If the text is not tokenised, add --untokenised.",
             err=True,
         )
     with busy(f"opening {model}", quiet):
@@ -237,7 +241,9 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
         with progress_bar(f"parsing {text.name}", quiet) as progress:
             parsed = parse_text(opened, output, parser, progress)
     except KeyboardInterrupt:
-        click.echo("\nFinished sentences are saved. To continue, add --resume.", err=True)
+        click.echo(
+            "\nThe parsed sentences are saved. To continue, repeat the command with --resume.", err=True
+        )
         raise
     if quiet:
         return
@@ -289,8 +295,8 @@ def count_command(
     check_figure_names(figures, SuiteError)
     if repeated := {path.name for path in tables if [one.name for one in tables].count(path.name) > 1}:
         raise SuiteError(
-            f"two tables have the file name {min(repeated)!r}, which would label their bars.\n  Rename one "
-            "of them."
+            f"two tables have the file name {min(repeated)!r}, so their bars would have the same label.\n"
+            "  Rename one of the two files."
         )
     with busy("counting examples"):
         counts = noun_counts({path.name: read_examples(path) for path in tables}, splits)
@@ -329,8 +335,9 @@ def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None)
             table = read_examples(path)
             if missing := [name for name in EQUAL if name not in table.column_names]:
                 raise SuiteError(
-                    f"{path}: the column {missing[0]} is missing.\n  Make the table again with tseval data "
-                    "agreement."
+                    f"{path}: the table has no column {missing[0]!r}.\n"
+                    "  Make the table again with this version of tseval: tseval data agreement FILE -o "
+                    "TABLE"
                 )
             frames.append(table.to_pandas())
         found = found_examples(compare_examples(*frames), gold.name, parsed.name)

@@ -164,8 +164,8 @@ def _read(old: Path, vocab: Path | None, arguments: Mapping[str, str]) -> Checkp
     read = load_checkpoint(old)  # says what is wrong with the file, if anything is
     if vocab is not None or arguments:
         raise ModelError(
-            f"{old}: a tseval checkpoint already, which contains its words. Leave out --vocab and "
-            "--model-args."
+            f"{old}: this file is already a tseval checkpoint, which contains its own vocabulary. Leave "
+            "out --vocab and --model-args."
         )
     return read
 
@@ -182,7 +182,10 @@ def _perplexity(read: Checkpoint, stored: PackedType, valid: Path | None) -> flo
         mark = fingerprint(model.sizes.to_mapping(), read.vocabulary, stored_weights(model, stored))
         return read.validation_perplexity if mark == read.fingerprint else None
     if not isinstance(model, LanguageModel):
-        raise ModelError(f"--valid {valid}: a classifier has no perplexity. Leave out --valid.")
+        raise ModelError(
+            f"--valid {valid}: tseval cannot compute a perplexity, because the model is a "
+            "classifier. Leave out --valid."
+        )
     text = columns(encode_text([valid], read.vocabulary), _COLUMNS)
     return perplexity(mean_loss(as_stored(model, stored), Columns(text, _WINDOW)))
 
@@ -227,7 +230,11 @@ def oracle_command(kind: str, k: int, m: int, code: str, output: Path | None, sy
             output, checkpoint.model, checkpoint.vocabulary,
             training=checkpoint.training, validation_perplexity=None,
         )  # fmt: skip
-        click.echo(f"{output}: score it with --suite 'dyck(k={k},m={m})'", err=True)
+        click.echo(
+            f"{output}: tseval saved the network here. To score it: tseval run --model {output} "
+            f"--suite 'dyck(k={k},m={m})'",
+            err=True,
+        )
     if symbols is not None:
         click.echo(_table(walk(oracle, checkpoint, symbols.split()), k))
 
@@ -308,7 +315,9 @@ def surprisal_command(
 ) -> None:  # fmt: skip
     """Read FILE, or standard input: tokenised text, a sentence a line, or a table as tseval run takes it."""
     if stride is not None and window is None:
-        raise click.UsageError("--stride needs windows. Add --window N.")
+        raise click.UsageError(
+            "--stride sets the distance between windows, but --window is missing. Add --window N."
+        )
     from tseval.suites.data import TABLES, reading_taken, table_texts
     from tseval.suites.data.roles import refuse_columns
 
@@ -335,8 +344,8 @@ def surprisal_command(
     shown = [*(["entropy"] if entropy else []), *(["top"] if top else [])]
     if shown and (words or texts):
         raise SuiteError(
-            f"--{shown[0]} describes the next token, so it needs text, one sentence a line. Leave out "
-            f"--words and tables."
+            f"--{shown[0]} describes the next token, so it needs a text with one sentence a line. Leave "
+            "out --words, and name a text file, not a table."
         )
     with busy(f"asking {model.card.name}"):
         ask = word_surprisals if words or texts else surprisals
@@ -358,8 +367,9 @@ def _in_windows(model: Model, window: int, stride: int | None) -> Model:
     read = getattr(model, "in_windows", None)
     if read is None:
         raise ModelError(
-            f"--window: {model.card.name} is not a causal model of transformers.\n"
-            "  A recurrent model reads texts of any length. Leave out --window."
+            f"--window: {model.card.name} is not a causal model of transformers, and only such models read "
+            "in windows.\n"
+            "  Leave out --window: a recurrent model reads texts of any length."
         )
     return cast("Model", read(window, stride or max(1, window // 2)))
 
@@ -387,7 +397,10 @@ def _read_lines(name: str) -> dict[int | str, str]:
         lines = read_open_text(cast("TextIO", file)).split("\n")
     sentences: dict[int | str, str] = {number: line for number, line in enumerate(lines, 1) if line.strip()}
     if not sentences:
-        raise SuiteError(f"{file.name}: the file has no sentences.\n  Give a text with one sentence a line.")
+        raise SuiteError(
+            f"{file.name}: the file is empty or has only blank lines.\n"
+            "  Name a text file with one sentence a line."
+        )
     return sentences
 
 
@@ -425,9 +438,14 @@ def pair_command(
     good, bad = (typed_text(one.removeprefix(_NO_OPTION)) for one in (good, bad))
     for name, sentence in (("GOOD", good), ("BAD", bad)):
         if not sentence.strip():
-            raise SuiteError(f"{name} is empty. Give two sentences, each in quotes.")
+            raise SuiteError(
+                f"{name} is an empty text. Type two sentences, each in quotes: tseval pair "
+                '--model MODEL "GOOD" "BAD"'
+            )
         if any("\ud800" <= letter <= "\udfff" for letter in sentence):
-            raise SuiteError(f"{name} is not UTF-8 text. Give two sentences in UTF-8.")
+            raise SuiteError(
+                f"{name} is not UTF-8 text. Set your terminal to UTF-8, and type the two sentences again."
+            )
     from tseval.evaluation import as_read
     from tseval.questions.unknown import Unknown
     from tseval.scoring.protocol import TotalModel

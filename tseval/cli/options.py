@@ -134,7 +134,9 @@ def _respelt(word: str, known: Collection[str]) -> str:
     today = RENAMED.get(option)
     if today not in known or option in known:
         return word
-    click.echo(f"{option} is now {today}; the old spelling works in this version", err=True)
+    click.echo(
+        f"the option {option} is now called {today}; the old name still works in this version", err=True
+    )
     return f"{today}{equals}{value}"
 
 
@@ -356,7 +358,7 @@ class FiniteRange(click.FloatRange):
         """Read the number; NaN and infinity compare in no useful way and are refused."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{number} is not a finite number. Give a number such as 0.5", param, ctx)
+            self.fail(f"{number} is not a finite number. Write a number such as 0.5.", param, ctx)
         return number
 
 
@@ -369,11 +371,13 @@ def read_open_text(file: TextIO) -> str:
         return "".join(bounded_lines(unpacked or file, name))
     except UnicodeDecodeError as error:
         raise SuiteError(
-            f"{name}: not UTF-8 text ({error.reason} at byte {error.start}).\n  Save the file as UTF-8."
+            f"{name}: this file is not UTF-8 text ({error.reason} at byte {error.start}).\n"
+            "  Save the file in the encoding UTF-8."
         ) from None
     except (OSError, EOFError, zlib.error) as error:
         raise SuiteError(
-            f"{name}: the file cannot be read ({reason(error)}).\n  Check the file and its permissions."
+            f"{name}: tseval cannot read this file ({reason(error)}).\n"
+            "  Check that the file exists, is complete, and may be read by you."
         ) from None
 
 
@@ -381,10 +385,13 @@ def check_new(checkpoint: Path) -> None:
     """Refuse to write a checkpoint under another kind of name, or over a file."""
     if checkpoint.suffix not in (".pt", ".safetensors"):
         raise ModelError(
-            f"{checkpoint}: not a name for a checkpoint. Choose a name that ends in .pt or .safetensors."
+            f"{checkpoint}: a checkpoint cannot have this name. Choose a name that ends in .pt or "
+            ".safetensors."
         )
     if checkpoint.exists():
-        raise ModelError(f"{checkpoint}: this file exists. Choose another -o, or remove the file.")
+        raise ModelError(
+            f"{checkpoint}: this file exists already. Choose another file with -o, or remove the file."
+        )
 
 
 MODEL_ARGS = click.option(
@@ -417,7 +424,7 @@ def open_chosen(
     # An adapter from outside may overlook what it does not know.
     if precision not in {"float32", model.card.protocol.get("precision")}:
         raise ModelError(
-            f"--precision {precision}: {model.card.name} does not support this precision. Leave out "
+            f"--precision {precision}: {model.card.name} cannot compute in this precision. Leave out "
             "--precision."
         )
     return model
@@ -430,7 +437,7 @@ def with_precision(arguments: dict[str, str], precision: str) -> dict[str, str]:
     if (other := arguments.get("precision", precision)) != precision:
         raise ModelError(
             f"--precision {precision} and --model-args precision={other} contradict each other. Leave out "
-            "one of them."
+            f"--precision or precision={other}."
         )
     return {**arguments, "precision": precision}
 
@@ -457,7 +464,10 @@ def read_arguments(text: str) -> dict[str, str]:
             at = whole
             continue
         if (equals and not key) or not (equals or last):
-            raise ModelError(f"--model-args {text!r}: a setting has no name. Write NAME=VALUE,NAME=VALUE.")
+            raise ModelError(
+                f"--model-args {text!r}: there is a value without the name of a setting. "
+                "Write NAME=VALUE,NAME=VALUE, such as dtype=float32."
+            )
         last = key if equals else last
         found[last] = value if equals else f"{found[last]},{parts[at]}"
         at += 1

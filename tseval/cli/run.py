@@ -154,7 +154,10 @@ def run_command(
     chosen = chosen_score(score, normalise, unigrams, loaded)
     names = [suite.name for suite in loaded]
     if repeated := {name for name in names if names.count(name) > 1}:
-        raise SuiteError(f"two suites have the name {min(repeated)!r}. Run them one by one.")
+        raise SuiteError(
+            f"two suites have the name {min(repeated)!r}, so one run cannot hold both. Run "
+            "tseval once for each of them."
+        )
     # Adapters bring torch along; unknown suites and features are told without waiting for it.
     model = open_chosen(spec, model_args, device, precision, quiet)
     if too_long == "refuse":
@@ -273,10 +276,14 @@ def babylm_command(
             )
             click.echo(f"warning: {said}", err=True)
     for name in missing:
-        click.echo(f"missing: {data / name}: the folder is missing, so it has no predictions", err=True)
+        click.echo(
+            f"missing: the folder {data / name} does not exist, so tseval wrote no predictions for this task",
+            err=True,
+        )
     if (data / "reading").is_dir():
         click.echo(
-            f"left out: {data / 'reading'}: the pipeline of BabyLM scores this task (docs/babylm.md)",
+            f"left out: {data / 'reading'}: tseval does not score this task, because the pipeline of "
+            "BabyLM scores it itself (docs/babylm.md)",
             err=True,
         )
     if missing:
@@ -349,14 +356,17 @@ def sweep_command(
 
     asks, files = words[:1] == (_STATUS,), [word for i, word in enumerate(words) if i or word != _STATUS]
     if len(files) + bool(models) != 1:
-        raise click.UsageError("no models. Name one PLAN, or models with --model.")
+        raise click.UsageError(
+            "the command must name the models to score. Name one PLAN, or the models with --model MODEL."
+        )
     if files:
         context, besides = click.get_current_context(), {"words", "engine_name", "workers", "out", "quiet"}
         for one in context.command.params:
             given = context.get_parameter_source(str(one.name)) is ParameterSource.COMMANDLINE
             if given and one.name not in besides:
                 raise click.UsageError(
-                    f"{one.opts[0]} and a plan contradict each other. Write the option into the plan."
+                    f"{one.opts[0]} cannot be combined with a plan, which has its own options. Write the "
+                    f"option into the file {files[0]}."
                 )
         plan = read_plan(Path(files[0]))
     else:
@@ -430,7 +440,12 @@ class Share(click.ParamType[float]):
         except (ValueError, ZeroDivisionError):
             share = 0.0
         if not 0 < share <= 1:
-            self.fail(f"{text!r} is not a share of sentences. Write 1%, 0.5% or all", param, ctx)
+            self.fail(
+                f"{text!r} is not a share of sentences. Write a percentage, such as 1% or 0.5%, or the "
+                "word all.",
+                param,
+                ctx,
+            )
         return share
 
 
@@ -452,8 +467,8 @@ class Share(click.ParamType[float]):
 @MODEL_ARGS
 @DEVICE
 @click.option("--rescore", "share", type=Share(),
-              help="Share of the run's sentences that --model scores again, such as 5%, from 1% to all "
-                   "(default: 1%).",
+              help="Share of the run's sentences that --model scores again: a percentage, such as 5%, or "
+                   "the word all (default: 1%).",
 )  # fmt: skip
 @click.option(
     "--draw",
@@ -481,7 +496,10 @@ def verify_command(
 
     for option, given in (("--rescore", share), ("--draw", draw)):
         if spec is None and given is not None:
-            raise RunError(f"{option} needs the model of the run. Add --model MODEL.")
+            raise RunError(
+                f"{option} is about scoring sentences again, which needs the model of the run. "
+                "Add --model MODEL."
+            )
     chosen = _runs_and_entries(paths)
     model = (
         None
@@ -533,13 +551,13 @@ def _refuse_to_record(paths: Sequence[Path]) -> None:
     for path in paths:
         if not (path / ENTRY_FILE).is_file():
             raise RunError(
-                f"--record: {path} is not an entry of a leaderboard. Name BOARD/entries/NAME, or leave out "
-                "--record."
+                f"--record: {path} is not an entry of a leaderboard. Name an entry, BOARD/entries/NAME, or "
+                "leave out --record."
             )
         if read_definition(path.resolve().parents[1]).published:
             raise RunError(
-                f"--record: {path} has published accuracies only, without evidence to verify. Leave out "
-                "--record."
+                f"--record: {path} has only published accuracies, so there are no scores to verify. Leave "
+                "out --record."
             )
 
 

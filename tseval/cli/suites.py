@@ -69,10 +69,10 @@ def suites_command(context: click.Context) -> None:
         for name, published in CATALOGUE.items() if name not in here
     ]  # fmt: skip
     if absent:
-        click.echo("\nTo download with tseval suites fetch NAME:\n")
+        click.echo("\nSuites that you can download with tseval suites fetch NAME:\n")
         headings, align = ("name", "title", "cases", "items", "licence"), (*align[:4], "left")
         print_table(absent, headings, align)
-    click.echo("\nTo download with git clone ADDRESS, then use with --suite ./FOLDER:\n")
+    click.echo("\nSuites that you can download with git clone ADDRESS, and then use with --suite ./FOLDER:\n")
     away = [(other.address, other.title, other.licence) for other in ELSEWHERE.values()]
     print_table(away, ("address", "title", "licence"))
     click.echo("\nFormal languages (tseval generates the strings):\n")
@@ -130,7 +130,7 @@ def write_twin_command(suite: str, lexicon: Path, out: Path | None) -> None:
         shutil.rmtree(out)
         raise
     about = f"{counted(twin.n_items, 'item')}, digest {twin.digest[:12]}"
-    click.echo(f"{out}: {about}; do not publish this folder", err=True)
+    click.echo(f"{out}: {about}. Keep this folder secret: its words must not become public", err=True)
 
 
 _LONG = 200_000  # items, from which on a bar is worth showing
@@ -183,7 +183,9 @@ def expand_command(
 ) -> None:  # fmt: skip
     """Write out the items of SUITE, a bundled name or a path."""
     if format_ == "parquet" and output is None:
-        raise click.UsageError("--format parquet cannot be printed. Add -o FILE.")
+        raise click.UsageError(
+            "--format parquet writes a binary file, which a terminal cannot show. Add -o FILE.parquet."
+        )
 
     from tseval.suites import stream_cases, terminator_of, writing_of
     from tseval.suites.grammar import write_items
@@ -284,7 +286,10 @@ def lint_command(
     from tseval.suites.overview import write_overview
 
     if vocab is None and (name_all or (model_args and spec is None)):
-        raise SuiteError(f"{'--all' if name_all else '--model-args'} needs a vocabulary. Add --vocab FILE.")
+        raise SuiteError(
+            f"{'--all' if name_all else '--model-args'} is about unknown words, which need a "
+            "vocabulary. Add --vocab FILE or --vocab MODEL."
+        )
     knows = None if vocab is None else known_words(vocab, model_args)
     paths = [find_suite(suite) for suite in suites]
     with busy(f"checking {', '.join(suites)}"):
@@ -365,7 +370,8 @@ def new_command(name: str, language: str | None) -> None:
     case = folder.name.replace("-", "_")
     if not re.fullmatch(r"[A-Za-z]\w*", case, re.ASCII):
         raise SuiteError(
-            f"{name!r} cannot name a phenomenon.\n  Write letters, digits and _, such as my_agreement."
+            f"{name!r} cannot be the name of a suite.\n"
+            "  Choose a name of letters, digits and _ only, such as my_agreement."
         )
     title = case.replace("_", " ").capitalize()
     if language is None:
@@ -380,7 +386,10 @@ def new_command(name: str, language: str | None) -> None:
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise SuiteError(f"{folder}: this file exists.\n  Choose another name, or remove the file.") from None
+        raise SuiteError(
+            f"{folder}: a file or folder with this name exists already.\n"
+            "  Choose another name, or remove the file or folder."
+        ) from None
     for file, text in files.items():
         write_text(folder / file, text)
         click.echo(folder / file, err=True)
@@ -508,7 +517,8 @@ def eee(run: Path, output: Path | None, quiet: bool, **said: str | None) -> None
     if (run / DEFINITION).is_file():
         if output is None or output.suffix == ".json" or submission.model_id is not None:
             raise click.UsageError(
-                "a leaderboard has many entries. Name a folder with -o, and leave out --model-id."
+                f"{run} is a leaderboard, whose entries become several records. Name a folder with -o, and "
+                "leave out --model-id."
             )
         named = [(folder, replace(submission, model_id=one)) for folder, one in entries_with_ids(run)]
     notes: dict[str, None] = {}

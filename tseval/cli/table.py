@@ -84,12 +84,19 @@ def table_command(
     name of a leaderboard that comes with tseval (bhatt2020).
     """
     if against is None and context.get_parameter_source("margin") is not ParameterSource.DEFAULT:
-        raise click.UsageError("--margin is for differences. Add --against MODEL.")
+        raise click.UsageError(
+            "--margin is about differences between models, which only --against "
+            "prints. Add --against MODEL, or leave out --margin."
+        )
     if over is not None and (group or against is not None):
-        raise click.UsageError("--over cannot be combined with --group or --against. Leave out one of them.")
+        raise click.UsageError(
+            "--over cannot be combined with --group or --against. Leave out --over, or "
+            "leave out --group and --against."
+        )
     if human is not None and (group or by or over is not None or against is not None):
         raise click.UsageError(
-            "--human cannot be combined with other views. Leave out --by, --group, --against and --over."
+            "--human cannot be combined with --by, --group, --against or --over. Leave out these options, "
+            "or leave out --human."
         )
     from tseval.boards.sources import open_against, open_runs, open_sources
     from tseval.report import document_of
@@ -129,7 +136,11 @@ def _trainings(opened: RunSet, over: Clock, by: tuple[str, ...] = ()) -> list[Tr
 
     trainings, left_out = find_trainings(opened, over, by)
     for run in left_out:
-        click.echo(f"{run}: left out, because the {over} of its checkpoint is unknown", err=True)
+        click.echo(
+            f"{run}: tseval leaves this run out, because it does not state the training {over} of "
+            "its checkpoint",
+            err=True,
+        )
     alone = [training.name for training in trainings if len(training.runs) == 1]
     if alone and len(trainings) > 1:
         joined = "tseval joins runs whose models differ only in the number in their name"
@@ -192,7 +203,10 @@ class Chosen:
         for text in self.where:
             name, equals, value = text.partition("=")
             if not name or not equals:
-                raise click.UsageError(f"--where {text!r}: write FEATURE=VALUE, such as n_intervening=2.")
+                raise click.UsageError(
+                    f"--where {text!r} is not a condition on items. Write --where "
+                    "FEATURE=VALUE, such as --where n_intervening=2."
+                )
             chosen.append((name, value))
         return open_runs(self.runs, chosen, rated=rated)
 
@@ -405,7 +419,9 @@ def report_command(sources: tuple[str, ...], output: Path, suite: str | None, ti
         lacking = write_report(sources, output, suite, title)
     if lacking is not None:
         click.echo(
-            f"{output}: the page has no items: {lacking}. To add them, name the suite with --suite.", err=True
+            f"{output}: tseval wrote this page without single items: {lacking}. To add the items, name the "
+            "suite with --suite.",
+            err=True,
         )
     else:
         click.echo(output, err=True)

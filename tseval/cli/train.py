@@ -136,7 +136,9 @@ def lm_command(
         suites = [load_suite(one, limit=eval_limit, sample=eval_sample) for one in dict.fromkeys(eval_suites)]
         names = [suite.name for suite in suites]
         if repeated := {name for name in names if names.count(name) > 1}:
-            raise SuiteError(f"two suites have the name {min(repeated)!r}. Leave out one --eval-suite.")
+            raise SuiteError(
+                f"two suites of --eval-suite have the name {min(repeated)!r}. Leave out one of the two."
+            )
         text = read_training_text(context, language)
     vocabulary = text.vocabulary
     model = build(LanguageModel, replace(sizes, vocabulary=len(vocabulary)), settings, place)
@@ -178,7 +180,9 @@ def curves_command(
 ) -> None:
     """Draw the learning curves of several models into one figure."""
     if error and strings:
-        raise click.UsageError("--error and --strings are two different figures. Leave out one of them.")
+        raise click.UsageError(
+            "--error and --strings draw two different figures. Leave out --error or --strings."
+        )
     with busy("drawing"):
         if strings:
             by_epoch = read_string_curves(files)
@@ -264,7 +268,9 @@ def zoo_command(
     if target is not None:
         check_target(target)
     elif extend:
-        raise click.UsageError("--extend needs the folder of a leaderboard. Add --publish FOLDER.")
+        raise click.UsageError(
+            "--extend adds models to a leaderboard, but its folder is missing. Add --publish FOLDER."
+        )
     with busy("reading texts", quiet):
         corpus = read_corpus(texts, more_texts)
     entries = plan(recipe, chosen, seeds, out)

@@ -218,7 +218,7 @@ def cell_options(arch: str, texts: Sequence[str]) -> dict[str, Option]:
         except (KeyError, ValueError):
             wanted = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
             raise ModelError(
-                f"--option {text}: {name} must be {wanted}. Write {name}=VALUE with such a value."
+                f"--option {text}: the setting {name} must be {wanted}. Write --option {name}=VALUE."
             ) from None
     return options
 
@@ -254,21 +254,27 @@ def _check_out(out: Path, resume: bool) -> None:
     unfinished = resume_path(out)
     if unfinished.exists() and not resume:
         raise TrainingError(
-            f"{unfinished}: an interrupted training. To continue, add --resume; to start over, remove "
-            f"{f'the file and {out}' if out.exists() else 'the file'}."
+            f"{unfinished}: this file is the state of an interrupted training. To continue the training, "
+            f"add --resume. To start over, remove {f'the file and {out}' if out.exists() else 'the file'}."
         )
     if out.exists() and not resume:
-        raise TrainingError(f"{out}: this file exists. Choose another --out, or remove the file.")
+        raise TrainingError(
+            f"{out}: this file exists already. Choose another file with --out, or remove the file."
+        )
     if out.suffix not in (".pt", ".safetensors"):
         raise TrainingError(
-            f"{out}: not a name for a checkpoint. Choose a name that ends in .pt or .safetensors."
+            f"{out}: a checkpoint cannot have this name. Choose a name that ends in .pt or .safetensors."
         )
     if not out.parent.is_dir():
         raise TrainingError(
-            f"{out}: the folder {out.parent} does not exist. Create the folder, or choose another --out."
+            f"{out}: the folder {out.parent} does not exist. Create the folder, or choose another file "
+            "with --out."
         )
     if not os.access(out.parent, os.W_OK):
-        raise TrainingError(f"{out}: you may not write into the folder {out.parent}. Choose another --out.")
+        raise TrainingError(
+            f"{out}: you have no permission to write into the folder {out.parent}. Choose "
+            "another file with --out."
+        )
 
 
 def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | ClassifierSettings) -> str | None:
@@ -279,11 +285,12 @@ def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | Classif
     words = checkpoint.model.sizes.vocabulary
     made = {**asdict(checkpoint.model.sizes), **cast("dict[str, Json]", checkpoint.training["settings"])}
     asked = {**asdict(replace(sizes, vocabulary=words)), **asdict(settings)}
-    for name, value in asked.items():
-        if made.get(name, value) != value:
+    for setting, value in asked.items():
+        trained = made.get(setting, value)
+        if trained != value:
             raise TrainingError(
-                f"{out}: this model was trained with {name} {made[name]!r}, not {value!r}.\n"
-                "  Choose another --out, or remove the file."
+                f"{out}: this model was trained with {setting} {trained!r}, but the command says {value!r}.\n"
+                "  Choose another file with --out, or remove the file."
             )
     return f"{out}: finished already, fingerprint {checkpoint.fingerprint[:12]}"
 
@@ -297,8 +304,8 @@ def build(
         return kind(sizes, settings.initial_range).to(device)
     except (MemoryError, RuntimeError):
         raise TrainingError(
-            f"a model of this size does not fit into memory. Lower --hidden ({sizes.hidden}), "
-            f"--embedding ({sizes.embedding}), or the number of words ({sizes.vocabulary})"
+            f"a model of this size does not fit into memory. Lower --hidden ({sizes.hidden}), --embedding "
+            f"({sizes.embedding}), or the number of words ({sizes.vocabulary})"
         ) from None
 
 
@@ -338,7 +345,10 @@ class Bar:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.bar.stop()
         if kind is KeyboardInterrupt:
-            click.echo("\nThe state is saved. To continue, add --resume.", err=True)
+            click.echo(
+                "\nThe state of the training is saved. To continue, repeat the command with --resume.",
+                err=True,
+            )
 
     def start(self, done: int, total: int) -> None:
         """Hear how much there is to do; see `tseval.training.language_model.Listener`."""
@@ -388,13 +398,16 @@ def chosen_language(context: click.Context) -> Language | None:
     if suite is None:
         if not context.params["train_files"] or context.params["valid_file"] is None:
             raise TrainingError(
-                "no text to train on. Give --train FILE and --valid FILE, or --suite LANGUAGE, "
-                "such as --suite 'cross_serial(8)'"
+                "the command must name a text to train on. Add --train FILE and --valid FILE. For a "
+                "formal language, add --suite LANGUAGE, such as --suite 'cross_serial(8)'."
             )
         return None
     if given:
         option = {"train_files": "train", "valid_file": "valid"}.get(given[0], given[0].replace("_", "-"))
-        raise TrainingError(f"--suite brings its own text and vocabulary. Leave out --{option}.")
+        raise TrainingError(
+            f"--{option} cannot be combined with --suite, which has its own text and "
+            f"vocabulary. Leave out --{option}."
+        )
     context.params["whole_lines"] = True
     return parse_language(suite)
 
@@ -413,14 +426,18 @@ def read_training_text(context: click.Context, language: Language | None) -> Tra
     counts = count_words(of_words, lowercase=lowercase)
     if not counts:
         raise TrainingError(
-            f"{', '.join(map(str, of_words))}: the text has no words. Give a text with one sentence a line."
+            f"{', '.join(map(str, of_words))}: the text has no words. Name a text file with one sentence a "
+            "line."
         )
     vocabulary = Vocabulary.from_counts(
         counts, size=context.params["vocab_size"], min_count=min_count, lowercase=lowercase
     )
     if len(vocabulary) == SPECIAL_WORDS:
         text = "the training text" if vocab_from is None else vocab_from
-        raise TrainingError(f"no word of {text} occurs {min_count} times. Lower --min-count.")
+        raise TrainingError(
+            f"no word of {text} occurs {min_count} times, so the vocabulary would be "
+            f"empty. Lower --min-count {min_count}."
+        )
     return TrainingText(
         vocabulary,
         (map_text(train_files, vocabulary), encode_text([valid_file], vocabulary)),

@@ -186,7 +186,7 @@ def check_figure_names(paths: Sequence[Path], error: type[TsevalError]) -> None:
     for path in paths:
         if path.suffix.lower() not in FIGURE_ENDINGS:
             raise error(
-                f"{path}: a figure cannot have this name. Choose a name that ends in "
+                f"{path}: a file with a figure cannot have this name. Choose a name that ends in "
                 f"{' or '.join(FIGURE_ENDINGS)}"
             )
 

@@ -299,10 +299,16 @@ VERB = "pattern { V [upos=VERB, Number] }"
     ("arguments", "message"),
     [
         ("--phenomenon subject-verb -o x.tsv", "no phenomenon is called 'subject-verb'.\n  Did you mean"),
-        ("-o x.tsv", "nothing to search for. Add --phenomenon NAME"),
-        ("--phenomenon object-case", "no file for the pairs. Add -o pairs.parquet"),
+        (
+            "-o x.tsv",
+            "the command must name one pattern to search for. Add either --phenomenon NAME, or --request",
+        ),
+        ("--phenomenon object-case", "the command does not name a file for the pairs. Add -o pairs.parquet."),
         ("--phenomenon object-case -o x.txt", "a table of pairs needs another ending"),
-        ("--list --phenomenon object-case", "Leave out --request, --phenomenon and -o."),
+        (
+            "--list --phenomenon object-case",
+            "has no use for --request, --phenomenon and -o. Leave out these three",
+        ),
         ("--request nowhere.req --change V.Number -o x.tsv", "nowhere.req"),
         ("VERB -o x.tsv", "the request does not name the feature to change"),
         ("VERB --change W.Number -o x.tsv", "no node of the pattern is called 'W'"),

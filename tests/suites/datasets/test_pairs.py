@@ -144,10 +144,13 @@ def test_a_run_remembers_its_columns_for_resume_verify_and_report(table, tmp_pat
     assert call(*run, "--columns", COLUMNS, "--resume").returncode == 0
     turned = COLUMNS.replace("Satz", "X").replace("Falsch", "Satz").replace("X", "Falsch")
     other = refuse(*run, "--columns", turned, "--resume")
-    assert "r holds another run and cannot be resumed with this one (suite_digest" in other.stderr
+    assert "r has a run with other settings, so --resume cannot continue it (suite_digest" in other.stderr
     renamed = json.dumps(manifest).replace('"Satz"', '"Seite"')
     (tmp_path / "r/manifest.json").write_text(renamed)
-    assert "suite is not what was sealed" in call("verify", "r", "--suite", "saetze.csv").stdout
+    assert (
+        "suite is not the same as when tseval wrote the file"
+        in call("verify", "r", "--suite", "saetze.csv").stdout
+    )
 
 
 @pytest.mark.slow
