@@ -280,8 +280,8 @@ def test_limits_are_raised_by_name(monkeypatch):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("row=5", r"there is no limit 'row'\.\n  Did you mean 'rows'\?"),
-        ("rows", "rows should be a whole number, or a number with K, M or G, not ''"),
+        ("row=5", r"tseval has no limit with the name 'row'\.\n  Did you mean 'rows'\?"),
+        ("rows", "rows should be a whole number, which may end in K, M or G, not ''"),
         ("rows=-1", "rows should be a whole number"),
         ("rows=5T", "not '5T'.\n  Write for example TSEVAL_LIMITS=rows=50M,file_bytes=8G"),
         ("rows=" + "9" * 5000, "rows should be a whole number"),

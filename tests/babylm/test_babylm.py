@@ -173,7 +173,7 @@ def test_a_text_that_is_too_long_is_refused_before_anything_is_scored(small):
 
 def test_a_model_that_gives_one_number_for_a_text_is_refused(small):
     tasks, _ = load_tasks(small / "data")
-    with pytest.raises(ModelError, match="gives one number for a sentence"):
+    with pytest.raises(ModelError, match="gives only one log-probability for a whole sentence"):
         plan_tasks(Whole(), tasks, small / "out")
 
 

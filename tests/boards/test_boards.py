@@ -85,7 +85,7 @@ def test_an_entry_outside_its_board_and_a_board_without_entries_are_no_runs(made
     shutil.copy(made / "pairs.jsonl", tmp_path)
     new = "board", "new", tmp_path / "mine", "--suite", "../pairs.jsonl"
     assert call(*new).returncode == 0
-    assert "is not empty" in refuse(*new).stderr
+    assert "is not an empty folder" in refuse(*new).stderr
     assert "has no entries yet" in refuse("table", tmp_path / "mine").stderr
     assert call("verify", tmp_path / "mine").stderr == f"{tmp_path / 'mine'}: no entries\n"
 
@@ -171,7 +171,7 @@ def test_a_part_of_the_suite_another_protocol_and_a_run_that_does_not_hold_are_r
     with pytest.raises(BoardError, match="the run scored only a part of the suite"):
         add_entries(root / "board", [root / "part"], About(), "part")
     (root / "second/table.md").write_text("| lstm | 1.000 |\n")
-    with pytest.raises(BoardError, match=r"table\.md is not the file the manifest describes"):
+    with pytest.raises(BoardError, match=r"table\.md was damaged or edited"):
         add_entries(root / "board", [root / "second"], About(), "forged")
     rewrite(root / "board" / "board.yaml", protocol={"dtype": "float64"})
     with pytest.raises(BoardError, match="its dtype is 'float32', the board's 'float64'"):
@@ -206,7 +206,8 @@ def _evidence(folder):
                                                                                "same as")),
         (lambda folder: rewrite(folder / "entry.yaml", format=9), ("this version of tseval reads only "
                                                                    "format 1")),
-        (lambda folder: rewrite(folder / "entry.yaml", about={"contact": "x" * 9999}), "contact: has 9,999"),
+        (lambda folder: rewrite(folder / "entry.yaml", about={"contact": "x" * 9999}), ("contact: has a "
+                                                                                        "text of 9,999")),
         (lambda folder: (folder / "evidence.parquet").write_bytes(b"PAR1"), "was damaged or edited: its"),
         (lambda folder: (folder / "evidence.parquet").unlink(), "has no evidence.parquet"),
         (lambda folder: (folder / "more.txt").write_text(""), "holds 'more.txt', which no entry has"),

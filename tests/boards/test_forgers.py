@@ -139,12 +139,12 @@ OF_PAIRS = {
     "a model of words has no pieces":
         (lambda entry: with_evidence(entry, lambda table: table.append_column("pieces", table["logprob"])),
          "plausible",
-         "^there is a column 'pieces', but words of a model of kind 'native' have no pieces$"),
+         "^the evidence has a column 'pieces' about sub-word pieces, but a model of kind 'native' reads"),
     # Items whose sentences begin with different ones are undecidable: whoever forges chooses which.
     "a model of words leaves no first token unscored":
         (of_column("unscored", 7, None, pa.int64()), "plausible", ""),
     "pieces that are missing":
-        (of_column("pieces", None, -1.0, pa.float32()), "whole", "'pieces' should hold a number"),
+        (of_column("pieces", None, -1.0, pa.float32()), "whole", "'pieces' should have a number"),
     **{f"a word is seen with nothing around it: {seen!r}":
        (of_column("seen", seen, None, pa.string()), "whole", "not one word")
        for seen in (" the", "the ", "the\u00a0", "the\x1f")},
@@ -156,9 +156,9 @@ OF_PAIRS = {
 OF_DYCK = {
     "the least share is the suite's":
         (of_answers("wrong", lambda _: -50.0), "plausible",
-         r"^'wrong' should be the least share, -0\.223144 nats, wherever the suite asks$"),
+         r"^the column 'wrong' must be -0\.223144 nats, the smallest share of the suite"),
     "answers after one prefix are one":
-        (of_answers("right", lambda _: -DRAW.random()), "plausible", "has two answers"),
+        (of_answers("right", lambda _: -DRAW.random()), "plausible", "has two different numbers"),
     **{f"{name} answers stand where something is asked":
        (of_answers(name, lambda _: None), "recomputed|plausible", "") for name in ("right", "wrong")},
 }  # fmt: skip

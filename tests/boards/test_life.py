@@ -171,7 +171,7 @@ def test_a_copy_of_the_suite_that_was_changed_is_named(clone):
     lexicon = clone / "board/suite/agreement/lexicon.yaml"
     lexicon.write_text(lexicon.read_text().replace("author", "king"))
     done = call("board", "check", clone / "board")
-    assert (done.returncode, "suite has the digest" in done.stdout) == (1, True), done.stdout
+    assert (done.returncode, "on this machine has the digest" in done.stdout) == (1, True), done.stdout
 
 
 def test_a_base_that_is_no_ancestor_is_one_message(clone):
@@ -319,11 +319,11 @@ def test_boards_stand_beside_each_other_in_a_repository(tmp_path):
 @pytest.mark.parametrize(
     ("about", "said"),
     [
-        ({"seeds_tried": 0}, "about.seeds_tried: should be at least 1"),
+        ({"seeds_tried": 0}, "about.seeds_tried: should be a number of seeds, 1 or more"),
         ({"date": "yesterday"}, "about.date: should be a date"),
         ({"date": "2026-99-99"}, "about.date: should be a date"),
-        ({"display_name": ""}, "about.display_name: should be a line of at most 100"),
-        ({"display_name": "x" * 101}, "about.display_name: should be a line of at most 100"),
+        ({"display_name": ""}, "about.display_name: should be one line of at most 100"),
+        ({"display_name": "x" * 101}, "about.display_name: should be one line of at most 100"),
     ],
 )
 def test_what_no_page_could_show_is_named(clone, about, said):
@@ -339,7 +339,7 @@ def test_what_no_page_could_show_is_named(clone, about, said):
 def test_no_page_is_written_under_a_name_that_leads_out_of_the_site(clone):
     file = clone / "board/entries/ann--lstm/entry.yaml"
     file.write_text(file.read_text() + "aliases: [../../../outside]\n")
-    assert "aliases[0]: cannot be the name of an entry" in call("board", "check", clone / "board").stdout
+    assert "which cannot be the name of an entry" in call("board", "check", clone / "board").stdout
     refuse("board", "build", clone / "board", "-o", clone.parent / "site")
     assert not list(clone.parent.rglob("outside*"))
 

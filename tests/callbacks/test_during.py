@@ -119,7 +119,7 @@ def test_a_folder_that_is_no_run_is_never_overwritten(tmp_path):
 
 
 def test_steps_are_counted_from_0(tmp_path):
-    with pytest.raises(RunError, match="step=-1: the step of a training must be 0"):
+    with pytest.raises(RunError, match="step=-1: a training step cannot be negative"):
         evaluate_during(Bigrams(net(), "a" * 64), SUITE, tmp_path, -1)
 
 

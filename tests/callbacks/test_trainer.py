@@ -185,9 +185,11 @@ def test_a_new_training_refuses_the_folder_of_another(folder):
 
 def test_what_the_callback_cannot_do_is_said_before_training(folder, tmp_path):
     suite = load_suite(folder / "agree.jinja")
-    with pytest.raises(SuiteError, match="must be 1 or more, not 0"):
+    with pytest.raises(SuiteError, match="is 0, but must be 1 or more"):
         TransformersCallback(suite, tmp_path, every=0)
-    with pytest.raises(SuiteError, match="sample can be used only with the name of a suite"):
+    with pytest.raises(
+        SuiteError, match="the argument `sample` draws items of a suite that the callback loads by its name"
+    ):
         TransformersCallback(suite, tmp_path, every=1, sample=3)
     trainer = make_trainer(folder, tmp_path, TransformersCallback(suite, tmp_path / "t", every=5))
     trainer.processing_class = trainer.callback_handler.processing_class = None
@@ -196,7 +198,7 @@ def test_what_the_callback_cannot_do_is_said_before_training(folder, tmp_path):
     trainer.args.fsdp = ["full_shard"]
     state, control = trainer.state, trainer.control
     with pytest.raises(
-        ModelError, match="the whole model in each process, so FSDP and DeepSpeed do not work"
+        ModelError, match="the whole model in each process, but FSDP and DeepSpeed split the model"
     ):
         TransformersCallback(suite, tmp_path / "t", every=5).on_train_begin(trainer.args, state, control)
     gc.collect()

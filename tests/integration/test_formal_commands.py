@@ -59,7 +59,7 @@ def test_runs_of_two_models_stand_side_by_side(tmp_path):
         (("export", "lm-eval", DYCK, "-o", "tasks"), ("--score choices, which a task of lm-eval cannot "
                                                       "express")),
         (("run", "--model", "bundled:lstm", "--suite", DYCK, "--out", "run"),
-         "does not know the symbols )1, )2, so"),
+         "has no word for the symbols )1, )2 in its vocabulary, so"),
         (("run", "--model", "bundled:lstm", "--suite", DYCK, "--by", "atractors"),
          "Did you mean 'attractors'?"),
     ],

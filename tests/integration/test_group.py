@@ -200,7 +200,7 @@ def test_what_cannot_be_decided_has_dashes_and_reasons(three):
          "--against goood: no run has a model or a folder with this name.\n  Did you mean 'good'?"),
         (["--against", "good", "good"], "good is the only model, so there is nothing to compare."),
         (["--against", "good", "good", "bhatt2020"], "a leaderboard of published accuracies"),
-        (["--against", "good", "good", "fair", "--margin", "1"], "between 0 and 1, and 1 is not"),
+        (["--against", "good", "good", "fair", "--margin", "1"], "above 0 and below 1.\n  Write the"),
         (["good", "fair", "--margin", "0.1"], "Add --against MODEL, or leave out --margin."),
     ],
 )  # fmt: skip

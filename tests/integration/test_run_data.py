@@ -58,13 +58,17 @@ def test_a_column_that_items_share_is_kept_with_the_run(pairs):
     assert found.verdicts["number.entry"].tolist() == ["sing", "plur"]
     assert found.manifest.suite.digest == load_suite(pairs / "pairs.jsonl").digest
     ended = call("analyze", "pairwise", "run", "--where", "number.entry=dual", cwd=pairs)
-    assert "no item has number.entry 'dual'.\n  Choose one of plur, sing." in ended.stderr
+    assert (
+        "no item has number.entry=dual.\n  Choose a value of number.entry that items have: plur, sing."
+        in ended.stderr
+    )
 
 
 def test_a_column_that_is_not_there_is_refused_before_anything_is_scored(pairs):
     result = refused(run("--suite", "pairs.jsonl", "--cluster", "numbr", cwd=pairs))
     assert result.stderr.endswith(
-        "the suite 'pairs' has no column 'numbr' for --cluster.\n  Did you mean 'number'? Columns: number.\n"
+        "--cluster numbr: the items of the suite 'pairs' have no column with this name.\n  Did you mean "
+        "'number'? Columns: number.\n"
     )
     assert not (pairs / "run").exists()
 

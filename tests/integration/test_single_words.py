@@ -89,7 +89,8 @@ def test_accuracy_is_set_against_how_often_words_occur(folder, tmp_path):
         (
             ["analyze", "robustness", "pairs"],
             "these runs do not state which words their items share, so tseval cannot analyse single words.\n"
-            "  Score the suite again. For a data set, name the columns with such words: tseval run --cluster COLUMN\n",
+            "  Score the suite again. For a data set, name the columns with such words: tseval run --cluster "
+            "COLUMN\n",
         ),
         (["analyze", "robustness", "a", "--counts-from", "nowhere.txt"], "nowhere.txt"),
         (["export", "glmm", "a"], "Missing option '-o'"),

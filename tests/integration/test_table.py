@@ -100,7 +100,9 @@ def test_features_may_stand_in_one_list(run, tmp_path):
     text = tseval("table", tmp_path / "two", "--by", "number,half")
     assert cells(text, "Simple, number sing, half 2")[:2] == ["2", "0.500"]
     assert text == tseval("table", tmp_path / "two", "--by", "number", "--by", "half")
-    assert "the suite has no feature 'hal' for --by" in tseval("table", run, "--by", "number,hal", code=2)
+    assert "--by hal: the items of the suite have no feature with this name" in tseval(
+        "table", run, "--by", "number,hal", code=2
+    )
 
 
 def test_a_table_is_written_to_a_file(run, tmp_path):

@@ -198,7 +198,7 @@ def test_beside_one_run_people_have_a_column_and_means(folder):
                                        "more.")),
         (ALL + "anim,0.5,4,\n", "h.csv:6: this is the second line for the case 'anim'"),
         (ALL.replace("0.9", "90"), "h.csv:2: the accuracy is '90', but it must be a fraction from 0 to 1."),
-        (ALL.replace("0.9", f"0.{'9' * 5000}"), "h.csv:2: accuracy is '0.999"),
+        (ALL.replace("0.9", f"0.{'9' * 5000}"), "h.csv:2: the accuracy is '0.999"),
         (ALL.replace(",30,", ",0,"), "h.csv:2: the column 'n' (number of answers) has '0', but needs"),
         ("case,share\nanim,0.9\n", ("h.csv:2: the header has no column 'accuracy'; its columns are 'case', "
                                     "'share'.")),

@@ -314,7 +314,8 @@ def test_runs_in_which_nothing_can_be_decided_are_refused(opened):
         mixed_model(opened({"verb": WORDS}, unknown=("b", "c")))
     assert str(caught.value) == (
         "no item of these runs can be decided, so there are no data for a mixed model.\n"
-        "  The models may not know the words of the suite. To see the number of undecidable items: tseval table RUN"
+        "  The models may not know the words of the suite. To see the number of undecidable items: "
+        "tseval table RUN"
     )
 
 

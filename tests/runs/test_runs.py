@@ -165,14 +165,14 @@ def test_a_directory_of_something_else_is_left_untouched(tmp_path):
 
 def test_a_complete_run_is_not_overwritten(finished):
     before = (finished / "manifest.json").read_bytes()
-    assert "run holds a complete run.\n  Read it with tseval table" in message(start_run, finished, KEY)
+    assert "run already has a complete run.\n  Read it with tseval table" in message(start_run, finished, KEY)
     assert (finished / "manifest.json").read_bytes() == before
 
 
 def test_an_interrupted_run_asks_for_resume(tmp_path):
     interrupt(tmp_path / "run")
     text = message(start_run, tmp_path / "run", KEY)
-    assert "run holds an interrupted run.\n  To continue it, add --resume" in text
+    assert "run already has an interrupted run.\n  To continue it, add --resume" in text
 
 
 def test_a_run_of_another_key_cannot_be_resumed_and_says_what_differs(tmp_path):
@@ -459,8 +459,8 @@ def test_names_from_outside_cannot_leave_the_folder_of_runs(tmp_path):
         ({"details": {"path": Path("a")}}, "details['path'] is a "),
         ({"details": {"loss": np.float32(1)}}, "details['loss'] is a float32"),
         ({"protocol": {"start": Path("a")}}, "protocol['start'] is a "),
-        ({"protocol": {"fingerprint": "x"}}, "card.protocol has the key 'fingerprint', which tseval itself"),
-        ({"fingerprint": ""}, "card.fingerprint is ''"),
+        ({"protocol": {"fingerprint": "x"}}, "has the key 'fingerprint', which tseval sets itself"),
+        ({"fingerprint": ""}, "is '', but it must identify the weights"),
         ({"fingerprint": Path("a")}, "card.fingerprint is "),
     ],
 )

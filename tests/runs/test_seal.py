@@ -167,7 +167,8 @@ def test_counts_are_held_to_the_tables_when_these_are_read(path, changes, named,
     with pytest.raises(RunError) as caught:
         getattr(run, table)
     assert str(caught.value) == (
-        f"{path}/manifest.json was edited: the number in the key `counts.{named}` is not the number in {table}.parquet.\n"
+        f"{path}/manifest.json was edited: the number in the key `counts.{named}` is not the number in "
+        f"{table}.parquet.\n"
         "  Score the suite again, into a new folder."
     )
 

@@ -164,7 +164,7 @@ def test_columns_of_the_command(tmp_path):
 
 def test_a_masked_model_has_no_next_token(tmp_path):
     model: Any = open_model(f"mlm:{save_masked(tmp_path / 'bert')}")
-    with pytest.raises(ModelError, match="bert does not give the probabilities of all next words"):
+    with pytest.raises(ModelError, match="bert does not give the probabilities of all possible next words"):
         next_tokens(model, TEXT[:1])
 
 
@@ -210,5 +210,5 @@ def test_other_normalisations_are_for_whole_sentences(folder, tmp_path):
         "run", "--model", f"hf:{folder}", "--suite", file, "--normalise", "tokens", "--out", tmp_path / "r"
     )
     assert "Continuations take characters or bytes." in told.stderr
-    with pytest.raises(SuiteError, match="--normalise penlp is for whole sentences"):
+    with pytest.raises(SuiteError, match="--normalise penlp works only with whole sentences"):
         Normalised("penlp", of="regions")

@@ -110,7 +110,9 @@ def test_a_unit_that_kills_its_workers_is_given_up_unless_it_comes_forward(sweep
     work(units, place)
     first, *others = (place.read(unit) for unit in units)
     assert first.stage == "failed"
-    assert first.said.startswith("the worker was killed 3 times at 6 of 10 sentences, perhaps because")
+    assert first.said.startswith(
+        "the process that scores was killed 3 times at 6 of 10 sentences, perhaps because"
+    )
     assert {record.stage for record in others} == {"done"}
 
 
@@ -123,7 +125,7 @@ def test_a_fault_of_a_model_leaves_its_traceback_in_the_log(sweeps, monkeypatch)
     work(units, place)
     for unit in units:
         said = place.read(unit).said
-        assert re.match(r"step\d+ raised an error while it scored 10 sentences, the first", said)
+        assert re.match(r"step\d+ raised a Python error while tseval scored 10 sentences, the first", said)
         assert "\n  ZeroDivisionError: no state (" in said
     assert "Traceback" in place.log(units[0]).read_text()
 
@@ -141,7 +143,10 @@ def test_units_in_the_hands_of_another_are_left_to_it(sweeps):
 def test_a_folder_that_cannot_be_written_is_one_message(sweeps):
     Path("out").write_text("a file")
     done = call("sweep", "plan.yaml", "-o", "out")
-    wrong = "tseval: out/sweep cannot be written: Not a directory.\n  Name another folder with --out.\n"
+    wrong = (
+        "tseval: out/sweep: tseval cannot write into this folder (Not a directory).\n  Name another "
+        "folder with --out.\n"
+    )
     assert (done.returncode, done.stderr) == (2, wrong)
 
 

@@ -77,8 +77,9 @@ def test_all_fields_of_a_plan_reach_its_units(tmp_path):
     ("text", "said"),
     [
         ("modls: [a.pt]\nsuites: [x]", r"unknown field 'modls' of a plan.\n  Did you mean 'models'\?"),
-        ("models: [a.pt]\nsuites: [x]\noptions: {limt: 3}", r"unknown field 'limt' of options.\n.*'limit'"),
-        ("models: [{modell: a.pt}]\nsuites: [x]", r"unknown field 'modell' of a model.\n.*'model'"),
+        (("models: [a.pt]\nsuites: [x]\noptions: {limt: "
+          "3}"), r"options cannot have the key 'limt'.\n.*'limit'"),
+        ("models: [{modell: a.pt}]\nsuites: [x]", r"a model cannot have the key 'modell'.\n.*'model'"),
         ("models: [a.pt]\nsuites: [x]\noptions: {score: best}",
          r'options.score: has the unknown value "best"'),
         ("models: [", r"not a YAML file"),
@@ -96,15 +97,15 @@ def test_a_typo_is_named_with_file_and_field(tmp_path, text, said):
     [
         (
             ("ckpt/stp*.pt",),
-            r"ckpt/stp\*.pt: no file matches this pattern.\n  Check the path, or quote the pattern.",
+            r"ckpt/stp\*.pt: no file matches this pattern.\n  Check the path. Put the pattern in quotes",
         ),
         (
             ("a/best.pt", "b/best.pt"),
-            "a/best.pt on marvin_linzen and b/best.pt on marvin_linzen would both have the folder",
+            "a/best.pt on marvin_linzen and b/best.pt on marvin_linzen would both be saved in the folder",
         ),
-        (("bundled:lstm", "bundled:lstm"), r"would both have the folder out.lstm-marvin_linzen"),
+        (("bundled:lstm", "bundled:lstm"), r"would both be saved in the folder out.lstm-marvin_linzen"),
         (("hf:x@{5..1}",), r"hf:x@\{5..1\}: \{5..1\} should be \{FIRST..LAST..STEP\}, and go up"),
-        ((), "the sweep has no runs to make"),
+        ((), "the plan names no model or no suite, so there is nothing to score"),
     ],
 )
 def test_what_cannot_be_swept_is_refused_before_anything_is_begun(checkpoints, models, said):

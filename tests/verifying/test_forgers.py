@@ -114,7 +114,7 @@ def test_who_knows_one_draw_is_found_by_another(root, run, verified, model):
     assert call(*again, "--draw", "known").returncode == 0
     ended = call(*again)
     assert ended.returncode == 1
-    assert "is claimed" in ended.stdout
+    assert "but the run states" in ended.stdout
 
 
 def test_every_verification_draws_anew_and_says_what(root, model, verified):
@@ -153,7 +153,7 @@ def test_numbers_within_last_bits_that_all_favour_the_claim_are_found_by_asking_
     assert report.ok, str(report)
     assert re.search(r": its measured noise is up to [\d.]+\); [\d,]+ verdicts differ", str(report))
     said = wrong_at(verify_run(run, model=model, share=1.0), "rerun")
-    assert "more correct: rounding does not favour one side" in said
+    assert "more correct verdicts: rounding alone would not favour one side" in said
 
 
 # What evidence is.
@@ -168,9 +168,9 @@ def hide_nouns(seen):
 @pytest.mark.parametrize(
     ("column", "edit", "said"),
     [
-        ("words", hide_words, "a model of kind 'native' gives words"),
+        ("words", hide_words, "a model of kind 'native' gives one for each word"),
         # Words that are seen as one, before others, hide that what follows them differs.
-        ("seen", hide_nouns, "has two numbers"),
+        ("seen", hide_nouns, "has two different log-probabilities"),
     ],
 )
 def test_what_is_hidden_in_evidence_is_found(root, run, verified, column, edit, said):
@@ -232,7 +232,7 @@ def test_a_feature_of_another_type_is_no_traceback(run, verified):
     assert verified(run).ok  # the same whole numbers
     write_table(run, "verdicts", more)
     seal_anew(run)
-    assert "'verb.entry' that the suite does not know" in wrong_at(verified(run), "recomputed")
+    assert "'verb.entry', which is not a feature of the suite" in wrong_at(verified(run), "recomputed")
 
 
 def names_a_file_elsewhere(text):
@@ -244,7 +244,8 @@ def names_a_file_elsewhere(text):
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (names_a_file_elsewhere, r"^manifest\.json lists '\.\./\.\./secret', which is not a file of a run$"),
+        (names_a_file_elsewhere, (r"^manifest\.json has a digest for '\.\./\.\./secret', but a run has no "
+                                  r"such")),
         (lambda text: text.replace('"correct"', '"correct": 0,\n    "correct"', 1),
          "the name 'correct' appears twice in one object"),
     ],
@@ -276,7 +277,11 @@ def test_a_claim_does_not_say_where_its_suite_is(root, run):
 @pytest.mark.parametrize(
     ("score", "level", "said"),
     [
-        ("best", "whole", "^manifest.json: key.score is 'best', which is not a score$"),
+        (
+            "best",
+            "whole",
+            "^manifest.json: the key `key.score` is 'best', but tseval knows no score with this name$",
+        ),
         ("choices", "recomputed", "choices"),
     ],
 )

@@ -125,7 +125,7 @@ def write_curves_figure(curves: Sequence[pd.DataFrame], paths: Sequence[Path]) -
     for kind, other in others:
         if kind != first:
             raise TrainingError(
-                f"{other} is a {kind.model}, but {name} is a {first.model}, so one figure "
+                f"{other} is {kind.model}, but {name} is {first.model}, so one figure "
                 "cannot show both. Draw one figure for each kind."
             )
     write_figure(*curve_panels(curves), paths, TrainingError)

@@ -192,7 +192,7 @@ def find_engine(name: str) -> Engine:
     package = ENGINES[name]
     if package and find_spec(package) is None:
         raise RunError(
-            f"--engine {name} needs {package}, which is not installed.\n"
+            f"--engine {name} needs the Python package {package}, which is not installed.\n"
             f'  To install it: pip install "tseval[{name}]"'
         )
     if name == "slurm":

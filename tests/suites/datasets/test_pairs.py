@@ -71,7 +71,7 @@ def test_limits_samples_and_cases_choose_items_and_keep_their_numbers(tmp_path):
     count, blocks = stream_cases(path, limit=12)
     assert count == 12
     assert [i for case in blocks for i in case.features["i"].to_pylist()] == [*range(0, 20, 2), 1, 3]
-    with pytest.raises(SuiteError, match="suite 'many' has no case 'z'"):
+    with pytest.raises(SuiteError, match="suite 'many' has no case with the name 'z'"):
         load_suite(path, cases=["z"])
 
 
