@@ -76,13 +76,16 @@ def test_a_column_that_is_not_there_is_refused_before_anything_is_scored(pairs):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "then", "scored"),
-    [([], ["--cluster", "number"], "without"), (["--cluster", "number"], [], "with")],
+    [
+        ([], ["--cluster", "number"], "without --cluster number"),
+        (["--cluster", "number"], [], "with --cluster number, but the command leaves it out or changes it"),
+    ],
 )
 def test_a_complete_run_is_not_taken_for_one_with_other_columns(pairs, first, then, scored):
     succeeded(run("--suite", "pairs.jsonl", *first, cwd=pairs))
     succeeded(run("--suite", "pairs.jsonl", "--resume", *first, cwd=pairs))
     result = refused(run("--suite", "pairs.jsonl", "--resume", *then, cwd=pairs))
     assert result.stderr.endswith(
-        f"run is complete, and it was scored {scored} --cluster number.\n"
-        "  Score the suite again without --resume, into another folder: -o FOLDER\n"
+        f"run is a complete run, which was scored {scored}, so --resume cannot continue it.\n"
+        "  Score the suite again without --resume, into another folder: --out FOLDER\n"
     )

@@ -456,12 +456,12 @@ def test_names_from_outside_cannot_leave_the_folder_of_runs(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"details": {"path": Path("a")}}, "details['path'] is a "),
-        ({"details": {"loss": np.float32(1)}}, "details['loss'] is a float32"),
-        ({"protocol": {"start": Path("a")}}, "protocol['start'] is a "),
+        ({"details": {"path": Path("a")}}, "`card.details['path']` of the model"),
+        ({"details": {"loss": np.float32(1)}}, "`card.details['loss']` of the model"),
+        ({"protocol": {"start": Path("a")}}, "`card.protocol['start']` of the model"),
         ({"protocol": {"fingerprint": "x"}}, "has the key 'fingerprint', which tseval sets itself"),
         ({"fingerprint": ""}, "is '', but it must identify the weights"),
-        ({"fingerprint": Path("a")}, "card.fingerprint is "),
+        ({"fingerprint": Path("a")}, "`card.fingerprint` of the model"),
     ],
 )
 def test_a_card_that_no_manifest_can_hold_is_refused_before_scoring(tmp_path, changed, said):

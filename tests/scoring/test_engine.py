@@ -440,7 +440,9 @@ def test_an_answer_that_is_not_finite_names_its_string(make_model):
     native = make_model(WORDS_OF_ASKING)
     with torch.no_grad():
         native.model.output.bias[native.vocabulary.ids()["a"]] = float("inf")
-    with pytest.raises(ModelError, match=r"nan for the sentence|choice within '.* <eos>': not finite"):
+    with pytest.raises(
+        ModelError, match=r"nan for the sentence|symbol in '.* <eos>', but the number must be finite"
+    ):
         ask_all(native)
 
 

@@ -193,10 +193,10 @@ def test_a_run_whose_user_named_other_columns_than_the_suite_says_so_and_holds(c
     ("claimed", "said"),
     [
         ([], "the file of verdicts has no column 'verb.entry'"),
-        (["subject_number"], ("the file of verdicts has a column 'subject.entry', which is not a feature "
-                              "of the suite")),
-        (["subject_numbr"], "suite.clusters: --cluster subject_numbr: the items of the suite 'marvin_linzen' have no column "
-         "for --cluster."),
+        (["subject_number"], "the file of verdicts has a column 'subject.entry', which is not a feature "
+                             "of the suite"),
+        (["subject_numbr"], "suite.clusters: --cluster subject_numbr: the items of the suite 'marvin_linzen' "
+                            "have no column with this name."),
     ],
 )  # fmt: skip
 def test_columns_that_were_not_those_named_are_found(clustered, tmp_path, claimed, said):
