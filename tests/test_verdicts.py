@@ -76,7 +76,9 @@ def test_endings_are_compared_by_the_words_that_the_item_counts():
 
 def test_without_a_number_of_words_there_are_no_endings():
     suite = one("the author laughs", "the author laugh")
-    with pytest.raises(SuiteError, match="case 'pair' does not give the length of the endings to compare"):
+    with pytest.raises(
+        SuiteError, match="case 'pair' does not state how many words at the end --score ending compares"
+    ):
         judge(suite, score(suite, {}), "ending")
 
 

@@ -507,7 +507,9 @@ def fetch_evidence(address: EvidenceAddress) -> bytes:
         AwayError: It does not come.
     """
     if not 0 < address.bytes <= LARGEST_EVIDENCE:
-        raise EvidenceError(f"has {address.bytes:,} bytes, but tseval downloads at most {LARGEST_EVIDENCE:,}")
+        raise EvidenceError(
+            f"has {address.bytes:,} bytes, but tseval downloads from 1 to {LARGEST_EVIDENCE:,} bytes"
+        )
     if not _DIGEST.fullmatch(address.sha256):
         raise EvidenceError(
             f"has {address.sha256!r:.80} under the key `sha256`, which is not a SHA-256 digest"

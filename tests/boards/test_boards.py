@@ -124,7 +124,7 @@ def test_all_entries_of_a_board_are_verified_against_one_expansion_of_its_suite(
         ("run", None, "exists already.\n  Choose another name for the entry with --name."),
         ("run", "LSTM", "exists already.\n  Choose another name for the entry with --name."),
         ("run", "../x", "cannot be the name of an entry"),
-        ("other-score", "mean", "the run compares sentences by 'mean', the board's by 'sentence'"),
+        ("other-score", "mean", "the run has the score 'mean', but the leaderboard has the score 'sentence'"),
     ],
 )
 def test_what_does_not_belong_is_refused(root, run, name, said):

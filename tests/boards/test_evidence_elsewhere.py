@@ -198,8 +198,8 @@ def test_it_is_followed_where_it_leads_unless_that_is_no_safe_address(board, ser
         ("url", "https://" + "x" * LONGEST_TEXT, "evidence.url: has "),
         ("sha256", "../../../etc/passwd", "which is not a SHA-256 digest"),
         ("sha256", "A" * 64, "which is not a SHA-256 digest"),
-        ("bytes", 0, "the evidence has 0 bytes, but tseval downloads at most"),
-        ("bytes", LARGEST_EVIDENCE + 1, "bytes, but tseval downloads at most"),
+        ("bytes", 0, "the evidence has 0 bytes, but tseval downloads from 1 to"),
+        ("bytes", LARGEST_EVIDENCE + 1, "bytes, but tseval downloads from 1 to"),
     ],
 )
 def test_an_address_that_is_none_is_named_and_not_asked(board, server, field, value, said):

@@ -348,7 +348,10 @@ def test_a_board_may_ask_how_many_seeds_were_tried(clone):
     with (clone / "board/board.yaml").open("a") as file:
         file.write("seeds_tried: 5\n")
     done = call("board", "check", clone / "board")
-    assert "ann--lstm: it is one of 3 seeds, and the board requires 5 (--seeds-tried)" in done.stdout
+    assert (
+        "ann--lstm: it is one of 3 seeds, but the leaderboard requires at least 5 seeds (--seeds-tried)"
+        in done.stdout
+    )
 
 
 def test_verifying_takes_over_the_precision_of_an_entry_and_records_who_did(clone):

@@ -45,7 +45,7 @@ def test_untokenised_pairs_are_undecidable_to_a_word_level_model(pairs):
 
 def test_a_score_that_the_data_does_not_allow_is_refused(pairs):
     result = refused(run("--suite", "pairs.jsonl", "--score", "ending", cwd=pairs))
-    assert "does not give the length of the endings to compare" in result.stderr
+    assert "does not state how many words at the end --score ending compares" in result.stderr
     assert not (pairs / "run").exists()  # told before anything was scored
 
 

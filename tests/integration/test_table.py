@@ -133,9 +133,11 @@ def test_bad_input_is_one_message_and_exit_code_2(run, arguments, expected):
 
 def test_a_run_or_board_named_twice_is_refused_under_whatever_name(run, tmp_path):
     (tmp_path / "link").symlink_to(run)
-    again = f"{str(run)!r} is named twice.\n  Name each run and each board once."
+    again = f"{str(run)!r} is named twice.\n  Name each run and each leaderboard only once."
     assert again in tseval("table", run, run, code=2)
     linked = tseval("table", run, "link", code=2, cwd=tmp_path, by=installed)
-    assert f"'link' is the same as {str(run)!r}." in linked
+    assert f"'link' is the same run or leaderboard as {str(run)!r}." in linked
     board = BUNDLED_BOARDS / "bhatt2020"
-    assert f"{str(board)!r} is the same as 'bhatt2020'." in tseval("table", "bhatt2020", board, code=2)
+    assert f"{str(board)!r} is the same run or leaderboard as 'bhatt2020'." in tseval(
+        "table", "bhatt2020", board, code=2
+    )

@@ -235,7 +235,7 @@ def test_a_processor_without_bfloat16_computes_in_float32_and_says_so(corpus, mo
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
     said = train(corpus, *settings)
     assert (
-        "--precision bfloat16 is not faster here: this processor has no such instructions"
+        "--precision bfloat16 is not faster on this machine, because the processor has no instructions"
         in said.stderr + said.stdout
     )
     succeeded(train(corpus, "--epochs", 1, out="wide.pt"))
@@ -300,7 +300,10 @@ def test_without_the_plots_extra_training_succeeds_and_names_it(corpus):
     command = train(corpus, "--epochs", 1, "--figure", command_only=True)
     environment = os.environ | {"PYTHONPATH": str(corpus / "shadow")}
     result = succeeded(run_process(command, cwd=corpus, env=environment))
-    assert 'no figure: figures need matplotlib. To install it: pip install "tseval[plots]"' in result.stderr
+    assert (
+        "no figure: to draw figures, tseval needs the package matplotlib, which is not installed. To "
+        'install it: pip install "tseval[plots]"'
+    ) in result.stderr
 
 
 @pytest.mark.slowest

@@ -211,7 +211,7 @@ def test_a_run_that_joins_no_other_is_named_with_what_joins(tmp_path):
     for place, step, hidden in (("a", 1, 8), ("b", 2, 9)):
         make_run(SUITE, {"laugh": -2.0}, path=tmp_path / place, model="m", step=step, parameters=hidden)
     assert succeed("analyze", "trajectory", "a", "b", cwd=tmp_path).stderr == (
-        "only one run of each of these trainings: m #1, m #2 (tseval joins runs whose models differ only in "
+        "each of these trainings has only one run: m #1, m #2 (tseval joins runs whose models differ only in "
         "the number in their name)\n"
     )
 
@@ -228,7 +228,7 @@ def test_trainings_of_one_name_but_other_models_stay_apart(tmp_path):
     for place, step, hidden in (("a", 1, 8), ("b", 2, 8), ("c", 2, 9)):
         make_run(SUITE, {"laugh": -2.0}, path=tmp_path / place, model="m", step=step, parameters=hidden)
     done = succeed("table", "a", "b", "c", "--over", "step", "--format", "json", cwd=tmp_path)
-    assert done.stderr.startswith("only one run of each of these trainings: m #2 (")
+    assert done.stderr.startswith("each of these trainings has only one run: m #2 (")
     found = json.loads(done.stdout)
     steps = {(row["training"], row["step"]) for row in found["rows"]}
     assert steps == {("m #1", 1), ("m #1", 2), ("m #2", 2)}

@@ -84,7 +84,10 @@ SECOND = {
     ),
     "publication": ("another tseval is writing into tables.\n  When it has ended, repeat the command", None),
     "zoo": ("another tseval, here or on another machine, is working in zoo", None),
-    "resumed training": ("model.pt is locked: another tseval is training this model.\n  Wait", None),
+    "resumed training": (
+        "model.pt is locked, because another tseval command is training this model.\n  Wait",
+        None,
+    ),
 }
 
 

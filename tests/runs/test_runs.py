@@ -317,8 +317,8 @@ def test_resuming_a_complete_run_checks_every_file(finished, name):
     assert text.startswith(f"{file} was damaged or edited: its digest is not the digest in the manifest")
     file.unlink()
     text = message(start_run, finished, KEY, resume=True)
-    damaged = "The run is damaged. Score the suite again, into a new folder."
-    assert text == f"{file}: No such file or directory.\n  {damaged}"
+    again = "Score the suite again, into a new folder."
+    assert text == f"{file}: tseval cannot read this file of the run (No such file or directory).\n  {again}"
 
 
 def test_a_complete_run_can_be_taken_up_twice_at_once(tmp_path):
@@ -430,8 +430,8 @@ def replace_by_a_pipe(file):
     [
         (flip_a_bit, " was damaged or edited: its digest is not the digest in the manifest"),
         (replace_and_list, " is no Parquet file.\n  Score"),
-        (Path.unlink, ": No such file or directory"),
-        (replace_by_a_pipe, ": It is a pipe, not a regular file.\n"),
+        (Path.unlink, "(No such file or directory)"),
+        (replace_by_a_pipe, "(It is a pipe, not a regular file).\n"),
     ],
 )
 def test_a_table_that_is_not_the_runs_is_refused(finished, name, edit, said):

@@ -213,4 +213,6 @@ def test_verification_and_boards_refuse_normalised_runs(folder):
     assert "v was scored with --normalise penlp" in refused.stderr
     succeed("board", "new", "board", "--suite", folder / "pairs.jsonl", cwd=folder)
     done = refuse("board", "add", "board", "v", cwd=folder)
-    assert "the run compares sentences by 'sentence/penlp', the board's by 'sentence'" in done.stderr
+    assert (
+        "the run has the score 'sentence/penlp', but the leaderboard has the score 'sentence'" in done.stderr
+    )

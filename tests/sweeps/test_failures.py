@@ -233,7 +233,7 @@ def test_slurm_gets_one_array_job_with_the_settings_of_the_plan(sweeps, monkeypa
     assert done.returncode == 1
     assert "tseval: job 77_0 was lost (FAILED).\n  Log: " in done.stderr
     assert (
-        "tseval: 6 units not finished, the first is step0-one.\n  To continue, repeat the same command."
+        "tseval: 6 units not finished, such as step0-one.\n  To continue, repeat the same command."
         in done.stderr
     )
 

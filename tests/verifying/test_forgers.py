@@ -318,10 +318,13 @@ def test_a_table_that_another_version_wrote_is_said_to_be_so(run, verified):
     here = version("tseval")
     (run / "table.md").write_text((run / "table.md").read_text().replace("Accuracy", "Correct"))
     seal_anew(run)
-    assert wrong_at(verified(run), "recomputed") == "table.md is not the table of these verdicts"
+    assert (
+        wrong_at(verified(run), "recomputed")
+        == "table.md is not the table that tseval prints for these verdicts"
+    )
     edit_json(run / "manifest.json", lambda manifest: manifest["versions"].update(tseval="0.0.9"))
     seal_anew(run)
     assert wrong_at(verified(run), "recomputed") == (
-        f"table.md is not the table of these verdicts as tseval {here} prints it; the manifest names "
-        "tseval 0.0.9. To print the right table: tseval table"
+        f"table.md is not the table that tseval {here} prints for these verdicts. The manifest states that "
+        "tseval 0.0.9 wrote it. To print the right table: tseval table RUN"
     )

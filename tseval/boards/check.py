@@ -255,7 +255,10 @@ def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
     folders = entry_folders(board, definition.order)
     known = [folder.name for folder in folders]
     if unknown := [name for name in names if name not in known]:
-        raise BoardError(f"{board} has no entry {unknown[0]!r}.\n  {suggest(unknown[0], known, 'Entries')}")
+        raise BoardError(
+            f"the leaderboard {board} has no entry with the name {unknown[0]!r}.\n"
+            f"  {suggest(unknown[0], known, 'Entries')}"
+        )
     retracted = read_checks(board).retracted
     found = [f"{name} is a link" for name in links_in(board)]
     for folder in folders:

@@ -199,7 +199,9 @@ def _refuse_taken(
             raise BoardError(f"{folder} exists already.\n  Choose another name for the entry{how}.")
         if (other := aliases.get(folder.name.lower())) is not None:
             raise BoardError(
-                f"{folder.name} was an earlier name of {other}.\n  Choose another name for the entry{how}."
+                f"{folder.name} was an earlier name of the entry {other}, and still redirects to this "
+                "entry.\n"
+                f"  Choose another name for the entry{how}."
             )
         twin = known.setdefault(entry.identity, entry)
         if twin is not entry:
@@ -269,13 +271,22 @@ def unfit(definition: Definition, run: Run, about: About) -> str | None:  # noqa
     if not suite.complete:
         return "the run scored only a part of the suite"
     if suite.digest != definition.digest:
-        return f"the run has the suite {suite.name}@{suite.digest[:8]}, the board {definition.digest[:8]}"
+        return (
+            f"the run has the suite {suite.name} with the digest {suite.digest[:8]}, but the "
+            f"leaderboard uses the digest {definition.digest[:8]}"
+        )
     if suite.clusters:
-        return f"the items are clustered by {', '.join(suite.clusters)}, unlike in the suite"
+        return (
+            f"the run was scored with --cluster {', '.join(suite.clusters)}, but the leaderboard uses "
+            "no --cluster"
+        )
     if key.score != definition.score:
-        return f"the run compares sentences by {key.score!r}, the board's by {definition.score!r}"
+        return f"the run has the score {key.score!r}, but the leaderboard has the score {definition.score!r}"
     if key.half_known is not None:
-        return "the run compares half-known pairs (--unknown score), and the board counts them as undecidable"
+        return (
+            "the run was scored with --unknown score, but the leaderboard counts half-known pairs as "
+            "undecidable"
+        )
     # Products in another precision than the weights' are stated where there are any.
     stated = {
         **key.protocol,
@@ -285,11 +296,14 @@ def unfit(definition: Definition, run: Run, about: About) -> str | None:  # noqa
         stated["dtype"] = stated["precision"]
     for name, value in definition.protocol.items():
         if stated.get(name) != value:
-            return f"its {name} is {stated.get(name)!r}, the board's {value!r}"
+            return (
+                f"the key `{name}` of its protocol is {stated.get(name)!r}, but the leaderboard "
+                f"requires {value!r}"
+            )
     if (least := definition.seeds_tried) and (about.seeds_tried or 0) < least:
         tried = about.seeds_tried
         said = f"is one of {counted(tried, 'seed')}" if tried else "does not say how many seeds were tried"
-        return f"it {said}, and the board requires {least} (--seeds-tried)"
+        return f"it {said}, but the leaderboard requires at least {least} seeds (--seeds-tried)"
     return None
 
 
@@ -365,7 +379,9 @@ def rename_entry(folder: Path, name: str) -> None:
         return
     board, entry = _entry_of_board(folder)
     if not ENTRY_NAME.fullmatch(name):
-        raise BoardError(f"{name!r} cannot be the name of an entry.\n  {_NAME_FIX}")
+        raise BoardError(
+            f"{name!r} cannot be the name of an entry, which is also the name of its folder.\n  {_NAME_FIX}"
+        )
     with board_transaction(board, *command) as change:
         others = [one for one in entry_folders(board) if one.name != entry.name]
         renamed = replace(_successor(replace(entry, name=name), folder.resolve()), checks=entry.checks)

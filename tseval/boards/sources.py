@@ -33,8 +33,10 @@ def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]
         for path, load in _found(name, items):
             first = found.setdefault(os.path.realpath(path), name)
             if len(found) == len(sources):
-                same = "is named twice" if first == name else f"is the same as {first!r}"
-                raise RunError(f"{name!r} {same}.\n  Name each run and each board once.")
+                same = "is named twice" if first == name else f"is the same run or leaderboard as {first!r}"
+                raise RunError(
+                    f"the argument {name!r} {same}.\n  Name each run and each leaderboard only once."
+                )
             sources.append(load())
     return sources
 

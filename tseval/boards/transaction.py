@@ -133,8 +133,8 @@ def board_transaction(board: Path, *command: str) -> Iterator[Transaction]:
     """
     if links := links_in(board):
         raise BoardError(
-            f"{board / links[0]} is a link, so tseval would write outside the leaderboard.\n"
-            "  Replace the link by a file or a folder."
+            f"{board / links[0]} is a link, through which tseval would write outside the leaderboard.\n"
+            "  Replace the link by the file or folder that it leads to."
         )
     lock = board / BOARD_LOCK
     if lock.exists() and not lock.is_file():
@@ -193,7 +193,8 @@ def is_interrupted(board: Path) -> bool:
 def how_to_complete(board: Path) -> str:
     """Say how an interrupted change is completed."""
     return (
-        f"a change of the leaderboard was interrupted. To complete it: tseval board write {quote(str(board))}"
+        "an earlier change of the leaderboard was interrupted. To complete this change: tseval board "
+        f"write {quote(str(board))}"
     )
 
 

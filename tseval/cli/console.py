@@ -255,7 +255,8 @@ def ended_in_order(out: Path) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         click.echo(
-            shortened(f"\nFinished work is saved in {out}. To continue, repeat the same command."), err=True
+            shortened(f"\ntseval saved the finished runs in {out}. To continue, repeat the same command."),
+            err=True,
         )
         raise
     finally:

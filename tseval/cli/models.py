@@ -513,7 +513,9 @@ def lm_eval_command(arguments: tuple[str, ...]) -> None:
         import lm_eval.models  # noqa: F401 - before ours: it lists its own only where nobody was first
         from lm_eval.__main__ import cli_evaluate
     except ImportError:
-        raise ModelError('lm-eval is not installed. To install it: pip install "tseval[lm-eval]"') from None
+        raise ModelError(
+            'the package lm-eval is not installed. To install it: pip install "tseval[lm-eval]"'
+        ) from None
 
     import tseval.lm_eval_tasks  # noqa: F401 - registers itself
 

@@ -90,7 +90,7 @@ class Group(click.Group):
             return command
         if cmd_name not in self.commands:
             names = self.list_commands(ctx)
-            ctx.fail(f"no such command {cmd_name!r}. {suggest(cmd_name, names, 'Commands')}")
+            ctx.fail(f"tseval has no command {cmd_name!r}. {suggest(cmd_name, names, 'Commands')}")
         return self.commands[cmd_name]
 
     def resolve_command(

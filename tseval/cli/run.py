@@ -149,8 +149,11 @@ def run_command(
     for suite in loaded:
         check_features(suite, by)
         if suite.left_out and not quiet:
-            several = f"{suite.name}: {len(suite.left_out)} cases compare more than two sentences"
-            click.echo(f"{several}. Left out: {', '.join(suite.left_out)}", err=True)
+            several = (
+                f"{suite.name}: tseval leaves out {len(suite.left_out)} cases, which compare more "
+                "than two sentences"
+            )
+            click.echo(f"{several}: {', '.join(suite.left_out)}", err=True)
     chosen = chosen_score(score, normalise, unigrams, loaded)
     names = [suite.name for suite in loaded]
     if repeated := {name for name in names if names.count(name) > 1}:
@@ -400,7 +403,9 @@ def sweep_and_tell(units: Sequence[SweepUnit], folder: Path, force: Workforce, q
         swept = sweep(units, place, force, watch)
     if not quiet:
         before = sum(state.was_done for state in swept.states)
-        click.echo(counts_of(swept.states) + (f" ({before:,} of them earlier)" if before else ""), err=True)
+        click.echo(
+            counts_of(swept.states) + (f" ({before:,} of them finished earlier)" if before else ""), err=True
+        )
     failed = [state for state in swept.states if state.record.stage == "failed"]
     left = [state for state in swept.states if state.record.stage not in ENDED]
     for state in failed:
@@ -409,7 +414,7 @@ def sweep_and_tell(units: Sequence[SweepUnit], folder: Path, force: Workforce, q
     for complaint in dict.fromkeys(swept.complaints):
         click.echo(shortened(f"tseval: {complaint}"), err=True)
     if left:
-        said = f"tseval: {counted(len(left), 'unit')} not finished, the first is {left[0].unit.name}.\n"
+        said = f"tseval: {counted(len(left), 'unit')} not finished, such as {left[0].unit.name}.\n"
         click.echo(f"{said}  To continue, repeat the same command.", err=True)
     if failed or left:
         raise click.exceptions.Exit(1)

@@ -91,13 +91,16 @@ def fetch(names: tuple[str, ...], quiet: bool) -> None:
     for name in names:
         refuse_elsewhere(name)
         if name not in CATALOGUE:
-            raise SuiteError(f"no data set has the name {name!r}.\n  {suggest(name, CATALOGUE, 'Data sets')}")
+            raise SuiteError(
+                f"no data set that tseval can download has the name {name!r}.\n"
+                f"  {suggest(name, CATALOGUE, 'Data sets')}"
+            )
     for name in names:
         with progress_bar(f"fetching {name}", quiet) as progress:
             digest = fetch_suite(name, progress)
         if not quiet:
             about = f"{CATALOGUE[name].title}, {CATALOGUE[name].licence}"
-            click.echo(f"{name}: {about}; digest {digest[:12]}, as published", err=True)
+            click.echo(f"{name}: {about}; the digest {digest[:12]} is that of the published files", err=True)
 
 
 @suites_command.command("twin")

@@ -104,8 +104,8 @@ def table_command(
 
     for path in (path for name in sources for path in runs_below(Path(name))[1]):
         click.echo(
-            f"{path}: left out, because the run is not finished. To finish it: tseval run --resume --out "
-            f"{path} ...",
+            f"{path}: tseval leaves this run out, because it is not finished. To finish the run, repeat "
+            f"its command with --resume --out {path}",
             err=True,
         )
     with busy("reading runs"):
@@ -144,13 +144,13 @@ def _trainings(opened: RunSet, over: Clock, by: tuple[str, ...] = ()) -> list[Tr
     alone = [training.name for training in trainings if len(training.runs) == 1]
     if alone and len(trainings) > 1:
         joined = "tseval joins runs whose models differ only in the number in their name"
-        click.echo(f"only one run of each of these trainings: {', '.join(alone)} ({joined})", err=True)
+        click.echo(f"each of these trainings has only one run: {', '.join(alone)} ({joined})", err=True)
     return trainings
 
 
 NOTHING_TO_DRAW = (
-    "no model could decide any of these items, so the figure would be empty.\n  Choose other "
-    "items with --case or --where."
+    "no model could decide any of the chosen items, so the figure would be empty.\n"
+    "  Choose other items with --case or --where."
 )
 NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 run_options = take_all([

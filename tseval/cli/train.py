@@ -145,7 +145,8 @@ def lm_command(
     console.out(f"{describe_model(model, len(vocabulary))}, {len(text.streams[0]):,} training tokens")
     if product_type(settings.precision, place) is not getattr(torch, settings.precision):
         console.out(
-            f"--precision {settings.precision} is not faster here: this processor has no such instructions"
+            f"--precision {settings.precision} is not faster on this machine, because the processor has no "
+            "instructions for this format"
         )
     probe = EarlyEvaluation(accuracy_path(out), suites, vocabulary, eval_every, eval_runs) if suites else None
     destination = Destination(out, origin_of(preset, files=text.files), save_every, resume, probe)

@@ -241,8 +241,8 @@ def reserved(out: Path, resume: bool) -> Iterator[None]:
     """Hold the place of a checkpoint: no two trainings write there at once."""
     _check_out(out, resume)
     taken = TrainingError(
-        f"{out} is locked: another tseval is training this model.\n  Wait until it ends, or choose another "
-        "--out."
+        f"{out} is locked, because another tseval command is training this model.\n"
+        "  Wait until that command ends, or choose another file with --out."
     )
     with locked(out.with_name(f"{out.name}.lock"), taken):
         _check_out(out, resume)  # another may have ended before we held the lock
@@ -292,7 +292,10 @@ def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | Classif
                 f"{out}: this model was trained with {setting} {trained!r}, but the command says {value!r}.\n"
                 "  Choose another file with --out, or remove the file."
             )
-    return f"{out}: finished already, fingerprint {checkpoint.fingerprint[:12]}"
+    return (
+        f"{out}: the training is already finished; the model has the fingerprint "
+        f"{checkpoint.fingerprint[:12]}"
+    )
 
 
 def build(
@@ -305,7 +308,7 @@ def build(
     except (MemoryError, RuntimeError):
         raise TrainingError(
             f"a model of this size does not fit into memory. Lower --hidden ({sizes.hidden}), --embedding "
-            f"({sizes.embedding}), or the number of words ({sizes.vocabulary})"
+            f"({sizes.embedding}), or the number of words in the vocabulary ({sizes.vocabulary})."
         ) from None
 
 

@@ -54,5 +54,5 @@ def _words_of_text(path: Path) -> frozenset[str]:
         ) from None
     except OSError as error:
         fix = "Give a text file with one word per line, a checkpoint, or bundled:NAME."
-        raise SuiteError(f"{path}: cannot be read: {error.strerror}.\n  {fix}") from None
+        raise SuiteError(f"{path}: tseval cannot read this file ({error.strerror}).\n  {fix}") from None
     return frozenset(word.strip() for word in text.split("\n"))

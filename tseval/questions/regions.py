@@ -102,7 +102,7 @@ def parse(text: str) -> Operation:
             raise ValueError(f"has a part that tseval cannot read, at {text[position:].strip()[:20]!r}")
         number, numbered, condition, name, after, literal, mark = found.groups()
         if literal and isinf(float(literal)):
-            raise ValueError(f"has a number that is too large: {literal[:20]}")
+            raise ValueError(f"has the number {literal[:20]}, which is too large")
         if numbered:
             tokens.append(Region(None if number == "*" else int(number), numbered))
         elif condition:
@@ -153,7 +153,9 @@ class _Parser:
             return SIGNS[token] * signed
         if token not in CLOSING or self._depth == DEEPEST:
             raise ValueError(
-                "ends too early" if token is None else f"has {token} in a place where it cannot be"
+                "ends before it is complete: a region or a number is missing at its end"
+                if token is None
+                else f"has {token} in a place where it cannot be"
             )
         self._depth += 1
         tree = self._level(0)

@@ -344,7 +344,9 @@ def _key(
         if not complete:
             return None
         known = dict.fromkeys(name for name, _ in places)
-        raise SuiteError(f"{place}: the suite has no case {case!r}.\n  {suggest(case, known, 'Cases')}")
+        raise SuiteError(
+            f"{place}: the suite has no case with the name {case!r}.\n  {suggest(case, known, 'Cases')}"
+        )
     if contrast not in contrasts and (contrast or len(contrasts) > 1):
         raise SuiteError(
             f"{place}: the case {case!r} has no contrast {contrast!r}.\n"

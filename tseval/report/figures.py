@@ -199,7 +199,10 @@ def write_figure(
     try:
         from matplotlib import rcParams, style  # noqa: PLC0415 - an optional dependency
     except ImportError:
-        raise error('figures need matplotlib. To install it: pip install "tseval[plots]"') from None
+        raise error(
+            "to draw figures, tseval needs the package matplotlib, which is not installed. To "
+            'install it: pip install "tseval[plots]"'
+        ) from None
     with style.context(["default", STYLE]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about letters that the font lacks
         figure = draw(panels, look)

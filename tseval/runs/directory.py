@@ -98,8 +98,8 @@ def read_intact(path: Path, files: Mapping[str, str], name: str) -> bytes:
         content = read_bytes(path / name)
     except OSError as error:
         raise RunError(
-            f"{path / name}: {error.strerror}.\n  The run is damaged. Score the suite again, "
-            "into a new folder."
+            f"{path / name}: tseval cannot read this file of the run ({error.strerror}).\n"
+            "  Score the suite again, into a new folder."
         ) from None
     if digest(content) != files.get(name):
         raise RunError(

@@ -358,7 +358,7 @@ def contradiction(manifest: Manifest) -> str | None:
         "model.name from key.model": model.name == key.model,
         "model.fingerprint from key.fingerprint": model.fingerprint == key.fingerprint,
         "model.protocol from key.protocol": model.protocol == key.protocol,
-        "key.protocol from what a protocol says": not key.hidden,
+        "key.protocol from possible keys of a protocol": not key.hidden,
         "counts.items from suite.n_items": counts.items == suite.n_items,
         "counts.contrasts from suite.n_contrasts": counts.contrasts == suite.n_contrasts,
         "counts.correct from counts.contrasts": decided <= counts.contrasts,
@@ -448,4 +448,5 @@ def _refuse_edited(file: Path, manifest: Manifest | UnfinishedManifest, content:
         )
     if found:
         field, _, source = found.partition(" from ")
-        raise RunError(f"{file} was edited: the key `{field}` contradicts the key `{source}`.\n  {_AGAIN}")
+        other = f"the {source}" if " " in source else f"the key `{source}`"
+        raise RunError(f"{file} was edited: the key `{field}` contradicts {other}.\n  {_AGAIN}")

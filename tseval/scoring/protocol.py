@@ -461,7 +461,8 @@ def model_errors(who: str, sentences: pa.StringArray) -> Iterator[None]:
 def not_finite(value: float, sentence: str, who: str) -> ModelError:
     """Say that a log-probability is infinite, or no number."""
     return wrong_output(
-        f"{who} returned the log-probability {value} for the sentence {quoted_text(sentence)}: not finite"
+        f"{who} returned the log-probability {value} for the sentence {quoted_text(sentence)}, but the "
+        "number must be finite"
     )
 
 

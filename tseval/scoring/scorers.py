@@ -442,7 +442,9 @@ class TokenScorer(Scorer):
         return as_array(logprobs, len(encoded.tokens), self.card.name, what)
 
     def _gave_no(self, what: str, sentences: pa.StringArray) -> ModelError:
-        return wrong_output(f"{self.card.name} returned no {what} for {_named(sentences)}")
+        return wrong_output(
+            f"{self.card.name} must return a {what}, but returned something else for {_named(sentences)}"
+        )
 
     def _encode(self, sentences: pa.StringArray) -> Encoded:
         refuse_empty(sentences)

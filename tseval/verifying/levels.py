@@ -337,12 +337,14 @@ def _chosen(suite: Suite, claim: Claim) -> Iterator[Case]:
     known = {case.name: case for case in suite.cases}
     for name in pc.unique(names).to_pylist():
         if name not in known:
-            raise CheckFailed(f"the suite {suite.name} has no case {name!r}")
+            raise CheckFailed(f"the run has a case {name!r}, but the suite {suite.name} does not")
         items = pc.unique(claim.verdicts["item"].filter(pc.equal(names, name)))
         index = known[name].index
         strange = items.filter(pc.invert(pc.is_in(items, value_set=index)))
         if len(strange):
-            raise CheckFailed(f"the case {name!r} has no item {strange[0].as_py()}")
+            raise CheckFailed(
+                f"the run has an item {strange[0].as_py()} of the case {name!r}, but the suite does not"
+            )
         # In some views an item has several rows.
         yield known[name].take(np.flatnonzero(pc.is_in(index, value_set=items)).tolist())
 
@@ -429,10 +431,10 @@ def _other_table(claim: Claim, name: str) -> str:
     """Say that a table does not follow, and, where another tseval is said to have written it, that."""
     wrote, here = claim.manifest.versions.get("tseval"), version("tseval")
     if wrote == here:
-        return f"{name} is not the table of these verdicts"
+        return f"{name} is not the table that tseval prints for these verdicts"
     return (
-        f"{name} is not the table of these verdicts as tseval {here} prints it; the manifest names "
-        f"tseval {wrote}. To print the right table: tseval table"
+        f"{name} is not the table that tseval {here} prints for these verdicts. The manifest states that "
+        f"tseval {wrote} wrote it. To print the right table: tseval table RUN"
     )
 
 
@@ -454,7 +456,7 @@ def check_plausible(claim: Claim, again: Recomputed) -> str:
         what = "a log-probability" if name == "logprob" else f"a log-probability in {name!r}"
         finite = np.isfinite(values) | (np.isneginf(values) if name in _MAY_BE_NOTHING else False)
         if not finite.all():
-            raise CheckFailed(f"{what} is not finite")
+            raise CheckFailed(f"{what} is infinite or not a number")
         if values.max(initial=-1.0) > ABOVE_ONE:
             raise CheckFailed(f"{what} is {values.max()}, above 0")
     said = f"{evidence.table.num_rows:,} log-probabilities, none above 0"
@@ -573,7 +575,9 @@ def _check_prefixes(
         at = int(events[before[events] == int(sums.argmax())].min())
         row = int(np.searchsorted(words.starts, at, side="right")) - 1
         prefix = " ".join(_sentence_with(scored, words, at).split(" ")[: at - int(words.starts[row])])
-        raise CheckFailed(f"the words after {prefix!r} have a total probability of {sums.max():.4g}")
+        raise CheckFailed(
+            f"the words after {prefix!r} have a total probability of {sums.max():.4g}, which is above 1"
+        )
     return float(sums.max(initial=0.0))
 
 

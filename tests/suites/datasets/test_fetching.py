@@ -296,4 +296,6 @@ def test_a_set_is_downloaded_at_its_first_use(tmp_path, address, monkeypatch):
 
 def test_an_unknown_data_set_is_named():
     result = refuse("suites", "fetch", "blimb")
-    assert "no data set has the name 'blimb'.\n  Did you mean 'blimp'?" in result.stderr
+    assert (
+        "no data set that tseval can download has the name 'blimb'.\n  Did you mean 'blimp'?" in result.stderr
+    )
