@@ -101,7 +101,7 @@ def test_the_weights_of_an_entry_stored_otherwise_are_warned_of(root):
     succeed("convert", bundled_checkpoints()["lstm"], "-o", root / "half.pt", "--stored", "float16")
     evaluate(open_model(str(root / "half.pt")), load_suite(root / "pairs.jsonl"), out=root / "half")
     add_and_write(root / "board", [root / "half"], About())
-    said = "its log-probabilities are those of half, within 0.03 nats everywhere"
+    said = "all its log-probabilities are within 0.03 nats of those of half, so both may be the same model"
     assert warnings_of(root / "board", ["half"]) == [f"lstm: {said}", f"lstm-bf16: {said}"]
     assert warnings_of(root / "board", ["lstm-bf16"]) == [f"lstm-bf16: {said}"]
 
@@ -174,7 +174,10 @@ def test_a_part_of_the_suite_another_protocol_and_a_run_that_does_not_hold_are_r
     with pytest.raises(BoardError, match=r"table\.md was damaged or edited"):
         add_entries(root / "board", [root / "second"], About(), "forged")
     rewrite(root / "board" / "board.yaml", protocol={"dtype": "float64"})
-    with pytest.raises(BoardError, match="its dtype is 'float32', the board's 'float64'"):
+    with pytest.raises(
+        BoardError,
+        match="the key `dtype` of its protocol is 'float32', but the leaderboard requires 'float64'",
+    ):
         add_entries(root / "board", [root / "run"], About(), "again")
 
 
@@ -209,8 +212,9 @@ def _evidence(folder):
         (lambda folder: rewrite(folder / "entry.yaml", about={"contact": "x" * 9999}), ("contact: has a "
                                                                                         "text of 9,999")),
         (lambda folder: (folder / "evidence.parquet").write_bytes(b"PAR1"), "was damaged or edited: its"),
-        (lambda folder: (folder / "evidence.parquet").unlink(), "has no evidence.parquet"),
-        (lambda folder: (folder / "more.txt").write_text(""), "holds 'more.txt', which no entry has"),
+        (lambda folder: (folder / "evidence.parquet").unlink(), "the file evidence.parquet is missing"),
+        (lambda folder: (folder / "more.txt").write_text(""), ("the folder has 'more.txt', which is not a "
+                                                               "file of an entry")),
         (_evidence, "have a total probability of"),
     ],
 )  # fmt: skip
@@ -225,10 +229,12 @@ def test_copies_and_strangers_are_named(root):
     entries = root / "board" / "entries"
     shutil.copytree(entries / "lstm", entries / "copy")
     rewrite(entries / "copy" / "entry.yaml", name="copy")
-    assert wrong_with_board(root / "board") == ["lstm: has the signature of copy, and the same as it"]
+    assert wrong_with_board(root / "board") == ["lstm: has the same signature as copy, with equal accuracies"]
     shutil.rmtree(entries / "copy")
     (root / "board" / "script.js").write_text("")
-    assert wrong_with_board(root / "board") == ["the folder holds 'script.js', which no board has"]
+    assert wrong_with_board(root / "board") == [
+        "the folder has 'script.js', which is not a file of a leaderboard"
+    ]
 
 
 def test_written_files_that_were_edited_are_named(root):
@@ -261,7 +267,7 @@ def test_one_model_is_one_entry_whatever_it_is_called(root):
         root / "board/entries/supermodel", {**files, "entry.yaml": write_entry(entry).encode()}
     ).rename(root / "board/entries/supermodel")
     found = wrong_with_board(root / "board")
-    assert "supermodel: has the weights and the protocol of lstm, and the same as it" in found
+    assert "supermodel: has the same weights and protocol as lstm, with equal accuracies" in found
 
 
 @pytest.mark.slow
@@ -283,9 +289,7 @@ def test_who_verified_an_entry_stands_in_the_maintainers_file_alone(root):
     assert other.returncode == 1
     assert "lstm-bf16" not in (board / "checks.yaml").read_text()
     edit_yaml(board / "entries/lstm/entry.yaml", lambda entry: entry["checks"][0].update(level="rerun"))
-    assert "lstm: entry.yaml names who verified it. Remove this: checks.yaml" in "\n".join(
-        wrong_with_board(board)
-    )
+    assert "lstm: entry.yaml has the key `checks`, but only checks.yaml" in "\n".join(wrong_with_board(board))
     refused = call("verify", root / "run", *ask, "Ada Keeper")
     assert (refused.returncode, "run is not an entry of a leaderboard" in refused.stderr) == (2, True)
 
@@ -298,7 +302,9 @@ def test_a_board_may_ask_for_a_precision_whatever_a_run_says_of_it(root):
     for asked in ("precision", "dtype"):
         asking = replace(definition, protocol={asked: "float32"})
         assert unfit(asking, wide, About()) is None
-        assert unfit(asking, narrow, About()) == f"its {asked} is 'bfloat16', the board's 'float32'"
+        assert unfit(asking, narrow, About()) == (
+            f"the key `{asked}` of its protocol is 'bfloat16', but the leaderboard requires 'float32'"
+        )
 
 
 def test_a_suite_is_named_as_it_is_seen_from_its_board(tmp_path, monkeypatch):

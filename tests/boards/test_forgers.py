@@ -222,4 +222,4 @@ def test_a_figure_that_a_browser_would_run_is_named(entry):
     (board / "curves" / f"{entry.name}.parquet").symlink_to(entry / "evidence.parquet")
     found = wrong_with_board(board)
     assert f"curves/{entry.name}.parquet is a link" in found
-    assert "curves.svg contains code that a browser would run; figures of tseval do not" in found
+    assert "curves.svg contains code that a browser would run, so tseval did not draw this figure" in found

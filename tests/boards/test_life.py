@@ -140,10 +140,13 @@ def clone(merged, tmp_path):
 
 
 FORBIDDEN = [
-    ("board/board.yaml", "changes board/board.yaml: a submission may add entries/NAME only"),
-    ("board/checks.yaml", "changes board/checks.yaml: a submission may add entries/NAME only"),
-    (".github/workflows/board.yml", "changes .github/workflows/board.yml: a submission may add entries/NAME"),
-    ("board/entries/ann--lstm/entry.yaml", "which belongs to an existing entry"),
+    ("board/board.yaml", "changes board/board.yaml, but a submission may only add new folders entries/NAME"),
+    (
+        "board/checks.yaml",
+        "changes board/checks.yaml, but a submission may only add new folders entries/NAME",
+    ),
+    (".github/workflows/board.yml", "changes .github/workflows/board.yml, but a submission may only add"),
+    ("board/entries/ann--lstm/entry.yaml", "which belongs to an entry that exists already"),
 ]
 
 
@@ -164,7 +167,9 @@ def test_a_request_with_the_weights_of_another_is_named(clone):
     entry.write_text(entry.read_text().replace("name: ann--lstm", "name: super"))
     done = call("board", "check", clone, "--changed", "origin/main")
     assert done.returncode == 1
-    assert "super: has the signature of ann--lstm, and the same as it" in done.stdout.replace("\\", "")
+    assert "super: has the same signature as ann--lstm, with equal accuracies" in done.stdout.replace(
+        "\\", ""
+    )
 
 
 def test_a_copy_of_the_suite_that_was_changed_is_named(clone):
@@ -210,7 +215,7 @@ def test_names_of_old_lead_to_an_entry_and_a_retracted_one_has_no_rank(clone):
     assert "Not the model that it names" in gone
     checks = clone / "board/checks.yaml"
     checks.write_text(checks.read_text().replace("ann--lstm", "nobody"))
-    assert "checks.yaml: retracted: there is no entry 'nobody'" in call("board", "check", clone).stdout
+    assert "checks.yaml: the key `retracted` names 'nobody'" in call("board", "check", clone).stdout
 
 
 @pytest.mark.slow

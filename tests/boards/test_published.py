@@ -211,7 +211,9 @@ def test_a_wrong_field_of_what_a_published_board_is_over_is_named(board, path, v
 
 def test_what_does_not_follow_and_who_is_not_there_is_named(board):
     (board / "entries/GRU/evidence.parquet").write_bytes(b"PAR1")
-    assert wrong_with_board(board) == ["GRU: holds 'evidence.parquet', which no entry has"]
+    assert wrong_with_board(board) == [
+        "GRU: the folder has 'evidence.parquet', which is not a file of an entry"
+    ]
     (board / "entries/GRU/evidence.parquet").unlink()
     content = json.loads((board / "board.json").read_text())
     content["rows"][0]["accuracy"]["GRU"] = "0.99"
@@ -289,7 +291,7 @@ def test_in_a_clone_that_leaves_evidence_out_the_command_that_fetches_it_works(s
 
 def test_a_board_of_ones_own_that_lost_its_evidence_is_wrong(shipped, tmp_path):
     shutil.copytree(shipped, tmp_path / "other/own")
-    assert "lstm: has no evidence.parquet" in wrong_with_board(tmp_path / "other/own")
+    assert "lstm: the file evidence.parquet is missing" in wrong_with_board(tmp_path / "other/own")
     assert call("verify", tmp_path / "other/own").returncode == 1
 
 

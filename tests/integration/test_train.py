@@ -175,7 +175,7 @@ def test_a_finished_training_is_not_done_again(corpus):
     succeeded(train(corpus, "--epochs", 1, "--resume"))
     before = (corpus / "model.pt").read_bytes()
     again = succeeded(train(corpus, "--epochs", 1, "--resume"))
-    assert "model.pt: finished already, fingerprint" in again.stderr
+    assert "model.pt: the training is already finished; the model has the fingerprint" in again.stderr
     assert (corpus / "model.pt").read_bytes() == before
     other = refused(train(corpus, "--epochs", 1, "--resume", "--hidden", 8))
     assert "model.pt: this model was trained with hidden 16, but the command says 8." in other.stderr

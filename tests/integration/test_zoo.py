@@ -149,7 +149,7 @@ def whole(stopped, resumed, few_cases, tmp_path, monkeypatch):
 @pytest.mark.slowest
 def test_a_zoo_that_is_stopped_stops_its_models_and_says_how_to_go_on(stopped):
     assert stopped.code == 130
-    assert "saved in zoo. To continue, repeat the same command." in stopped.said
+    assert "saved the finished runs in zoo. To continue, repeat the same command." in stopped.said
     assert "is working in zoo" in stopped.meanwhile
     assert stopped.place.joinpath("zoo/models/drnn.pt.resume").exists(), "its training went on to the end"
     # A model left in training would hold the lock.

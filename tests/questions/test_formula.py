@@ -66,9 +66,9 @@ def test_regions_have_names_and_words_behind_them():
 @pytest.mark.parametrize(
     ("formula", "message"),
     [
-        ("", "ends too early"),
+        ("", "ends before it is complete"),
         ("(1;%a%)", "compares nothing"),
-        ("(1;%a%) <", "ends too early"),
+        ("(1;%a%) <", "ends before it is complete"),
         ("(1;%a%) < (1;%b%", "tseval cannot read, at|in a place where|without a closing one"),
         ("[(1;%a%) < 2)", r"an opening bracket \[ without a closing one"),
         ("(1;%a%) < 2 3", "is complete before 3.0, which cannot follow it"),

@@ -91,9 +91,11 @@ def _changes(repository: Repository, boards: Sequence[Path], base: str) -> Chang
         place = next((one for one in places if path.startswith(f"{one.as_posix()}/")), None)
         name = "" if place is None else path.removeprefix(f"{place.as_posix()}/").partition("/")[0]
         if place is None:
-            found.wrong.append(f"changes {path}: a submission may add {ENTRY_FOLDERS}/NAME only")
+            found.wrong.append(
+                f"changes {path}, but a submission may only add new folders {ENTRY_FOLDERS}/NAME"
+            )
         elif name in before[place]:
-            found.wrong.append(f"changes {path}, which belongs to an existing entry")
+            found.wrong.append(f"changes {path}, which belongs to an entry that exists already")
         elif name not in (own := found.entries.setdefault(places[place], [])):
             own.append(name)
     return found

@@ -294,7 +294,10 @@ def warnings_of(board: Path, names: Sequence[str] = ()) -> list[str]:
     for (one, of_one, ours), (other, of_other, theirs) in combinations(read, 2):
         chosen = not names or bool({one, other} & {*names})
         if chosen and of_one != of_other and _are_near(ours, theirs):
-            found.append(f"{other}: its log-probabilities are those of {one}, within {NEAR} nats everywhere")
+            found.append(
+                f"{other}: all its log-probabilities are within {NEAR} nats of those of {one}, so "
+                "both may be the same model"
+            )
     waiting = sorted({name for name, *_ in read} - set(_listed(board) or ()))
     if waiting and not names:
         write = f"tseval board write {quote(str(board))}"
@@ -339,7 +342,10 @@ def wrong_with_entry(folder: Path, definition: Definition, suite: SplitSuite | N
         return
     entry = read_entry(folder)
     if any((one.level, one.by) != ("plausible", ADDED_BY) for one in entry.checks):
-        yield f"entry.yaml names who verified it. Remove this: {CHECKS} has it (tseval verify --record)"
+        yield (
+            f"entry.yaml has the key `checks`, but only {CHECKS} may state who verified an entry. "
+            "Remove the key; to record a check: tseval verify --record NAME"
+        )
     elif refusal := unfit(definition, entry_run(folder, suite), entry.about):
         yield refusal
 
@@ -350,7 +356,7 @@ def _wrong_with_its_files(folder: Path, _: Definition, suite: SplitSuite | None)
         return
     there = {one.name for one in folder.iterdir()}
     if ENTRY_FILE not in there:
-        yield f"has no {ENTRY_FILE}"
+        yield f"the file {ENTRY_FILE} is missing"
         return
     try:
         meant = {ENTRY_FILE} if suite is None else read_entry(folder).files
@@ -358,11 +364,11 @@ def _wrong_with_its_files(folder: Path, _: Definition, suite: SplitSuite | None)
         yield first_line(error)
         return
     if missing := sorted(meant - there):
-        yield f"has no {missing[0]}"
+        yield f"the file {missing[0]} is missing"
     elif EVIDENCE in meant and (size := (folder / EVIDENCE).stat().st_size) > LARGEST_EVIDENCE:
-        yield f"{EVIDENCE} has {size:,} bytes, more than {LARGEST_EVIDENCE:,}"
+        yield f"{EVIDENCE} has {size:,} bytes, but a leaderboard holds at most {LARGEST_EVIDENCE:,}"
     if strangers := sorted(there - meant):
-        yield f"holds {strangers[0]!r}, which no entry has"
+        yield f"the folder has {strangers[0]!r}, which is not a file of an entry"
 
 
 def repeated(folders: Sequence[Path]) -> Iterator[str]:
@@ -372,18 +378,18 @@ def repeated(folders: Sequence[Path]) -> Iterator[str]:
     known: dict[str, Entry] = {}
     for folder in folders:
         if (first := names.setdefault(folder.name.lower(), folder.name)) != folder.name:
-            yield f"{folder.name}: has the same name in other letters as {first} "
+            yield f"{folder.name}: the name of this entry differs from {first} only in upper and lower case"
         if (owner := aliases.get(folder.name.lower(), folder.name)) != folder.name:
-            yield f"{owner}: claims that {folder.name}, which is another entry, was its earlier name"
+            yield f"{owner}: states {folder.name} as its earlier name, but another entry has this name"
         try:
             entry = read_entry(folder)
         except (BoardError, LimitError):
             continue  # it is published, or wrong, which is said of the entry itself
         other = known.setdefault(entry.identity, entry)
         if other is not entry:
-            same = "the same as" if other.rows == entry.rows else "other counts than"
-            what = "signature" if other.signature == entry.signature else "weights and the protocol"
-            yield f"{folder.name}: has the {what} of {other.name}, and {same} it"
+            same = "equal" if other.rows == entry.rows else "different"
+            what = "signature" if other.signature == entry.signature else "weights and protocol"
+            yield (f"{folder.name}: has the same {what} as {other.name}, with {same} accuracies")
 
 
 def _wrong_with_names(board: Path, definition: Definition, entries: Sequence[str]) -> Iterator[str]:
@@ -395,15 +401,20 @@ def _wrong_with_names(board: Path, definition: Definition, entries: Sequence[str
         *((CHECKS, name, [*getattr(known, name)]) for name in ("checks", "retracted", "hidden")),
     ):  # fmt: skip
         if strangers := sorted(name for name in names if name not in entries):
-            yield f"{file}: {field}: there is no entry {strangers[0]!r}"
+            yield f"{file}: the key `{field}` names {strangers[0]!r}, but there is no entry with this name"
     for field in ("renews", "renewed_by"):
         other = getattr(definition, field)
         if other is not None and not (board / other / DEFINITION).is_file():
-            yield f"{DEFINITION}: {field}: there is no board at {other!r}"
+            yield (
+                f"{DEFINITION}: the key `{field}` names {other!r}, but there is no leaderboard at this path"
+            )
     copy = None if definition.published else own_suite(definition, board)
     if copy is not None and copy.digest != definition.digest:
         theirs, ours = copy.digest[:8], definition.digest[:8]
-        yield f"{SUITE_FOLDER} has the digest {theirs}, but the board is over {ours}"
+        yield (
+            f"the copy of the suite in {SUITE_FOLDER} has the digest {theirs}, but the leaderboard uses "
+            f"the digest {ours}"
+        )
 
 
 def _wrong_with_files(
@@ -416,13 +427,13 @@ def _wrong_with_files(
         own = own | {CURVES_FOLDER, CURVES_FIGURE}
         yield from _wrong_with_curves(board, entries)
     if strangers := sorted(one.name for one in board.iterdir() if one.name not in own):
-        yield f"the folder holds {strangers[0]!r}, which no board has"
+        yield f"the folder has {strangers[0]!r}, which is not a file of a leaderboard"
     for left in sorted((board / ENTRY_FOLDERS).glob(f"*{PARTIAL}")):
         name = left.name.removesuffix(PARTIAL).removesuffix(".old")
         fix = "remove it"
         if left.name.endswith(f".old{PARTIAL}") and not left.with_name(name).exists():
-            fix = f"the folder has the entry {name}: rename the folder to it"
-        yield f"{left.name} is left from an interrupted change: {fix}"
+            fix = f"rename this folder to {name}, because it is the old folder of this entry"
+        yield f"{left.name} was left by an interrupted change: {fix}"
     try:
         # Entries may have come since the pages were written: these are held to the entries that they are of.
         listed = _listed(board)
@@ -448,10 +459,10 @@ def _wrong_with_curves(board: Path, entries: Sequence[str]) -> Iterator[str]:
     folder, figure = board / CURVES_FOLDER, board / CURVES_FIGURE
     yield from (f"{folder.name}/{name} is a link" for name in links_in(folder))
     if figure.is_file() and _ACTIVE.search(read_bytes(figure, "document_bytes")):
-        yield f"{CURVES_FIGURE} contains code that a browser would run; figures of tseval do not"
+        yield f"{CURVES_FIGURE} contains code that a browser would run, so tseval did not draw this figure"
     for file in sorted(folder.iterdir()):
         if file.suffix != ".parquet" or file.stem not in entries:
-            yield f"{folder.name} holds {file.name!r}, which belongs to no entry"
+            yield f"the folder {folder.name} has {file.name!r}, which belongs to no entry"
             continue
         try:
             read_curves(file)

@@ -306,8 +306,8 @@ class Regions(Question):
         if score == "regions":
             return None
         choices = score == "choices"
-        what = "has no choices after prefixes" if choices else "has predictions that compare regions"
-        return f"{what}, so --score {score} is not possible.\n  Use --score regions"
+        what = "has no choices between symbols" if choices else "has predictions that compare regions"
+        return f"{what}, so --score {score} is not possible.\n  Write --score regions."
 
     def n_verdicts(self, n_items: int) -> int:
         """Count one for each item and prediction."""
