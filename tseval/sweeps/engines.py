@@ -169,7 +169,7 @@ def run_ray(job: Job, watch: Callable[[], None]) -> list[str]:
         return list(json.loads(lines[-1]))
     address = os.environ.get("RAY_ADDRESS")
     where = f"the Ray cluster at {address}" if address else "Ray on this machine"
-    return [f"tseval cannot reach {where}.\n  Log: {log}."]
+    return [f"{where} cannot be reached.\n  Log: {log}."]
 
 
 # Name of each engine to the package that it needs; the extra has the engine's name.
