@@ -480,10 +480,7 @@ def check_address(url: str) -> None:
         parts.scheme == "http" and parts.hostname in _THIS_MACHINE
     )
     if not safe or not url.isascii() or any(letter <= " " for letter in url):
-        raise EvidenceError(
-            f"has the address {url!r:.200}, which does not begin with https:// or has "
-            "characters that no address can have"
-        )
+        raise EvidenceError(f"has the address {url!r:.200}, which is not a valid https:// address")
 
 
 def stored_evidence(digest: str) -> Path:
@@ -557,4 +554,4 @@ def _may_lead_on(url: str) -> None:
     try:
         check_address(url)
     except EvidenceError as error:
-        raise ValueError(f"the server redirects to another address, but the evidence {error}") from None
+        raise ValueError(f"the server redirects, but the evidence {error}") from None

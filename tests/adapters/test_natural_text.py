@@ -214,7 +214,7 @@ def test_suites_are_written_as_their_language_is(name, tokens, written, digest):
 @pytest.mark.parametrize(
     ("writing", "message"),
     [
-        ("klingon", r"writing: 'klingon': .*Languages: afrikaans"),
+        ("klingon", r"the key `writing` names 'klingon', for which .*Languages: afrikaans"),
         (
             "{language: german, capitals: true}",
             "the key `writing` has a rule 'capitals', which tseval does not know. Did you mean 'capital'",

@@ -80,7 +80,7 @@ def test_an_unknown_feature_gets_the_nearest_name():
 def test_an_unknown_feature_is_told_before_anything_is_scored():
     suite = make_suite(make_case("a", [("a b", "a c")], features={"number": ["sing"]}))
     check_features(suite, ["number"])
-    with pytest.raises(SuiteError, match="no feature with the name 'verb'"):
+    with pytest.raises(SuiteError, match="--by verb: the items of the suite have no feature with this name"):
         check_features(suite, ["number", "verb"])
 
 

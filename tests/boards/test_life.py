@@ -176,7 +176,9 @@ def test_a_copy_of_the_suite_that_was_changed_is_named(clone):
     lexicon = clone / "board/suite/agreement/lexicon.yaml"
     lexicon.write_text(lexicon.read_text().replace("author", "king"))
     done = call("board", "check", clone / "board")
-    assert (done.returncode, "on this machine has the digest" in done.stdout) == (1, True), done.stdout
+    assert (done.returncode, "the copy of the suite in suite has the digest" in done.stdout) == (1, True), (
+        done.stdout
+    )
 
 
 def test_a_base_that_is_no_ancestor_is_one_message(clone):

@@ -145,7 +145,7 @@ def test_figures_are_drawn_as_svg_and_png(folder, tmp_path):
         ),
         (
             ["profile", "a", "--words", "5"],
-            "no feature 'position'.\n  A profile needs a run of a suite's :pr",
+            "no feature with the name 'position'.\n  A profile needs a run of a suite's :pr",
         ),
         (["pairwise", "a"], "a comparison of models in pairs needs at least two runs"),
         (["pairwise", "a", "b", "--by", "tense"], "no feature with the name 'tense'"),

@@ -134,11 +134,12 @@ def test_parquet_has_a_column_for_every_label_and_feature(tseval, mine: Path, tm
         ("expand ./mine --format parquet", "which a terminal cannot show. Add -o FILE.parquet.", None),
         ("expand ./mine -o no/items.tsv", "tseval: no/items.tsv: No such file or directory\n", ""),
         ("expand marvin_linzen --case vp_cord",
-         "tseval: suite 'marvin_linzen' has no case 'vp_cord'.\n  Did you mean 'vp_coord'? Cases: ", None),
+         ("tseval: the suite 'marvin_linzen' has no case with the name 'vp_cord'.\n  Did you mean "
+          "'vp_coord'? Cases: "), None),
         ("lint marvin_linzen --vocab bundled:lst",
          "tseval: no checkpoint that comes with tseval has the name 'lst'.\n  Did you mean 'lstm'?", None),
         ("lint marvin_linzen --vocab no.txt",
-         "tseval: no.txt: cannot be read: No such file or directory.\n"
+         "tseval: no.txt: tseval cannot read this file (No such file or directory).\n"
          "  Give a text file with one word per line, a checkpoint, or bundled:NAME.\n", ""),
     ],
 )  # fmt: skip

@@ -198,7 +198,8 @@ def test_what_cannot_be_decided_has_dashes_and_reasons(three):
     [
         (["--against", "goood", "good", "fair"],
          "--against goood: no run has a model or a folder with this name.\n  Did you mean 'good'?"),
-        (["--against", "good", "good"], "good is the only model, so there is nothing to compare."),
+        (["--against", "good", "good"], ("good is the only model, so there is nothing to compare it "
+                                         "with.\n  Name another")),
         (["--against", "good", "good", "bhatt2020"], "a leaderboard of published accuracies"),
         (["--against", "good", "good", "fair", "--margin", "1"], "above 0 and below 1.\n  Write the"),
         (["good", "fair", "--margin", "0.1"], "Add --against MODEL, or leave out --margin."),

@@ -183,7 +183,7 @@ def test_a_report_holds_its_items_or_says_why_not(root):
     page = root / "page.html"
     done = call("report", root / "run", root / "second", "-o", page)
     assert done.returncode == 0
-    assert "no items" in done.stderr
+    assert "tseval wrote this page without single items" in done.stderr
     assert "To add the items, name the suite with --suite." in done.stderr
     assert "<li>This page has no items" in page.read_text("utf-8")
     suite = ("--suite", root / "pairs.jsonl")

@@ -191,7 +191,8 @@ def test_beside_one_run_people_have_a_column_and_means(folder):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (ALL + "anmi,0.5,4,\n", "h.csv:6: the suite has no case 'anmi'.\n  Did you mean 'anim'?"),
+        (ALL + "anmi,0.5,4,\n", ("h.csv:6: the suite has no case with the name 'anmi'.\n  Did you mean "
+                                 "'anim'?")),
         (ALL.replace("inanim,0.6,10,\n", ""), ("h.csv: the table has no human accuracy for the case "
                                                "'inanim'.")),
         ("case,accuracy\nanim,0.9\n", ("h.csv: the table has no human accuracy for the case 'inanim' and 2 "

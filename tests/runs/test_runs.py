@@ -430,8 +430,11 @@ def replace_by_a_pipe(file):
     [
         (flip_a_bit, " was damaged or edited: its digest is not the digest in the manifest"),
         (replace_and_list, " is no Parquet file.\n  Score"),
-        (Path.unlink, "(No such file or directory)"),
-        (replace_by_a_pipe, "(It is a pipe, not a regular file).\n"),
+        (Path.unlink, ": tseval cannot read this file of the run (No such file or directory)"),
+        (
+            replace_by_a_pipe,
+            ": tseval cannot read this file of the run (It is a pipe, not a regular file).\n",
+        ),
     ],
 )
 def test_a_table_that_is_not_the_runs_is_refused(finished, name, edit, said):

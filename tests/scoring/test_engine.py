@@ -269,11 +269,12 @@ def test_scores_that_compare_words_ask_for_corrected_ones():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ((np.zeros(2), 3), r"letters returned no log-probabilities, corrections and number of contexts for "
-         r"the sentence 'a b' and 0 others"),
-        ((np.zeros(2), np.zeros(3), 3), r"letters returned an array .* shape \(3,\), not 2 corrections "
-         r"of the words of the sentence 'a b'"),
-        ((np.zeros(2), np.array([0, -np.inf]), 3), r"log-probability -inf for the sentence 'a b': not fin"),
+        ((np.zeros(2), 3), r"letters must return a triple of log-probabilities, corrections and a number of "
+         r"contexts, but returned something else for the sentence 'a b' and 0 others"),
+        ((np.zeros(2), np.zeros(3), 3), r"letters returned an array .* shape \(3,\), but must return an "
+         r"array of 2 numbers: corrections of the words of the sentence 'a b'"),
+        ((np.zeros(2), np.array([0, -np.inf]), 3), (r"log-probability -inf for the sentence 'a b', but the "
+                                                    r"number")),
         ((np.zeros(2), np.array([0, 2.0]), 3), (r"log-probability 2 in the sentence 'a b', but a "
                                                 r"log-probability above 0")),
     ],

@@ -76,7 +76,7 @@ def test_all_fields_of_a_plan_reach_its_units(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("modls: [a.pt]\nsuites: [x]", r"unknown field 'modls' of a plan.\n  Did you mean 'models'\?"),
+        ("modls: [a.pt]\nsuites: [x]", r"a plan cannot have the key 'modls'.\n  Did you mean 'models'\?"),
         (("models: [a.pt]\nsuites: [x]\noptions: {limt: "
           "3}"), r"options cannot have the key 'limt'.\n.*'limit'"),
         ("models: [{modell: a.pt}]\nsuites: [x]", r"a model cannot have the key 'modell'.\n.*'model'"),
@@ -104,7 +104,10 @@ def test_a_typo_is_named_with_file_and_field(tmp_path, text, said):
             "a/best.pt on marvin_linzen and b/best.pt on marvin_linzen would both be saved in the folder",
         ),
         (("bundled:lstm", "bundled:lstm"), r"would both be saved in the folder out.lstm-marvin_linzen"),
-        (("hf:x@{5..1}",), r"hf:x@\{5..1\}: \{5..1\} should be \{FIRST..LAST..STEP\}, and go up"),
+        (
+            ("hf:x@{5..1}",),
+            r"hf:x@\{5..1\}: the range \{5..1\} should be \{FIRST..LAST..STEP\}, with FIRST below LAST",
+        ),
         ((), "the plan names no model or no suite, so there is nothing to score"),
     ],
 )
@@ -138,7 +141,7 @@ def test_an_engine_that_is_not_installed_is_named_with_its_extra(checkpoints, mo
     monkeypatch.setattr("tseval.sweeps.engines.find_spec", lambda name: None)
     for engine, package in (("slurm", "submitit"), ("ray", "ray")):
         done = refuse("sweep", "--model", "ckpt/step2.pt", "--engine", engine, "-o", "out")
-        assert f"--engine {engine} needs {package}, which is not installed.\n" in done.stderr
+        assert f"--engine {engine} needs the Python package {package}, which is not installed.\n" in done.stderr
         assert f'pip install "tseval[{engine}]"' in done.stderr
     assert not Path("out").exists()
 

@@ -434,7 +434,7 @@ def first_items(said):
 @pytest.mark.parametrize("said", ["9 of each case, seed 0", "at random", "9 of each case, seed x"])
 def test_chosen_items_are_not_drawn_ones(part, model, said):
     report = verify_run(part(change=first_items(said)), model=model, share=1.0)
-    assert f"suite.sample is {said!r}" in wrong_at(report, "recomputed")
+    assert f"the key `suite.sample` is {said!r}" in wrong_at(report, "recomputed")
 
 
 def test_how_many_items_there_are_is_no_free_text(part):
@@ -442,7 +442,7 @@ def test_how_many_items_there_are_is_no_free_text(part):
     with_key(run, lambda key: key.update(items="all that are of interest"))
     seal_anew(run)
     print_anew(run)
-    assert "key.items is 'all that are of interest'" in verify_run(run).checks[-1].found
+    assert "the key `key.items` is 'all that are of interest'" in verify_run(run).checks[-1].found
 
 
 def test_a_part_that_nothing_is_said_of_is_said_to_be_one(part):

@@ -214,9 +214,7 @@ def refuse_unknown(content: object, kind: type, what: str) -> None:
     known = [part.name for part in fields(kind)]
     for name in content if isinstance(content, dict) else ():
         if name not in known:
-            raise ContentError(
-                f"{what} cannot have the key {name!r}.\n  {suggest(str(name), known, 'Fields')}"
-            )
+            raise ContentError(f"{what} cannot have the key {name!r}.\n  {suggest(str(name), known, 'Keys')}")
 
 
 def plan_units(plan: SweepPlan) -> list[SweepUnit]:
