@@ -432,7 +432,7 @@ def test_pipes_and_devices_are_refused_and_never_waited_for(tmp_path):
 
 def test_a_vocabulary_of_lint_is_a_regular_file():
     ended = refuse("lint", "marvin_linzen", "--vocab", "/dev/zero")
-    said = "tseval: /dev/zero: cannot be read: It is a device, not a regular file.\n  Give"
+    said = "tseval: /dev/zero: tseval cannot read this file (It is a device, not a regular file).\n  Give"
     assert ended.stderr.startswith(said)
 
 

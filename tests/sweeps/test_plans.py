@@ -141,7 +141,9 @@ def test_an_engine_that_is_not_installed_is_named_with_its_extra(checkpoints, mo
     monkeypatch.setattr("tseval.sweeps.engines.find_spec", lambda name: None)
     for engine, package in (("slurm", "submitit"), ("ray", "ray")):
         done = refuse("sweep", "--model", "ckpt/step2.pt", "--engine", engine, "-o", "out")
-        assert f"--engine {engine} needs the Python package {package}, which is not installed.\n" in done.stderr
+        assert (
+            f"--engine {engine} needs the Python package {package}, which is not installed.\n" in done.stderr
+        )
         assert f'pip install "tseval[{engine}]"' in done.stderr
     assert not Path("out").exists()
 

@@ -33,7 +33,8 @@ from tseval.suites import find_suite, load_cached, load_suite, save_suite, suite
 from tseval.tables import read_parquet
 from tseval.verdicts import judge
 from tseval.verifying import verify_run
-from tseval.verifying.levels import CheckFailed, check_plausible, claim_of_run, recompute
+from tseval.verifying.levels import CheckFailed, claim_of_run, recompute
+from tseval.verifying.plausible import check_plausible
 from tseval.verifying.rescore import chosen
 
 NOUNS = ("author", "guard", "chef", "pilot", "minister", "senator", "skater", "dancer")
@@ -186,7 +187,7 @@ def test_what_is_hidden_in_evidence_is_found(root, run, verified, column, edit, 
     ("name", "value", "said"),
     [
         ("pieces", 1.0, "a log-probability in 'pieces' is 1.0, above 0"),
-        ("wrong", np.inf, "a log-probability in 'wrong' is not finite"),
+        ("wrong", np.inf, "a log-probability in 'wrong' is infinite or not a number"),
     ],
 )
 def test_every_number_of_evidence_is_looked_at(root, name, value, said):

@@ -132,9 +132,10 @@ VERDICTS = [
     ("honest", lambda v: put(v, "better_score", pc.add(v["better_score"], 1e-9).to_pylist()),
      "better_score of"),
     ("honest", without_entries, "^the file of verdicts has no column 'subject.entry'$"),
-    ("honest", lambda v: put(v, "verb.entry", as_entries(["laughs"] * len(v))), "^verdicts: verb.entry of "),
+    ("honest", lambda v: put(v, "verb.entry", as_entries(["laughs"] * len(v))),
+     "^in the file of verdicts, verb.entry of "),
     ("clustered", lambda v: put(v, "subject_number.entry", as_entries(["sg"] * len(v))),
-     "^verdicts: subject_number.entry of "),
+     "^in the file of verdicts, subject_number.entry of "),
 ]  # fmt: skip
 
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 def models_command() -> None:
-    """List kinds of model, and the checkpoints that come with tseval."""
+    """List the kinds of models that tseval can score, and the checkpoints that come with tseval."""
     from tseval.adapters import adapters, is_outside, load_adapter
     from tseval.models import bundled_checkpoints
     from tseval.models.checkpoint import load_checkpoint
@@ -421,7 +421,7 @@ _NO_OPTION = "\ue000"
 
 @click.command(
     cls=_Sentences,
-    help="Compare two sentences token by token, and say which the model prefers.\n\nGOOD and BAD are "
+    help="Compare two sentences token by token, and say which one the model prefers.\n\nGOOD and BAD are "
     "sentences in the form that the model reads: tokenised for word-level models.",
 )
 @click.argument("good")

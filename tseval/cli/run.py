@@ -120,9 +120,7 @@ how_sentences_are_compared = take_all([
 @how_suites_are_read
 @how_sentences_are_compared
 @BY
-@click.option(
-    "-o", "--out", type=FILE, help="Folder in which to save the run (default: a new folder in runs/)."
-)
+@click.option("-o", "--out", type=FILE, help="Folder for the run (default: a new folder in runs/).")
 @click.option("--resume", is_flag=True, help="Continue the interrupted run in the folder of --out.")
 @click.option("--quiet", is_flag=True, help="Print only the table and errors.")
 @NOTES
@@ -149,11 +147,9 @@ def run_command(
     for suite in loaded:
         check_features(suite, by)
         if suite.left_out and not quiet:
-            several = (
-                f"{suite.name}: tseval leaves out {len(suite.left_out)} cases, which compare more "
-                "than two sentences"
-            )
-            click.echo(f"{several}: {', '.join(suite.left_out)}", err=True)
+            several = f"{len(suite.left_out)} cases, which compare more than two sentences"
+            left_out = ", ".join(suite.left_out)
+            click.echo(f"{suite.name}: tseval leaves out {several}: {left_out}", err=True)
     chosen = chosen_score(score, normalise, unigrams, loaded)
     names = [suite.name for suite in loaded]
     if repeated := {name for name in names if names.count(name) > 1}:
@@ -334,12 +330,8 @@ _STATUS = "status"
     help="Number of processes that score at the same time (default: one for each GPU; without a GPU, one "
     "for each core).",
 )
-@click.option(
-    "-o",
-    "--out",
-    type=FILE,
-    help="Folder for the runs (default: a folder in runs/ with the name of the plan).",
-)
+@click.option("-o", "--out", type=FILE,
+              help="Folder for the runs (default: a folder in runs/ with the name of the plan).")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Print only failed runs and errors.")
 def sweep_command(
     words: tuple[str, ...], models: tuple[str, ...], model_args: str, suites: tuple[str, ...],
@@ -359,9 +351,8 @@ def sweep_command(
 
     asks, files = words[:1] == (_STATUS,), [word for i, word in enumerate(words) if i or word != _STATUS]
     if len(files) + bool(models) != 1:
-        raise click.UsageError(
-            "the command must name the models to score. Name one PLAN, or the models with --model MODEL."
-        )
+        wrong = "the command must name the models to score. Name one PLAN, or the models with --model MODEL."
+        raise click.UsageError(wrong)
     if files:
         context, besides = click.get_current_context(), {"words", "engine_name", "workers", "out", "quiet"}
         for one in context.command.params:
