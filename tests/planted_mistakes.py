@@ -545,7 +545,7 @@ MISTAKES = [
         G,
         "what_gap.after <",
         "wat_gap.after <",
-        "has an unknown condition 'wat_gap'",
+        "names the condition 'wat_gap', which the items do not have",
         "Did you mean 'what_gap'?",
     ),
     Mistake(

@@ -280,8 +280,8 @@ def test_limits_are_raised_by_name(monkeypatch):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("row=5", r"there is no limit 'row'\.\n  Did you mean 'rows'\?"),
-        ("rows", "rows should be a whole number, or a number with K, M or G, not ''"),
+        ("row=5", r"tseval has no limit with the name 'row'\.\n  Did you mean 'rows'\?"),
+        ("rows", "rows should be a whole number, which may end in K, M or G, not ''"),
         ("rows=-1", "rows should be a whole number"),
         ("rows=5T", "not '5T'.\n  Write for example TSEVAL_LIMITS=rows=50M,file_bytes=8G"),
         ("rows=" + "9" * 5000, "rows should be a whole number"),
@@ -446,7 +446,7 @@ def test_pipes_and_devices_are_refused_and_never_waited_for(tmp_path):
 
 def test_a_vocabulary_of_lint_is_a_regular_file():
     ended = refuse("lint", "marvin_linzen", "--vocab", "/dev/zero")
-    said = "tseval: /dev/zero: cannot be read: It is a device, not a regular file.\n  Give"
+    said = "tseval: /dev/zero: tseval cannot read this file (It is a device, not a regular file).\n  Give"
     assert ended.stderr.startswith(said)
 
 
@@ -538,4 +538,7 @@ def test_too_little_memory_is_one_message(tmp_path):
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
-    assert "tseval: the memory is not enough for this command.\n  Close other programs" in done.stderr
+    assert (
+        "tseval: this computer has not enough free memory for the command.\n  Close other programs"
+        in done.stderr
+    )

@@ -76,13 +76,15 @@ def test_endings_are_compared_by_the_words_that_the_item_counts():
 
 def test_without_a_number_of_words_there_are_no_endings():
     suite = one("the author laughs", "the author laugh")
-    with pytest.raises(SuiteError, match="case 'pair' does not give the length of the endings to compare"):
+    with pytest.raises(
+        SuiteError, match="case 'pair' does not state how many words at the end --score ending compares"
+    ):
         judge(suite, score(suite, {}), "ending")
 
 
 def test_an_ending_longer_than_its_sentence_is_named():
     suite = make_suite(make_case("pair", [("a x", "b x")], features={"ending": [3]}), terminator=None)
-    with pytest.raises(SuiteError, match="'a x' has no ending of 3 words"):
+    with pytest.raises(SuiteError, match="the feature `ending` of 'a x' is 3, but"):
         judge(suite, score(suite, {}), "ending")
 
 
@@ -132,7 +134,10 @@ def test_a_feature_of_two_types_names_both_cases():
     )
     with pytest.raises(SuiteError) as caught:
         judge(suite, score(suite, {}))
-    assert "feature 'n' is int64 in case 'first' but string in case 'second'" in str(caught.value)
+    assert (
+        "the feature 'n' has values of type int64 in the case 'first', but of type string in the case "
+        "'second'"
+    ) in str(caught.value)
 
 
 def test_items_keep_the_positions_of_the_full_expansion():

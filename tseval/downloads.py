@@ -59,7 +59,8 @@ def download(
     if work.is_alive():
         work.give_up()
         raise DownloadError(
-            f"the download takes more than {seconds:.0f} seconds. {how_to_raise('download_seconds')}"
+            f"the download was stopped, because it took more than {seconds:.0f} seconds. "
+            f"{how_to_raise('download_seconds')}"
         )
     if work.failure is not None:
         raise work.failure
@@ -125,8 +126,8 @@ def _refuse_private(host: str, addresses: list[str]) -> None:
     for address in addresses:
         if not ipaddress.ip_address(address.partition("%")[0]).is_global:
             raise ValueError(
-                f"{host} is an address of this machine or of a private network. To allow it, set "
-                f"{PRIVATE}={host} in the environment"
+                f"{host} is an address of this machine or of a private network, which tseval does not "
+                f"open. To allow it, set {PRIVATE}={host} in the environment"
             )
 
 

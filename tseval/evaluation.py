@@ -191,8 +191,9 @@ def as_read(model: Model, suite: Suite | None, text: Form) -> Model:
         raise without_rules(suite.name)
     if not isinstance(model, WritingModel):
         raise ModelError(
-            f"--text natural: {model.card.name} reads words that are separated by spaces.\n"
-            "  Use --text tokenised, or a model of sub-word pieces (hf:, mlm:)."
+            f"--text natural: {model.card.name} reads tokenised text, with spaces between words, so it "
+            "cannot read natural text.\n"
+            "  Write --text tokenised, or use a model with sub-word pieces (hf:MODEL or mlm:MODEL)."
         )
     assert writing is not None
     return model.writing(writing)
@@ -216,9 +217,10 @@ def refuse_cut_words(model: Model, suite: Suite) -> None:
                 text = str(cut[0])
                 word = without_boundaries(next(word for word in text.split(" ") if BOUNDARY in word))
                 raise ModelError(
-                    f"{model.card.name} reads words, but a region begins or ends inside the word {word!r} of "
-                    f"{without_boundaries(text)!r} (case {case.name!r}).\n"
-                    "  Move the bracket next to a space, or use a model of sub-word pieces (hf:, mlm:)."
+                    f"case {case.name!r}: a region begins or ends inside the word {word!r} of "
+                    f"{without_boundaries(text)!r}, but {model.card.name} reads whole words.\n"
+                    "  Move the bracket of the region to a space, or use a model with sub-word pieces "
+                    "(hf:MODEL or mlm:MODEL)."
                 )
 
 
@@ -278,8 +280,9 @@ def make_plan(
     scorer = scorer_for(model, words=score in COMPARES_WORDS)
     if score in COMPARES_WORDS and not scorer.gives_words:
         raise ModelError(
-            f"{model.card.name} gives one number for a sentence, but --score {score} compares single words.\n"
-            "  Use --score sentence"
+            f"{model.card.name} gives only one log-probability for a whole sentence, but --score {score} "
+            "compares single words.\n"
+            "  Write --score sentence."
         )
     refuse_cut_words(model, suite)
     sentences, too_long = _readable(scorer, sentences_of(suite))
@@ -289,7 +292,7 @@ def make_plan(
         scorer.check_symbols(asked.asks)
     if len(too_long) and (asked or not len(sentences)):
         raise _too_long(
-            scorer, too_long, "  Use a model that reads longer sentences, or shorten these sentences."
+            scorer, too_long, "  Use a model that reads longer sentences, or make these sentences shorter."
         )
     lengths = None
     if normalised is not None and normalised.of == "sentence":
@@ -314,7 +317,11 @@ def refuse_too_long(model: Model, suite: Suite) -> None:
     scorer = scorer_for(model)
     _, too_long = _readable(scorer, sentences_of(suite))
     if len(too_long):
-        raise _too_long(scorer, too_long, "  To count their pairs as undecidable, use --too-long skip")
+        raise _too_long(
+            scorer,
+            too_long,
+            "  To count the pairs with these sentences as undecidable, write --too-long skip",
+        )
 
 
 def refuse_other_clusters(run: Run, path: Path, suite: Suite) -> None:
@@ -322,10 +329,11 @@ def refuse_other_clusters(run: Run, path: Path, suite: Suite) -> None:
     had = run.manifest.suite.clusters or ()
     if had == suite.clusters:
         return
-    how, named = ("with", had) if had else ("without", suite.clusters)
+    named = " ".join(f"--cluster {name}" for name in had or suite.clusters)
+    how = f"with {named}, but the command leaves it out or changes it" if had else f"without {named}"
     raise RunError(
-        f"{path} is complete, and it was scored {how} {' '.join(f'--cluster {name}' for name in named)}.\n"
-        "  Score the suite again without --resume, into another folder: -o FOLDER"
+        f"{path} is a complete run, which was scored {how}, so --resume cannot continue it.\n"
+        "  Score the suite again without --resume, into another folder: --out FOLDER"
     )
 
 
@@ -369,13 +377,16 @@ def _check_card(card: ModelCard, key: RunKey) -> None:
     """Refuse a card that no manifest can hold, or that names nothing, before anything is scored."""
     if not isinstance(card.fingerprint, str) or not card.fingerprint:
         raise ModelError(
-            f"{card.name}: card.fingerprint is {card.fingerprint!r}.\n"
-            "  Write a text that is different for different weights, such as a digest of the weights."
+            f"the attribute `card.fingerprint` of the model {card.name} is {card.fingerprint!r}, but it "
+            "must identify the weights.\n"
+            "  Set `card.fingerprint` to a text that differs for different weights, such as a SHA-256 "
+            "digest of them."
         )
     if key.hidden:
         raise ModelError(
-            f"{card.name}: card.protocol has the key {min(key.hidden)!r}, which tseval itself uses.\n"
-            "  Rename the key."
+            f"the attribute `card.protocol` of the model {card.name} has the key {min(key.hidden)!r}, "
+            "which tseval sets itself.\n"
+            "  Rename this key in the code of the model."
         )
     for part, said in (("protocol", card.protocol), ("details", card.details)):
         for name, value in said.items():
@@ -383,7 +394,8 @@ def _check_card(card: ModelCard, key: RunKey) -> None:
                 json.dumps(value)
             except (TypeError, ValueError):
                 raise ModelError(
-                    f"{card.name}: card.{part}[{name!r}] is a {type(value).__name__}, not JSON data.\n"
+                    f"the attribute `card.{part}[{name!r}]` of the model {card.name} has the Python type "
+                    f"{type(value).__name__}, which JSON cannot store.\n"
                     "  Use text, numbers, true or false, or lists and mappings of these."
                 ) from None
 

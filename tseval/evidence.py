@@ -180,9 +180,10 @@ def gather(scored: pa.Table, suite_digest: str) -> Evidence:
     if not np.array_equal(words.lengths, seen.lengths):
         row = int(np.flatnonzero(words.lengths != seen.lengths)[0])
         raise EvidenceError(
-            f"the model sees {sentences[row].as_py()!r} as {seen.lengths[row]} words, but evidence holds one "
-            f"number for each of its {words.lengths[row]} words.\n"
-            f"  Correct the adapter: it must return one word for each of the {words.lengths[row]} words."
+            f"the model sees {sentences[row].as_py()!r} as {seen.lengths[row]} words, but the sentence has "
+            f"{words.lengths[row]} words.\n"
+            "  Correct the method `seen` of the adapter: it must return one word for each word of the "
+            "sentence."
         )
     table = _table(values, seen.texts, words.texts)
     if "pieces" in scored.column_names:
@@ -214,9 +215,11 @@ def readable(evidence: Evidence, sentences: pa.StringArray) -> tuple[pa.StringAr
     """
     places = np.asarray(evidence.too_long, dtype=np.int64)
     if len(places) and (np.any(np.diff(places, prepend=-1) < 1) or places[-1] >= len(sentences)):
-        raise EvidenceError("lists sentences as too long that the suite does not have, or in the wrong order")
+        raise EvidenceError(
+            "has a list of sentences that are too long, but some are not in the suite, or not in its order"
+        )
     if len(places) == len(sentences) > 0:
-        raise EvidenceError("lists every sentence as too long")
+        raise EvidenceError("states that every sentence is too long, so nothing was scored")
     mask = np.ones(len(sentences), dtype=np.bool_)
     mask[places] = False
     return sentences.filter(pa.array(mask)), sentences.filter(pa.array(~mask))
@@ -260,7 +263,9 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray, words: Words | N
     if "unscored" in table.column_names:
         columns["unscored"] = whole_column(table, "unscored").take(pa.array(words.starts, pa.int64()))
         if columns["unscored"].null_count:
-            raise EvidenceError("does not name the unscored first token of every sentence")
+            raise EvidenceError(
+                "has a column 'unscored', but it does not name the unscored first token of every sentence"
+            )
     return pa.table(columns)
 
 
@@ -286,7 +291,10 @@ def _places(evidence: Evidence, words: Words) -> NDArray[np.int64]:
     shared = words.shared.copy()
     for row, depth in evidence.apart.items():
         if not 0 <= row < len(shared) or not 0 <= depth < shared[row]:
-            raise EvidenceError(f"sentence {row} of the suite does not share more than {depth} words")
+            raise EvidenceError(
+                f"states that sentence {row} of the suite shares more than {depth} words "
+                "with the sentence before, but it does not"
+            )
         shared[row] = depth
     _refuse_other_size(evidence, int((words.lengths - shared).sum()))
     key = tuple(evidence.apart.items())
@@ -322,7 +330,8 @@ def _refuse_other_words(evidence: Evidence) -> None:
     wrong = np.flatnonzero((split_words(seen).lengths != 1) | spaced)
     if len(wrong):
         raise EvidenceError(
-            f"says that the model sees a word as {seen[int(wrong[0])].as_py()[:60]!r}, which is not one word"
+            f"states that the model reads one word as {seen[int(wrong[0])].as_py()[:60]!r}, which is not "
+            "one word"
         )
 
 
@@ -330,8 +339,8 @@ def _refuse_other_size(evidence: Evidence, needed: int) -> None:
     found = evidence.table.num_rows
     if found != needed:
         raise EvidenceError(
-            f"holds {found:,} rows, one for each {evidence.unit}, but the suite needs {needed:,}: "
-            "it is truncated, or from another suite"
+            f"has {found:,} rows, one for each {evidence.unit}, but the suite needs {needed:,} rows: the "
+            "file is truncated or from another suite"
         )
 
 
@@ -413,7 +422,7 @@ def read_evidence(source: Path | bytes) -> Evidence:
         wanted = pa.float64() if head.unit == "sentence" else pa.float32()
         _check_columns(table, wanted)
     except ContentError as error:
-        raise EvidenceError(f"is not evidence: {error}") from None
+        raise EvidenceError(f"is not a file of evidence (per-token scores): {error}") from None
     table = table.replace_schema_metadata(None)
     return Evidence(head.suite_digest, head.unit, dict(head.apart), table, head.too_long)
 
@@ -422,10 +431,13 @@ def _head(table: pa.Table) -> _Head:
     try:
         content = parse_json((table.schema.metadata or {})[KEY].decode())
     except (KeyError, ValueError, RecursionError):
-        raise ContentError("its metadata does not name the suite") from None
+        raise ContentError("its metadata do not name the suite") from None
     version = content.get("format") if isinstance(content, dict) else None
     if isinstance(version, int) and version > EVIDENCE_FORMAT:
-        raise ContentError(f"it has format {version}, but this tseval reads {EVIDENCE_FORMAT}: update tseval")
+        raise ContentError(
+            f"it has format {version}, but this version of tseval reads formats up to "
+            f"{EVIDENCE_FORMAT}: update tseval"
+        )
     return checked(content, _Head)
 
 
@@ -433,11 +445,11 @@ def _check_columns(table: pa.Table, wanted: pa.DataType) -> None:
     names = table.column_names
     always, sometimes = names[:2], names[2:]
     if always != ["logprob", "seen"] or sometimes not in _SOMETIMES:
-        raise ContentError(f"it has the wrong columns: {', '.join(names)}")
+        raise ContentError(f"its columns are {', '.join(names)}, but the first two must be logprob and seen")
     if table["logprob"].type != wanted or table["logprob"].null_count:
-        raise ContentError(f"column 'logprob' should hold {wanted} in every row")
+        raise ContentError(f"the column 'logprob' should have a number of type {wanted} in every row")
     if "pieces" in names and table["pieces"].null_count:
-        raise ContentError("column 'pieces' should hold a number in every row")
+        raise ContentError("the column 'pieces' should have a number in every row")
 
 
 LARGEST_EVIDENCE = 64 << 20  # bytes
@@ -468,7 +480,7 @@ def check_address(url: str) -> None:
         parts.scheme == "http" and parts.hostname in _THIS_MACHINE
     )
     if not safe or not url.isascii() or any(letter <= " " for letter in url):
-        raise EvidenceError(f"{url!r:.200} is not an https address")
+        raise EvidenceError(f"has the address {url!r:.200}, which is not a valid https:// address")
 
 
 def stored_evidence(digest: str) -> Path:
@@ -492,9 +504,13 @@ def fetch_evidence(address: EvidenceAddress) -> bytes:
         AwayError: It does not come.
     """
     if not 0 < address.bytes <= LARGEST_EVIDENCE:
-        raise EvidenceError(f"has {address.bytes:,} bytes, but tseval downloads at most {LARGEST_EVIDENCE:,}")
+        raise EvidenceError(
+            f"has {address.bytes:,} bytes, but tseval downloads from 1 to {LARGEST_EVIDENCE:,} bytes"
+        )
     if not _DIGEST.fullmatch(address.sha256):
-        raise EvidenceError(f"has {address.sha256!r:.80}, which is not a SHA-256 digest")
+        raise EvidenceError(
+            f"has {address.sha256!r:.80} under the key `sha256`, which is not a SHA-256 digest"
+        )
     check_address(address.url)
     place = stored_evidence(address.sha256)
     with suppress(OSError):
@@ -502,7 +518,8 @@ def fetch_evidence(address: EvidenceAddress) -> bytes:
         if sha256(content).hexdigest() == address.sha256:
             if len(content) != address.bytes:
                 raise EvidenceError(
-                    f"with that digest has {len(content):,} bytes, but the entry names {address.bytes:,}"
+                    f"with the digest of the entry has {len(content):,} bytes, but the entry states "
+                    f"{address.bytes:,}"
                 )
             return content
     content = _download(address, place)
@@ -511,7 +528,8 @@ def fetch_evidence(address: EvidenceAddress) -> bytes:
         size = f"more than {address.bytes:,}" if len(content) > address.bytes else f"{len(content):,}"
         raise EvidenceError(
             f"at {address.url} is not the evidence of the entry: it has {size} bytes and the digest "
-            f"{found[:12]}, not {address.bytes:,} bytes and {address.sha256[:12]}"
+            f"{found[:12]}, but the entry states {address.bytes:,} bytes and the digest "
+            f"{address.sha256[:12]}"
         )
     with suppress(OSError):  # without a cache it comes again the next time
         keep_evidence(content)
@@ -526,7 +544,7 @@ def _download(address: EvidenceAddress, place: Path) -> bytes:
     except DownloadError as error:
         raise AwayError(
             f"tseval cannot download the evidence from {address.url} ({error}).\n"
-            f"  Without a network, copy the file to {place}"
+            f"  If this machine has no network, copy the file from another machine to {place}"
         ) from None
     return content.getvalue()
 
@@ -536,4 +554,4 @@ def _may_lead_on(url: str) -> None:
     try:
         check_address(url)
     except EvidenceError as error:
-        raise ValueError(f"the address redirects, but {error}") from None
+        raise ValueError(f"the server redirects, but the evidence {error}") from None

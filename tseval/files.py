@@ -91,12 +91,15 @@ def _parsed(text: str) -> Limits:
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, number = part.partition("=")
         if name not in known:
-            raise LimitError(f"{VARIABLE}: there is no limit {name!r}.\n  {suggest(name, known, 'Limits')}")
+            raise LimitError(
+                f"{VARIABLE}: tseval has no limit with the name {name!r}.\n  {suggest(name, known, 'Limits')}"
+            )
         found = _NUMBER.fullmatch(number)
         if found is None:
             raise LimitError(
-                f"{VARIABLE}: {name} should be a whole number, or a number with K, M or G, "
-                f"not {number!r}.\n  Write for example {VARIABLE}=rows=50M,file_bytes=8G."
+                f"{VARIABLE}: {name} should be a whole number, which may end in K, M or G, not "
+                f"{number!r}.\n"
+                f"  Write for example {VARIABLE}=rows=50M,file_bytes=8G."
             )
         raised[name] = int(found[1]) * _UNITS[found[2]]
     return Limits(**raised)

@@ -72,11 +72,15 @@ class Repository:
         except subprocess.TimeoutExpired:
             raise BoardError(
                 f"{self.root}: git gave no answer within {SECONDS} seconds.\n"
-                "  Remove pipes and very large files from the folder and its .git."
+                "  If the folder or its .git has pipes or very large files, remove them."
             ) from None
         if found.returncode and not may_fail:
             said = shortened(plain(" ".join(found.stderr.decode(errors="replace").split())), 200)
-            raise BoardError(f"{self.root}: git {words[0]} fails ({said}).\n  Make a fresh clone.")
+            raise BoardError(
+                f"{self.root}: the command git {words[0]} failed in this repository "
+                f"({said}).\n"
+                "  Make a new clone of the repository, in another folder."
+            )
         return found.stdout.decode(errors="surrogateescape") if found.returncode == 0 else ""
 
 
@@ -98,7 +102,8 @@ def opened_repository(folder: Path) -> Iterator[Repository | None]:
             _copied(own, common, ours)
         except OSError as error:
             raise BoardError(
-                f"{own}: cannot be read ({error.strerror or error}).\n  Make a fresh clone."
+                f"{own}: tseval cannot read this file of git ({error.strerror or error}).\n"
+                "  Make a new clone of the repository, in another folder."
             ) from None
         yield Repository(root, ours, common / "objects", program)
 
@@ -135,8 +140,8 @@ def _copied(own: Path, common: Path, ours: Path) -> None:
         said = read_bytes(common / "config", "grammar_bytes")
     if _OTHER_REFERENCES.search(said):
         raise BoardError(
-            f"{common}: tseval cannot read how this repository stores its references.\n"
-            "  Make a plain clone: git clone --ref-format=files"
+            f"{common}: this repository stores its branches and tags in a format that tseval cannot read.\n"
+            "  Clone the repository again in the usual format: git clone --ref-format=files ADDRESS"
         )
     form = _FORMS.search(said)
     extension = b"\trepositoryformatversion = 1\n[extensions]\n\t%b = %b\n" % form.groups() if form else b""
@@ -169,8 +174,9 @@ def _copy_references(theirs: Path, ours: Path) -> None:
         count += len(folders) + len(names)
         if count > _MOST_REFERENCES:
             raise BoardError(
-                f"{theirs}: has more than {_MOST_REFERENCES:,} references.\n"
-                "  Delete old branches and tags, or make a fresh clone."
+                f"{theirs}: the repository has more than {_MOST_REFERENCES:,} references (branches and "
+                "tags), too many for tseval.\n"
+                "  Delete old branches and tags, or make a new clone, in another folder."
             )
         for name in names:
             with suppress(OSError):
@@ -183,8 +189,8 @@ def _copy(theirs: Path, ours: Path, longest: int) -> None:
         content = file.read(longest + 1)
     if len(content) > longest:
         raise BoardError(
-            f"{theirs}: has more than {longest:,} bytes, too many for this file of git.\n"
-            "  Make a fresh clone."
+            f"{theirs}: this file of git has more than {longest:,} bytes, so it may be damaged.\n"
+            "  Make a new clone of the repository, in another folder."
         )
     ours.write_bytes(content)
     shutil.copystat(theirs, ours)

@@ -224,7 +224,9 @@ def refuse_unknown_cases(suite: str, known: Collection[str], cases: Sequence[str
     """Refuse to choose cases that a suite does not have; name the nearest there is."""
     for name in cases:
         if name not in known:
-            raise SuiteError(f"suite {suite!r} has no case {name!r}.\n  {suggest(name, known, 'Cases')}")
+            raise SuiteError(
+                f"the suite {suite!r} has no case with the name {name!r}.\n  {suggest(name, known, 'Cases')}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,15 +340,16 @@ def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
         return replace(suite, cases=cases, clusters=(INDEPENDENT,), inferred=None)
     if INDEPENDENT in columns:
         raise SuiteError(
-            f"--cluster {INDEPENDENT} treats all items as independent.\n"
-            "  Leave out the other --cluster options."
+            f"--cluster {INDEPENDENT} treats all items as independent, so no other --cluster can be "
+            "added.\n"
+            f"  Leave out the other --cluster options, or leave out --cluster {INDEPENDENT}."
         )
     held = [[*case.features.column_names, *case.entries.column_names] for case in suite.cases]
     known = {name for own in held for name in own}
     for name in columns:
         if name not in known:
             raise SuiteError(
-                f"the suite {suite.name!r} has no column {name!r} for --cluster.\n"
+                f"--cluster {name}: the items of the suite {suite.name!r} have no column with this name.\n"
                 f"  {suggest(name, known, 'Columns')}"
             )
     chosen = dict.fromkeys(columns)
@@ -359,8 +362,8 @@ def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
         levels = {level for factor in factors for level in factor.unique().to_pylist()}
         if len(levels) == 1:
             raise SuiteError(
-                f"all items have the same {name}, {levels.pop()!r}, so --cluster {name} "
-                "makes only one cluster.\n"
+                f"--cluster {name}: all items have the same value in this column, {levels.pop()!r}, so "
+                "there is only one cluster.\n"
                 f"  Leave out --cluster {name}, or name another column."
             )
     return replace(suite, cases=cases, clusters=tuple(chosen), inferred=None)
@@ -374,7 +377,7 @@ def _levels(case: Case, name: str) -> pa.Array[Any]:
     if levels.null_count:
         item = case.index[pc.index(levels.is_null(), pa.scalar(True)).as_py()]
         raise SuiteError(
-            f"case {case.name!r}, item {item}: the column {name!r} has no value.\n"
-            f"  Fill this column in every row, or leave out --cluster {name}."
+            f"case {case.name!r}, item {item}: the column {name!r} has no value, but --cluster needs one.\n"
+            f"  Write a value into this column in every row, or leave out --cluster {name}."
         )
     return levels

@@ -102,7 +102,7 @@ def judge(
     asks = any(case.question.asks() is not None for case in suite.cases)
     if asks and not {"right", "wrong"} <= set(scored.column_names):
         raise ModelError(
-            "the scored sentences have no answers to the questions inside the sentences of this suite.\n"
+            "this suite asks questions inside its sentences, but the run has no scores for the answers.\n"
             "  Score the suite again with this version of tseval."
         )
     places = sentences.find(all_sentences(suite)) if rows is None else rows
@@ -226,7 +226,8 @@ def _feature_types(suite: Suite) -> dict[str, pa.DataType]:
             known, first = types.setdefault(field.name, (field.type, case.name))
             if known != field.type:
                 raise SuiteError(
-                    f"feature {field.name!r} is {known} in case {first!r} but {field.type} in case "
-                    f"{case.name!r}.\n  Write values of one type in both cases."
+                    f"the feature {field.name!r} has values of type {known} in the case {first!r}, but of "
+                    f"type {field.type} in the case {case.name!r}.\n"
+                    "  Write values of the same type in both cases."
                 )
     return {name: kind for name, (kind, _) in types.items()}

@@ -127,7 +127,8 @@ class Writing:
             had = getattr(self, name, None) if name in RULES else None
             if had is None:
                 raise SuiteError(
-                    f"{where}: writing: there is no rule {name!r}. {suggest(name, RULES, 'Rules')}"
+                    f"{where}: the key `writing` has a rule {name!r}, which tseval does not know. "
+                    f"{suggest(name, RULES, 'Rules')}"
                 )
             if isinstance(had, bool) and isinstance(value, bool):
                 changed[name] = value
@@ -138,7 +139,11 @@ class Writing:
             else:
                 kind = "true or false" if isinstance(had, bool) else "a list of tokens"
                 kind = "a mapping of tokens to how they are written" if name == "spelling" else kind
-                raise SuiteError(f"{where}: writing: the value of {name} is {value!r}.\n  Write {kind}.")
+                raise SuiteError(
+                    f"{where}: in the key `writing`, the rule `{name}` has the wrong value "
+                    f"{value!r}.\n"
+                    f"  Write {kind}."
+                )
         return replace(self, **changed)  # type: ignore[arg-type] # each of its own kind, as checked above
 
 
@@ -196,9 +201,8 @@ AS_WRITTEN = Writing((), (), (), (), capital=False)
 def without_rules(suite: str) -> SuiteError:
     """Make the error that says that a suite has no rules of writing."""
     return SuiteError(
-        f"--text natural: the suite {suite!r} names no rules of "
-        "writing, so tseval cannot change its sentences.\n"
-        "  Add a line to suite.yaml, for example: writing: english."
+        f"--text natural: the suite {suite!r} has no rules for writing its sentences as natural text.\n"
+        "  Add a line with rules to suite.yaml, such as: writing: english"
     )
 
 
@@ -214,8 +218,9 @@ def read_writing(given: object, where: str) -> Writing | None:
     language = language_of(named)
     if language is None:
         raise SuiteError(
-            f"{where}: writing: {named!r}: {suggest(named, LANGUAGES, 'Languages')}\n"
-            "  For another language, delete the line writing:, and write the line language: NAME."
+            f"{where}: the key `writing` names {named!r}, for which tseval has no rules. "
+            f"{suggest(named, LANGUAGES, 'Languages')}\n"
+            "  For another language, delete the line `writing:`, and add the line `language: NAME`."
         )
     return LANGUAGES[language].extended(rules, where)
 

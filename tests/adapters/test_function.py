@@ -315,9 +315,9 @@ def test_a_sweep_names_runs_by_files_and_functions(tmp_path):
         "your-marvin_linzen": "your", "third-marvin_linzen": "mine",
     }  # fmt: skip
     assert len({card.fingerprint for card in names.values()}) == 3
-    assert "(4 of them earlier)" in succeed("sweep", "plan.yaml", cwd=tmp_path).stderr
+    assert "(4 of them finished earlier)" in succeed("sweep", "plan.yaml", cwd=tmp_path).stderr
     path.write_text(path.read_text().replace("load(2)", "load(4)"))
-    assert "(1 of them earlier)" in call("sweep", "plan.yaml", cwd=tmp_path).stderr
+    assert "(1 of them finished earlier)" in call("sweep", "plan.yaml", cwd=tmp_path).stderr
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,10 @@ def test_a_suite_is_scored_from_the_command_line(gpt2, tmp_path):
     for sentence in scored.index[:3]:
         assert scored[sentence] == pytest.approx(by_forward(gpt2, sentence), abs=1e-4)
     more = "--score", "critical", "--case", "simple_agrmt", "--out", "other"
-    assert "gives one number for a sentence" in refuse("run", *arguments, *more, cwd=tmp_path).stderr
+    assert (
+        "gives only one log-probability for a whole sentence"
+        in refuse("run", *arguments, *more, cwd=tmp_path).stderr
+    )
     assert not (tmp_path / "other").exists()
 
 

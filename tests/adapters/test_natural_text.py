@@ -157,17 +157,19 @@ def test_what_is_typed_is_as_written_unless_it_is_chosen_otherwise(folder, tmp_p
     )
     assert one == other
     refused = refuse("pair", *pair, "--model", "bundled:lstm", "--text", "natural")
-    assert "lstm reads words that are separated by spaces" in refused.stderr
+    assert "lstm reads tokenised text, with spaces between words" in refused.stderr
 
 
 def test_what_has_no_other_form_is_one_message(folder):
     suite = tseval.load_suite("marvin_linzen", cases=["prep_anim"], limit=2)
-    with pytest.raises(ModelError, match=r"--text natural: lstm reads words"):
+    with pytest.raises(ModelError, match=r"--text natural: lstm reads tokenised text"):
         as_read(open_model("bundled:lstm"), suite, "natural")
     (folder / "pairs.jsonl").write_text(json.dumps({"good": "I laugh.", "bad": "I laughs."}) + "\n")
     data = tseval.load_suite(folder / "pairs.jsonl")
     pieces = open_model(f"hf:{folder / 'pieces'}")
-    with pytest.raises(SuiteError, match=r"--text natural: the suite 'pairs' names no rules of writing"):
+    with pytest.raises(
+        SuiteError, match=r"--text natural: the suite 'pairs' has no rules for writing its sentences"
+    ):
         as_read(pieces, data, "natural")
     assert as_read(pieces, data, "auto") is pieces
     with pytest.raises(SuiteError, match=r"--text old: .*natural"):
@@ -212,14 +214,23 @@ def test_suites_are_written_as_their_language_is(name, tokens, written, digest):
 @pytest.mark.parametrize(
     ("writing", "message"),
     [
-        ("klingon", r"writing: 'klingon': .*Languages: afrikaans"),
+        ("klingon", r"the key `writing` names 'klingon', for which .*Languages: afrikaans"),
         (
             "{language: german, capitals: true}",
-            "writing: there is no rule 'capitals'. Did you mean 'capital'",
+            "the key `writing` has a rule 'capitals', which tseval does not know. Did you mean 'capital'",
         ),
-        ("{capital: perhaps}", "writing: the value of capital is 'perhaps'.\n  Write true or false"),
-        ("{close_before: x}", "writing: the value of close_before is 'x'.\n  Write a list of tokens"),
-        ("{spelling: [a]}", r"writing: the value of spelling is \['a'\].\n  Write a mapping of tokens"),
+        (
+            "{capital: perhaps}",
+            "in the key `writing`, the rule `capital` has the wrong value 'perhaps'.\n  Write true or false",
+        ),
+        (
+            "{close_before: x}",
+            (
+                "in the key `writing`, the rule `close_before` has the wrong value 'x'.\n  Write a list of "
+                "tokens"
+            ),
+        ),
+        ("{spelling: [a]}", r"the rule `spelling` has the wrong value \['a'\].\n  Write a mapping of tokens"),
     ],
 )
 def test_a_rule_that_is_none_is_one_message(tmp_path, writing, message):

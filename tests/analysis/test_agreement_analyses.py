@@ -150,12 +150,12 @@ def test_items_are_chosen_by_case_and_values_as_they_are_printed():
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ([("m", "1")], r"no feature 'm'.\n  .*Features: n."),
-        ([("n", "7")], r"no item has n '7'.\n  Choose one of 1, 2."),
-        ([("case", "z")], r"no item has case 'z'.\n  Choose one of x, y."),
+        ([("m", "1")], r"no feature with the name 'm'.\n  .*Features: n."),
+        ([("n", "7")], r"no item has n=7.\n  Choose a value of n that items have: 1, 2."),
+        ([("case", "z")], r"no item has case=z.\n  Choose a value of case that items have: x, y."),
         (
             [("n", "1"), ("case", "y")],
-            r"no item has all of n=1 and case=y.\n  Leave out one of these conditions.",
+            r"no item meets all of these conditions: n=1 and case=y.\n  Leave out one of the conditions.",
         ),
     ],
 )
@@ -212,7 +212,7 @@ def test_shares_are_of_these_counts_and_intervals_are_wilsons():
 
 
 def test_tables_of_other_sentences_are_refused():
-    with pytest.raises(SuiteError, match="no sentence in common"):
+    with pytest.raises(SuiteError, match="no sentence with exactly the same words"):
         compare_examples(GOLD, PARSED.assign(sentence="x"))
 
 
@@ -245,8 +245,8 @@ def test_the_command_prints_both_tables_and_every_format(tables):
 @pytest.mark.parametrize(
     ("gold", "parsed", "message"),
     [
-        ("gold.tsv", "bare.tsv", "bare.tsv: the column n_attractors is missing."),
-        ("gold.tsv", "other.tsv", "the two tables have no sentence in common"),
+        ("gold.tsv", "bare.tsv", "bare.tsv: the table has no column 'n_attractors'."),
+        ("gold.tsv", "other.tsv", "the two tables have no sentence with exactly the same words"),
         ("gold.tsv", "none.tsv", "none.tsv: tseval cannot read this file"),
     ],
 )
@@ -405,5 +405,7 @@ def test_the_largest_of_several_errors_has_no_interval():
 
 @pytest.mark.parametrize("suite", ["marvin_linzen", "dyckens", "blimp"])
 def test_other_suites_are_refused(suite):
-    with pytest.raises(RunError, match=rf"on {suite}, which is not a formal language.\n  Make a run on one"):
+    with pytest.raises(
+        RunError, match=rf"on {suite}, which is not a formal language.\n  Score a model on a formal language"
+    ):
         measure_of(suite)

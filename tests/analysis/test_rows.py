@@ -74,7 +74,7 @@ def test_an_unknown_feature_gets_the_nearest_name():
     with pytest.raises(SuiteError) as caught:
         count(verdicts(("A", "+"), attractor="x", number="y"), ["atractor"])
     assert str(caught.value) == (
-        "the suite has no feature 'atractor' for --by.\n"
+        "--by atractor: the items of the suite have no feature with this name.\n"
         "  Did you mean 'attractor'? Features: attractor, number."
     )
 
@@ -82,7 +82,7 @@ def test_an_unknown_feature_gets_the_nearest_name():
 def test_an_unknown_feature_is_told_before_anything_is_scored():
     suite = make_suite(make_case("a", [("a b", "a c")], features={"number": ["sing"]}))
     check_features(suite, ["number"])
-    with pytest.raises(SuiteError, match="no feature 'verb'"):
+    with pytest.raises(SuiteError, match="--by verb: the items of the suite have no feature with this name"):
         check_features(suite, ["number", "verb"])
 
 
@@ -192,7 +192,7 @@ def test_nothing_decidable_is_no_number_anywhere():
     for frame in (found.of_rows["a"], found.of_means["a"]):
         assert frame.drop(columns="n_items").isna().all(axis=None)
     assert found.rows["accuracy"].isna().all()
-    with pytest.raises(RunError, match="a margin is a difference"):
+    with pytest.raises(RunError, match="the margin must be a difference"):
         against(alone({"a": nothing, "b": verdicts_of_against(2)}), "b", (), 7)
 
 

@@ -115,8 +115,10 @@ def test_a_missing_folder_is_named_and_the_others_are_scored(small):
     ended = subprocess.run(command, cwd=small, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     for name in set(FOLDERS) - {"comps", "wug_past_tense"}:
-        assert f"missing: data/{name}: the folder is missing, so it has no predictions" in ended.stderr
-    assert "left out: data/reading: the pipeline of BabyLM scores this task" in ended.stderr
+        assert (
+            f"missing: the folder data/{name} does not exist, so tseval wrote no predictions" in ended.stderr
+        )
+    assert "left out: data/reading: tseval does not score this task" in ended.stderr
     # The pipeline takes what follows the last period of a model's name for an ending.
     made = small / "out/plain/main/zero_shot/causal"
     assert sorted(path.parent.name for path in made.rglob("predictions.json")) == ["comps", "wug_past_tense"]
@@ -143,7 +145,7 @@ def test_results_of_another_model_are_left_as_they_are(small, folder):
     shutil.rmtree(small / "plain.v1")
     shutil.copytree(folder / "started", small / "plain.v1")
     ended = refuse(*arguments, cwd=small)
-    assert "holds another run and cannot be resumed with this one" in ended.stderr
+    assert "has a run with other settings, so --resume cannot continue it" in ended.stderr
     assert ((made / "predictions.json").read_bytes(), (made / "run/manifest.json").read_bytes()) == before
 
 
@@ -171,7 +173,7 @@ def test_a_text_that_is_too_long_is_refused_before_anything_is_scored(small):
 
 def test_a_model_that_gives_one_number_for_a_text_is_refused(small):
     tasks, _ = load_tasks(small / "data")
-    with pytest.raises(ModelError, match="gives one number for a sentence"):
+    with pytest.raises(ModelError, match="gives only one log-probability for a whole sentence"):
         plan_tasks(Whole(), tasks, small / "out")
 
 

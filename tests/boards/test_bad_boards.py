@@ -167,7 +167,7 @@ def test_a_key_that_stands_twice_is_refused(root, file, said):
     [
         ("<<: {name: other}\n", "YAML merge keys (<<) are not allowed"),
         ("x: &a 1\ny: *a\n", "aliases (*name) are not allowed"),
-        ("accuracy: 1.0\n", "accuracy: is not a field of this file"),
+        ("accuracy: 1.0\n", "accuracy: is not a key that this file can have"),
     ],
 )
 def test_what_people_would_read_otherwise_is_refused(root, text, said):
@@ -252,7 +252,7 @@ def test_a_link_is_not_written_through(root):
 def test_an_entry_that_is_a_link_or_left_by_a_kill_is_named(root):
     entries = root / "board" / "entries"
     shutil.copytree(entries / "lstm", entries / "two.partial")
-    assert wrong_with_board(root / "board") == ["two.partial is left from an interrupted change: remove it"]
+    assert wrong_with_board(root / "board") == ["two.partial was left by an interrupted change: remove it"]
     ended = call("board", "add", root / "board", root / "run", "--name", "two.partial")
     assert "cannot be the name of an entry" in ended.stderr
     shutil.move(entries / "two.partial", root / "two")

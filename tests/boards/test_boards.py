@@ -78,12 +78,14 @@ def test_an_entry_gives_the_tables_of_its_run(made):
 
 def test_an_entry_outside_its_board_and_a_board_without_entries_are_no_runs(made, tmp_path):
     shutil.copytree(made / "board" / "entries" / "lstm", tmp_path / "a" / "b" / "lstm")
-    with pytest.raises(RunError, match=r"(?s)of its leaderboard is unknown: .*Name an entry inside"):
+    with pytest.raises(
+        RunError, match=r"(?s)but tseval cannot find the suite: .*Name the entry in the folder"
+    ):
         read_run(tmp_path / "a" / "b" / "lstm")
     shutil.copy(made / "pairs.jsonl", tmp_path)
     new = "board", "new", tmp_path / "mine", "--suite", "../pairs.jsonl"
     assert call(*new).returncode == 0
-    assert "is not empty" in refuse(*new).stderr
+    assert "is not an empty folder" in refuse(*new).stderr
     assert "has no entries yet" in refuse("table", tmp_path / "mine").stderr
     assert call("verify", tmp_path / "mine").stderr == f"{tmp_path / 'mine'}: no entries\n"
 
@@ -99,7 +101,7 @@ def test_the_weights_of_an_entry_stored_otherwise_are_warned_of(root):
     succeed("convert", bundled_checkpoints()["lstm"], "-o", root / "half.pt", "--stored", "float16")
     evaluate(open_model(str(root / "half.pt")), load_suite(root / "pairs.jsonl"), out=root / "half")
     add_and_write(root / "board", [root / "half"], About())
-    said = "its log-probabilities are those of half, within 0.03 nats everywhere"
+    said = "all its log-probabilities are within 0.03 nats of those of half, so both may be the same model"
     assert warnings_of(root / "board", ["half"]) == [f"lstm: {said}", f"lstm-bf16: {said}"]
     assert warnings_of(root / "board", ["lstm-bf16"]) == [f"lstm-bf16: {said}"]
 
@@ -119,10 +121,10 @@ def test_all_entries_of_a_board_are_verified_against_one_expansion_of_its_suite(
 @pytest.mark.parametrize(
     ("run", "name", "said"),
     [
-        ("run", None, "exists.\n  Choose another name for the entry with --name."),
-        ("run", "LSTM", "exists.\n  Choose another name for the entry with --name."),
+        ("run", None, "exists already.\n  Choose another name for the entry with --name."),
+        ("run", "LSTM", "exists already.\n  Choose another name for the entry with --name."),
         ("run", "../x", "cannot be the name of an entry"),
-        ("other-score", "mean", "the run compares sentences by 'mean', the board's by 'sentence'"),
+        ("other-score", "mean", "the run has the score 'mean', but the leaderboard has the score 'sentence'"),
     ],
 )
 def test_what_does_not_belong_is_refused(root, run, name, said):
@@ -144,8 +146,8 @@ def test_several_runs_are_added_together_or_none_is(root):
     before = sorted(board.rglob("*")), (board / "README.md").read_text()
     refusals = (
         ((root / "third", root / "run"), {}, "lstm exists"),
-        ((root / "third", root / "third"), {}, "two of the runs have the model 'third'"),
-        ((root / "third", root / "fourth"), {"name": "both"}, "are for one run"),
+        ((root / "third", root / "third"), {}, "two of the runs have a model with the name 'third'"),
+        ((root / "third", root / "fourth"), {"name": "both"}, "describe a single run"),
     )
     for runs, options, said in refusals:
         with pytest.raises(BoardError, match=said):
@@ -169,10 +171,13 @@ def test_a_part_of_the_suite_another_protocol_and_a_run_that_does_not_hold_are_r
     with pytest.raises(BoardError, match="the run scored only a part of the suite"):
         add_entries(root / "board", [root / "part"], About(), "part")
     (root / "second/table.md").write_text("| lstm | 1.000 |\n")
-    with pytest.raises(BoardError, match=r"table\.md is not the file the manifest describes"):
+    with pytest.raises(BoardError, match=r"table\.md was damaged or edited"):
         add_entries(root / "board", [root / "second"], About(), "forged")
     rewrite(root / "board" / "board.yaml", protocol={"dtype": "float64"})
-    with pytest.raises(BoardError, match="its dtype is 'float32', the board's 'float64'"):
+    with pytest.raises(
+        BoardError,
+        match="the key `dtype` of its protocol is 'float32', but the leaderboard requires 'float64'",
+    ):
         add_entries(root / "board", [root / "run"], About(), "again")
 
 
@@ -196,15 +201,20 @@ def _evidence(folder):
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (_count, "entry.yaml: rows[0].n_correct is"),
+        (_count, "entry.yaml: the key `rows[0].n_correct` is"),
         (_manifest_count, "counts.correct"),
-        (lambda folder: rewrite(folder / "entry.yaml", signature="x"), "signature differs from manifest"),
-        (lambda folder: rewrite(folder / "entry.yaml", fingerprint="0" * 64), "fingerprint differs from"),
-        (lambda folder: rewrite(folder / "entry.yaml", format=9), "this tseval reads format 1"),
-        (lambda folder: rewrite(folder / "entry.yaml", about={"contact": "x" * 9999}), "contact: has 9,999"),
-        (lambda folder: (folder / "evidence.parquet").write_bytes(b"PAR1"), "it was damaged or edited"),
-        (lambda folder: (folder / "evidence.parquet").unlink(), "has no evidence.parquet"),
-        (lambda folder: (folder / "more.txt").write_text(""), "holds 'more.txt', which no entry has"),
+        (lambda folder: rewrite(folder / "entry.yaml", signature="x"), ("`signature` is not the same as in "
+                                                                        "manifest")),
+        (lambda folder: rewrite(folder / "entry.yaml", fingerprint="0" * 64), ("`fingerprint` is not the "
+                                                                               "same as")),
+        (lambda folder: rewrite(folder / "entry.yaml", format=9), ("this version of tseval reads only "
+                                                                   "format 1")),
+        (lambda folder: rewrite(folder / "entry.yaml", about={"contact": "x" * 9999}), ("contact: has a "
+                                                                                        "text of 9,999")),
+        (lambda folder: (folder / "evidence.parquet").write_bytes(b"PAR1"), "was damaged or edited: its"),
+        (lambda folder: (folder / "evidence.parquet").unlink(), "the file evidence.parquet is missing"),
+        (lambda folder: (folder / "more.txt").write_text(""), ("the folder has 'more.txt', which is not a "
+                                                               "file of an entry")),
         (_evidence, "have a total probability of"),
     ],
 )  # fmt: skip
@@ -219,10 +229,12 @@ def test_copies_and_strangers_are_named(root):
     entries = root / "board" / "entries"
     shutil.copytree(entries / "lstm", entries / "copy")
     rewrite(entries / "copy" / "entry.yaml", name="copy")
-    assert wrong_with_board(root / "board") == ["lstm: has the signature of copy, and the same as it"]
+    assert wrong_with_board(root / "board") == ["lstm: has the same signature as copy, with equal accuracies"]
     shutil.rmtree(entries / "copy")
     (root / "board" / "script.js").write_text("")
-    assert wrong_with_board(root / "board") == ["the folder holds 'script.js', which no board has"]
+    assert wrong_with_board(root / "board") == [
+        "the folder has 'script.js', which is not a file of a leaderboard"
+    ]
 
 
 def test_written_files_that_were_edited_are_named(root):
@@ -236,7 +248,7 @@ def test_written_files_that_were_edited_are_named(root):
 def test_another_suite_under_the_same_name_is_said(root):
     shutil.rmtree(root / "board/suite")
     (root / "pairs.jsonl").write_text('{"sentence_good": "he laughs .", "sentence_bad": "he laugh ."}\n')
-    with pytest.raises(BoardError, match="but the board is over"):
+    with pytest.raises(BoardError, match="but the leaderboard uses the digest"):
         wrong_with_board(root / "board")
     (root / "pairs.jsonl").unlink()
     with pytest.raises(SuiteError):
@@ -248,14 +260,14 @@ def test_one_model_is_one_entry_whatever_it_is_called(root):
     evaluate(open_model(copy), load_suite(root / "pairs.jsonl"), out=root / "super")
     refused = call("board", "add", root / "board", root / "super")
     assert refused.returncode == 2
-    assert "supermodel has the weights and the protocol of lstm, which is on the board" in refused.stderr
+    assert "supermodel is the same model, scored in the same way, as the entry lstm" in refused.stderr
     # Put there by hand.
     entry, files = entry_files(read_definition(root / "board"), str(root / "pairs.jsonl"), root / "super")
     write_beside(
         root / "board/entries/supermodel", {**files, "entry.yaml": write_entry(entry).encode()}
     ).rename(root / "board/entries/supermodel")
     found = wrong_with_board(root / "board")
-    assert "supermodel: has the weights and the protocol of lstm, and the same as it" in found
+    assert "supermodel: has the same weights and protocol as lstm, with equal accuracies" in found
 
 
 @pytest.mark.slow
@@ -277,9 +289,7 @@ def test_who_verified_an_entry_stands_in_the_maintainers_file_alone(root):
     assert other.returncode == 1
     assert "lstm-bf16" not in (board / "checks.yaml").read_text()
     edit_yaml(board / "entries/lstm/entry.yaml", lambda entry: entry["checks"][0].update(level="rerun"))
-    assert "lstm: entry.yaml names who verified it. Remove this: checks.yaml" in "\n".join(
-        wrong_with_board(board)
-    )
+    assert "lstm: entry.yaml has the key `checks`, but only checks.yaml" in "\n".join(wrong_with_board(board))
     refused = call("verify", root / "run", *ask, "Ada Keeper")
     assert (refused.returncode, "run is not an entry of a leaderboard" in refused.stderr) == (2, True)
 
@@ -292,7 +302,9 @@ def test_a_board_may_ask_for_a_precision_whatever_a_run_says_of_it(root):
     for asked in ("precision", "dtype"):
         asking = replace(definition, protocol={asked: "float32"})
         assert unfit(asking, wide, About()) is None
-        assert unfit(asking, narrow, About()) == f"its {asked} is 'bfloat16', the board's 'float32'"
+        assert unfit(asking, narrow, About()) == (
+            f"the key `{asked}` of its protocol is 'bfloat16', but the leaderboard requires 'float32'"
+        )
 
 
 def test_a_suite_is_named_as_it_is_seen_from_its_board(tmp_path, monkeypatch):
@@ -300,7 +312,7 @@ def test_a_suite_is_named_as_it_is_seen_from_its_board(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     refused = call("board", "new", "board", "--suite", "pairs.tsv")
     assert refused.returncode == 2
-    assert "seen from board there is no pairs.tsv" in refused.stderr
+    assert "--suite pairs.tsv: no suite has this path, relative to the leaderboard board." in refused.stderr
     assert "--suite ../pairs.tsv" in refused.stderr
     assert not (tmp_path / "board").exists()
     assert call("board", "new", "board", "--suite", "../pairs.tsv").returncode == 0

@@ -161,7 +161,10 @@ def test_what_cannot_be_had_is_one_message_that_says_where_to_put_it(board, serv
     assert (verified.returncode, "tseval cannot download the evidence" in verified.stderr) == (2, True)
     table = call("table", board)
     place = stored_evidence(entry_of(board)["evidence"]["sha256"])
-    assert (table.returncode, f"copy the file to {place}" in table.stderr.replace("\n", "")) == (2, True)
+    assert (
+        table.returncode,
+        f"copy the file from another machine to {place}" in table.stderr.replace("\n", ""),
+    ) == (2, True)
     place.parent.mkdir(parents=True, exist_ok=True)
     (server.served / "kept").rename(place)
     assert call("table", board).returncode == 0
@@ -170,7 +173,10 @@ def test_what_cannot_be_had_is_one_message_that_says_where_to_put_it(board, serv
 def test_it_is_followed_where_it_leads_unless_that_is_no_safe_address(board, server):
     change(board, url=server.at("/away"))
     server.leads_to = "http://example.org/lstm.parquet"
-    assert "'http://example.org/lstm.parquet' is not an https address" in wrong_with_board(board)[0]
+    assert (
+        "has the address 'http://example.org/lstm.parquet', which is not a valid https:// address"
+        in wrong_with_board(board)[0]
+    )
     server.leads_to = (server.served / "lstm.parquet").as_uri()
     assert "is not allowed" in wrong_with_board(board)[0]
     server.leads_to = server.at("/lstm.parquet")
@@ -180,16 +186,20 @@ def test_it_is_followed_where_it_leads_unless_that_is_no_safe_address(board, ser
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("url", "http://example.org/x", "'http://example.org/x' is not an https address"),
-        ("url", "file:///etc/passwd", "is not an https address"),
-        ("url", "https://[", "is not an https address"),
-        ("url", "https://example.org/a b\r\nHost: x", "is not an https address"),
-        ("url", "https://ex\u00e4mple.org/", "is not an https address"),
+        (
+            "url",
+            "http://example.org/x",
+            "has the address 'http://example.org/x', which is not a valid https:// address",
+        ),
+        ("url", "file:///etc/passwd", "which is not a valid https:// address"),
+        ("url", "https://[", "which is not a valid https:// address"),
+        ("url", "https://example.org/a b\r\nHost: x", "which is not a valid https:// address"),
+        ("url", "https://ex\u00e4mple.org/", "which is not a valid https:// address"),
         ("url", "https://" + "x" * LONGEST_TEXT, "evidence.url: has "),
         ("sha256", "../../../etc/passwd", "which is not a SHA-256 digest"),
         ("sha256", "A" * 64, "which is not a SHA-256 digest"),
-        ("bytes", 0, "the evidence has 0 bytes, but tseval downloads at most"),
-        ("bytes", LARGEST_EVIDENCE + 1, "bytes, but tseval downloads at most"),
+        ("bytes", 0, "the evidence has 0 bytes, but tseval downloads from 1 to"),
+        ("bytes", LARGEST_EVIDENCE + 1, "bytes, but tseval downloads from 1 to"),
     ],
 )
 def test_an_address_that_is_none_is_named_and_not_asked(board, server, field, value, said):
@@ -205,11 +215,11 @@ def test_evidence_of_another_entry_is_not_that_of_the_manifest(board, server):
     other.write_bytes(b"something else")
     change(board, url=server.at("/other.parquet"), sha256=sha256(b"something else").hexdigest(), bytes=14)
     (found,) = wrong_with_board(board)
-    assert "evidence.sha256 differs from manifest.json" in found
+    assert "the digest of the evidence is not the digest in manifest.json" in found
 
 
 def test_an_unsafe_address_is_refused_before_anything_is_written(board):
     run = board.parent / "run"
     done = call("board", "add", board, run, "--name", "two", "--evidence", "http://example.org/x")
-    assert (done.returncode, "is not an https address" in done.stderr) == (2, True)
+    assert (done.returncode, "which is not a valid https:// address" in done.stderr) == (2, True)
     assert [path.name for path in (board / "entries").iterdir()] == ["lstm"]

@@ -127,23 +127,24 @@ def of_number(entry):
 # What is forged, the level that sees it, and what it says.
 OF_PAIRS = {
     **{f"{part} in the protocol does not stand for that of the key":
-       (of_part(part), "whole", r"key\.protocol does not match")
+       (of_part(part), "whole", r"key `key\.protocol` contradicts")
        for part in ("fingerprint", "terminator", "model", "score", "suite")},
     "another terminator than the suite's does not follow":
         (of_key(lambda key: key.update(terminator="<eos>")), "recomputed",
-         r"^manifest\.json: key\.terminator is '<eos>', but the suite has None$"),
+         (r"^manifest\.json: the key `key\.terminator` \(final mark of sentences\) is '<eos>', but in the "
+          r"suite")),
     "scores that follow from no evidence":
         (of_key(lambda key: key.update(score="sentence/penlp")), "whole", ""),
     # Sums over sentences are made of pieces where there are some: the words would say nothing of them.
     "a model of words has no pieces":
         (lambda entry: with_evidence(entry, lambda table: table.append_column("pieces", table["logprob"])),
          "plausible",
-         "^there is a column 'pieces', but words of a model of kind 'native' have no pieces$"),
+         "^the evidence has a column 'pieces' about sub-word pieces, but a model of kind 'native' reads"),
     # Items whose sentences begin with different ones are undecidable: whoever forges chooses which.
     "a model of words leaves no first token unscored":
         (of_column("unscored", 7, None, pa.int64()), "plausible", ""),
     "pieces that are missing":
-        (of_column("pieces", None, -1.0, pa.float32()), "whole", "'pieces' should hold a number"),
+        (of_column("pieces", None, -1.0, pa.float32()), "whole", "'pieces' should have a number"),
     **{f"a word is seen with nothing around it: {seen!r}":
        (of_column("seen", seen, None, pa.string()), "whole", "not one word")
        for seen in (" the", "the ", "the\u00a0", "the\x1f")},
@@ -155,9 +156,9 @@ OF_PAIRS = {
 OF_DYCK = {
     "the least share is the suite's":
         (of_answers("wrong", lambda _: -50.0), "plausible",
-         r"^'wrong' should be the least share, -0\.223144 nats, wherever the suite asks$"),
+         r"^the column 'wrong' must be -0\.223144 nats, the smallest share of the suite"),
     "answers after one prefix are one":
-        (of_answers("right", lambda _: -DRAW.random()), "plausible", "has two answers"),
+        (of_answers("right", lambda _: -DRAW.random()), "plausible", "has two different numbers"),
     **{f"{name} answers stand where something is asked":
        (of_answers(name, lambda _: None), "recomputed|plausible", "") for name in ("right", "wrong")},
 }  # fmt: skip
@@ -221,4 +222,4 @@ def test_a_figure_that_a_browser_would_run_is_named(entry):
     (board / "curves" / f"{entry.name}.parquet").symlink_to(entry / "evidence.parquet")
     found = wrong_with_board(board)
     assert f"curves/{entry.name}.parquet is a link" in found
-    assert "curves.svg contains code that a browser would run; figures of tseval do not" in found
+    assert "curves.svg contains code that a browser would run, so tseval did not draw this figure" in found

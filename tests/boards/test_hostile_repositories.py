@@ -170,4 +170,4 @@ def test_a_repository_without_its_objects_is_refused_by_name(root):
     shutil.rmtree(root / ".git/objects")
     done = call("board", "check", root / "board", "--changed", "base")
     assert done.returncode == 2
-    assert "this repository has no commit 'base'" in done.stderr
+    assert "--changed: this git repository has no commit 'base'" in done.stderr

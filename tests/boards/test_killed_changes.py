@@ -41,7 +41,7 @@ def test_any_other_command_completes_an_interrupted_change_too(made, tmp_path):
         in_a_process(begin + _dedented(program), *COMMANDS["rename"])
     here = tmp_path / "here"
     said = call("board", "check", "board", cwd=here).stdout
-    assert "interrupted. To complete it: tseval board write board" in said
+    assert "interrupted. To complete this change: tseval board write board" in said
     succeed("board", "write", "board", cwd=here)
     succeed("board", "check", "board", cwd=here)
     assert (here / "board/entries/two").is_dir()
@@ -70,5 +70,7 @@ def test_a_plan_that_a_stranger_wrote_reaches_nothing_outside(step, made, tmp_pa
     (board / ".change").mkdir()
     (board / ".change/0").write_text("planted")
     before = sorted(path for path in tmp_path.rglob("*"))
-    assert "contains changes that tseval does not make" in refuse("board", "write", board).stderr
+    assert (
+        "lists changes to the leaderboard that tseval never makes" in refuse("board", "write", board).stderr
+    )
     assert sorted(path for path in tmp_path.rglob("*")) == before

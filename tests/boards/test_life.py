@@ -140,10 +140,13 @@ def clone(merged, tmp_path):
 
 
 FORBIDDEN = [
-    ("board/board.yaml", "changes board/board.yaml: a submission may add entries/NAME only"),
-    ("board/checks.yaml", "changes board/checks.yaml: a submission may add entries/NAME only"),
-    (".github/workflows/board.yml", "changes .github/workflows/board.yml: a submission may add entries/NAME"),
-    ("board/entries/ann--lstm/entry.yaml", "which belongs to an existing entry"),
+    ("board/board.yaml", "changes board/board.yaml, but a submission may only add new folders entries/NAME"),
+    (
+        "board/checks.yaml",
+        "changes board/checks.yaml, but a submission may only add new folders entries/NAME",
+    ),
+    (".github/workflows/board.yml", "changes .github/workflows/board.yml, but a submission may only add"),
+    ("board/entries/ann--lstm/entry.yaml", "which belongs to an entry that exists already"),
 ]
 
 
@@ -164,21 +167,25 @@ def test_a_request_with_the_weights_of_another_is_named(clone):
     entry.write_text(entry.read_text().replace("name: ann--lstm", "name: super"))
     done = call("board", "check", clone, "--changed", "origin/main")
     assert done.returncode == 1
-    assert "super: has the signature of ann--lstm, and the same as it" in done.stdout.replace("\\", "")
+    assert "super: has the same signature as ann--lstm, with equal accuracies" in done.stdout.replace(
+        "\\", ""
+    )
 
 
 def test_a_copy_of_the_suite_that_was_changed_is_named(clone):
     lexicon = clone / "board/suite/agreement/lexicon.yaml"
     lexicon.write_text(lexicon.read_text().replace("author", "king"))
     done = call("board", "check", clone / "board")
-    assert (done.returncode, "suite has the digest" in done.stdout) == (1, True), done.stdout
+    assert (done.returncode, "the copy of the suite in suite has the digest" in done.stdout) == (1, True), (
+        done.stdout
+    )
 
 
 def test_a_base_that_is_no_ancestor_is_one_message(clone):
     git(clone, "checkout", "--quiet", "--orphan", "other")
     git(clone, "commit", "--quiet", "--message", "Another history")
     for base, said in (
-        ("origin/main", "is not an ancestor of the current commit"),
+        ("origin/main", "the current commit does not contain the commit origin/main"),
         ("nowhere", "no commit 'nowhere'"),
     ):
         assert said in refuse("board", "check", clone, "--changed", base).stderr
@@ -188,14 +195,14 @@ def test_a_base_that_is_no_ancestor_is_one_message(clone):
 def test_names_of_old_lead_to_an_entry_and_a_retracted_one_has_no_rank(clone):
     entries = clone / "board/entries"
     taken = refuse("board", "rename", "entries/bob--lstm", "ann--lstm", cwd=clone / "board").stderr
-    assert taken == "tseval: entries/ann--lstm exists.\n  Choose another name for the entry.\n"
+    assert taken == "tseval: entries/ann--lstm exists already.\n  Choose another name for the entry.\n"
     renamed = succeed("board", "rename", "entries/bob--lstm", "lstm-bf16", cwd=clone / "board")
     assert renamed.stderr == "entries/lstm-bf16\n"
     assert read_entry(entries / "lstm-bf16").aliases == ("bob--lstm",)
     succeed("board", "retract", entries / "ann--lstm", "--reason", "Not the model that it names",
                    "--link", "https://example.org/issues/1")  # fmt: skip
     again = refuse("board", "retract", entries / "ann--lstm", "--reason", "x")
-    assert "ann--lstm was retracted already on" in again.stderr
+    assert "ann--lstm was already retracted, on" in again.stderr
     assert succeed("board", "check", clone).stderr == ""
     readme = (clone / "board/README.md").read_text()
     assert "| ann--lstm | Not the model that it names |" in " ".join(readme.split()).replace(r"\-", "-")
@@ -210,7 +217,7 @@ def test_names_of_old_lead_to_an_entry_and_a_retracted_one_has_no_rank(clone):
     assert "Not the model that it names" in gone
     checks = clone / "board/checks.yaml"
     checks.write_text(checks.read_text().replace("ann--lstm", "nobody"))
-    assert "checks.yaml: retracted: there is no entry 'nobody'" in call("board", "check", clone).stdout
+    assert "checks.yaml: the key `retracted` names 'nobody'" in call("board", "check", clone).stdout
 
 
 @pytest.mark.slow
@@ -219,7 +226,7 @@ def test_an_entry_takes_the_place_of_another(clone):
     options = ("--precision", "bfloat16", "--suite", clone / "agreement", "--out", run, "--quiet")
     succeed("run", "--model", "bundled:lstm", *options)
     taken = refuse("board", "add", board, run, "--name", "newer")
-    assert "newer has the weights and the protocol of bob--lstm" in taken.stderr
+    assert "newer is the same model, scored in the same way, as the entry bob--lstm" in taken.stderr
     succeed("board", "add", board, run, "--name", "newer", "--replace", "bob--lstm")
     for _ in range(2):  # in the place of another, and of itself
         assert sorted(path.name for path in (board / "entries").iterdir()) == ["ann--lstm", "newer"]
@@ -268,7 +275,7 @@ def test_what_a_model_gets_right_on_a_hidden_twin_stands_beside_its_mean(clone):
     assert "## Hidden words" in (board / "README.md").read_text()
     assert succeed("board", "check", clone).stderr == ""
     other = refuse("board", "hidden", board, root / "open", "--suite", clone / "agreement")
-    assert "scored the public suite of the board" in other.stderr
+    assert "is a run on the public suite of the leaderboard, not on the hidden version" in other.stderr
     succeed("board", "build", clone, "-o", root / "site")
     assert "Hidden minus public" in (root / "site/board/index.html").read_text("utf-8")
 
@@ -277,7 +284,7 @@ def test_what_a_model_gets_right_on_a_hidden_twin_stands_beside_its_mean(clone):
 def test_a_new_version_of_the_suite_has_a_board_of_its_own(clone):
     board = clone / "board"
     before = succeed("table", board).stdout
-    assert "has no other version here" in refuse("board", "renew", board).stderr
+    assert "has not changed, so there is no new version" in refuse("board", "renew", board).stderr
     lexicon = clone / "agreement/lexicon.yaml"
     lexicon.write_text(lexicon.read_text().replace("author", "farmhand"))
     for command in (("board", "check", board), ("verify", board), ("board", "write", board)):
@@ -289,8 +296,8 @@ def test_a_new_version_of_the_suite_has_a_board_of_its_own(clone):
     done = succeed("board", "renew", board)
     new, *waiting = done.stdout.splitlines()
     assert waiting == [
-        "without a run on the new suite: ann--lstm",
-        "without a run on the new suite: bob--lstm",
+        "ann--lstm: this model of the old leaderboard has no run on the new suite yet",
+        "bob--lstm: this model of the old leaderboard has no run on the new suite yet",
     ]
     assert "is archived" in refuse("board", "add", board, run).stderr
     succeed("board", "add", new, run, "--name", "lstm")
@@ -319,11 +326,11 @@ def test_boards_stand_beside_each_other_in_a_repository(tmp_path):
 @pytest.mark.parametrize(
     ("about", "said"),
     [
-        ({"seeds_tried": 0}, "about.seeds_tried: should be at least 1"),
+        ({"seeds_tried": 0}, "about.seeds_tried: should be a number of seeds, 1 or more"),
         ({"date": "yesterday"}, "about.date: should be a date"),
         ({"date": "2026-99-99"}, "about.date: should be a date"),
-        ({"display_name": ""}, "about.display_name: should be a line of at most 100"),
-        ({"display_name": "x" * 101}, "about.display_name: should be a line of at most 100"),
+        ({"display_name": ""}, "about.display_name: should be one line of at most 100"),
+        ({"display_name": "x" * 101}, "about.display_name: should be one line of at most 100"),
     ],
 )
 def test_what_no_page_could_show_is_named(clone, about, said):
@@ -339,7 +346,7 @@ def test_what_no_page_could_show_is_named(clone, about, said):
 def test_no_page_is_written_under_a_name_that_leads_out_of_the_site(clone):
     file = clone / "board/entries/ann--lstm/entry.yaml"
     file.write_text(file.read_text() + "aliases: [../../../outside]\n")
-    assert "aliases[0]: cannot be the name of an entry" in call("board", "check", clone / "board").stdout
+    assert "which cannot be the name of an entry" in call("board", "check", clone / "board").stdout
     refuse("board", "build", clone / "board", "-o", clone.parent / "site")
     assert not list(clone.parent.rglob("outside*"))
 
@@ -348,7 +355,10 @@ def test_a_board_may_ask_how_many_seeds_were_tried(clone):
     with (clone / "board/board.yaml").open("a") as file:
         file.write("seeds_tried: 5\n")
     done = call("board", "check", clone / "board")
-    assert "ann--lstm: it is one of 3 seeds, and the board requires 5 (--seeds-tried)" in done.stdout
+    assert (
+        "ann--lstm: it is one of 3 seeds, but the leaderboard requires at least 5 seeds (--seeds-tried)"
+        in done.stdout
+    )
 
 
 def test_verifying_takes_over_the_precision_of_an_entry_and_records_who_did(clone):

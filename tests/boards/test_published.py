@@ -149,16 +149,27 @@ def test_a_model_that_is_called_as_people_are_told_apart(board):
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (["level"], None, "level: is missing: the entries of this board are of level published"),
+        (
+            ["level"],
+            None,
+            (
+                "level: is missing: in an entry of this leaderboard of published accuracies, write level: "
+                "published"
+            ),
+        ),
         (["level"], "rerun", 'level: has the unknown value "rerun"'),
-        (["rows"], [], "rows: should hold an accuracy at least"),
+        (["rows"], [], "rows: should have at least one accuracy"),
         (["rows", 0, "accuracy"], 0.9, "rows[0].accuracy: should be a text in quotes, not 0.9"),
         (["rows", 0, "accuracy"], "0.901", "should be a fraction from 0 to 1 with at most 2 decimals"),
-        (["rows", 1, "accuracy"], "9" * 5000, "rows.accuracy: has 5,000 characters"),
-        (["rows", 1, "construction"], "C", "rows[1]: repeats an earlier row"),
-        (["rows", 1, "construction"], "E", "rows[1]: is none of the board's rows"),
-        (["name"], "LSTM", "name: should be the name of its folder, 'GRU'"),
-        (["validation_perplexity"], "x" * 5000, "validation_perplexity: has 5,000 characters"),
+        (["rows", 1, "accuracy"], "9" * 5000, "rows.accuracy: has a text of 5,000 characters"),
+        (["rows", 1, "construction"], "C", "rows[1]: has the same case and contrast as an earlier row"),
+        (
+            ["rows", 1, "construction"],
+            "E",
+            "rows[1]: is about a case and contrast that the leaderboard has no row for",
+        ),
+        (["name"], "LSTM", "name: should be the same as the name of the entry's folder, 'GRU'"),
+        (["validation_perplexity"], "x" * 5000, "validation_perplexity: has a text of 5,000 characters"),
     ],
 )
 def test_a_wrong_field_of_a_published_entry_is_named(board, path, value, said):
@@ -176,15 +187,19 @@ def test_a_wrong_field_of_a_published_entry_is_named(board, path, value, said):
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (["rows", 0, "n_items"], 0, "rows[0].n_items: should be at least 1, not 0"),
-        (["rows", 1, "construction"], "C", "rows[1]: repeats an earlier row"),
-        (["decimals"], 10**6, "decimals: should be at most 15, not 1000000"),
-        (["order"], ["GRU", "GRU"], "order: names an entry twice"),
-        (["seeds"], {"a": ["GRU"], "b": ["GRU"]}, "seeds: names an entry twice"),
-        (["human", "rows"], [], "human.rows: should hold an accuracy at least"),
-        (["human", "rows", 0, "construction"], "E", "human.rows[0]: is none of the board's rows"),
+        (["rows", 0, "n_items"], 0, "rows[0].n_items: should be a number of items, 1 or more, but is 0"),
+        (["rows", 1, "construction"], "C", "rows[1]: has the same case and contrast as an earlier row"),
+        (["decimals"], 10**6, "decimals: should be a number of decimals, at most 15, but is 1000000"),
+        (["order"], ["GRU", "GRU"], "order: has the name of an entry twice"),
+        (["seeds"], {"a": ["GRU"], "b": ["GRU"]}, "seeds: has the name of an entry twice"),
+        (["human", "rows"], [], "human.rows: should have at least one accuracy"),
+        (
+            ["human", "rows", 0, "construction"],
+            "E",
+            "human.rows[0]: is about a case and contrast that the leaderboard has no row for",
+        ),
         (["human", "rows", 0, "accuracy"], "1.2", "human.rows[0].accuracy: should be a fraction"),
-        (["rows"], [], "human: needs the rows of a board of published accuracies"),
+        (["rows"], [], "human: is allowed only in a leaderboard of published accuracies"),
     ],
 )
 def test_a_wrong_field_of_what_a_published_board_is_over_is_named(board, path, value, said):
@@ -196,23 +211,33 @@ def test_a_wrong_field_of_what_a_published_board_is_over_is_named(board, path, v
 
 def test_what_does_not_follow_and_who_is_not_there_is_named(board):
     (board / "entries/GRU/evidence.parquet").write_bytes(b"PAR1")
-    assert wrong_with_board(board) == ["GRU: holds 'evidence.parquet', which no entry has"]
+    assert wrong_with_board(board) == [
+        "GRU: the folder has 'evidence.parquet', which is not a file of an entry"
+    ]
     (board / "entries/GRU/evidence.parquet").unlink()
     content = json.loads((board / "board.json").read_text())
     content["rows"][0]["accuracy"]["GRU"] = "0.99"
     (board / "board.json").write_text(json.dumps(content))
     assert [line.partition(" ")[0] for line in wrong_with_board(board)] == ["board.json"]
     shutil.rmtree(board / "entries/SRN")
-    assert "board.yaml: order: there is no entry 'SRN'" in wrong_with_board(board)
+    assert (
+        "board.yaml: the key `order` names 'SRN', but there is no entry with this name"
+        in wrong_with_board(board)
+    )
 
 
 def test_no_run_is_added_to_a_published_board_and_no_model_asked_about_it(board, tmp_path):
-    with pytest.raises(BoardError, match="has published accuracies, so tseval cannot add runs"):
+    with pytest.raises(
+        BoardError, match="is a leaderboard of published accuracies, to which tseval cannot add runs"
+    ):
         add_entries(board, [tmp_path / "run"], About())
     asked = call("verify", board, "--model", "bundled:lstm")
     assert (asked.returncode, "Leave out --model" in asked.stderr) == (2, True)
     entry = call("table", board / "entries/GRU")
-    assert (entry.returncode, "has published accuracies" in entry.stderr) == (2, True)
+    assert (entry.returncode, "is a part of a leaderboard of published accuracies" in entry.stderr) == (
+        2,
+        True,
+    )
 
 
 # Boards as they come with the package: their numbers, and where the rest is; and the zoo.
@@ -233,15 +258,21 @@ def test_a_board_without_its_evidence_shows_its_numbers_and_says_why_it_has_no_i
     assert "| The one row " in succeed("table", shipped).stdout
     succeed("board", "build", shipped, "-o", tmp_path / "site")
     page = (tmp_path / "site/index.html").read_text("utf-8")
-    assert "This page has no items: mine: the installed package does not contain the evidence" in page
+    assert (
+        "This page has no items: mine: the evidence (per-token scores) of this leaderboard is too large"
+        in page
+    )
 
 
 @pytest.mark.parametrize("command", [("verify",), ("table", "--by", "n"), ("analyze", "pairwise")])
 def test_whatever_needs_the_evidence_says_where_it_is(shipped, command):
     done = call(*command, shipped)
     assert done.returncode == 2
-    assert "mine: the installed package does not contain the evidence of this leaderboard" in done.stderr
-    assert "Clone the repository of tseval, and name the folder leaderboards/mine" in done.stderr
+    assert (
+        "mine: the evidence (per-token scores) of this leaderboard is too large to be in the installed "
+        "package"
+    ) in done.stderr
+    assert "Clone the git repository of tseval, and name the folder leaderboards/mine" in done.stderr
 
 
 def test_in_a_clone_that_leaves_evidence_out_the_command_that_fetches_it_works(shipped, tmp_path):
@@ -256,14 +287,17 @@ def test_in_a_clone_that_leaves_evidence_out_the_command_that_fetches_it_works(s
     git("sparse-checkout", "set", "--no-cone", "/*", "!/leaderboards/*/entries/*/evidence.parquet")
     assert not place.exists()
     said = call("verify", shipped).stderr
-    assert "mine: this clone does not contain the evidence of this leaderboard.\n" in said
-    git(*shlex.split(said.partition("To fetch it: git ")[2]))
+    assert (
+        "mine: the evidence (per-token scores) of this leaderboard is missing in your clone of the "
+        "repository.\n"
+    ) in said
+    git(*shlex.split(said.partition("To fetch the evidence: git ")[2]))
     assert place.read_bytes() == b"evidence"
 
 
 def test_a_board_of_ones_own_that_lost_its_evidence_is_wrong(shipped, tmp_path):
     shutil.copytree(shipped, tmp_path / "other/own")
-    assert "lstm: has no evidence.parquet" in wrong_with_board(tmp_path / "other/own")
+    assert "lstm: the file evidence.parquet is missing" in wrong_with_board(tmp_path / "other/own")
     assert call("verify", tmp_path / "other/own").returncode == 1
 
 

@@ -98,7 +98,7 @@ def test_a_step_is_a_run_that_is_not_scored_twice(tmp_path):
 def test_other_weights_are_refused_or_take_the_place(tmp_path):
     evaluate_during(Bigrams(net(), "a" * 64), SUITE, tmp_path, 5)
     other = Bigrams(net(), "b" * 64)
-    with pytest.raises(RunError, match="step-000005 holds another run"):
+    with pytest.raises(RunError, match="step-000005 has a run with other settings"):
         evaluate_during(other, SUITE, tmp_path, 5)
     assert read_run(tmp_path / "step-000005").manifest.model.fingerprint == "a" * 64
     evaluate_during(other, SUITE, tmp_path, 5, overwrite=True)
@@ -111,13 +111,15 @@ def test_other_weights_are_refused_or_take_the_place(tmp_path):
 def test_a_folder_that_is_no_run_is_never_overwritten(tmp_path):
     (tmp_path / "step-000005").mkdir()
     (tmp_path / "step-000005/mine.txt").write_text("keep")
-    with pytest.raises(RunError, match=r"is not empty and not a run \(it holds 'mine.txt'\)"):
+    with pytest.raises(
+        RunError, match=r"is a folder with other files, such as 'mine.txt', so tseval does not"
+    ):
         evaluate_during(Bigrams(net(), "a" * 64), SUITE, tmp_path, 5, overwrite=True)
     assert (tmp_path / "step-000005/mine.txt").read_text() == "keep"
 
 
 def test_steps_are_counted_from_0(tmp_path):
-    with pytest.raises(RunError, match="step=-1: the step of a training must be 0"):
+    with pytest.raises(RunError, match="step=-1: a training step cannot be negative"):
         evaluate_during(Bigrams(net(), "a" * 64), SUITE, tmp_path, -1)
 
 

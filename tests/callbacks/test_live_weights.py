@@ -69,7 +69,7 @@ def test_a_step_that_is_there_with_other_weights_is_refused_and_stays(tmp_path):
     first = evaluate_during(model, SUITE, tmp_path / "mine", 0)
     assert scores(evaluate_during(model, SUITE, tmp_path / "mine", 0)) == scores(first)
     train_a_step(module)
-    with pytest.raises(RunError, match=r"step-000000 holds another run .*\(fingerprint: "):
+    with pytest.raises(RunError, match=r"step-000000 has a run with other settings.*\(fingerprint: "):
         evaluate_during(model, SUITE, tmp_path / "mine", 0)
     assert scores(read_run(tmp_path / "mine/step-000000")) == scores(first)
     replaced = evaluate_during(model, SUITE, tmp_path / "mine", 0, overwrite=True)

@@ -56,7 +56,7 @@ def broken(folder):
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     out = folder / "broken/gpt2"
     assert [path.name for path in sorted(out.iterdir())] == [f"step-{n:06d}" for n in MOMENTS[:5]]
-    with pytest.raises(RunError, match="holds an incomplete run"):
+    with pytest.raises(RunError, match="has an incomplete run"):
         read_run(out / "step-000016")
     before = (out / "step-000012/manifest.json").read_bytes()
     make_trainer(folder, folder / "broken", watch(folder, out)).train(resume_from_checkpoint=True)
@@ -177,7 +177,7 @@ def test_a_new_training_refuses_the_folder_of_another(folder):
     with torch.no_grad():
         trainer.model.transformer.wte.weight[5, 5] += 1
     before = (folder / "whole/gpt2/step-000000/manifest.json").read_bytes()
-    with pytest.raises(RunError, match=r"gpt2/step-000000 holds another run .*\(fingerprint: "):
+    with pytest.raises(RunError, match=r"gpt2/step-000000 has a run with other settings.*\(fingerprint: "):
         trainer.train()
     assert (folder / "whole/gpt2/step-000000/manifest.json").read_bytes() == before
     assert not (folder / "other/checkpoint-6").exists()  # said before the first step
@@ -185,9 +185,11 @@ def test_a_new_training_refuses_the_folder_of_another(folder):
 
 def test_what_the_callback_cannot_do_is_said_before_training(folder, tmp_path):
     suite = load_suite(folder / "agree.jinja")
-    with pytest.raises(SuiteError, match="must be 1 or more, not 0"):
+    with pytest.raises(SuiteError, match="is 0, but must be 1 or more"):
         TransformersCallback(suite, tmp_path, every=0)
-    with pytest.raises(SuiteError, match="sample can be used only with the name of a suite"):
+    with pytest.raises(
+        SuiteError, match="the argument `sample` draws items of a suite that the callback loads by its name"
+    ):
         TransformersCallback(suite, tmp_path, every=1, sample=3)
     trainer = make_trainer(folder, tmp_path, TransformersCallback(suite, tmp_path / "t", every=5))
     trainer.processing_class = trainer.callback_handler.processing_class = None
@@ -196,7 +198,7 @@ def test_what_the_callback_cannot_do_is_said_before_training(folder, tmp_path):
     trainer.args.fsdp = ["full_shard"]
     state, control = trainer.state, trainer.control
     with pytest.raises(
-        ModelError, match="the whole model in each process, so FSDP and DeepSpeed do not work"
+        ModelError, match="the whole model in each process, but FSDP and DeepSpeed split the model"
     ):
         TransformersCallback(suite, tmp_path / "t", every=5).on_train_begin(trainer.args, state, control)
     gc.collect()

@@ -22,7 +22,10 @@ def test_auto_takes_any_accelerator_that_torch_reports(machine):
     assert pick_device("cpu").type == "cpu"
     with pytest.raises(
         ModelError,
-        match=r"'abacus' is not available on this machine. Choose another --device: auto, cpu, software\.$",
+        match=(
+            r"'abacus' is not available on this machine. Choose an available --device: auto, cpu, "
+            r"software\.$"
+        ),
     ):
         pick_device("abacus")
 
@@ -35,7 +38,10 @@ def test_unplugged_it_is_no_device(machine):
     for name in (NAME, "cuda", "meta"):
         with pytest.raises(
             ModelError,
-            match=f"device '{name}' is not available on this machine. Choose another --device: auto, cpu\\.$",
+            match=(
+                f"device '{name}' is not available on this machine. Choose an available --device: auto, "
+                "cpu\\.$"
+            ),
         ):
             pick_device(name)
 

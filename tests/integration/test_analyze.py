@@ -116,28 +116,40 @@ def test_figures_are_drawn_as_svg_and_png(folder, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["attractors", "nowhere"], "there is no run or board at 'nowhere'"),
-        (["attractors", "bhatt2020"], "is a leaderboard of published accuracies, without items"),
+        (["attractors", "nowhere"], "'nowhere' is not the folder of a run or a leaderboard"),
+        (
+            ["attractors", "bhatt2020"],
+            "is a leaderboard of published accuracies, which has no items to analyse",
+        ),
         (["attractors", "a", "p"], "have different items"),
         (
             ["attractors", "a", "--where", "n_attractors=5"],
-            "no item has n_attractors '5'.\n  Choose one of 0, 1.",
+            "no item has n_attractors=5.\n  Choose a value of n_attractors that items have: 0, 1.",
         ),
-        (["attractors", "a", "--where", "number"], "write FEATURE=VALUE"),
-        (["attractors", "a", "--case", "xx"], "no item has case 'xx'.\n  Choose one of pp."),
+        (
+            ["attractors", "a", "--where", "number"],
+            "is not a condition on items. Write --where FEATURE=VALUE",
+        ),
+        (
+            ["attractors", "a", "--case", "xx"],
+            "no item has case=xx.\n  Choose a value of case that items have: pp.",
+        ),
         (
             ["attractors", "a", "--figure", "a.gif"],
             "a figure cannot have this name. Choose a name that ends in .svg or .pdf or .png",
         ),
-        (["rows", "a", "b", "--group"], "lstm (a) and lstm (b) are runs of the same model, not of two seeds"),
-        (["profile", "p", "--words", "4"], "no item has 4 words before the verb.\n  Choose one of 5."),
+        (["rows", "a", "b", "--group"], "lstm (a) and lstm (b) are two runs of the same model"),
+        (
+            ["profile", "p", "--words", "4"],
+            "no item has 4 words before the verb.\n  Choose a number of words that items have: 5.",
+        ),
         (
             ["profile", "a", "--words", "5"],
-            "no feature 'position'.\n  A profile needs a run of a suite's :pr",
+            "no feature with the name 'position'.\n  A profile needs a run of a suite's :pr",
         ),
-        (["pairwise", "a"], "a comparison in pairs needs two runs or more"),
-        (["pairwise", "a", "b", "--by", "tense"], "no feature 'tense'"),
-        (["pairwise", "a", "b", "--margin", "nan"], "and nan is not.\n  Give the smallest difference"),
+        (["pairwise", "a"], "a comparison of models in pairs needs at least two runs"),
+        (["pairwise", "a", "b", "--by", "tense"], "no feature with the name 'tense'"),
+        (["pairwise", "a", "b", "--margin", "nan"], "above 0 and below 1.\n  Write the smallest difference"),
         (["attractors"], "Missing argument 'RUN...'"),
     ],
 )

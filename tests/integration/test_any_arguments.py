@@ -73,7 +73,7 @@ def test_any_argument_is_a_result_or_one_message(words, tmp_path_factory):
     [
         (["run", "--model", "bundled:lstm", "--suite", ""],
          "the name of the suite is empty ('')"),
-        (["table", ""], "'' is not a run or a leaderboard"),
+        (["table", ""], "an argument of the command is empty ('')"),
         (["data", "agreement", "a.conllu", "-o", "x.tsv", "--train", "nan"], "nan is not a finite number"),
         (["check-model", "bundled:lstm", "--tolerance", "nan"], "nan is not a finite number"),
     ],
@@ -89,4 +89,4 @@ def test_a_table_is_not_written_over_a_file_of_a_run(tmp_path):
         before = (tmp_path / "run" / name).read_bytes()
         done = call("table", tmp_path / "run", "-o", tmp_path / "run" / name)
         assert (done.returncode, (tmp_path / "run" / name).read_bytes()) == (2, before)
-        assert f"{name}: this file belongs to a run" in done.stderr
+        assert f"{name}: tseval would overwrite this file, which belongs to a run." in done.stderr

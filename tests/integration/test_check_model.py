@@ -46,7 +46,7 @@ def test_sentences_come_from_a_file(tmp_path):
             ["bundled:lstm", "--sentences", "empty.txt"],
             "the list of sentences to check the model with is empty. Give at least one sentence",
         ),
-        (["bundled:lstm", "--sentences", "latin.txt"], "latin.txt: not UTF-8 text"),
+        (["bundled:lstm", "--sentences", "latin.txt"], "latin.txt: this file is not UTF-8 text"),
         (["bundled:lstm", "--tolerance", "-1"], "-1.0 is not in the range"),
     ],
 )

@@ -227,7 +227,7 @@ def test_an_option_has_one_spelling_in_all_commands():
 
 
 def test_the_old_spelling_works_with_a_line_of_advice(tmp_path):
-    said = "--output is now --out; the old spelling works in this version\n"
+    said = "the option --output is now called --out; the old name still works in this version\n"
     for given in (["--output", "items.tsv"], ["--output=items.tsv"]):
         done = succeed(
             "expand", "marvin_linzen", "--case", "simple_agrmt", "--limit", "2", *given, cwd=tmp_path

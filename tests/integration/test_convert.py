@@ -67,14 +67,17 @@ def test_a_converted_pickle_scores_bit_for_bit_as_the_pickle(folder):
     [
         (
             ["gpu.pt", "-o", "x.bin", "--vocab", "vocab.txt"],
-            "x.bin: not a name for a checkpoint. Choose a name that ends in .pt or",
+            "x.bin: a checkpoint cannot have this name. Choose a name that ends in .pt or",
         ),
         (["gpu.pt", "-o", "gru-zip.pt", "--vocab", "vocab.txt"], "gru-zip.pt: this file exists."),
         (
             ["zip.pt", "-o", "x.pt", "--vocab", "vocab.txt"],
             "zip.pt: tseval refuses this file and ran none of its code: its Python pickle",
         ),
-        (["own.pt", "-o", "x.pt", "--vocab", "vocab.txt"], "own.pt: a tseval checkpoint already"),
+        (
+            ["own.pt", "-o", "x.pt", "--vocab", "vocab.txt"],
+            "own.pt: this file is already a tseval checkpoint",
+        ),
     ],
 )
 def test_what_cannot_be_converted_is_named(folder, monkeypatch, arguments, message):

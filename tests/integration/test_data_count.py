@@ -68,9 +68,12 @@ def test_several_tables_have_a_bar_each(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("a.tsv", "--split", "tests"), "a.tsv: no split has the name 'tests'"),
+        (("a.tsv", "--split", "tests"), "a.tsv: no example belongs to the split 'tests'"),
         (("a.tsv", "a.tsv"), "two tables have the file name 'a.tsv'"),
-        (("bare.tsv",), "bare.tsv: has no column 'n_intervening', so tseval cannot count by it."),
+        (
+            ("bare.tsv",),
+            "bare.tsv: the table has no column 'n_intervening', which tseval needs to count examples.",
+        ),
     ],
 )
 def test_what_cannot_be_counted_is_one_message(tmp_path, arguments, message):

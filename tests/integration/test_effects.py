@@ -209,7 +209,8 @@ def test_other_questions_about_a_design_are_refused_in_one_message(folder):
         (["run", "--model", "bundled:lstm", "--suite", "./mine", "--score", "sentence"],
          "case 'gaps' has predictions that compare regions, so --score sentence is not possible"),
         (["run", "--model", "bundled:lstm", "--suite", "./mine:profile"], "case 'gaps'"),
-        (["export", "lm-eval", "./mine", "-o", "tasks"], "score 'regions', which lm-eval cannot express"),
+        (["export", "lm-eval", "./mine", "-o", "tasks"], ("--score regions, which a task of lm-eval cannot "
+                                                          "express")),
         (["run", "--model", "bundled:lstm", "--case", "simple_agrmt", "--limit", "1", "--out", "p"], ""),
         (["analyze", "effects", "p"], "tseval: these runs do not compare regions of sentences, so"),
     ):  # fmt: skip

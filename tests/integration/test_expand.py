@@ -131,14 +131,15 @@ def test_parquet_has_a_column_for_every_label_and_feature(tseval, mine: Path, tm
 @pytest.mark.parametrize(
     ("arguments", "said", "more"),
     [
-        ("expand ./mine --format parquet", "--format parquet cannot be printed. Add -o FILE.", None),
+        ("expand ./mine --format parquet", "which a terminal cannot show. Add -o FILE.parquet.", None),
         ("expand ./mine -o no/items.tsv", "tseval: no/items.tsv: No such file or directory\n", ""),
         ("expand marvin_linzen --case vp_cord",
-         "tseval: suite 'marvin_linzen' has no case 'vp_cord'.\n  Did you mean 'vp_coord'? Cases: ", None),
+         ("tseval: the suite 'marvin_linzen' has no case with the name 'vp_cord'.\n  Did you mean "
+          "'vp_coord'? Cases: "), None),
         ("lint marvin_linzen --vocab bundled:lst",
-         "tseval: no bundled checkpoint has the name 'lst'.\n  Did you mean 'lstm'?", None),
+         "tseval: no checkpoint that comes with tseval has the name 'lst'.\n  Did you mean 'lstm'?", None),
         ("lint marvin_linzen --vocab no.txt",
-         "tseval: no.txt: cannot be read: No such file or directory.\n"
+         "tseval: no.txt: tseval cannot read this file (No such file or directory).\n"
          "  Give a text file with one word per line, a checkpoint, or bundled:NAME.\n", ""),
     ],
 )  # fmt: skip
@@ -209,7 +210,7 @@ def test_lint_exits_with_1_for_findings_and_2_for_bad_input(tseval, mine: Path, 
     (tmp_path / "words.txt").write_bytes(b"\xff\xfe")
     result = refused(tseval("lint", "marvin_linzen", "--vocab", "words.txt"))
     assert result.stderr.startswith(
-        "tseval: words.txt: not a vocabulary, because the file is not UTF-8 text.\n"
+        "tseval: words.txt: this file is not a vocabulary, because it is not UTF-8 text.\n"
     )
 
 
@@ -255,6 +256,8 @@ def test_a_new_phenomenon_passes_lint_and_can_be_scored(tmp_path):
 
 def test_a_new_phenomenon_writes_over_nothing_and_needs_a_name(tmp_path):
     (tmp_path / "mine").mkdir()
-    assert "mine: this file exists" in refuse("new", "mine", cwd=tmp_path).stderr
-    assert "cannot name a phenomenon" in refuse("new", "1 2", cwd=tmp_path).stderr
+    assert (
+        "mine: a file or folder with this name exists already" in refuse("new", "mine", cwd=tmp_path).stderr
+    )
+    assert "cannot be the name of a suite" in refuse("new", "1 2", cwd=tmp_path).stderr
     assert list((tmp_path / "mine").iterdir()) == []

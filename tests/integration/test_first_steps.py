@@ -81,11 +81,14 @@ def test_a_table_takes_every_run_below_a_folder(tmp_path):
     with start_run(tmp_path / "runs" / "begun", make_key(suite)):
         pass
     done = succeed("table", "runs/", cwd=tmp_path)
-    finish = "tseval run --resume --out runs/begun ..."
-    assert done.stderr == f"runs/begun: left out, because the run is not finished. To finish it: {finish}\n"
+    finish = "To finish the run, repeat its command with --resume --out runs/begun"
+    assert done.stderr == f"runs/begun: tseval leaves this run out, because it is not finished. {finish}\n"
     assert [cell.strip() for cell in done.stdout.splitlines()[0].split("|")[2:-1]] == ["ree", "one", "two"]
     assert call("table", "runs/deeper/three", "runs/one", "runs/two", cwd=tmp_path).stdout == done.stdout
-    assert "'runs/one' is the same as 'runs'." in call("table", "runs", "runs/one", cwd=tmp_path).stderr
+    assert (
+        "'runs/one' is the same run or leaderboard as 'runs'."
+        in call("table", "runs", "runs/one", cwd=tmp_path).stderr
+    )
 
 
 @pytest.mark.parametrize(

@@ -56,9 +56,10 @@ def test_runs_of_two_models_stand_side_by_side(tmp_path):
         (("expand", "dyck"), "the language needs a value for k and m.\n  Write dyck(k, m, train"),
         (("expand", "dyck(4,3):number"), "is a formal language, so it has no grammars"),
         (("lint", "dyck(4,3)"), "Use formal languages with tseval run"),
-        (("export", "lm-eval", DYCK, "-o", "tasks"), "the score 'choices', which lm-eval cannot express"),
+        (("export", "lm-eval", DYCK, "-o", "tasks"), ("--score choices, which a task of lm-eval cannot "
+                                                      "express")),
         (("run", "--model", "bundled:lstm", "--suite", DYCK, "--out", "run"),
-         "does not know the symbols )1, )2, so"),
+         "has no word for the symbols )1, )2 in its vocabulary, so"),
         (("run", "--model", "bundled:lstm", "--suite", DYCK, "--by", "atractors"),
          "Did you mean 'attractors'?"),
     ],

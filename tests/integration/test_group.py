@@ -122,7 +122,10 @@ def test_programs_get_how_many_seeds_a_difference_is_of(folder):
         (["srn", "gru", "wide"], "no two of these models differ only in their seed"),
         (
             ["srn", "again"],
-            "srn and again are runs of the same model, not of two seeds.\n  Leave out one of the runs.",
+            (
+                "srn and again are two runs of the same model, not of two models with different seeds.\n  "
+                "Leave out one of the two"
+            ),
         ),
         (["srn", "srn-2", "--against", "srn"], "srn is the only model, so there is nothing to compare"),
         (["gru", "wide", "--against", "gru"], "no two of these models differ only in their seed"),
@@ -194,11 +197,12 @@ def test_what_cannot_be_decided_has_dashes_and_reasons(three):
     ("arguments", "message"),
     [
         (["--against", "goood", "good", "fair"],
-         "the model 'goood', and no folder of a run has this name.\n  Did you mean 'good'?"),
-        (["--against", "good", "good"], "good is the only model, so there is nothing to compare."),
+         "--against goood: no run has a model or a folder with this name.\n  Did you mean 'good'?"),
+        (["--against", "good", "good"], ("good is the only model, so there is nothing to compare it "
+                                         "with.\n  Name another")),
         (["--against", "good", "good", "bhatt2020"], "a leaderboard of published accuracies"),
-        (["--against", "good", "good", "fair", "--margin", "1"], "between 0 and 1, and 1 is not"),
-        (["good", "fair", "--margin", "0.1"], "--margin is for differences. Add --against MODEL"),
+        (["--against", "good", "good", "fair", "--margin", "1"], "above 0 and below 1.\n  Write the"),
+        (["good", "fair", "--margin", "0.1"], "Add --against MODEL, or leave out --margin."),
     ],
 )  # fmt: skip
 def test_what_cannot_be_compared_is_one_message(three, arguments, message):

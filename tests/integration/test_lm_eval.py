@@ -159,7 +159,7 @@ def test_continuations_are_scored_after_their_contexts_and_first_choices_told():
         (("export", "lm-eval", "marvin_linzen", "-o", "full"), "full: this folder is not empty."),
         (("export", "lm-eval", "pairs.jsonl:two_prefix", "-o", "new"), "no method 'two_prefix'"),
         (("export", "lm-eval", "blimp.jsonl:two_prefix", "-o", "new"),
-         "uses the score 'ending', which lm-eval cannot"),
+         "compares sentences with --score ending, which a task of lm-eval cannot"),
     ],
 )  # fmt: skip
 def test_bad_input_gets_one_message(tmp_path, arguments, message):

@@ -29,7 +29,7 @@ def test_a_saved_oracle_says_how_to_use_it_and_is_the_model_of_that_name(tmp_pat
     done = succeed("oracle", "dyck-srn", "-k", 6, "-m", 3, "-o", "oracle.pt", cwd=tmp_path)
     assert done.stdout == ""
     assert "dyck-srn-k6-m3-log: 48 hidden units" in done.stderr
-    assert "oracle.pt: score it with --suite 'dyck(k=6,m=3)'" in done.stderr
+    assert "To score it: tseval run --model oracle.pt --suite 'dyck(k=6,m=3)'" in done.stderr
     saved = load_checkpoint(tmp_path / "oracle.pt")
     opened = open_oracle("dyck-srn", {"k": "6", "m": "3"}, "cpu")
     assert opened.card.fingerprint == saved.fingerprint

@@ -193,10 +193,13 @@ def test_a_module_in_adapters_that_does_not_say_what_opens_its_models_is_noticed
     ("rest", "message"),
     [
         ("nothing",
-         "has the type NoneType, which is not a model: a SentenceModel needs card, word_logprobs.\n"),
-        ("class", "is the class Sound, not a model: use an object of it.\n  Create one: Sound(...)\n"),
+         ("has the type NoneType, which is not a model. To be a SentenceModel, the class must also have: "
+          "card, word_logprobs.\n")),
+        ("class", ("is the class Sound itself, but tseval needs an object of this class.\n  Create an "
+                   "object: Sound(...)\n")),
         ("half",
-         "has the type HalfRecurrent, which is not a model: a SentenceModel needs word_logprobs.\n"),
+         ("has the type HalfRecurrent, which is not a model. To be a SentenceModel, the class must also "
+          "have: word_logprobs.\n")),
     ],
 )  # fmt: skip
 def test_an_adapter_that_gives_no_model_is_one_message(

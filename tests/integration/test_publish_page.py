@@ -98,7 +98,7 @@ def test_the_forge_names_a_pull_request_that_changes_counts(followed, tmp_path):
     entry.write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
     ended = done("tseval board check board", tmp_path / "theirs")
     assert ended.returncode == 1
-    assert ended.stdout.startswith("srn: entry.yaml: rows[0].n_correct is ")
+    assert ended.stdout.startswith("srn: entry.yaml: the key `rows[0].n_correct` is ")
 
 
 def test_a_forge_understands_the_workflow(followed):
@@ -117,7 +117,10 @@ def test_a_repository_does_not_overwrite_what_is_there(tmp_path):
     (tmp_path / "here/README.md").write_text("ours")
     refused = call(*new, cwd=tmp_path)
     assert refused.returncode == 2
-    assert "here/README.md exists.\n  Name another folder, or move the file away." in refused.stderr
+    assert (
+        "here/README.md exists already, and tseval does not overwrite it.\n  Name another folder"
+        in refused.stderr
+    )
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == ["LICENSE", "README.md"]
     (tmp_path / "here/README.md").unlink()
     lost = call(*new[:-1], "../nowhere.jsonl", cwd=tmp_path)

@@ -237,12 +237,15 @@ def test_resume_without_out_finds_the_interrupted_run(checkpoint, tmp_path):
             "two suites have the name 'marvin_linzen'",
         ),
         (("--by", "atractor"), "Did you mean 'attractor'?"),
-        (("--model-args", "nonsense"), "a setting has no name. Write NAME=VALUE"),
+        (("--model-args", "nonsense"), "there is a value without the name of a setting. Write NAME=VALUE"),
         (("--model-args", "bos=true"), "a tseval checkpoint has only the argument precision"),
-        (("--device", "abacus"), "device 'abacus' is not available on this machine. Choose another --device"),
+        (
+            ("--device", "abacus"),
+            "device 'abacus' is not available on this machine. Choose an available --device",
+        ),
         (("--model", "hff:gpt2"), "no adapter has the name 'hff'.\n  Did you mean 'hf'?"),
         (("--model", "bundled:lstn"), "no bundled checkpoint has the name 'lstn'"),
-        (("--out", "file"), "file is a file."),
+        (("--out", "file"), "file is a file, but a run needs a folder."),
     ],
 )
 def test_bad_arguments_get_one_message(checkpoint, tmp_path, arguments, message):

@@ -45,7 +45,7 @@ def test_untokenised_pairs_are_undecidable_to_a_word_level_model(pairs):
 
 def test_a_score_that_the_data_does_not_allow_is_refused(pairs):
     result = refused(run("--suite", "pairs.jsonl", "--score", "ending", cwd=pairs))
-    assert "does not give the length of the endings to compare" in result.stderr
+    assert "does not state how many words at the end --score ending compares" in result.stderr
     assert not (pairs / "run").exists()  # told before anything was scored
 
 
@@ -58,13 +58,17 @@ def test_a_column_that_items_share_is_kept_with_the_run(pairs):
     assert found.verdicts["number.entry"].tolist() == ["sing", "plur"]
     assert found.manifest.suite.digest == load_suite(pairs / "pairs.jsonl").digest
     ended = call("analyze", "pairwise", "run", "--where", "number.entry=dual", cwd=pairs)
-    assert "no item has number.entry 'dual'.\n  Choose one of plur, sing." in ended.stderr
+    assert (
+        "no item has number.entry=dual.\n  Choose a value of number.entry that items have: plur, sing."
+        in ended.stderr
+    )
 
 
 def test_a_column_that_is_not_there_is_refused_before_anything_is_scored(pairs):
     result = refused(run("--suite", "pairs.jsonl", "--cluster", "numbr", cwd=pairs))
     assert result.stderr.endswith(
-        "the suite 'pairs' has no column 'numbr' for --cluster.\n  Did you mean 'number'? Columns: number.\n"
+        "--cluster numbr: the items of the suite 'pairs' have no column with this name.\n  Did you mean "
+        "'number'? Columns: number.\n"
     )
     assert not (pairs / "run").exists()
 
@@ -72,13 +76,16 @@ def test_a_column_that_is_not_there_is_refused_before_anything_is_scored(pairs):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "then", "scored"),
-    [([], ["--cluster", "number"], "without"), (["--cluster", "number"], [], "with")],
+    [
+        ([], ["--cluster", "number"], "without --cluster number"),
+        (["--cluster", "number"], [], "with --cluster number, but the command leaves it out or changes it"),
+    ],
 )
 def test_a_complete_run_is_not_taken_for_one_with_other_columns(pairs, first, then, scored):
     succeeded(run("--suite", "pairs.jsonl", *first, cwd=pairs))
     succeeded(run("--suite", "pairs.jsonl", "--resume", *first, cwd=pairs))
     result = refused(run("--suite", "pairs.jsonl", "--resume", *then, cwd=pairs))
     assert result.stderr.endswith(
-        f"run is complete, and it was scored {scored} --cluster number.\n"
-        "  Score the suite again without --resume, into another folder: -o FOLDER\n"
+        f"run is a complete run, which was scored {scored}, so --resume cannot continue it.\n"
+        "  Score the suite again without --resume, into another folder: --out FOLDER\n"
     )

@@ -88,8 +88,9 @@ def test_accuracy_is_set_against_how_often_words_occur(folder, tmp_path):
     [
         (
             ["analyze", "robustness", "pairs"],
-            "these runs name no lexical factors, so tseval cannot analyse single words.\n"
-            "  Score the suite again. For data sets, name columns with --cluster COLUMN.\n",
+            "these runs do not state which words their items share, so tseval cannot analyse single words.\n"
+            "  Score the suite again. For a data set, name the columns with such words: tseval run --cluster "
+            "COLUMN\n",
         ),
         (["analyze", "robustness", "a", "--counts-from", "nowhere.txt"], "nowhere.txt"),
         (["export", "glmm", "a"], "Missing option '-o'"),

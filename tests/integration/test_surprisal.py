@@ -132,11 +132,15 @@ def test_sentences_that_look_alike_decide_nothing():
 @pytest.mark.parametrize(
     ("arguments", "stdin", "message"),
     [
-        (("surprisal", "--model", "bundled:lstm"), "\n \n", "<stdin>: the file has no sentences."),
+        (
+            ("surprisal", "--model", "bundled:lstm"),
+            "\n \n",
+            "<stdin>: the file is empty or has only blank lines.",
+        ),
         (
             ("pair", "--model", "bundled:lstm", "a b", " "),
             None,
-            "BAD is empty. Give two sentences, each in quotes",
+            "BAD is an empty text. Type two sentences, each in quotes",
         ),
     ],
 )
@@ -150,7 +154,7 @@ def test_a_packed_text_is_unpacked_and_one_that_cannot_be_read_is_named(tmp_path
     (tmp_path / "t.txt.gz").write_bytes(packed)
     assert rows(call(*command).stdout) == printed
     (tmp_path / "t.txt.gz").write_bytes(packed[:-9])
-    assert "t.txt.gz: the file cannot be read (" in refused(call(*command)).stderr
+    assert "t.txt.gz: tseval cannot read this file (" in refused(call(*command)).stderr
     (tmp_path / "t.txt.gz").write_bytes(gzip.compress(b"the \xff\n", mtime=0))
     said = refused(call(*command)).stderr
-    assert "t.txt.gz: not UTF-8 text (invalid start byte at byte 4)" in said
+    assert "t.txt.gz: this file is not UTF-8 text (invalid start byte at byte 4)" in said

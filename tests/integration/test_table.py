@@ -100,7 +100,9 @@ def test_features_may_stand_in_one_list(run, tmp_path):
     text = tseval("table", tmp_path / "two", "--by", "number,half")
     assert cells(text, "Simple, number sing, half 2")[:2] == ["2", "0.500"]
     assert text == tseval("table", tmp_path / "two", "--by", "number", "--by", "half")
-    assert "the suite has no feature 'hal' for --by" in tseval("table", run, "--by", "number,hal", code=2)
+    assert "--by hal: the items of the suite have no feature with this name" in tseval(
+        "table", run, "--by", "number,hal", code=2
+    )
 
 
 def test_a_table_is_written_to_a_file(run, tmp_path):
@@ -116,9 +118,10 @@ def test_a_table_is_written_to_a_file(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["bhat2020"], "there is no run or board at 'bhat2020'.\n  Name the folder"),
-        ([Path(__file__).parent], "integration is not a run: it has no manifest.json.\n  Name the folder"),
-        (["RUN", "--by", "numbr"], "for --by.\n  Did you mean 'number'?"),
+        (["bhat2020"], "'bhat2020' is not the folder of a run or a leaderboard.\n  Name the folder"),
+        ([Path(__file__).parent], ("integration is not the folder of a run, because the file manifest.json "
+                                   "is missing in it.\n  Name the folder")),
+        (["RUN", "--by", "numbr"], "feature with this name.\n  Did you mean 'number'?"),
         (["bhatt2020", "-o", "/proc/none/x.md"], "directory.\n  Make the folder /proc/none first."),
         ([], "Missing argument 'RUN_OR_BOARD...'"),
     ],
@@ -130,9 +133,11 @@ def test_bad_input_is_one_message_and_exit_code_2(run, arguments, expected):
 
 def test_a_run_or_board_named_twice_is_refused_under_whatever_name(run, tmp_path):
     (tmp_path / "link").symlink_to(run)
-    again = f"{str(run)!r} is named twice.\n  Name each run and each board once."
+    again = f"{str(run)!r} is named twice.\n  Name each run and each leaderboard only once."
     assert again in tseval("table", run, run, code=2)
     linked = tseval("table", run, "link", code=2, cwd=tmp_path, by=installed)
-    assert f"'link' is the same as {str(run)!r}." in linked
+    assert f"'link' is the same run or leaderboard as {str(run)!r}." in linked
     board = BUNDLED_BOARDS / "bhatt2020"
-    assert f"{str(board)!r} is the same as 'bhatt2020'." in tseval("table", "bhatt2020", board, code=2)
+    assert f"{str(board)!r} is the same run or leaderboard as 'bhatt2020'." in tseval(
+        "table", "bhatt2020", board, code=2
+    )

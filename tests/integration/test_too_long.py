@@ -104,7 +104,7 @@ def test_refuse_refuses_in_one_message_before_anything_is_written(models, pairs)
     done = refused(run(models, pairs, "--too-long", "refuse", "--out", "run"))
     assert done.stderr == (
         f"tseval: 3 sentences are longer than causal reads, the first '{LONG[:40]}…'.\n"
-        "  To count their pairs as undecidable, use --too-long skip\n"
+        "  To count the pairs with these sentences as undecidable, write --too-long skip\n"
     )
     assert not (pairs.parent / "run").exists()
 
@@ -144,7 +144,8 @@ def test_an_adapter_that_tells_of_too_few_sentences_is_refused(models):
             return [False]
 
     with pytest.raises(
-        ModelError, match=r"short: too_long returned an array of type bool and shape \(1,\), not"
+        ModelError,
+        match=r"the method `too_long` of short returned an array of type bool and shape \(1,\), but",
     ):
         tseval.evaluate(Short(), make_suite(make_case("a", FITS)))
 
@@ -177,7 +178,7 @@ def test_a_pair_that_was_dropped_as_too_long_is_found_by_the_model(models, pairs
         if not check.ok
     ]
     assert wrong == (
-        "this model reads 5 of the suite's sentences, and cannot read 3, but 4 are claimed as read"
+        "the model can read 5 of the suite's sentences (3 are too long), but the run has scores for 4"
     )
 
 

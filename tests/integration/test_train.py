@@ -133,7 +133,7 @@ def test_what_is_no_text_and_no_training_is_named(corpus):
     (corpus / "train.txt").write_text("\n \n")
     assert (
         refused(train(corpus, out="other.pt")).stderr
-        == "tseval: train.txt: the text has no words. Give a text with one sentence a line.\n"
+        == "tseval: train.txt: the text has no words. Name a text file with one sentence a line.\n"
     )
 
 
@@ -163,7 +163,8 @@ def test_a_killed_training_resumes_to_the_bit_identical_checkpoint(corpus):
     assert 0 < step < 2 * windows
     said = refused(train(corpus, *settings, out="killed.pt")).stderr
     assert (
-        "killed.pt.resume: an interrupted training. To continue, add --resume; to start over, remove" in said
+        "killed.pt.resume: this file is the state of an interrupted training. To continue the training, add"
+        in said
     )
     succeeded(train(corpus, *settings, "--resume", out="killed.pt"))
     assert_same(outcome(corpus, "whole"), outcome(corpus, "killed"))
@@ -174,10 +175,10 @@ def test_a_finished_training_is_not_done_again(corpus):
     succeeded(train(corpus, "--epochs", 1, "--resume"))
     before = (corpus / "model.pt").read_bytes()
     again = succeeded(train(corpus, "--epochs", 1, "--resume"))
-    assert "model.pt: finished already, fingerprint" in again.stderr
+    assert "model.pt: the training is already finished; the model has the fingerprint" in again.stderr
     assert (corpus / "model.pt").read_bytes() == before
     other = refused(train(corpus, "--epochs", 1, "--resume", "--hidden", 8))
-    assert "model.pt: this model was trained with hidden 16, not 8." in other.stderr
+    assert "model.pt: this model was trained with hidden 16, but the command says 8." in other.stderr
     assert "model.pt: this file exists" in refused(train(corpus, "--epochs", 1)).stderr
 
 
@@ -234,7 +235,7 @@ def test_a_processor_without_bfloat16_computes_in_float32_and_says_so(corpus, mo
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
     said = train(corpus, *settings)
     assert (
-        "--precision bfloat16 is not faster here: this processor has no such instructions"
+        "--precision bfloat16 is not faster on this machine, because the processor has no instructions"
         in said.stderr + said.stdout
     )
     succeeded(train(corpus, "--epochs", 1, out="wide.pt"))
@@ -299,7 +300,10 @@ def test_without_the_plots_extra_training_succeeds_and_names_it(corpus):
     command = train(corpus, "--epochs", 1, "--figure", command_only=True)
     environment = os.environ | {"PYTHONPATH": str(corpus / "shadow")}
     result = succeeded(run_process(command, cwd=corpus, env=environment))
-    assert 'no figure: figures need matplotlib. To install it: pip install "tseval[plots]"' in result.stderr
+    assert (
+        "no figure: to draw figures, tseval needs the package matplotlib, which is not installed. To "
+        'install it: pip install "tseval[plots]"'
+    ) in result.stderr
 
 
 @pytest.mark.slowest

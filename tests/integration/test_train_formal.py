@@ -79,7 +79,7 @@ def test_the_models_of_hewitt_have_their_sizes_unless_others_are_given(tmp_path,
     ("suite", "extra", "message"),
     [
         ("dyck(2,3)", ("--train", "train.txt"),
-         "--suite brings its own text and vocabulary. Leave out --train"),
+         "which has its own text and vocabulary. Leave out --train."),
         ("cross_serial(8)", ("--preset", "hewitt2020"), "from a Dyck language. Add the language, such as "
                                                         "--suite 'dyck("),
     ],
@@ -91,4 +91,4 @@ def test_bad_combinations_get_one_message(tmp_path, suite, extra, message):
 
 def test_without_any_text_both_ways_to_give_it_are_named(tmp_path):
     result = refuse("train", "lm", "--arch", "lstm", "--out", "model.pt", "--train", "a.txt", cwd=tmp_path)
-    assert "Give --train FILE and --valid FILE, or --suite LANGUAGE" in result.stderr
+    assert "Add --train FILE and --valid FILE. For a formal language, add --suite LANGUAGE" in result.stderr

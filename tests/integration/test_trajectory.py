@@ -174,7 +174,9 @@ def test_a_row_above_chance_before_the_first_step_is_named(tmp_path):
 
 def test_a_run_without_a_step_is_left_out_and_named(runs):
     done = succeed("table", "m-step5", "m", "other", "--over", "step", cwd=runs)
-    assert done.stderr.splitlines()[0] == "m: left out, because the step of its checkpoint is unknown"
+    assert done.stderr.splitlines()[0] == (
+        "m: tseval leaves this run out, because it does not state the training step of its checkpoint"
+    )
     assert "**m by step**" in done.stdout
     assert "**other by step**" in done.stdout
 
@@ -182,7 +184,7 @@ def test_a_run_without_a_step_is_left_out_and_named(runs):
 def test_runs_of_which_no_step_is_known_are_refused(runs):
     for command, what in (("table m --over step", "step"), ("table other --over tokens", "tokens")):
         said = refuse(*command.split(), cwd=runs).stderr
-        assert f"no run names the {what} of its checkpoint" in said
+        assert f"no run states the training {what} of its checkpoint" in said
 
 
 @pytest.mark.parametrize(
@@ -204,28 +206,31 @@ def test_checkpoints_that_are_called_by_their_number_alone_are_one_training(tmp_
     assert printed("analyze", "trajectory", *arguments, cwd=tmp_path).count("First above chance |") == 1
     if over == "epoch":
         said = refuse("table", *arguments[:3], "--over", "step", cwd=tmp_path).stderr
-        assert said.endswith("\n  Some runs name their epoch: add --over epoch.\n")
+        assert said.endswith("\n  Some runs state the training epoch instead: to use it, add --over epoch.\n")
 
 
 def test_a_run_that_joins_no_other_is_named_with_what_joins(tmp_path):
     for place, step, hidden in (("a", 1, 8), ("b", 2, 9)):
         make_run(SUITE, {"laugh": -2.0}, path=tmp_path / place, model="m", step=step, parameters=hidden)
     assert succeed("analyze", "trajectory", "a", "b", cwd=tmp_path).stderr == (
-        "only one run of each of these trainings: m #1, m #2 (tseval joins runs whose models differ only in "
+        "each of these trainings has only one run: m #1, m #2 (tseval joins runs whose models differ only in "
         "the number in their name)\n"
     )
 
 
 def test_two_runs_of_one_step_are_refused_and_both_named(runs):
     done = refuse("table", "m-step5", "m_step5", "--over", "step", cwd=runs)
-    assert "m-step5 and m_step5 both belong to m at step 5.\n  Leave out one of them" in done.stderr
+    assert (
+        "m-step5 and m_step5 are two runs of the training m at the same step, 5.\n  Leave out one run"
+        in done.stderr
+    )
 
 
 def test_trainings_of_one_name_but_other_models_stay_apart(tmp_path):
     for place, step, hidden in (("a", 1, 8), ("b", 2, 8), ("c", 2, 9)):
         make_run(SUITE, {"laugh": -2.0}, path=tmp_path / place, model="m", step=step, parameters=hidden)
     done = succeed("table", "a", "b", "c", "--over", "step", "--format", "json", cwd=tmp_path)
-    assert done.stderr.startswith("only one run of each of these trainings: m #2 (")
+    assert done.stderr.startswith("each of these trainings has only one run: m #2 (")
     found = json.loads(done.stdout)
     steps = {(row["training"], row["step"]) for row in found["rows"]}
     assert steps == {("m #1", 1), ("m #1", 2), ("m #2", 2)}

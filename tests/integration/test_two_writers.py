@@ -79,7 +79,7 @@ PROGRAM = """
 # What the second hears: while the first writes, and when it has ended already.
 SECOND = {
     "run": (
-        "run is locked: another tseval is writing this run.\n  Wait",
+        "run is locked, because another tseval command is writing this run.\n  Wait",
         "run holds a complete run.\n  Read it",
     ),
     "publication": (
@@ -88,7 +88,10 @@ SECOND = {
         None,
     ),
     "zoo": ("zoo: another process of tseval, here or on another machine, is working in this folder", None),
-    "resumed training": ("model.pt is locked: another tseval is training this model.\n  Wait", None),
+    "resumed training": (
+        "model.pt is locked, because another tseval command is training this model.\n  Wait",
+        None,
+    ),
 }
 
 

@@ -149,7 +149,7 @@ def whole(stopped, resumed, few_cases, tmp_path, monkeypatch):
 @pytest.mark.slowest
 def test_a_zoo_that_is_stopped_stops_its_models_and_says_how_to_go_on(stopped):
     assert stopped.code == 130
-    assert "saved in zoo. To continue, repeat the same command." in stopped.said
+    assert "saved the finished runs in zoo. To continue, repeat the same command." in stopped.said
     assert "is working in zoo" in stopped.meanwhile
     assert stopped.place.joinpath("zoo/models/drnn.pt.resume").exists(), "its training went on to the end"
     # A model left in training would hold the lock.
@@ -280,7 +280,7 @@ def test_models_made_in_another_way_are_not_published_together(parts, monkeypatc
     curves = published / "curves/srn.parquet"
     curves.rename(published / "elsewhere")
     said = zoo(second, *extending, archs=("drnn",), code=2).stderr
-    assert "tables/curves/srn.parquet: this file of learning curves does not exist" in said
+    assert "tables/curves/srn.parquet: this file does not exist" in said
     pd.read_parquet(published / "elsewhere").drop(columns="seconds").to_parquet(curves)
     said = zoo(second, *extending, archs=("drnn",), code=2).stderr
     assert "tables does not describe the training of the model srn ('seconds')." in said

@@ -353,7 +353,8 @@ def test_a_classifier_has_no_perplexity(tmp_path):
     save(tmp_path / "number.pt", model, None, "float32")
     (tmp_path / "valid.txt").write_text("the author laughs .\n")
     done = refuse("convert", "number.pt", "-o", "x.pt", "--valid", "valid.txt", cwd=tmp_path)
-    assert done.stderr == "tseval: --valid valid.txt: a classifier has no perplexity. Leave out --valid.\n"
+    said = "tseval cannot compute a perplexity, because the model is a classifier. Leave out --valid."
+    assert done.stderr == f"tseval: --valid valid.txt: {said}\n"
     assert not (tmp_path / "x.pt").exists()
 
 

@@ -111,10 +111,15 @@ def test_what_is_no_page_of_ours_is_left_alone(root):
         (site / name).write_text(text, "utf-8")
         said = refused("board", "build", root / "board", "-o", site)
         fix = "Name a new folder for the pages."
-        assert said == f"tseval: {site} contains files that are no pages of tseval.\n  {fix}\n"
+        assert said == (
+            f"tseval: {site} contains files that are not pages of tseval, and tseval does not mix its "
+            f"pages with them.\n  {fix}\n"
+        )
         assert [(path.name, path.read_text("utf-8")) for path in site.iterdir()] == [(name, text)]
     (root / "file").write_text("", "utf-8")
-    assert "is not writable" in refused("board", "build", root / "board", "-o", root / "file")
+    assert "tseval cannot write into this folder" in refused(
+        "board", "build", root / "board", "-o", root / "file"
+    )
     assert "cannot be written" in refused("report", root / "run", "-o", root / "file" / "page.html")
 
 
@@ -122,7 +127,9 @@ def test_what_is_no_page_of_ours_is_left_alone(root):
 @pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() == 0, reason="the super-user may write anywhere")
 def test_a_folder_that_may_not_be_written_is_named(root):
     (root / "closed").mkdir(mode=0o500)
-    assert "is not writable" in refused("board", "build", root / "board", "-o", root / "closed" / "site")
+    assert "tseval cannot write into this folder" in refused(
+        "board", "build", root / "board", "-o", root / "closed" / "site"
+    )
 
 
 @pytest.mark.parametrize(
@@ -159,9 +166,9 @@ def test_a_run_is_no_board(root):
     assert "is not a leaderboard" in said
     assert "tseval report" in said
     said = refused("board", "add", root, root / "run")
-    assert (
-        said
-        == f"tseval: {root} is not a leaderboard: it has no board.yaml.\n  Name one of {root / 'board'}.\n"
+    assert said == (
+        f"tseval: {root} is not a leaderboard, because the file board.yaml is missing in it.\n  Name "
+        f"one of {root / 'board'}.\n"
     )
     assert not (root / "site").exists()
 
@@ -176,8 +183,8 @@ def test_a_report_holds_its_items_or_says_why_not(root):
     page = root / "page.html"
     done = call("report", root / "run", root / "second", "-o", page)
     assert done.returncode == 0
-    assert "no items" in done.stderr
-    assert "To add them, name the suite with --suite." in done.stderr
+    assert "tseval wrote this page without single items" in done.stderr
+    assert "To add the items, name the suite with --suite." in done.stderr
     assert "<li>This page has no items" in page.read_text("utf-8")
     suite = ("--suite", root / "pairs.jsonl")
     done = call("report", root / "run", root / "second", *suite, "-o", page)

@@ -419,5 +419,9 @@ def test_lint_says_that_a_model_does_not_tell_which_words_it_knows(folder):
         "def load():\n    return Opaque()\n"
     )
     said = refused(call("lint", "marvin_linzen", "--vocab", "opaque.py:load", cwd=folder)).stderr
-    assert said.startswith("tseval: opaque gives no list of the words that it knows.\n  Name a text file")
-    assert "--all needs a vocabulary. Add --vocab" in refused(call("lint", "marvin_linzen", "--all")).stderr
+    assert said.startswith(
+        "tseval: opaque does not tell tseval which words are in its vocabulary.\n  Write the vocabulary "
+        "into a text file"
+    )
+    said = "--all is about unknown words, which need a vocabulary. Add --vocab FILE or --vocab MODEL."
+    assert said in refused(call("lint", "marvin_linzen", "--all")).stderr

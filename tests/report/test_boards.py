@@ -46,15 +46,23 @@ def test_a_board_reads_from_its_file_or_its_folder(tmp_path):
 @pytest.mark.parametrize(
     ("path", "value", "expected"),
     [
-        (["format"], 2, "format: is 2, but this tseval reads format 1."),
+        (["format"], 2, "format: is 2, but this version of tseval reads only format 1."),
         (["title"], 7, "title: should be a text in quotes, not 7."),
-        (["title"], "half\ud800", "the file: has half a character in a text"),
-        (["decimals"], 0, "decimals: should be at least 1, not 0."),
-        (["models"], [], "models: should name each model once, and at least one."),
-        (["models", 1, "name"], "GRU", "models: should name each model once, and at least one."),
-        (["rows"], BOARD["rows"] * 2, "rows[1]: repeats an earlier row."),
-        (["rows", 0, "accuracy", "LSTM"], "0.5", "rows[0].accuracy.LSTM: is not one of the board's models."),
-        (["rows", 0, "spread"], {"LSTM": "0.1"}, "rows[0].spread.LSTM: is not one of the board's models."),
+        (["title"], "half\ud800", "the file: has a text with half of a Unicode character"),
+        (["decimals"], 0, "decimals: should be a number of decimals, 1 or more, but is 0."),
+        (["models"], [], "models: should name at least one model, and no model twice."),
+        (["models", 1, "name"], "GRU", "models: should name at least one model, and no model twice."),
+        (["rows"], BOARD["rows"] * 2, "rows[1]: has the same case and contrast as an earlier row."),
+        (
+            ["rows", 0, "accuracy", "LSTM"],
+            "0.5",
+            "rows[0].accuracy.LSTM: is the name of a model that is not in",
+        ),
+        (
+            ["rows", 0, "spread"],
+            {"LSTM": "0.1"},
+            "rows[0].spread.LSTM: is the name of a model that is not in",
+        ),
         (["rows", 0, "spread"], {"GRU": "wide"}, "rows[0].spread.GRU: should be a fraction from 0 to 1"),
         (["models", 0, "spread"], {"All rows": "2"}, "models[0].spread.All rows: should be a fraction"),
     ],
@@ -183,15 +191,19 @@ def test_beside_one_run_people_have_a_column_and_means(folder):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (ALL + "anmi,0.5,4,\n", "h.csv:6: the suite has no case 'anmi'.\n  Did you mean 'anim'?"),
-        (ALL.replace("inanim,0.6,10,\n", ""), "h.csv: there is no accuracy for the case 'inanim'."),
-        ("case,accuracy\nanim,0.9\n", "h.csv: there is no accuracy for the case 'inanim' and 2 more."),
-        (ALL + "anim,0.5,4,\n", "h.csv:6: the case 'anim' has two lines"),
-        (ALL.replace("0.9", "90"), "h.csv:2: accuracy is '90', which is not a fraction from 0 to 1."),
-        (ALL.replace("0.9", f"0.{'9' * 5000}"), "h.csv:2: accuracy is '0.999"),
-        (ALL.replace(",30,", ",0,"), "h.csv:2: n is '0': the number of answers must be 1 or more."),
-        ("case,share\nanim,0.9\n", "h.csv:2: there is no column 'accuracy', but 'case', 'share'."),
-        ("case,accuracy\nnpi,0.9\n", "h.csv:2: the case 'npi' has no contrast ''.\n  Name it in a column"),
+        (ALL + "anmi,0.5,4,\n", ("h.csv:6: the suite has no case with the name 'anmi'.\n  Did you mean "
+                                 "'anim'?")),
+        (ALL.replace("inanim,0.6,10,\n", ""), ("h.csv: the table has no human accuracy for the case "
+                                               "'inanim'.")),
+        ("case,accuracy\nanim,0.9\n", ("h.csv: the table has no human accuracy for the case 'inanim' and 2 "
+                                       "more.")),
+        (ALL + "anim,0.5,4,\n", "h.csv:6: this is the second line for the case 'anim'"),
+        (ALL.replace("0.9", "90"), "h.csv:2: the accuracy is '90', but it must be a fraction from 0 to 1."),
+        (ALL.replace("0.9", f"0.{'9' * 5000}"), "h.csv:2: the accuracy is '0.999"),
+        (ALL.replace(",30,", ",0,"), "h.csv:2: the column 'n' (number of answers) has '0', but needs"),
+        ("case,share\nanim,0.9\n", ("h.csv:2: the header has no column 'accuracy'; its columns are 'case', "
+                                    "'share'.")),
+        ("case,accuracy\nnpi,0.9\n", "h.csv:2: the case 'npi' has no contrast ''.\n  Write one of these"),
     ],
 )  # fmt: skip
 def test_a_wrong_table_of_people_is_refused_with_its_line(folder, text, said):
@@ -203,7 +215,7 @@ def test_a_wrong_table_of_people_is_refused_with_its_line(folder, text, said):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("bhatt2020 --human human.csv", "--human needs a run, and there is none."),
+        ("bhatt2020 --human human.csv", "--human prints human accuracies next to those of a run, but"),
         ("a --human none.csv", "none.csv: tseval cannot read this file (No such file or directory)"),
         ("a --human human.csv --by item", "--human cannot be combined"),
     ],

@@ -73,7 +73,7 @@ def test_language_models_and_classifiers_do_not_share_a_figure(write, tmp_path):
     pq.write_table(pa.table(columns), tmp_path / "number.curves.parquet")
     both = [read_curves(write()), read_curves(tmp_path / "number.curves.parquet")]
     with pytest.raises(
-        TrainingError, match="number is a classifier, drnn a language model: draw one figure for each"
+        TrainingError, match="number is a classifier, but drnn is a language model, so one figure"
     ):
         write_curves_figure(both, [tmp_path / "both.svg"])
     assert not (tmp_path / "both.svg").exists()
@@ -145,14 +145,14 @@ def test_names_of_files_are_only_text(write, tmp_path, name):
 
 
 def test_files_that_are_no_curves_are_named(write, tmp_path):
-    with pytest.raises(TrainingError, match=r"absent.parquet: this file of learning curves does not exist"):
+    with pytest.raises(TrainingError, match=r"absent.parquet: this file does not exist"):
         read_curves(tmp_path / "absent.parquet")
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 the author laughs PAR1")
     with pytest.raises(TrainingError, match=r"broken.parquet: this file is not a learning curve of tseval"):
         read_curves(tmp_path / "broken.parquet")
     pq.write_table(pa.table({"step": [1]}), tmp_path / "other.parquet")
-    with pytest.raises(TrainingError, match=r"other.parquet: .* it has no column 'tokens'"):
+    with pytest.raises(TrainingError, match=r"other.parquet: .* because the column 'tokens' is missing"):
         read_curves(tmp_path / "other.parquet")
-    with pytest.raises(TrainingError, match=r"a.gif: a figure cannot have this name"):
+    with pytest.raises(TrainingError, match=r"a.gif: a file with a figure cannot have this name"):
         write_curves_figure([read_curves(write())], [tmp_path / "a.svg", tmp_path / "a.gif"])
     assert not (tmp_path / "a.svg").exists()

@@ -66,10 +66,11 @@ def test_the_command_draws_it_and_writes_its_numbers(curves):
     ("damage", "message"),
     [
         (lambda path: path.unlink(),
-         r"urn\.accuracy\.parquet: this file of accuracies .*\n  .*--eval-suite"),
-        (lambda path: path.write_text("x"), "this file does not contain accuracies during a training"),
+         r"urn\.accuracy\.parquet: this file does not exist.*\n  .*--eval-suite"),
+        (lambda path: path.write_text("x"), ("this file does not have the accuracies that --eval-suite "
+                                             "measures")),
         (lambda path: pq.write_table(pa.table({"step": [7], "suite": ["dyck"], "accuracy": [0.5]}), path),
-         r"no accuracy has the same step as a loss in .*urn\.curves\.parquet"),
+         r"measured at a training step for which .*urn\.curves\.parquet"),
     ],
 )  # fmt: skip
 def test_what_is_missing_is_said(curves, damage, message):
@@ -118,14 +119,16 @@ def test_strings_are_drawn_and_their_numbers_written(tmp_path):
 
 
 def test_what_cannot_be_drawn_of_strings_is_said(tmp_path, curves):
-    with pytest.raises(TrainingError, match=r"accuracies during a training .*string_loss"):
+    with pytest.raises(TrainingError, match=r"measures during a training .*string_loss"):
         read_string_curves([curves])
     paths = [write_strings(tmp_path, name, [2.0, 1.0], [0.5, 0.25], name) for name in ("a", "b")]
-    with pytest.raises(TrainingError, match=r"of several languages \(a, b\): draw one figure for each"):
+    with pytest.raises(
+        TrainingError, match=r"on several formal languages \(a, b\), but one figure shows only one"
+    ):
         read_string_curves(paths)
     nothing = write_strings(tmp_path, "c", pa.nulls(2, pa.float64()), [None, 0.25])
-    said = r"this training has no measurements on a formal language.*\n  .*--eval-suite"
+    said = r"the model was not evaluated on a formal language.*\n  .*--eval-suite"
     with pytest.raises(TrainingError, match=said):
         read_string_curves([nothing])
     done = refuse("train", "curves", curves, "--error", "--strings", "-o", "x.svg", cwd=tmp_path)
-    assert "--error and --strings are two different figures" in done.stderr
+    assert "--error and --strings draw two different figures. Leave out --error or --strings." in done.stderr

@@ -182,22 +182,25 @@ def test_rows_without_a_score_are_left_out_and_named(folder, tmp_path):
     assert [result["score_details"]["details"]["construction"] for result in results] == ["known", "half"]
     assert "1 of 3 rows have no decidable item" in done.stderr
     lost = refuse("export", "eee", "lost", cwd=tmp_path)
-    assert "lost: no item can be decided, so there is no score to record." in lost.stderr
+    assert "lost: no item of this run can be decided, so there is no accuracy to record." in lost.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nowhere"], "there is no run or board at 'nowhere'"),
-        (["bhatt2020"], "bhatt2020 is not a single run.\n  Name the folder of a run, or an entry"),
-        (["pairs.jsonl"], "pairs.jsonl is not a run"),
+        (["nowhere"], "'nowhere' is not the folder of a run or a leaderboard"),
+        (["bhatt2020"], "bhatt2020 is a folder with several runs, but the command needs a single run.\n"),
+        (["pairs.jsonl"], "pairs.jsonl is not the folder of a run"),
         (
             ["pairs", "--model-id", "lstm"],
-            "'lstm' is not the name of a model on a hub.\n  Write DEVELOPER/NAME",
+            "'lstm' is not the name of a model on a hub.\n  Write --model-id DEVELOPER/NAME",
         ),
         (["pairs", "--model-id", "a/b/../c"], "'a/b/../c' is not the name of a model on a hub."),
-        (["pairs", "-o", "store"], "Name the model with --model-id DEVELOPER/NAME, or a file"),
-        (["pairs", "-o", "pairs.jsonl", "--model-id", "a/b"], "pairs.jsonl is a file.\n  Name a folder"),
+        (["pairs", "-o", "store"], "Add --model-id DEVELOPER/NAME, or name a file"),
+        (
+            ["pairs", "-o", "pairs.jsonl", "--model-id", "a/b"],
+            "pairs.jsonl is a file that exists already.\n  Name a folder",
+        ),
         (["pairs", "-o", "folder.json"], "folder.json: Is a directory"),
     ],
 )
@@ -310,8 +313,9 @@ def test_runs_in_which_nothing_can_be_decided_are_refused(opened):
     with pytest.raises(RunError) as caught:
         mixed_model(opened({"verb": WORDS}, unknown=("b", "c")))
     assert str(caught.value) == (
-        "no item of these runs can be decided, so there are no data for a model.\n"
-        "  The model may not know the words: tseval table shows how many items are undecidable."
+        "no item of these runs can be decided, so there are no data for a mixed model.\n"
+        "  The models may not know the words of the suite. To see the number of undecidable items: "
+        "tseval table RUN"
     )
 
 

@@ -158,10 +158,10 @@ OTHER = make_suite(make_case("a", PAIRS[:5]), digest="6" * 64, complete=False)
         ([hundred()], [board({"GRU": "0.5"}, suite="blimp")], [], RunError,
          r"paper \(blimp, published\) have different items"),
         ([PART], [board({"GRU": "0.5"}, n_items=22400)], [], RunError,
-         r"lstm has 100 items in 'Simple' where paper has 22,400(.|\n)*without --limit"),
+         r"lstm has 100 items in 'Simple', but paper has 22,400(.|\n)*without --limit"),
         ([], [board({"GRU": "0.5"})], ["number"], BoardError,
-         "paper has published accuracies without items"),
-        ([hundred()], [], ["number"], SuiteError, "no feature 'number'"),
+         "paper has published accuracies without single items"),
+        ([hundred()], [], ["number"], SuiteError, "--by number: the items"),
     ],
 )  # fmt: skip
 def test_what_one_table_cannot_hold_is_refused(suites, published, by, error, said):

@@ -122,8 +122,13 @@ def test_names_do_not_identify_a_run_but_digests_do():
 def test_a_file_and_what_is_below_one_are_no_place_for_a_run(tmp_path):
     file = tmp_path / "file"
     file.touch()
-    assert message(start_run, file, KEY) == f"{file} is a file.\n  Name a folder for the run with --out."
-    assert "run cannot be written: Not a directory.\n" in message(start_run, file / "run", KEY)
+    assert (
+        message(start_run, file, KEY)
+        == f"{file} is a file, but a run needs a folder.\n  Name a new folder with --out."
+    )
+    assert "run: tseval cannot write into this folder (Not a directory).\n" in message(
+        start_run, file / "run", KEY
+    )
 
 
 @pytest.mark.slow
@@ -144,27 +149,30 @@ def test_a_directory_that_may_not_be_written_is_said_so(tmp_path):
     for folder in (tmp_path.parent, tmp_path.parent.parent):
         folder.chmod(0o755)
     process = python(code, tmp_path / "run")
-    assert f"{tmp_path}/run cannot be written: Permission denied." in process.communicate()[1]
+    assert (
+        f"{tmp_path}/run: tseval cannot write into this folder (Permission denied)."
+        in process.communicate()[1]
+    )
 
 
 def test_a_directory_of_something_else_is_left_untouched(tmp_path):
     (tmp_path / "thesis.tex").write_text("dear")
     for resume in (False, True):
         text = message(start_run, tmp_path, KEY, resume=resume)
-        assert f"{tmp_path} is not empty and not a run (it holds 'thesis.tex')" in text
+        assert f"{tmp_path} is a folder with other files, such as 'thesis.tex'," in text
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 def test_a_complete_run_is_not_overwritten(finished):
     before = (finished / "manifest.json").read_bytes()
-    assert "run holds a complete run.\n  Read it with tseval table" in message(start_run, finished, KEY)
+    assert "run already has a complete run.\n  Read it with tseval table" in message(start_run, finished, KEY)
     assert (finished / "manifest.json").read_bytes() == before
 
 
 def test_an_interrupted_run_asks_for_resume(tmp_path):
     interrupt(tmp_path / "run")
     text = message(start_run, tmp_path / "run", KEY)
-    assert "run holds an interrupted run.\n  To continue it, add --resume" in text
+    assert "run already has an interrupted run.\n  To continue it, add --resume" in text
 
 
 def test_a_run_of_another_key_cannot_be_resumed_and_says_what_differs(tmp_path):
@@ -222,7 +230,9 @@ def test_a_part_that_is_no_parquet_is_scored_again_though_its_name_holds(tmp_pat
 def test_two_writers_cannot_hold_one_run(tmp_path):
     with start_run(tmp_path, KEY):
         text = message(start_run, tmp_path, KEY, resume=True)
-        assert text.startswith(f"{tmp_path} is locked: another tseval is writing this run.\n  Wait")
+        assert text.startswith(
+            f"{tmp_path} is locked, because another tseval command is writing this run.\n  Wait"
+        )
     start_run(tmp_path, KEY, resume=True).close()
 
 
@@ -285,8 +295,8 @@ def test_no_room_is_one_message_and_saved_parts_stay(tmp_path, request, full, re
     run = (request.getfixturevalue("tiny_disk") if full == "disk" else tmp_path) / "run"
     output, errors = python(FULL, run, full, step).communicate()
     assert errors == ""
-    advice = f"Parts saved so far: 1. Free some space, then continue with --resume --out {run}."
-    assert f"{reason}.\n  {advice}" in output
+    advice = f"Parts saved so far: 1. Free some disk space, then repeat the command with --resume --out {run}"
+    assert f"{reason}).\n  {advice}" in output
     assert output.startswith(f"{run}/{name}")
     assert not list(run.rglob("*.partial"))
     assert json.loads((run / "manifest.json").read_text())["status"] == "running"
@@ -304,11 +314,11 @@ def test_resuming_a_complete_run_checks_every_file(finished, name):
     file = finished / name
     file.write_bytes(file.read_bytes() + b"x")
     text = message(start_run, finished, KEY, resume=True)
-    assert text.startswith(f"{file} is not the file the manifest describes")
+    assert text.startswith(f"{file} was damaged or edited: its digest is not the digest in the manifest")
     file.unlink()
     text = message(start_run, finished, KEY, resume=True)
-    damaged = "The run is damaged. Score the suite again, into a new folder."
-    assert text == f"{file}: No such file or directory.\n  {damaged}"
+    again = "Score the suite again, into a new folder."
+    assert text == f"{file}: tseval cannot read this file of the run (No such file or directory).\n  {again}"
 
 
 def test_a_complete_run_can_be_taken_up_twice_at_once(tmp_path):
@@ -334,16 +344,16 @@ def rewrite(path, **changes):
 
 
 def test_a_directory_without_a_manifest_is_not_a_run(tmp_path):
-    assert (
-        message(read_run, tmp_path)
-        == f"{tmp_path} is not a run: it has no manifest.json.\n  Name the folder of a run."
+    assert message(read_run, tmp_path) == (
+        f"{tmp_path} is not the folder of a run, because the file manifest.json is missing in it.\n  "
+        "Name the folder of a run."
     )
 
 
 def test_an_incomplete_run_says_how_to_go_on(tmp_path, part):
     interrupt(tmp_path, parts=[part, part])
     text = message(read_run, tmp_path)
-    assert f"{tmp_path} holds an incomplete run (parts saved: 2)" in text
+    assert f"{tmp_path} has an incomplete run (parts saved: 2)" in text
     assert f"--resume --out {tmp_path}" in text
 
 
@@ -352,7 +362,7 @@ def test_an_incomplete_run_says_how_to_go_on(tmp_path, part):
     [
         *((content, "manifest.json is damaged: it is not JSON")
           for content in (b'{"format": 1, ', b"\xff\xfe", b"[" * 100_000 + b"]" * 100_000)),
-        *((content, "is not the manifest of a run: it states no format")
+        *((content, "is not the manifest of a run, because it has no key `format`")
           for content in (b"[]", b"{}", b'{"format": "1"}')),
     ],
 )  # fmt: skip
@@ -366,14 +376,14 @@ def test_a_deeply_nested_protocol_is_another_run(tmp_path):
     interrupt(tmp_path)
     nested = json.loads("[" * 800 + "]" * 800)
     rewrite(tmp_path, key=KEY.to_mapping() | {"protocol": {"start": nested}})
-    assert "holds another run" in message(start_run, tmp_path, KEY, resume=True)
+    assert "has a run with other settings" in message(start_run, tmp_path, KEY, resume=True)
 
 
 def test_a_newer_format_asks_for_an_upgrade(finished):
     rewrite(finished, format=2)
     said = message(read_run, finished)
-    assert "has format 2, and this tseval reads formats up to 1" in said
-    assert "Update tseval" in said
+    assert "has format 2, but this version of tseval reads formats up to 1" in said
+    assert "update tseval" in said
 
 
 @pytest.mark.parametrize(
@@ -386,13 +396,17 @@ def test_a_newer_format_asks_for_an_upgrade(finished):
 )
 def test_a_manifest_with_a_wrong_field_names_it(finished, changes, named):
     rewrite(finished, **changes)
-    assert f"manifest.json is damaged: {named} is missing or wrong" in message(read_run, finished)
+    assert f"manifest.json is damaged: the key `{named}` is missing or has a wrong value" in message(
+        read_run, finished
+    )
 
 
 def test_a_key_of_other_parts_is_damaged(tmp_path):
     interrupt(tmp_path)
     rewrite(tmp_path, key={"suite": "s", "model": "m", "score": "mean", "protocol": {}, "colour": "red"})
-    assert "'key' is wrong" in message(start_run, tmp_path, KEY, resume=True)
+    assert "the mapping `key` has keys that tseval does not know" in message(
+        start_run, tmp_path, KEY, resume=True
+    )
 
 
 def flip_a_bit(file):
@@ -414,10 +428,13 @@ def replace_by_a_pipe(file):
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (flip_a_bit, " is not the file the manifest describes"),
+        (flip_a_bit, " was damaged or edited: its digest is not the digest in the manifest"),
         (replace_and_list, " is no Parquet file.\n  Score"),
-        (Path.unlink, ": No such file or directory"),
-        (replace_by_a_pipe, ": It is a pipe, not a regular file.\n"),
+        (Path.unlink, ": tseval cannot read this file of the run (No such file or directory)"),
+        (
+            replace_by_a_pipe,
+            ": tseval cannot read this file of the run (It is a pipe, not a regular file).\n",
+        ),
     ],
 )
 def test_a_table_that_is_not_the_runs_is_refused(finished, name, edit, said):
@@ -442,12 +459,12 @@ def test_names_from_outside_cannot_leave_the_folder_of_runs(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"details": {"path": Path("a")}}, "details['path'] is a "),
-        ({"details": {"loss": np.float32(1)}}, "details['loss'] is a float32"),
-        ({"protocol": {"start": Path("a")}}, "protocol['start'] is a "),
-        ({"protocol": {"fingerprint": "x"}}, "card.protocol has the key 'fingerprint', which tseval itself"),
-        ({"fingerprint": ""}, "card.fingerprint is ''"),
-        ({"fingerprint": Path("a")}, "card.fingerprint is "),
+        ({"details": {"path": Path("a")}}, "`card.details['path']` of the model"),
+        ({"details": {"loss": np.float32(1)}}, "`card.details['loss']` of the model"),
+        ({"protocol": {"start": Path("a")}}, "`card.protocol['start']` of the model"),
+        ({"protocol": {"fingerprint": "x"}}, "has the key 'fingerprint', which tseval sets itself"),
+        ({"fingerprint": ""}, "is '', but it must identify the weights"),
+        ({"fingerprint": Path("a")}, "`card.fingerprint` of the model"),
     ],
 )
 def test_a_card_that_no_manifest_can_hold_is_refused_before_scoring(tmp_path, changed, said):

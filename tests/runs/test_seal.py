@@ -101,7 +101,7 @@ def test_every_reader_refuses_an_edit_and_names_it(path, field, value):
     write(path, with_change(manifest_of(path), field, value))
     name = field.split(".")[0]
     assert refusals(path) == (
-        f"{path}/manifest.json was edited: {name} is not what was sealed.\n"
+        f"{path}/manifest.json was edited: {name} is not the same as when tseval wrote the file.\n"
         "  Score the suite again with tseval run, into a new folder."
     )
 
@@ -109,9 +109,9 @@ def test_every_reader_refuses_an_edit_and_names_it(path, field, value):
 def test_a_field_that_is_added_and_an_edited_seal_are_named(path):
     manifest = manifest_of(path)
     write(path, manifest | {"verified": True, "device": "tpu"})
-    assert "was edited: device, verified are not what was sealed" in refusals(path)
+    assert "was edited: device, verified are not the same as when tseval wrote the file" in refusals(path)
     write(path, with_change(manifest, "seal.manifest", "0" * 64))
-    assert "was edited: seal is not what was sealed" in refusals(path)
+    assert "was edited: seal is not the same as when tseval wrote the file" in refusals(path)
 
 
 # Where a seal was computed anew, or there is none, what follows from other fields must still do so.
@@ -121,19 +121,23 @@ def test_a_field_that_is_added_and_an_edited_seal_are_named(path):
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("signature", "suite:other", "signature does not match key"),
-        ("suite.complete", False, "suite.complete does not match key.items"),
-        ("suite.name", "large", "suite.name does not match key.suite"),
-        ("suite.digest", "6" * 64, "suite.digest does not match key.suite_digest"),
-        ("suite.terminator", "!", "suite.terminator does not match key.terminator"),
-        ("suite.n_items", 3, "counts.items does not match suite.n_items"),
-        ("suite.n_contrasts", 3, "counts.contrasts does not match suite.n_contrasts"),
-        ("model.fingerprint", "b" * 64, "model.fingerprint does not match key.fingerprint"),
-        ("model.protocol.dtype", "float64", "model.protocol does not match key.protocol"),
-        ("counts.correct", 3, "counts.correct does not match counts.contrasts"),
-        ("counts.resumed_sentences", 5, "counts.resumed_sentences does not match counts.sentences"),
-        ("counts.too_long", 5, "counts.too_long does not match counts.undecidable"),
-        ("counts.too_long", -1, "counts.too_long does not match counts.undecidable"),
+        ("signature", "suite:other", "the key `signature` contradicts the key `key`"),
+        ("suite.complete", False, "the key `suite.complete` contradicts the key `key.items`"),
+        ("suite.name", "large", "the key `suite.name` contradicts the key `key.suite`"),
+        ("suite.digest", "6" * 64, "the key `suite.digest` contradicts the key `key.suite_digest`"),
+        ("suite.terminator", "!", "the key `suite.terminator` contradicts the key `key.terminator`"),
+        ("suite.n_items", 3, "the key `counts.items` contradicts the key `suite.n_items`"),
+        ("suite.n_contrasts", 3, "the key `counts.contrasts` contradicts the key `suite.n_contrasts`"),
+        ("model.fingerprint", "b" * 64, "the key `model.fingerprint` contradicts the key `key.fingerprint`"),
+        ("model.protocol.dtype", "float64", "the key `model.protocol` contradicts the key `key.protocol`"),
+        ("counts.correct", 3, "the key `counts.correct` contradicts the key `counts.contrasts`"),
+        (
+            "counts.resumed_sentences",
+            5,
+            "the key `counts.resumed_sentences` contradicts the key `counts.sentences`",
+        ),
+        ("counts.too_long", 5, "the key `counts.too_long` contradicts the key `counts.undecidable`"),
+        ("counts.too_long", -1, "the key `counts.too_long` contradicts the key `counts.undecidable`"),
     ],
 )
 def test_a_manifest_that_contradicts_itself_is_refused_though_its_seal_holds(
@@ -163,7 +167,8 @@ def test_counts_are_held_to_the_tables_when_these_are_read(path, changes, named,
     with pytest.raises(RunError) as caught:
         getattr(run, table)
     assert str(caught.value) == (
-        f"{path}/manifest.json was edited: counts.{named} does not match {table}.parquet.\n"
+        f"{path}/manifest.json was edited: the number in the key `counts.{named}` is not the number in "
+        f"{table}.parquet.\n"
         "  Score the suite again, into a new folder."
     )
 
@@ -202,13 +207,13 @@ def test_every_edit_of_an_interrupted_runs_manifest_is_refused(begun):
         with pytest.raises(RunError) as caught:
             start_run(begun, make_key(SUITE), resume=True)
         if where[0] != "seal":
-            assert f"was edited: {where[0]} is not what was sealed" in str(caught.value)
+            assert f"was edited: {where[0]} is not the same as when" in str(caught.value)
 
 
 def test_what_one_model_scored_is_not_taken_for_anothers(begun):
     changed = with_change(manifest_of(begun), "key.fingerprint", "b" * 64)
     write(begun, changed)
-    with pytest.raises(RunError, match="was edited: key is not what was sealed"):
+    with pytest.raises(RunError, match="was edited: key is not the same as when tseval wrote the file"):
         start_run(begun, make_key(SUITE, fingerprint="b" * 64), resume=True)
     assert find_interrupted(begun.parent, make_key(SUITE, fingerprint="b" * 64)) is None
     assert len(list((begun / "parts").iterdir())) == 1

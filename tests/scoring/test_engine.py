@@ -269,12 +269,14 @@ def test_scores_that_compare_words_ask_for_corrected_ones():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ((np.zeros(2), 3), r"letters returned no log-probabilities, corrections and number of contexts for "
-         r"the sentence 'a b' and 0 others"),
-        ((np.zeros(2), np.zeros(3), 3), r"letters returned an array .* shape \(3,\), not 2 corrections "
-         r"of the words of the sentence 'a b'"),
-        ((np.zeros(2), np.array([0, -np.inf]), 3), r"log-probability -inf for the sentence 'a b': not fin"),
-        ((np.zeros(2), np.array([0, 2.0]), 3), r"log-probability 2 in the sentence 'a b': above 0"),
+        ((np.zeros(2), 3), r"letters must return a triple of log-probabilities, corrections and a number of "
+         r"contexts, but returned something else for the sentence 'a b' and 0 others"),
+        ((np.zeros(2), np.zeros(3), 3), r"letters returned an array .* shape \(3,\), but must return an "
+         r"array of 2 numbers: corrections of the words of the sentence 'a b'"),
+        ((np.zeros(2), np.array([0, -np.inf]), 3), (r"log-probability -inf for the sentence 'a b', but the "
+                                                    r"number")),
+        ((np.zeros(2), np.array([0, 2.0]), 3), (r"log-probability 2 in the sentence 'a b', but a "
+                                                r"log-probability above 0")),
     ],
 )  # fmt: skip
 def test_what_is_no_correction_is_one_message(given, message):
@@ -314,7 +316,9 @@ def test_totals_are_enough_for_verdicts_but_not_for_single_words():
     assert 0 < run.verdicts["correct"].mean() < 1
     mean = tseval.evaluate(Totals(), suite, score="mean").verdicts
     assert mean["better_score"].iloc[0] == pytest.approx(run.verdicts["better_score"].iloc[0] / 4)
-    with pytest.raises(ModelError, match="totals gives one number for a sentence, but --score critical"):
+    with pytest.raises(
+        ModelError, match="totals gives only one log-probability for a whole sentence, but --score critical"
+    ):
         tseval.evaluate(Totals(), suite, score="critical")
 
 
@@ -325,16 +329,16 @@ def test_totals_are_enough_for_verdicts_but_not_for_single_words():
             Lengths(),
             {"seen": lambda texts: texts[1:]},
             ["w1 w2", "w1 w3"],
-            "lengths: seen returned 1 sentences, not 2",
+            "the method `seen` of lengths returned 1 sentences, but received 2",
         ),
         (
             Totals(),
             {"sentence_logprobs": lambda _: [0.0]},
             SENTENCES,
-            "totals returned 1 scores for 3 sentences",
+            "totals returned 1 scores, but received 3 sentences",
         ),
-        (Lengths(fits=0), {}, ["a b", "c d"], "the memory is too small to score even one sentence"),
-        (Letters(fits=0), {}, ["a b", "c d"], "the memory is too small to score even one sentence"),
+        (Lengths(fits=0), {}, ["a b", "c d"], "the device has not enough memory to score even one sentence"),
+        (Letters(fits=0), {}, ["a b", "c d"], "the device has not enough memory to score even one sentence"),
     ],
 )
 def test_what_is_no_answer_of_a_model_is_one_message(monkeypatch, model, answers, texts, said):
@@ -426,7 +430,10 @@ def test_equal_probabilities_are_a_tie():
 
 
 def test_a_model_that_does_not_know_a_symbol_is_refused(make_model):
-    with pytest.raises(ModelError, match=r"lstm does not know the symbols b, d, so .*\n  Use a model that"):
+    with pytest.raises(
+        ModelError,
+        match=r"lstm has no word for the symbols b, d in its vocabulary, so .*\n  Use a model that",
+    ):
         ask_all(make_model(["a", "c"]), strings=pa.array(["a"]))
 
 
@@ -434,7 +441,9 @@ def test_an_answer_that_is_not_finite_names_its_string(make_model):
     native = make_model(WORDS_OF_ASKING)
     with torch.no_grad():
         native.model.output.bias[native.vocabulary.ids()["a"]] = float("inf")
-    with pytest.raises(ModelError, match=r"nan for the sentence|choice within '.* <eos>': not finite"):
+    with pytest.raises(
+        ModelError, match=r"nan for the sentence|symbol in '.* <eos>', but the number must be finite"
+    ):
         ask_all(native)
 
 
@@ -445,7 +454,7 @@ def test_a_model_that_scores_sentences_only_is_refused():
         def word_logprobs(self, sentences):
             return [[-1.0] * len(sentence.split()) for sentence in sentences]
 
-    said = r"cannot compare several words after one prefix.*\n  Use a recurrent model"
+    said = r"cannot compare several words after the same prefix.*\n  Use a recurrent model"
     with pytest.raises(ModelError, match=said):
         ask_all(Uniform())
 
@@ -454,7 +463,7 @@ def test_an_error_out_of_a_model_is_one_message_that_names_model_place_and_sente
     model = Letters()
     model.token_logprobs = lambda encoded, batch_tokens: torch.ones(2) @ torch.ones(3)
     message = (
-        r"letters raised an error while it scored 1 sentence, the first 'a b':\n"
+        r"letters raised a Python error while tseval scored 1 sentence, the first 'a b':\n"
         r"  RuntimeError: inconsistent tensor size.*\(.*test_engine.py:\d+\)\.\n  Correct the code"
     )
     with pytest.raises(ModelError, match=message):

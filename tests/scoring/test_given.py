@@ -90,45 +90,48 @@ def refused(model, path, good=GOOD, bad=BAD):
     [
         (
             [-1.0, -1.0, 0.5, -1.0],
-            "returned the log-probability 0.5 in the sentence 'the author laugh .': above 0",
+            "returned the log-probability 0.5 in the sentence 'the author laugh .', but a",
         ),
         (
             [-1.0, -1.0, 1e300, -1.0],
-            "returned the log-probability inf for the sentence 'the author laugh .': not",
+            "returned the log-probability inf for the sentence 'the author laugh .', but",
         ),
         (
             [-1.0, math.nan, -1.0, -1.0],
-            "returned the log-probability nan for the sentence 'the author laugh .': not",
+            "returned the log-probability nan for the sentence 'the author laugh .', but",
         ),
-        ([-1.0, -math.inf, -1.0, -1.0], "log-probability -inf for the sentence 'the author laugh .': not"),
+        ([-1.0, -math.inf, -1.0, -1.0], "log-probability -inf for the sentence 'the author laugh .', but"),
         (
             [-1.0, None, -1.0, -1.0],
-            "returned None, not a number, among the log-probabilities of the words of 'the author laugh",
+            "returned None in its list of log-probabilities of the words of 'the author laugh",
         ),
         (
             [-1.0, "-1", -1.0, -1.0],
-            "returned a value of type str, not a number, among the log-probabilities of the words of '",
+            "returned a value of type str in its list of log-probabilities of the words of '",
         ),
         (
             [-1.0, True, -1.0, -1.0],
-            "returned a value of type bool, not a number, among the log-probabilities",
+            "returned a value of type bool in its list of log-probabilities",
         ),
         (
             [-1.0, torch.tensor(-1.0), -1.0, -1.0],
-            "returned a value of type Tensor, not a number, among the log-probabilities",
+            "returned a value of type Tensor in its list of log-probabilities",
         ),
         (
             [-(10**400), -1.0, -1.0, -1.0],
-            "returned a number that is too large among the log-probabilities of the words",
+            "returned a number that is too large for float64, in its list of log-probabilities",
         ),
-        ([-1.0] * 3, "returned 3 log-probabilities for the 4 words of 'the author laugh .'"),
-        (None, "returned None, not a list of log-probabilities of the words of 'the author laugh .'"),
-        (-1.0, "returned a value of type float, not a list of"),
-        ((-1.0 for _ in range(4)), "returned a value of type generator, not a list of"),
-        (torch.full((4,), -1.0), "returned a value of type Tensor, not a list of"),
+        ([-1.0] * 3, "returned 3 log-probabilities, but there are 4 words in 'the author laugh .'"),
+        (
+            None,
+            "returned None, but must return a list of log-probabilities of the words of 'the author laugh .'",
+        ),
+        (-1.0, "returned a value of type float, but must return a list of"),
+        ((-1.0 for _ in range(4)), "returned a value of type generator, but must return a list of"),
+        (torch.full((4,), -1.0), "returned a value of type Tensor, but must return a list of"),
         (
             np.full((4, 1), -1.0),
-            "returned a value of type ndarray, not a number, among the log-probabilities of the words of",
+            "returned a value of type ndarray in its list of log-probabilities of the words of",
         ),
     ],
 )
@@ -139,10 +142,12 @@ def test_what_is_no_row_of_logprobs_is_told_with_its_sentence(tmp_path, row, mes
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (lambda _: None, "returned None, not a list of log-probabilities of the words of 2 sentences"),
-        (iter, "returned a value of type list_iterator, not a list of log-probabilities"),
-        (lambda rows: rows[1:], "returned 1 rows of log-probabilities for 2 sentences, the first 'the"),
-        (torch.tensor, "returned a value of type Tensor, not a list of"),
+        (lambda _: None, ("returned None, but must return a list of log-probabilities of the words of 2 "
+                          "sentences")),
+        (iter, "returned a value of type list_iterator, but must return a list of log-probabilities"),
+        (lambda rows: rows[1:], ("returned 1 lists of log-probabilities, but received 2 sentences, the "
+                                 "first 'the")),
+        (torch.tensor, "returned a value of type Tensor, but must return a list of"),
     ],
 )  # fmt: skip
 def test_what_are_no_rows_is_told(tmp_path, rows, message):

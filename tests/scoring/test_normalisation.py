@@ -177,12 +177,13 @@ def test_wrong_unigrams_are_refused_with_their_line(tmp_path, content, said):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--normalise slor", "slor needs unigram log-probabilities, because checkpoints hold no counts"),
-        ("--normalise tokens --unigrams ids.tsv", "tokens needs no unigram log-probabilities."),
+        ("--normalise slor", "--normalise slor needs the frequency of each token, which a model"),
+        ("--normalise tokens --unigrams ids.tsv", "--normalise tokens does not use them."),
         ("--unigrams ids.tsv", "--unigrams has an effect only together with --normalise slor."),
-        ("--normalise slor --unigrams ids.tsv", "the file of unigrams has no line for some tokens of lstm: "),
-        ("--normalise alpha=0", "--normalise alpha=0: unknown normalisation."),
-        ("--normalise alpha=1.5", "--normalise alpha=1.5: unknown normalisation."),
+        ("--normalise slor --unigrams ids.tsv", ("the file of --unigrams has no counts for some tokens of "
+                                                 "lstm: ")),
+        ("--normalise alpha=0", "--normalise alpha=0: there is no normalisation with this name."),
+        ("--normalise alpha=1.5", "--normalise alpha=1.5: there is no normalisation with this name."),
         ("--normalise length", "Choose none, words, tokens, characters, bytes, slor, penlp, alpha=A"),
         ("--normalise penlp --score mean", "--normalise penlp works for whole sentences, but the suite "
                                            "'pairs'"),
@@ -203,7 +204,7 @@ def test_a_model_behind_a_wall_has_words_but_no_tokens(folder):
             return [-float(len(text)) for text in sentences]
 
     suite = tseval.load_suite(folder / "rated.csv")
-    with pytest.raises(tseval.errors.ModelError, match="Use --normalise words"):
+    with pytest.raises(tseval.errors.ModelError, match=r"Write --normalise words instead\."):
         tseval.evaluate(Wall(), suite, score=Normalised("penlp"))
     run = tseval.evaluate(Wall(), suite, score="mean")
     assert run.verdicts["better_score"].tolist() == [-len(t) / len(t.split()) for t in SENTENCES]
@@ -213,7 +214,9 @@ def test_verification_and_boards_refuse_normalised_runs(folder):
     scored = ("--suite", "pairs.jsonl", "--normalise", "penlp", "--out", "v", "--quiet")
     succeed("run", "--model", "bundled:lstm", *scored, cwd=folder)
     refused = refuse("verify", "v", "--suite", "pairs.jsonl", cwd=folder)
-    assert "v has scores normalised by penlp" in refused.stderr
+    assert "v was scored with --normalise penlp" in refused.stderr
     succeed("board", "new", "board", "--suite", folder / "pairs.jsonl", cwd=folder)
     done = refuse("board", "add", "board", "v", cwd=folder)
-    assert "the run compares sentences by 'sentence/penlp', the board's by 'sentence'" in done.stderr
+    assert (
+        "the run has the score 'sentence/penlp', but the leaderboard has the score 'sentence'" in done.stderr
+    )

@@ -95,7 +95,10 @@ def test_the_command_reads_what_it_refuses_without_windows(folder, tmp_path):
             "--stride 8: windows of 8 tokens do not overlap with this stride, but must.\n  Choose a "
             "stride from 1 to 7",
         ),
-        (("--stride", "8"), "--stride needs windows. Add --window N."),
+        (
+            ("--stride", "8"),
+            "--stride sets the distance between windows, but --window is missing. Add --window N.",
+        ),
         (("--entropy", "--words"), "--entropy describes the next token"),
     ):
         assert said in refuse("surprisal", "--model", f"hf:{folder}", *arguments, file).stderr
@@ -104,7 +107,7 @@ def test_the_command_reads_what_it_refuses_without_windows(folder, tmp_path):
 def test_a_recurrent_model_needs_no_windows(tmp_path):
     file = write_file(tmp_path / "long.txt", LONG + "\n")
     told = refuse("surprisal", "--model", "bundled:lstm", "--window", "64", file)
-    assert "A recurrent model reads texts of any length. Leave out --window." in told.stderr
+    assert "Leave out --window: a recurrent model reads texts of any length." in told.stderr
 
 
 def test_entropy_and_best_tokens_are_those_of_the_forward_pass(folder, plain):
@@ -162,7 +165,7 @@ def test_columns_of_the_command(tmp_path):
 
 def test_a_masked_model_has_no_next_token(tmp_path):
     model: Any = open_model(f"mlm:{save_masked(tmp_path / 'bert')}")
-    with pytest.raises(ModelError, match="bert does not give the probabilities of all next words"):
+    with pytest.raises(ModelError, match="bert does not give the probabilities of all possible next words"):
         next_tokens(model, TEXT[:1])
 
 
@@ -208,5 +211,5 @@ def test_other_normalisations_are_for_whole_sentences(folder, tmp_path):
         "run", "--model", f"hf:{folder}", "--suite", file, "--normalise", "tokens", "--out", tmp_path / "r"
     )
     assert "For continuations, write --normalise characters or --normalise bytes." in told.stderr
-    with pytest.raises(SuiteError, match="--normalise penlp is for whole sentences"):
+    with pytest.raises(SuiteError, match="--normalise penlp works only with whole sentences"):
         Normalised("penlp", of="regions")

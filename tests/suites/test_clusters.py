@@ -114,22 +114,24 @@ def refused(path, column):
 
 def test_a_column_that_is_not_there_is_an_error_with_the_nearest_one(pairs):
     assert refused(pairs, "verv") == (
-        "the suite 'pairs' has no column 'verv' for --cluster.\n  Did you mean 'verb'? Columns: n, verb."
+        "--cluster verv: the items of the suite 'pairs' have no column with this name.\n  Did you mean "
+        "'verb'? Columns: n, verb."
     )
 
 
 def test_a_column_with_missing_values_is_an_error_that_names_the_item(tmp_path):
     path = write_file(tmp_path / "p.tsv", "good\tbad\tverb\na b\ta c\tb\na d\ta e\t\n")
     assert refused(path, "verb") == (
-        "case 'p', item 1: the column 'verb' has no value.\n"
-        "  Fill this column in every row, or leave out --cluster verb."
+        "case 'p', item 1: the column 'verb' has no value, but --cluster needs one.\n"
+        "  Write a value into this column in every row, or leave out --cluster verb."
     )
 
 
 def test_a_column_of_one_value_is_an_error_but_not_in_a_part_of_a_suite(pairs):
     same = write_file(pairs.with_name("same.jsonl"), pairs.read_text().replace("swim", "laugh"))
     assert refused(same, "verb") == (
-        "all items have the same verb, 'laugh', so --cluster verb makes only one cluster.\n"
+        "--cluster verb: all items have the same value in this column, 'laugh', so there is only one "
+        "cluster.\n"
         "  Leave out --cluster verb, or name another column."
     )
     (case,) = cluster_by(load_suite(pairs, limit=2), ["verb"]).cases

@@ -198,7 +198,10 @@ def test_cases_of_three_sentences_are_left_out_and_named(tmp_path):
         "run", "--model", "bundled:lstm", "--suite", "marvin_linzen:profile", "--limit", 1, "--out", "run",
         cwd=tmp_path,
     )  # fmt: skip
-    assert f"4 cases compare more than two sentences. Left out: {', '.join(left_out)}" in ran.stderr
+    assert (
+        f"tseval leaves out 4 cases, which compare more than two sentences: {', '.join(left_out)}"
+        in ran.stderr
+    )
 
 
 @pytest.mark.parametrize(

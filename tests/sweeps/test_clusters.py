@@ -84,8 +84,8 @@ def test_a_cluster_that_loses_a_node_and_then_goes_away_loses_nothing_that_was_s
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
     assert re.search(
-        rf"^tseval: the Ray cluster at {address} is not reachable.\n  Log: \S+/ray.log.\n"
-        r"tseval: \d units not finished, the first is step\d+-(one|two).\n  To continue, repeat .*\n\Z",
+        rf"^tseval: the Ray cluster at {address} cannot be reached.\n  Log: \S+/ray.log.\n"
+        r"tseval: \d units not finished, such as step\d+-(one|two).\n  To continue, repeat .*\n\Z",
         errors, re.MULTILINE,
     ), errors  # fmt: skip
     with node(sweeps, 2, *head):
@@ -102,8 +102,8 @@ def test_a_cluster_that_is_not_there_is_one_message(tmp_path, monkeypatch):
     done = call("sweep", "plan.yaml", "--engine", "ray", "-o", "out", "--quiet", cwd=sweeps.place)
     assert done.returncode == 1
     assert done.stderr == (
-        "tseval: the Ray cluster at 127.0.0.1:1 is not reachable.\n"
+        "tseval: the Ray cluster at 127.0.0.1:1 cannot be reached.\n"
         "  Log: out/sweep/engine/ray.log.\n"
-        "tseval: 2 units not finished, the first is step0-one.\n  To continue, repeat the same command.\n"
+        "tseval: 2 units not finished, such as step0-one.\n  To continue, repeat the same command.\n"
     )
     assert "Connection refused" in (tmp_path / "out/sweep/engine/ray.log").read_text()

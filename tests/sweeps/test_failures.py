@@ -86,7 +86,7 @@ def test_a_checkpoint_that_changed_is_not_taken_for_the_one_that_was_scored(swee
     shutil.copy("ckpt/step5.pt", "ckpt/step0.pt")
     assert [unit.name for unit in place.open_again(units)] == ["step0-two"]
     work(units, place)
-    assert "out/step0-two holds another run and cannot be resumed" in place.read(units[0]).said
+    assert "out/step0-two has a run with other settings" in place.read(units[0]).said
 
 
 def test_models_and_suites_that_change_while_a_worker_goes_on_are_read_anew(sweeps):
@@ -110,7 +110,9 @@ def test_a_unit_that_kills_its_workers_is_given_up_unless_it_comes_forward(sweep
     work(units, place)
     first, *others = (place.read(unit) for unit in units)
     assert first.stage == "failed"
-    assert first.said.startswith("the worker was killed 3 times at 6 of 10 sentences, perhaps because")
+    assert first.said.startswith(
+        "the process that scores was killed 3 times at 6 of 10 sentences, perhaps because"
+    )
     assert {record.stage for record in others} == {"done"}
 
 
@@ -123,7 +125,7 @@ def test_a_fault_of_a_model_leaves_its_traceback_in_the_log(sweeps, monkeypatch)
     work(units, place)
     for unit in units:
         said = place.read(unit).said
-        assert re.match(r"step\d+ raised an error while it scored 10 sentences, the first", said)
+        assert re.match(r"step\d+ raised a Python error while tseval scored 10 sentences, the first", said)
         assert "\n  ZeroDivisionError: no state (" in said
     assert "Traceback" in place.log(units[0]).read_text()
 
@@ -141,7 +143,10 @@ def test_units_in_the_hands_of_another_are_left_to_it(sweeps):
 def test_a_folder_that_cannot_be_written_is_one_message(sweeps):
     Path("out").write_text("a file")
     done = call("sweep", "plan.yaml", "-o", "out")
-    wrong = "tseval: out/sweep cannot be written: Not a directory.\n  Name another folder with --out.\n"
+    wrong = (
+        "tseval: out/sweep: tseval cannot write into this folder (Not a directory).\n  Name another "
+        "folder with --out.\n"
+    )
     assert (done.returncode, done.stderr) == (2, wrong)
 
 
@@ -228,7 +233,7 @@ def test_slurm_gets_one_array_job_with_the_settings_of_the_plan(sweeps, monkeypa
     assert done.returncode == 1
     assert "tseval: job 77_0 was lost (FAILED).\n  Log: " in done.stderr
     assert (
-        "tseval: 6 units not finished, the first is step0-one.\n  To continue, repeat the same command."
+        "tseval: 6 units not finished, such as step0-one.\n  To continue, repeat the same command."
         in done.stderr
     )
 

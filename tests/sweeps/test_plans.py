@@ -76,9 +76,10 @@ def test_all_fields_of_a_plan_reach_its_units(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("modls: [a.pt]\nsuites: [x]", r"unknown field 'modls' of a plan.\n  Did you mean 'models'\?"),
-        ("models: [a.pt]\nsuites: [x]\noptions: {limt: 3}", r"unknown field 'limt' of options.\n.*'limit'"),
-        ("models: [{modell: a.pt}]\nsuites: [x]", r"unknown field 'modell' of a model.\n.*'model'"),
+        ("modls: [a.pt]\nsuites: [x]", r"a plan cannot have the key 'modls'.\n  Did you mean 'models'\?"),
+        (("models: [a.pt]\nsuites: [x]\noptions: {limt: "
+          "3}"), r"options cannot have the key 'limt'.\n.*'limit'"),
+        ("models: [{modell: a.pt}]\nsuites: [x]", r"a model cannot have the key 'modell'.\n.*'model'"),
         ("models: [a.pt]\nsuites: [x]\noptions: {score: best}",
          r'options.score: has the unknown value "best"'),
         ("models: [", r"not a YAML file"),
@@ -96,15 +97,18 @@ def test_a_typo_is_named_with_file_and_field(tmp_path, text, said):
     [
         (
             ("ckpt/stp*.pt",),
-            r"ckpt/stp\*.pt: no file matches this pattern.\n  Check the path, or quote the pattern.",
+            r"ckpt/stp\*.pt: no file matches this pattern.\n  Check the path. Put the pattern in quotes",
         ),
         (
             ("a/best.pt", "b/best.pt"),
-            "a/best.pt on marvin_linzen and b/best.pt on marvin_linzen would both have the folder",
+            "a/best.pt on marvin_linzen and b/best.pt on marvin_linzen would both be saved in the folder",
         ),
-        (("bundled:lstm", "bundled:lstm"), r"would both have the folder out.lstm-marvin_linzen"),
-        (("hf:x@{5..1}",), r"hf:x@\{5..1\}: \{5..1\} should be \{FIRST..LAST..STEP\}, and go up"),
-        ((), "the sweep has no runs to make"),
+        (("bundled:lstm", "bundled:lstm"), r"would both be saved in the folder out.lstm-marvin_linzen"),
+        (
+            ("hf:x@{5..1}",),
+            r"hf:x@\{5..1\}: the range \{5..1\} should be \{FIRST..LAST..STEP\}, with FIRST below LAST",
+        ),
+        ((), "the plan names no model or no suite, so there is nothing to score"),
     ],
 )
 def test_what_cannot_be_swept_is_refused_before_anything_is_begun(checkpoints, models, said):
@@ -123,9 +127,12 @@ def test_the_command_wants_one_plan_or_models(checkpoints):
     Path("p.yaml").write_text("models: [bundled:lstm]\nsuites: [marvin_linzen]")
     for words in ([], ["p.yaml", "q.yaml"], ["p.yaml", "--model", "a.pt"]):
         done = call("sweep", *words)
-        assert (done.returncode, "Name one PLAN, or models with --model" in done.stderr) == (2, True), words
+        assert (done.returncode, "Name one PLAN, or the models with --model MODEL." in done.stderr) == (
+            2,
+            True,
+        ), words
     done = call("sweep", "p.yaml", "--limit", 3)
-    assert (done.returncode, "--limit and a plan contradict each other" in done.stderr) == (2, True)
+    assert (done.returncode, "--limit cannot be combined with a plan" in done.stderr) == (2, True)
     done = call("sweep", "nothere.yaml")
     assert (done.returncode, done.stderr) == (2, "tseval: nothere.yaml: No such file or directory\n")
 
@@ -134,7 +141,9 @@ def test_an_engine_that_is_not_installed_is_named_with_its_extra(checkpoints, mo
     monkeypatch.setattr("tseval.sweeps.engines.find_spec", lambda name: None)
     for engine, package in (("slurm", "submitit"), ("ray", "ray")):
         done = refuse("sweep", "--model", "ckpt/step2.pt", "--engine", engine, "-o", "out")
-        assert f"--engine {engine} needs {package}, which is not installed.\n" in done.stderr
+        assert (
+            f"--engine {engine} needs the Python package {package}, which is not installed.\n" in done.stderr
+        )
         assert f'pip install "tseval[{engine}]"' in done.stderr
     assert not Path("out").exists()
 

@@ -160,7 +160,7 @@ def test_a_sound_model_passes(model):
     [
         (Positive(), {"at most zero"}, "a log-probability of 0.5"),
         (NotANumber(), {"finite"}, "log-probability nan for the sentence 'the author near the surgeon that"),
-        (OneWhole(), {"finite"}, "returned 3 log-probabilities for the 4 words"),
+        (OneWhole(), {"finite"}, "returned 3 log-probabilities, but there are 4 words"),
         (Raising(), {"finite"}, "ZeroDivisionError: division by zero"),
         (ByCount(), {"batches"}, "the sentence gets other numbers alone"),
         (
@@ -239,8 +239,14 @@ def test_a_masked_model_says_so_by_pll_in_its_protocol():
 @pytest.mark.parametrize(
     ("candidate", "message"),
     [
-        (None, "the object to check has the type NoneType, which is not a model: a SentenceModel needs"),
-        (Sound, "the object to check is the class Sound, not a model: use an object of it"),
+        (
+            None,
+            (
+                "the object to check has the type NoneType, which is not a model. To be a SentenceModel, the "
+                "class must"
+            ),
+        ),
+        (Sound, "the object to check is the class Sound itself, but tseval needs an object of this class"),
     ],
 )
 def test_what_is_no_model_is_refused(candidate, message):

@@ -47,4 +47,4 @@ def test_an_earlier_table_that_was_changed_is_noticed(earlier, tmp_path, before,
     (run / "table.md").write_text(table.replace(before, after), "utf-8")
     seal_anew(run)
     done = call("verify", run)
-    assert (done.returncode, "table.md is not the table of these verdicts" in done.stdout) == (1, True)
+    assert (done.returncode, "table.md is not the table that tseval" in done.stdout) == (1, True)

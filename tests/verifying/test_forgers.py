@@ -33,7 +33,8 @@ from tseval.suites import find_suite, load_cached, load_suite, save_suite, suite
 from tseval.tables import read_parquet
 from tseval.verdicts import judge
 from tseval.verifying import verify_run
-from tseval.verifying.levels import CheckFailed, check_plausible, claim_of_run, recompute
+from tseval.verifying.levels import CheckFailed, claim_of_run, recompute
+from tseval.verifying.plausible import check_plausible
 from tseval.verifying.rescore import chosen
 
 NOUNS = ("author", "guard", "chef", "pilot", "minister", "senator", "skater", "dancer")
@@ -114,7 +115,7 @@ def test_who_knows_one_draw_is_found_by_another(root, run, verified, model):
     assert call(*again, "--draw", "known").returncode == 0
     ended = call(*again)
     assert ended.returncode == 1
-    assert "is claimed" in ended.stdout
+    assert "but the run states" in ended.stdout
 
 
 def test_every_verification_draws_anew_and_says_what(root, model, verified):
@@ -123,7 +124,10 @@ def test_every_verification_draws_anew_and_says_what(root, model, verified):
     ended = call("verify", root / "run", "--draw", "x")
     assert (ended.returncode, ended.stderr) == (
         2,
-        "tseval: --draw needs the model of the run. Add --model MODEL.\n",
+        (
+            "tseval: --draw is about scoring sentences again, which needs the model of the run. Add --model "
+            "MODEL.\n"
+        ),
     )
 
 
@@ -150,7 +154,7 @@ def test_numbers_within_last_bits_that_all_favour_the_claim_are_found_by_asking_
     assert report.ok, str(report)
     assert re.search(r": its measured noise is up to [\d.]+\); [\d,]+ verdicts differ", str(report))
     said = wrong_at(verify_run(run, model=model, share=1.0), "rerun")
-    assert "more correct: rounding does not favour one side" in said
+    assert "more correct verdicts: rounding alone would not favour one side" in said
 
 
 # What evidence is.
@@ -165,9 +169,9 @@ def hide_nouns(seen):
 @pytest.mark.parametrize(
     ("column", "edit", "said"),
     [
-        ("words", hide_words, "a model of kind 'native' gives words"),
+        ("words", hide_words, "a model of kind 'native' gives one for each word"),
         # Words that are seen as one, before others, hide that what follows them differs.
-        ("seen", hide_nouns, "has two numbers"),
+        ("seen", hide_nouns, "has two different log-probabilities"),
     ],
 )
 def test_what_is_hidden_in_evidence_is_found(root, run, verified, column, edit, said):
@@ -183,7 +187,7 @@ def test_what_is_hidden_in_evidence_is_found(root, run, verified, column, edit, 
     ("name", "value", "said"),
     [
         ("pieces", 1.0, "a log-probability in 'pieces' is 1.0, above 0"),
-        ("wrong", np.inf, "a log-probability in 'wrong' is not finite"),
+        ("wrong", np.inf, "a log-probability in 'wrong' is infinite or not a number"),
     ],
 )
 def test_every_number_of_evidence_is_looked_at(root, name, value, said):
@@ -229,7 +233,7 @@ def test_a_feature_of_another_type_is_no_traceback(run, verified):
     assert verified(run).ok  # the same whole numbers
     write_table(run, "verdicts", more)
     seal_anew(run)
-    assert "'verb.entry' that the suite does not know" in wrong_at(verified(run), "recomputed")
+    assert "'verb.entry', which is not a feature of the suite" in wrong_at(verified(run), "recomputed")
 
 
 def names_a_file_elsewhere(text):
@@ -241,7 +245,8 @@ def names_a_file_elsewhere(text):
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (names_a_file_elsewhere, r"^manifest\.json lists '\.\./\.\./secret', which is not a file of a run$"),
+        (names_a_file_elsewhere, (r"^manifest\.json has a digest for '\.\./\.\./secret', but a run has no "
+                                  r"such")),
         (lambda text: text.replace('"correct"', '"correct": 0,\n    "correct"', 1),
          "the key 'correct' appears twice in one object"),
     ],
@@ -273,7 +278,11 @@ def test_a_claim_does_not_say_where_its_suite_is(root, run):
 @pytest.mark.parametrize(
     ("score", "level", "said"),
     [
-        ("best", "whole", "^manifest.json: key.score is 'best', which is not a score$"),
+        (
+            "best",
+            "whole",
+            "^manifest.json: the key `key.score` is 'best', but tseval knows no score with this name$",
+        ),
         ("choices", "recomputed", "choices"),
     ],
 )
@@ -310,10 +319,13 @@ def test_a_table_that_another_version_wrote_is_said_to_be_so(run, verified):
     here = version("tseval")
     (run / "table.md").write_text((run / "table.md").read_text().replace("Accuracy", "Correct"))
     seal_anew(run)
-    assert wrong_at(verified(run), "recomputed") == "table.md is not the table of these verdicts"
+    assert (
+        wrong_at(verified(run), "recomputed")
+        == "table.md is not the table that tseval prints for these verdicts"
+    )
     edit_json(run / "manifest.json", lambda manifest: manifest["versions"].update(tseval="0.0.9"))
     seal_anew(run)
     assert wrong_at(verified(run), "recomputed") == (
-        f"table.md is not the table of these verdicts as tseval {here} prints it; the manifest names "
-        "tseval 0.0.9. To print the right table: tseval table"
+        f"table.md is not the table that tseval {here} prints for these verdicts. The manifest states that "
+        "tseval 0.0.9 wrote it. To print the right table: tseval table RUN"
     )

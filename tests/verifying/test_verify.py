@@ -106,7 +106,7 @@ def test_a_run_with_corrected_words_holds_too_and_a_sentence_of_other_pieces_doe
     sums = [np.add.reduceat(np.array(row, "f4").astype("f8"), [0])[0] for row in moved]
     write_table(run, "sentences", put(put(scored, "logprob", sums), "pieces", moved))
     seal_anew(run)
-    assert "is claimed" in wrong_at(verify_run(run, model=model, share=1.0), "rerun")
+    assert "but the run states" in wrong_at(verify_run(run, model=model, share=1.0), "rerun")
 
 
 def test_nothing_is_taken_from_the_cache_of_suites(honest, monkeypatch):
@@ -124,17 +124,18 @@ def without_entries(verdicts):
 # Of which run verdicts are edited, how, and what is said at the level `recomputed`.
 VERDICTS = [
     ("honest", lambda v: put(v, "correct", [True] * len(v)),
-     "^verdicts: correct of .* is True, but tseval recomputes False"),
-    ("honest", lambda v: v.slice(0, len(v) - 1), "suite.n_contrasts is 299, but the suite has 300"),
-    ("honest", lambda v: v.drop_columns(v.column_names[-1:]), "the verdicts have no column"),
-    ("honest", lambda v: v.append_column("more", v["item"]), "the verdicts have a column 'more'"),
+     "^in the file of verdicts, correct of .* is True, but tseval recomputes False"),
+    ("honest", lambda v: v.slice(0, len(v) - 1), "the key `suite.n_contrasts` is 299, but the suite has 300"),
+    ("honest", lambda v: v.drop_columns(v.column_names[-1:]), "the file of verdicts has no column"),
+    ("honest", lambda v: v.append_column("more", v["item"]), "the file of verdicts has a column 'more'"),
     ("honest", lambda v: put(v, "construction", ["Easy"] * len(v)), "construction of"),
     ("honest", lambda v: put(v, "better_score", pc.add(v["better_score"], 1e-9).to_pylist()),
      "better_score of"),
-    ("honest", without_entries, "^the verdicts have no column 'subject.entry'$"),
-    ("honest", lambda v: put(v, "verb.entry", as_entries(["laughs"] * len(v))), "^verdicts: verb.entry of "),
+    ("honest", without_entries, "^the file of verdicts has no column 'subject.entry'$"),
+    ("honest", lambda v: put(v, "verb.entry", as_entries(["laughs"] * len(v))),
+     "^in the file of verdicts, verb.entry of "),
     ("clustered", lambda v: put(v, "subject_number.entry", as_entries(["sg"] * len(v))),
-     "^verdicts: subject_number.entry of "),
+     "^in the file of verdicts, subject_number.entry of "),
 ]  # fmt: skip
 
 
@@ -167,7 +168,7 @@ def test_a_run_without_a_record_of_clusters_is_held_to_the_entries_it_has(honest
     shutil.rmtree(path)
     path = forge(verdicts=read_run(honest).load_verdicts().drop_columns(["verb.entry"]))
     reseal(path, lambda manifest: manifest["suite"].pop("clusters"))
-    assert wrong_at(verify_run(path), "recomputed") == "the verdicts have no column 'verb.entry'"
+    assert wrong_at(verify_run(path), "recomputed") == "the file of verdicts has no column 'verb.entry'"
 
 
 @pytest.fixture(scope="module")
@@ -192,10 +193,11 @@ def test_a_run_whose_user_named_other_columns_than_the_suite_says_so_and_holds(c
 @pytest.mark.parametrize(
     ("claimed", "said"),
     [
-        ([], "the verdicts have no column 'verb.entry'"),
-        (["subject_number"], "the verdicts have a column 'subject.entry' that the suite does not know"),
-        (["subject_numbr"], "suite.clusters: the suite 'marvin_linzen' has no column 'subject_numbr' "
-         "for --cluster."),
+        ([], "the file of verdicts has no column 'verb.entry'"),
+        (["subject_number"], "the file of verdicts has a column 'subject.entry', which is not a feature "
+                             "of the suite"),
+        (["subject_numbr"], "suite.clusters: --cluster subject_numbr: the items of the suite 'marvin_linzen' "
+                            "have no column with this name."),
     ],
 )  # fmt: skip
 def test_columns_that_were_not_those_named_are_found(clustered, tmp_path, claimed, said):
@@ -209,7 +211,7 @@ def test_sentences_of_another_suite_are_found(honest, forge):
     first, *others = scored["sentence"].to_pylist()
     forged = put(scored, "sentence", [first.replace(first.split()[0], "zebras"), *others])
     said = wrong_at(verify_run(forge(sentences=forged)), "recomputed")
-    assert "the sentences are not those of the suite: 'zebras " in said
+    assert "the run has other sentences than the suite: 'zebras " in said
 
 
 def test_what_may_follow_a_prefix_cannot_have_more_than_all(honest, tmp_path):
@@ -234,7 +236,7 @@ def test_first_tokens_that_no_model_left_unscored_are_found(honest, forge):
     scored = read_run(honest).load_sentences()
     nothing = pa.array(np.zeros(scored.num_rows, dtype=np.int64))
     path = forge(sentences=scored.append_column("unscored", nothing))
-    assert "of a model of kind 'native' have no pieces" in wrong_at(verify_run(path), "plausible")
+    assert "but a model of kind 'native' reads whole words" in wrong_at(verify_run(path), "plausible")
 
 
 @pytest.fixture(scope="module")
@@ -268,8 +270,8 @@ def authors_apart(scored):
     ("bos", "tokens", "found"),
     [
         ("true", lambda scored: np.zeros(scored.num_rows),
-         "the protocol does not leave first tokens unscored"),
-        ("false", None, "no column 'unscored' that names them"),
+         "but the model scores the first token of every sentence"),
+        ("false", None, "no column 'unscored' with these tokens"),
         ("false", authors_apart, "the first token of the word 'the' is "),
     ],
 )  # fmt: skip
@@ -284,7 +286,7 @@ def test_other_first_tokens_everywhere_are_found_by_asking(causal, tmp_path):
     path = with_first_tokens(model, tmp_path / "run", lambda scored: scored["unscored"].to_numpy() + 1)
     assert verify_run(path).ok
     said = wrong_at(verify_run(path, model=model, share=0.01), "rescored")
-    assert said == "the first tokens that the model leaves unscored are not those of the claim"
+    assert said == "the first tokens that --model leaves unscored are not the ones that the run states"
 
 
 def test_another_model_is_not_asked(honest, tmp_path):
@@ -292,7 +294,7 @@ def test_another_model_is_not_asked(honest, tmp_path):
 
     other = open_own("native lstm", tmp_path).model
     said = wrong_at(verify_run(honest, model=other), "rescored")
-    assert said.startswith("this model is not the model of the run: ")
+    assert said.startswith("--model is not the model of the run: ")
     assert "fingerprint: " in said
 
 
@@ -325,10 +327,22 @@ def test_the_command_prints_levels_and_exits_with_what_it_found(honest, forge):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nowhere"], "there is no run at 'nowhere'.\n  Name the folder of a run."),
-        ([".", "--rescore", "1%"], "--rescore needs the model of the run. Add --model MODEL."),
-        ([".", "--rescore", "1"], "'1' is not a share of sentences. Write 1%, 0.5% or all"),
-        ([".", "--rescore", "nan%"], "'nan%' is not a share of sentences. Write 1%, 0.5% or all"),
+        (["nowhere"], "'nowhere' is not the folder of a run.\n  Name the folder of a run."),
+        (
+            [".", "--rescore", "1%"],
+            (
+                "--rescore is about scoring sentences again, which needs the model of the run. Add --model "
+                "MODEL."
+            ),
+        ),
+        (
+            [".", "--rescore", "1"],
+            "'1' is not a share of sentences. Write a percentage, such as 1% or 0.5%, or the word all.",
+        ),
+        (
+            [".", "--rescore", "nan%"],
+            "'nan%' is not a share of sentences. Write a percentage, such as 1% or 0.5%, or the word all.",
+        ),
     ],
 )
 def test_bad_input_is_told_in_a_message(arguments, said, tmp_path):
@@ -344,7 +358,7 @@ def test_a_suite_that_is_not_here_is_asked_for(tmp_path, model):
     evaluate(model, load_suite(pairs), out=tmp_path / "run")
     done = call("verify", tmp_path / "run", cwd=tmp_path)
     assert done.returncode == 2
-    assert "Name the suite of run with --suite, as for tseval run" in done.stderr
+    assert "Name the suite of run with --suite SUITE, as for tseval run" in done.stderr
     assert call("verify", tmp_path / "run", "--suite", pairs, cwd=tmp_path).returncode == 0
 
 
@@ -401,7 +415,10 @@ def test_judged_sentences_are_chosen_again_by_their_seed(part, how):
 def test_a_seed_that_chose_nothing_is_not_stated(part):
     report = verify_run(part(change=lambda suite: replace(suite, seed=7), limit=9))
     assert not report.ok
-    assert "suite.seed is 7, but no seed chooses sentences of marvin_linzen" in report.checks[-1].found
+    assert (
+        "the key `suite.seed` is 7, but no sentences of the suite marvin_linzen are chosen at random"
+        in report.checks[-1].found
+    )
 
 
 def first_items(said):
@@ -418,7 +435,7 @@ def first_items(said):
 @pytest.mark.parametrize("said", ["9 of each case, seed 0", "at random", "9 of each case, seed x"])
 def test_chosen_items_are_not_drawn_ones(part, model, said):
     report = verify_run(part(change=first_items(said)), model=model, share=1.0)
-    assert f"suite.sample is {said!r}" in wrong_at(report, "recomputed")
+    assert f"the key `suite.sample` is {said!r}" in wrong_at(report, "recomputed")
 
 
 def test_how_many_items_there_are_is_no_free_text(part):
@@ -426,7 +443,7 @@ def test_how_many_items_there_are_is_no_free_text(part):
     with_key(run, lambda key: key.update(items="all that are of interest"))
     seal_anew(run)
     print_anew(run)
-    assert "key.items is 'all that are of interest'" in verify_run(run).checks[-1].found
+    assert "the key `key.items` is 'all that are of interest'" in verify_run(run).checks[-1].found
 
 
 def test_a_part_that_nothing_is_said_of_is_said_to_be_one(part):

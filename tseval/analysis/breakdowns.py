@@ -73,7 +73,10 @@ def with_words(verdicts: pd.DataFrame, words: int) -> pd.DataFrame:
     lengths = verdicts.groupby(["case", "item"])[POSITION].transform("max").astype("int64")
     if not (lengths == words).any():
         known = ", ".join(map(str, sorted(lengths.unique())))
-        raise SuiteError(f"no item has {words} words before the verb.\n  Choose one of {known}.")
+        raise SuiteError(
+            f"no item has {words} words before the verb.\n"
+            f"  Choose a number of words that items have: {known}."
+        )
     return verdicts[lengths == words]
 
 
@@ -91,8 +94,8 @@ def profile(verdicts: pd.DataFrame) -> pd.DataFrame:
     decided = verdicts[~verdicts["undecidable"].astype(bool)]
     if decided.empty:
         raise SuiteError(
-            "no item of these runs can be decided: the model knows neither answer.\n"
-            "  Run SUITE:profile for a language model, SUITE:number_profile for a classifier."
+            "no item of these runs can be decided, because the model knows neither of the two answers.\n"
+            "  Score a language model on SUITE:profile, and a classifier on SUITE:number_profile."
         )
     confidence = expit((decided["better_score"] - decided["worse_score"]).astype("float64"))
     groups = decided.assign(confidence=confidence).groupby(["case", POSITION], sort=False)
@@ -127,8 +130,10 @@ def compare_examples(gold: pd.DataFrame, parsed: pd.DataFrame) -> pd.DataFrame:
     gold, parsed = (frame[VERB + EQUAL].drop_duplicates(VERB) for frame in (gold, parsed))
     if not set(gold["sentence"]) & set(parsed["sentence"]):
         raise SuiteError(
-            "the two tables have no sentence in common. tseval compares sentences word for word.\n"
-            "  Parse the words of the treebank: tseval data parse TREEBANK.conllu -o FILE.conllu"
+            "the two tables have no sentence with exactly the same words, so there is nothing to "
+            "compare.\n"
+            "  Let the parser read the words of the gold treebank: tseval data parse TREEBANK.conllu -o "
+            "FILE.conllu"
         )
     gold, parsed = _marked(gold, parsed), _marked(parsed, gold)
     kinds = sorted({*gold["n_attractors"], *parsed["n_attractors"]})
@@ -207,7 +212,8 @@ def measure_of(suite: str) -> Measure:
             return measure
     raise RunError(
         f"these runs are on {suite}, which is not a formal language.\n"
-        "  Make a run on one, tseval run --suite 'dyck(k=4,m=3)', or print these with tseval table."
+        "  Score a model on a formal language, such as tseval run --suite 'dyck(k=4,m=3)', or print these "
+        "runs with tseval table."
     )
 
 

@@ -96,8 +96,8 @@ def _grouped(answers: Correctness) -> tuple[Correctness, list[tuple[NDArray[np.i
 def no_accuracy(name: str) -> RunError:
     """Make the error that says that rated sentences have no accuracy."""
     return RunError(
-        f"{name} scores rated sentences, so it has correlations with ratings and no accuracy.\n"
-        "  Print these with tseval table RUN, or tseval analyze ratings RUN."
+        f"{name} is a run on rated sentences, which has correlations with ratings but no accuracy.\n"
+        "  To print the correlations: tseval table RUN, or tseval analyze ratings RUN"
     )
 
 

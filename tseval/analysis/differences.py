@@ -108,8 +108,8 @@ def compare(pairs: Sequence[Difference], margin: float) -> list[Comparison]:
     """
     if not 0 < margin < 1:
         raise RunError(
-            f"a margin is a difference of accuracies between 0 and 1, and {margin:g} is not.\n"
-            "  Give the smallest difference that matters, such as 0.02."
+            f"--margin {margin:g}: the margin must be a difference of accuracies, above 0 and below 1.\n"
+            "  Write the smallest difference that matters to you, such as --margin 0.02."
         )
     different = holm([one.p for one in pairs])
     within = holm([one.p_beyond(margin) for one in pairs])

@@ -25,7 +25,8 @@ def refuse_unknown_features(by: Sequence[str], columns: Iterable[str]) -> None:
     for feature in by:
         if feature not in features:
             raise SuiteError(
-                f"the suite has no feature {feature!r} for --by.\n  {suggest(feature, features, 'Features')}"
+                f"--by {feature}: the items of the suite have no feature with this name.\n"
+                f"  {suggest(feature, features, 'Features')}"
             )
 
 
@@ -48,11 +49,15 @@ def select(verdicts: pd.DataFrame, where: Sequence[tuple[str, str]]) -> pd.DataF
                 present = [str(one) for one in sorted(verdicts[name].dropna().unique())]
                 more = f" and {len(present) - _SHOWN} more" if len(present) > _SHOWN else ""
                 choices = f"{', '.join(present[:_SHOWN]) or 'none'}{more}"
-                raise SuiteError(f"no item has {name} {value!r}.\n  Choose one of {choices}.")
+                raise SuiteError(
+                    f"no item has {name}={value}.\n  Choose a value of {name} that items have: {choices}."
+                )
         kept = kept[values.loc[kept.index].isin(wanted)]
     if kept.empty:
-        said = " and ".join(f"{name}={value}" for name, value in where)
-        raise SuiteError(f"no item has all of {said}.\n  Leave out one of these conditions.")
+        conditions = " and ".join(f"{name}={value}" for name, value in where)
+        raise SuiteError(
+            f"no item meets all of these conditions: {conditions}.\n  Leave out one of the conditions."
+        )
     return kept
 
 
@@ -67,4 +72,4 @@ def require_features(verdicts: pd.DataFrame, names: Sequence[str], fix: str = ""
     for name in names:
         if name not in features or verdicts[name].isna().all():
             hint = fix or suggest(name, features, "Features")
-            raise SuiteError(f"the suite of these runs has no feature {name!r}.\n  {hint}")
+            raise SuiteError(f"the items of these runs have no feature with the name {name!r}.\n  {hint}")

@@ -79,8 +79,8 @@ def mean_surprisals(verdicts: pd.DataFrame) -> pd.DataFrame:
         found.append(means.assign(**{REGION: region, CONDITION: condition}))
     if not found:
         raise SuiteError(
-            "these runs do not compare regions of sentences, so there are no conditions and no effects.\n"
-            "  Score a suite whose grammars state predictions (docs/grammars.md), or one of SyntaxGym."
+            "these runs do not compare regions of sentences, so there are no effects to print.\n"
+            "  Score a suite whose grammars state predictions (docs/grammars.md), or a suite of SyntaxGym."
         )
     rows = pd.concat(found, ignore_index=True)
     order = [rows[name].astype(object).fillna("") for name in (*ROW[:-1], REGION)]

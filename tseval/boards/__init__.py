@@ -59,11 +59,15 @@ def check_about(about: About, where: str = "") -> None:
     """Refuse what no page could show of a model."""
     name = about.display_name
     if name is not None and (len(name.splitlines()) != 1 or len(name) > LONGEST_NAME):
-        raise ContentError(f"should be a line of at most {LONGEST_NAME} characters", f"{where}display_name")
+        raise ContentError(f"should be one line of at most {LONGEST_NAME} characters", f"{where}display_name")
     if about.seeds_tried is not None and about.seeds_tried < 1:
-        raise ContentError(f"should be at least 1, not {about.seeds_tried}", f"{where}seeds_tried")
+        raise ContentError(
+            f"should be a number of seeds, 1 or more, but is {about.seeds_tried}", f"{where}seeds_tried"
+        )
     if about.date is not None and not is_date(about.date):
-        raise ContentError(f"should be a date, YYYY-MM-DD, not {about.date!r:.80}", f"{where}date")
+        raise ContentError(
+            f"should be a date in the form YYYY-MM-DD, but is {about.date!r:.80}", f"{where}date"
+        )
     check_texts(asdict(about), where.removesuffix("."))
 
 
@@ -243,7 +247,9 @@ def check_dates(found: Iterable[Checked | Retraction | Hidden], where: str) -> N
     """Refuse what is on no day, YYYY-MM-DD."""
     for one in found:
         if not is_date(one.on):
-            raise ContentError(f"should be a date, YYYY-MM-DD, not {one.on!r:.80}", f"{where}.on")
+            raise ContentError(
+                f"should be a date in the form YYYY-MM-DD, but is {one.on!r:.80}", f"{where}.on"
+            )
 
 
 def checks_text(checks: BoardChecks) -> str:
@@ -285,19 +291,31 @@ def _read(folder: Path, kind: type[_Kind]) -> _Kind:
     try:
         content = read_written(file)
         if kind is Entry and content.get("level") == "published":
-            raise ContentError("is of accuracies alone, but the entries of this board have evidence", "level")
+            raise ContentError(
+                'is "published" (accuracies only), but the entries of this leaderboard '
+                "need evidence (per-token scores)",
+                "level",
+            )
         if kind is PublishedEntry and "level" not in content:
-            raise ContentError("is missing: the entries of this board are of level published", "level")
+            raise ContentError(
+                "is missing: in an entry of this leaderboard of published accuracies, write level: published",
+                "level",
+            )
         entry = check_written(content, kind)
         if not ENTRY_NAME.fullmatch(entry.name) or entry.name != folder.name:
-            raise ContentError(f"should be the name of its folder, {folder.name!r}", "name")
+            raise ContentError(
+                f"should be the same as the name of the entry's folder, {folder.name!r}", "name"
+            )
         check_about(entry.about, "about.")
         if len(aliases := getattr(entry, "aliases", ())) > (most := limits().aliases):
-            raise ContentError(f"has {len(aliases):,} names, more than {most:,}", "aliases")
+            raise ContentError(
+                f"has {len(aliases):,} earlier names of the entry, but at most {most:,} are allowed",
+                "aliases",
+            )
         check_dates(getattr(entry, "checks", ()), "checks")
         for i, alias in enumerate(aliases):
             if not ENTRY_NAME.fullmatch(alias):  # a page is written under it
-                raise ContentError(f"cannot be the name of an entry: {alias!r:.80}", f"aliases[{i}]")
+                raise ContentError(f"is {alias!r:.80}, which cannot be the name of an entry", f"aliases[{i}]")
     except (OSError, ContentError) as error:
         raise BoardError(f"{file}: {reason(error)}.") from None
     return entry
@@ -356,8 +374,8 @@ def published_board(board: Path, definition: Definition) -> Board:
     folders = entry_folders(board, definition.order)
     if not folders:
         raise BoardError(
-            f"{board / DEFINITION}: a board of published accuracies needs an entry.\n  Write "
-            "entries/NAME/entry.yaml (docs/boards.md)."
+            f"{board / DEFINITION}: this leaderboard of published accuracies has no entries.\n"
+            "  Write an entry into entries/NAME/entry.yaml, as docs/boards.md describes."
         )
     entries = [published_entry(folder, definition) for folder in folders]
     printed = {entry.name: {row.key: row.accuracy for row in entry.rows} for entry in entries}

@@ -47,12 +47,14 @@ def check_changes(boards: Sequence[Path], base: str) -> Changes:
     """
     if not has_git():
         raise BoardError(
-            "--changed needs git, which is not installed.\n  Install git, or leave out --changed."
+            "--changed compares with a commit of git, but the program git is not installed.\n"
+            "  Install git, or leave out --changed to check the whole leaderboard."
         )
     with opened_repository(boards[0]) as repository:
         if repository is None:
             raise BoardError(
-                f"{boards[0]} is not in a git repository.\n  Leave out --changed to check the whole board."
+                f"{boards[0]} is not in a git repository, so --changed has no commit to compare with.\n"
+                "  Leave out --changed to check the whole leaderboard."
             )
         found = _changes(repository, boards, base)
     for board, names in found.entries.items():
@@ -68,12 +70,14 @@ def _changes(repository: Repository, boards: Sequence[Path], base: str) -> Chang
     commit = ask(*named, may_fail=True).strip()
     if not commit:
         raise BoardError(
-            f"this repository has no commit {base!r}.\n  To fetch it: git fetch origin, with its history."
+            f"--changed: this git repository has no commit {base!r}.\n"
+            "  Fetch the commit with all history, git fetch --unshallow origin, or name another commit."
         )
     if ask("merge-base", commit, "HEAD", may_fail=True).strip() != commit:
         raise BoardError(
-            f"{base} is not an ancestor of the current commit.\n"
-            "  Merge it first, or name the commit before the changes: git merge-base HEAD " + base
+            f"--changed: the current commit does not contain the commit {base}.\n"
+            f"  Merge {base} first, or name the last commit that both share, which this command prints: "
+            "git merge-base HEAD " + base
         )
     plain = "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "-z"
     changed = ask("diff", *plain, "--ignore-submodules=all", commit, "--").split("\0")
@@ -87,9 +91,11 @@ def _changes(repository: Repository, boards: Sequence[Path], base: str) -> Chang
         place = next((one for one in places if path.startswith(f"{one.as_posix()}/")), None)
         name = "" if place is None else path.removeprefix(f"{place.as_posix()}/").partition("/")[0]
         if place is None:
-            found.wrong.append(f"changes {path}: a submission may add {ENTRY_FOLDERS}/NAME only")
+            found.wrong.append(
+                f"changes {path}, but a submission may only add new folders {ENTRY_FOLDERS}/NAME"
+            )
         elif name in before[place]:
-            found.wrong.append(f"changes {path}, which belongs to an existing entry")
+            found.wrong.append(f"changes {path}, which belongs to an entry that exists already")
         elif name not in (own := found.entries.setdefault(places[place], [])):
             own.append(name)
     return found

@@ -108,7 +108,9 @@ def verify_entry(
         if definition.published:
             if model is not None:
                 raise BoardError(
-                    f"{folder} has published accuracies only, without evidence.\n  Leave out --model."
+                    f"{folder} has only published accuracies, so there are no scores that a model could "
+                    "confirm.\n"
+                    "  Leave out --model."
                 )
             return _verify_published(folder, definition)
         suite = board_suite(board)
@@ -165,22 +167,26 @@ class _EntryLadder(Ladder):
             check_known_score(manifest)
             if split_measure(manifest.key.score)[1]:
                 raise CheckFailed(
-                    f"{MANIFEST}: key.score is {manifest.key.score!r}, which tseval cannot recompute from "
-                    "evidence"
+                    f"{MANIFEST}: the key `key.score` is {manifest.key.score!r}, but tseval cannot "
+                    "recompute such scores from the evidence"
                 )
             evidence = read_evidence(evidence_of(self.path, manifest))
             scored = self._run.load_sentences()
         except (BoardError, RunError, EvidenceError, LimitError) as error:
             raise CheckFailed(str(error).partition("\n")[0]) from None
         if manifest.seal is None:
-            raise CheckFailed(f"{MANIFEST} has no seal, which every entry needs")
+            raise CheckFailed(
+                f"{MANIFEST} has no key `seal` (digests that show edits), but every entry needs one"
+            )
         self.what = f"{self._entry.name} on {self._suite.name}"
         for field, stated, follows in (
             ("signature", self._entry.signature, manifest.signature),
             ("fingerprint", self._entry.fingerprint, manifest.key.fingerprint),
         ):
             if stated != follows:
-                raise CheckFailed(f"{self.path.name}/entry.yaml: {field} differs from {MANIFEST}")
+                raise CheckFailed(
+                    f"{self.path.name}/entry.yaml: the key `{field}` is not the same as in {MANIFEST}"
+                )
         _, self._too_long = readable(evidence, self._split.sentences)
         known = None if self._too_long else self._split.rows
         about = manifest.key.score, self._too_long, known, manifest.unknown
@@ -194,12 +200,15 @@ class _EntryLadder(Ladder):
     def recomputed(self) -> str:
         stated, follows = self.claim.key.terminator, self._suite.terminator
         if stated != follows:
-            raise CheckFailed(f"{MANIFEST}: key.terminator is {stated!r}, but the suite has {follows!r}")
+            raise CheckFailed(
+                f"{MANIFEST}: the key `key.terminator` (final mark of sentences) is "
+                f"{stated!r}, but in the suite it is {follows!r}"
+            )
         hold_sizes(self.claim.manifest.suite, self._suite)
         left_out = n_too_long(self._suite, self.claim.scored, self._too_long)
         if left_out != (stated_out := self.claim.manifest.counts.too_long):
             raise CheckFailed(
-                f"{MANIFEST}: counts.too_long is {stated_out:,}, but tseval recomputes {left_out:,}"
+                f"{MANIFEST}: the key `counts.too_long` is {stated_out:,}, but tseval recomputes {left_out:,}"
             )
         _compare_counts(self._entry, self._run)
         n_verdicts = counted(self.again.verdicts.num_rows, "verdict")
@@ -213,17 +222,19 @@ def _compare_counts(entry: Entry, run: Run) -> None:
     for name, value in found.items():
         if getattr(run.manifest.counts, name) != value:
             raise CheckFailed(
-                f"{MANIFEST}: counts.{name} is {getattr(run.manifest.counts, name):,}, but tseval "
-                f"recomputes {value:,}"
+                f"{MANIFEST}: the key `counts.{name}` is {getattr(run.manifest.counts, name):,}, but "
+                f"tseval recomputes {value:,}"
             )
     follow = rows_of(run.verdicts)
     if len(entry.rows) != len(follow):
-        raise CheckFailed(f"entry.yaml has {len(entry.rows)} rows, but tseval recomputes {len(follow)}")
+        raise CheckFailed(
+            f"entry.yaml has {len(entry.rows)} rows of the table, but tseval recomputes {len(follow)} rows"
+        )
     for i, (stated, row) in enumerate(zip(entry.rows, follow, strict=True)):
         for name, value in asdict(row).items():
             if (said := getattr(stated, name)) != value:
                 raise CheckFailed(
-                    f"entry.yaml: rows[{i}].{name} is {said!r}, but tseval recomputes {value!r}"
+                    f"entry.yaml: the key `rows[{i}].{name}` is {said!r}, but tseval recomputes {value!r}"
                 )
 
 
@@ -244,7 +255,10 @@ def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
     folders = entry_folders(board, definition.order)
     known = [folder.name for folder in folders]
     if unknown := [name for name in names if name not in known]:
-        raise BoardError(f"{board} has no entry {unknown[0]!r}.\n  {suggest(unknown[0], known, 'Entries')}")
+        raise BoardError(
+            f"the leaderboard {board} has no entry with the name {unknown[0]!r}.\n"
+            f"  {suggest(unknown[0], known, 'Entries')}"
+        )
     retracted = read_checks(board).retracted
     found = [f"{name} is a link" for name in links_in(board)]
     for folder in folders:
@@ -280,7 +294,10 @@ def warnings_of(board: Path, names: Sequence[str] = ()) -> list[str]:
     for (one, of_one, ours), (other, of_other, theirs) in combinations(read, 2):
         chosen = not names or bool({one, other} & {*names})
         if chosen and of_one != of_other and _are_near(ours, theirs):
-            found.append(f"{other}: its log-probabilities are those of {one}, within {NEAR} nats everywhere")
+            found.append(
+                f"{other}: all its log-probabilities are within {NEAR} nats of those of {one}, so "
+                "both may be the same model"
+            )
     waiting = sorted({name for name, *_ in read} - set(_listed(board) or ()))
     if waiting and not names:
         write = f"tseval board write {quote(str(board))}"
@@ -325,7 +342,10 @@ def wrong_with_entry(folder: Path, definition: Definition, suite: SplitSuite | N
         return
     entry = read_entry(folder)
     if any((one.level, one.by) != ("plausible", ADDED_BY) for one in entry.checks):
-        yield f"entry.yaml names who verified it. Remove this: {CHECKS} has it (tseval verify --record)"
+        yield (
+            f"entry.yaml has the key `checks`, but only {CHECKS} may state who verified an entry. "
+            "Remove the key; to record a check: tseval verify --record NAME"
+        )
     elif refusal := unfit(definition, entry_run(folder, suite), entry.about):
         yield refusal
 
@@ -336,7 +356,7 @@ def _wrong_with_its_files(folder: Path, _: Definition, suite: SplitSuite | None)
         return
     there = {one.name for one in folder.iterdir()}
     if ENTRY_FILE not in there:
-        yield f"has no {ENTRY_FILE}"
+        yield f"the file {ENTRY_FILE} is missing"
         return
     try:
         meant = {ENTRY_FILE} if suite is None else read_entry(folder).files
@@ -344,11 +364,11 @@ def _wrong_with_its_files(folder: Path, _: Definition, suite: SplitSuite | None)
         yield first_line(error)
         return
     if missing := sorted(meant - there):
-        yield f"has no {missing[0]}"
+        yield f"the file {missing[0]} is missing"
     elif EVIDENCE in meant and (size := (folder / EVIDENCE).stat().st_size) > LARGEST_EVIDENCE:
-        yield f"{EVIDENCE} has {size:,} bytes, more than {LARGEST_EVIDENCE:,}"
+        yield f"{EVIDENCE} has {size:,} bytes, but a leaderboard holds at most {LARGEST_EVIDENCE:,}"
     if strangers := sorted(there - meant):
-        yield f"holds {strangers[0]!r}, which no entry has"
+        yield f"the folder has {strangers[0]!r}, which is not a file of an entry"
 
 
 def repeated(folders: Sequence[Path]) -> Iterator[str]:
@@ -358,18 +378,18 @@ def repeated(folders: Sequence[Path]) -> Iterator[str]:
     known: dict[str, Entry] = {}
     for folder in folders:
         if (first := names.setdefault(folder.name.lower(), folder.name)) != folder.name:
-            yield f"{folder.name}: has the same name in other letters as {first} "
+            yield f"{folder.name}: the name of this entry differs from {first} only in upper and lower case"
         if (owner := aliases.get(folder.name.lower(), folder.name)) != folder.name:
-            yield f"{owner}: claims that {folder.name}, which is another entry, was its earlier name"
+            yield f"{owner}: states {folder.name} as its earlier name, but another entry has this name"
         try:
             entry = read_entry(folder)
         except (BoardError, LimitError):
             continue  # it is published, or wrong, which is said of the entry itself
         other = known.setdefault(entry.identity, entry)
         if other is not entry:
-            same = "the same as" if other.rows == entry.rows else "other counts than"
-            what = "signature" if other.signature == entry.signature else "weights and the protocol"
-            yield f"{folder.name}: has the {what} of {other.name}, and {same} it"
+            same = "equal" if other.rows == entry.rows else "different"
+            what = "signature" if other.signature == entry.signature else "weights and protocol"
+            yield (f"{folder.name}: has the same {what} as {other.name}, with {same} accuracies")
 
 
 def _wrong_with_names(board: Path, definition: Definition, entries: Sequence[str]) -> Iterator[str]:
@@ -381,15 +401,20 @@ def _wrong_with_names(board: Path, definition: Definition, entries: Sequence[str
         *((CHECKS, name, [*getattr(known, name)]) for name in ("checks", "retracted", "hidden")),
     ):  # fmt: skip
         if strangers := sorted(name for name in names if name not in entries):
-            yield f"{file}: {field}: there is no entry {strangers[0]!r}"
+            yield f"{file}: the key `{field}` names {strangers[0]!r}, but there is no entry with this name"
     for field in ("renews", "renewed_by"):
         other = getattr(definition, field)
         if other is not None and not (board / other / DEFINITION).is_file():
-            yield f"{DEFINITION}: {field}: there is no board at {other!r}"
+            yield (
+                f"{DEFINITION}: the key `{field}` names {other!r}, but there is no leaderboard at this path"
+            )
     copy = None if definition.published else own_suite(definition, board)
     if copy is not None and copy.digest != definition.digest:
         theirs, ours = copy.digest[:8], definition.digest[:8]
-        yield f"{SUITE_FOLDER} has the digest {theirs}, but the board is over {ours}"
+        yield (
+            f"the copy of the suite in {SUITE_FOLDER} has the digest {theirs}, but the leaderboard uses "
+            f"the digest {ours}"
+        )
 
 
 def _wrong_with_files(
@@ -402,13 +427,13 @@ def _wrong_with_files(
         own = own | {CURVES_FOLDER, CURVES_FIGURE}
         yield from _wrong_with_curves(board, entries)
     if strangers := sorted(one.name for one in board.iterdir() if one.name not in own):
-        yield f"the folder holds {strangers[0]!r}, which no board has"
+        yield f"the folder has {strangers[0]!r}, which is not a file of a leaderboard"
     for left in sorted((board / ENTRY_FOLDERS).glob(f"*{PARTIAL}")):
         name = left.name.removesuffix(PARTIAL).removesuffix(".old")
         fix = "remove it"
         if left.name.endswith(f".old{PARTIAL}") and not left.with_name(name).exists():
-            fix = f"the folder has the entry {name}: rename the folder to it"
-        yield f"{left.name} is left from an interrupted change: {fix}"
+            fix = f"rename this folder to {name}, because it is the old folder of this entry"
+        yield f"{left.name} was left by an interrupted change: {fix}"
     try:
         # Entries may have come since the pages were written: these are held to the entries that they are of.
         listed = _listed(board)
@@ -434,10 +459,10 @@ def _wrong_with_curves(board: Path, entries: Sequence[str]) -> Iterator[str]:
     folder, figure = board / CURVES_FOLDER, board / CURVES_FIGURE
     yield from (f"{folder.name}/{name} is a link" for name in links_in(folder))
     if figure.is_file() and _ACTIVE.search(read_bytes(figure, "document_bytes")):
-        yield f"{CURVES_FIGURE} contains code that a browser would run; figures of tseval do not"
+        yield f"{CURVES_FIGURE} contains code that a browser would run, so tseval did not draw this figure"
     for file in sorted(folder.iterdir()):
         if file.suffix != ".parquet" or file.stem not in entries:
-            yield f"{folder.name} holds {file.name!r}, which belongs to no entry"
+            yield f"the folder {folder.name} has {file.name!r}, which belongs to no entry"
             continue
         try:
             read_curves(file)

@@ -98,7 +98,9 @@ def read_definition(board: Path) -> Definition:
         if board.exists():  # where none can be made
             within = ", ".join(str(file.parent) for file in sorted(board.glob(f"*/{DEFINITION}")))
             fix = f"Name one of {within}." if within else "Name the folder of a leaderboard."
-        raise BoardError(f"{board} is not a leaderboard: it has no {DEFINITION}.\n  {fix}") from None
+        raise BoardError(
+            f"{board} is not a leaderboard, because the file {DEFINITION} is missing in it.\n  {fix}"
+        ) from None
     except (OSError, ContentError) as error:
         raise BoardError(f"{file}: {reason(error)}.") from None
     return definition
@@ -112,18 +114,22 @@ def _check(definition: Definition) -> None:
     rows: set[RowKey] = set()
     for i, row in enumerate(definition.rows):
         if row.key in rows:
-            raise ContentError("repeats an earlier row", f"rows[{i}]")
+            raise ContentError("has the same case and contrast as an earlier row", f"rows[{i}]")
         if row.n_items < 1:
-            raise ContentError(f"should be at least 1, not {row.n_items}", f"rows[{i}].n_items")
+            raise ContentError(
+                f"should be a number of items, 1 or more, but is {row.n_items}", f"rows[{i}].n_items"
+            )
         rows.add(row.key)
     if definition.human is not None:
         if not rows:
-            raise ContentError("needs the rows of a board of published accuracies", "human")
+            raise ContentError(
+                "is allowed only in a leaderboard of published accuracies, which has the key `rows`", "human"
+            )
         check_printed_rows(definition.human.rows, rows, MOST_DECIMALS, "human.rows")
     seeds = [name for names in definition.seeds.values() for name in names]
     for where, names in (("order", definition.order), ("seeds", seeds)):
         if len(set(names)) < len(names):
-            raise ContentError("names an entry twice", where)
+            raise ContentError("has the name of an entry twice", where)
 
 
 def check_web_address(text: str | None, where: str) -> None:
@@ -132,23 +138,27 @@ def check_web_address(text: str | None, where: str) -> None:
         return
     is_sound = text.isascii() and not any(letter <= " " or letter in "<>\"'`\\" for letter in text)
     if not is_sound or not text.startswith(("https://", "http://")):
-        raise ContentError(f"should be an address, https://…, not {text!r:.80}", where)
+        raise ContentError(f"should be an address that begins with https://, but is {text!r:.80}", where)
 
 
 def check_place(text: str | None, where: str) -> None:
     """Refuse the place of another board that is no path seen from this one: pages lead there."""
     if text is not None and not re.fullmatch(r"[\w./\\ -]+", text):
-        raise ContentError(f"should be a path relative to the board, not {text!r:.80}", where)
+        raise ContentError(
+            f"should be a path to another leaderboard, relative to this one, but is {text!r:.80}", where
+        )
 
 
 def read_written(file: Path) -> Mapping[str, Json]:
     """Read a YAML file of a board that people write, or that is sent in."""
     content = read_yaml(file)
     if not isinstance(content, dict):
-        raise ContentError("should be a mapping", "the file")
+        raise ContentError("should have lines of the form KEY: VALUE (a YAML mapping)", "the file")
     version = content.get("format")
     if isinstance(version, int) and version != BOARD_FILES_FORMAT:
-        raise ContentError(f"is {version}, but this tseval reads format {BOARD_FILES_FORMAT}", "format")
+        raise ContentError(
+            f"is {version}, but this version of tseval reads only format {BOARD_FILES_FORMAT}", "format"
+        )
     check_texts(content)
     return content
 
@@ -166,7 +176,7 @@ def refuse_strangers(content: object, found: object, where: str = "") -> None:
         known = {part.name for part in fields(found)}
         for name, value in content.items():
             if name not in known:
-                raise ContentError("is not a field of this file", f"{where}{name}")
+                raise ContentError("is not a key that this file can have", f"{where}{name}")
             refuse_strangers(value, getattr(found, name), f"{where}{name}.")
     elif isinstance(content, list) and isinstance(found, list | tuple):
         for i, (value, entry) in enumerate(zip(content, found, strict=True)):
@@ -234,6 +244,9 @@ def check_texts(content: Json, where: str = "") -> None:
     elif isinstance(content, str):
         longest = LONGEST_PROSE if where == "text" else LONGEST_TEXT
         if len(content) > longest:
-            raise ContentError(f"has {len(content):,} characters, more than {longest:,}", where or "the file")
+            raise ContentError(
+                f"has a text of {len(content):,} characters, but at most {longest:,} are allowed",
+                where or "the file",
+            )
         if any("\ud800" <= letter <= "\udfff" for letter in content):
-            raise ContentError("contains an incomplete character", where or "the file")
+            raise ContentError("contains half of a Unicode character (a lone surrogate)", where or "the file")

@@ -111,7 +111,10 @@ def add_entries(
         return [board / step.path for step in plan.steps if step.action == "put" and "/" in step.path]
     definition = _open_to_runs(board)
     if len(paths) > 1 and (name is not None or url is not None or instead_of is not None):
-        raise BoardError("--name, --evidence and --replace are for one run. Add the runs one by one.")
+        raise BoardError(
+            "--name, --evidence and --replace describe a single run, but the command names "
+            "{len(runs)} runs. Add the runs one by one."
+        )
     if url is not None:
         check_address(url)
     about = replace(about, date=about.date or today())
@@ -129,7 +132,10 @@ def add_entries(
             keep_evidence(content)
         folder = board / ENTRY_FOLDERS / entry.name
         if _is_taken(folder, added):
-            raise BoardError(f"two of the runs have the model {entry.name!r}: add one of them with --name.")
+            raise BoardError(
+                f"two of the runs have a model with the name {entry.name!r}, but each entry "
+                "needs its own name. Add the runs one by one, the second with --name."
+            )
         added[folder], entries[folder] = files, entry
     with board_transaction(board, *command) as change:
         there = entry_folders(board)
@@ -137,8 +143,8 @@ def add_entries(
             old = board / ENTRY_FOLDERS / instead_of
             if old not in there:
                 raise BoardError(
-                    f"{board} has no entry {instead_of!r} to replace.\n  List the entries: "
-                    f"tseval table {board}."
+                    f"{board} has no entry {instead_of!r}, so --replace cannot replace it.\n"
+                    f"  To list the entries: tseval table {board}"
                 )
             there.remove(old)
             entries = {folder: _successor(entry, old) for folder, entry in entries.items()}
@@ -163,20 +169,21 @@ def _open_to_runs(board: Path) -> Definition:
     definition = read_definition(board)
     if definition.published:
         raise BoardError(
-            f"{board} has published accuracies, so tseval cannot add runs.\n"
-            f"  Write {ENTRY_FOLDERS}/NAME/{ENTRY_FILE} as docs/boards.md says, then tseval board write."
+            f"{board} is a leaderboard of published accuracies, to which tseval cannot add runs.\n"
+            f"  Write the file {ENTRY_FOLDERS}/NAME/{ENTRY_FILE} as docs/boards.md describes, then run: "
+            f"tseval board write {board}"
         )
     if definition.renewed_by is not None:
         raise BoardError(
             f"{board} is archived, because its suite has a newer version.\n"
-            f"  Run the model on the new suite, and add the run to "
+            "  Score the model on the new version, and add that run to "
             f"{os.path.normpath(board / definition.renewed_by)}"
         )
     if (present := suite_here(definition, board).digest) != definition.digest:
         raise BoardError(
-            f"{board} has the suite version {definition.digest[:8]}, but {definition.suite} is now "
-            f"{present[:8]}.\n"
-            f"  For a leaderboard with the new version: tseval board renew {quote(str(board))}"
+            f"{board} uses the suite {definition.suite} with the digest {definition.digest[:8]}, but the "
+            f"suite now has the digest {present[:8]}.\n"
+            f"  To create a leaderboard for the new version: tseval board renew {quote(str(board))}"
         )
     return definition
 
@@ -190,16 +197,19 @@ def _refuse_taken(
     aliases = {alias.lower(): other.name for other in others for alias in other.aliases}
     for folder, entry in entries.items():
         if _is_taken(folder, there):
-            raise BoardError(f"{folder} exists.\n  Choose another name for the entry{how}.")
+            raise BoardError(f"{folder} exists already.\n  Choose another name for the entry{how}.")
         if (other := aliases.get(folder.name.lower())) is not None:
             raise BoardError(
-                f"{folder.name} was an earlier name of {other}.\n  Choose another name for the entry{how}."
+                f"{folder.name} was an earlier name of the entry {other}, and still redirects to this "
+                "entry.\n"
+                f"  Choose another name for the entry{how}."
             )
         twin = known.setdefault(entry.identity, entry)
         if twin is not entry:
             raise BoardError(
-                f"{entry.name} has the weights and the protocol of {twin.name}, which is on the board.\n"
-                "  A model may have one entry only: to replace it, add --replace."
+                f"{entry.name} is the same model, scored in the same way, as the entry {twin.name}, but a "
+                "model can have only one entry.\n"
+                f"  To replace the old entry, add --replace {twin.name}."
             )
 
 
@@ -216,13 +226,15 @@ def entry_files(
     own = name if ENTRY_NAME.fullmatch(name) else _NOT_IN_NAMES.sub("--", name).strip("-.")
     if not ENTRY_NAME.fullmatch(own) or ("/" in name and ".." in name.split("/")):
         raise BoardError(
-            f"{name!r} cannot be the name of an entry.\n  Choose a name with --name. {_NAME_FIX}"
+            f"the name of the model, {name!r}, cannot be the name of an entry.\n"
+            f"  Choose another name with --name. {_NAME_FIX}"
         )
     if own != name and about.display_name is None:
         about = replace(about, display_name=name)
     if refusal := unfit(definition, run, about):
         raise BoardError(
-            f"{path} cannot be an entry: {refusal}.\n  Score the model as the board requires (tseval run)."
+            f"{path} cannot be an entry of this leaderboard: {refusal}.\n"
+            "  Score the model with tseval run on the suite of the leaderboard, and add that run."
         )
     found = verify_run(path, suite=suite)
     if not found.ok:
@@ -237,8 +249,9 @@ def entry_files(
     content = evidence_bytes(evidence)
     if len(content) > LARGEST_EVIDENCE:
         raise BoardError(
-            f"{path}: the evidence has {len(content):,} bytes, more than {LARGEST_EVIDENCE:,}.\n"
-            "  Store the evidence elsewhere: --evidence URL"
+            f"{path}: the evidence (per-token scores) has {len(content):,} bytes, but a leaderboard holds "
+            f"at most {LARGEST_EVIDENCE:,}.\n"
+            "  Store the evidence on a web server, and add --evidence URL."
         )
     entry = Entry(
         format=BOARD_FILES_FORMAT,
@@ -259,13 +272,22 @@ def unfit(definition: Definition, run: Run, about: About) -> str | None:  # noqa
     if not suite.complete:
         return "the run scored only a part of the suite"
     if suite.digest != definition.digest:
-        return f"the run has the suite {suite.name}@{suite.digest[:8]}, the board {definition.digest[:8]}"
+        return (
+            f"the run has the suite {suite.name} with the digest {suite.digest[:8]}, but the "
+            f"leaderboard uses the digest {definition.digest[:8]}"
+        )
     if suite.clusters:
-        return f"the items are clustered by {', '.join(suite.clusters)}, unlike in the suite"
+        return (
+            f"the run was scored with --cluster {', '.join(suite.clusters)}, but the leaderboard uses "
+            "no --cluster"
+        )
     if key.score != definition.score:
-        return f"the run compares sentences by {key.score!r}, the board's by {definition.score!r}"
+        return f"the run has the score {key.score!r}, but the leaderboard has the score {definition.score!r}"
     if key.half_known is not None:
-        return "the run compares half-known pairs (--unknown score), and the board counts them as undecidable"
+        return (
+            "the run was scored with --unknown score, but the leaderboard counts half-known pairs as "
+            "undecidable"
+        )
     # Products in another precision than the weights' are stated where there are any.
     stated = {
         **key.protocol,
@@ -275,11 +297,14 @@ def unfit(definition: Definition, run: Run, about: About) -> str | None:  # noqa
         stated["dtype"] = stated["precision"]
     for name, value in definition.protocol.items():
         if stated.get(name) != value:
-            return f"its {name} is {stated.get(name)!r}, the board's {value!r}"
+            return (
+                f"the key `{name}` of its protocol is {stated.get(name)!r}, but the leaderboard "
+                f"requires {value!r}"
+            )
     if (least := definition.seeds_tried) and (about.seeds_tried or 0) < least:
         tried = about.seeds_tried
         said = f"is one of {counted(tried, 'seed')}" if tried else "does not say how many seeds were tried"
-        return f"it {said}, and the board requires {least} (--seeds-tried)"
+        return f"it {said}, but the leaderboard requires at least {least} seeds (--seeds-tried)"
     return None
 
 
@@ -337,7 +362,8 @@ def _call_otherwise(change: Transaction, old: str, new: str, *, moved: bool) -> 
 def _entry_of_board(folder: Path) -> tuple[Path, Entry]:
     if not (folder / ENTRY_FILE).is_file():
         raise BoardError(
-            f"{folder} is not an entry of a leaderboard.\n  Name one: BOARD/{ENTRY_FOLDERS}/NAME"
+            f"{folder} is not the folder of an entry of a leaderboard.\n"
+            f"  Name a folder BOARD/{ENTRY_FOLDERS}/NAME."
         )
     return folder.resolve().parents[1], read_entry(folder)
 
@@ -354,7 +380,9 @@ def rename_entry(folder: Path, name: str) -> None:
         return
     board, entry = _entry_of_board(folder)
     if not ENTRY_NAME.fullmatch(name):
-        raise BoardError(f"{name!r} cannot be the name of an entry.\n  {_NAME_FIX}")
+        raise BoardError(
+            f"{name!r} cannot be the name of an entry, which is also the name of its folder.\n  {_NAME_FIX}"
+        )
     with board_transaction(board, *command) as change:
         others = [one for one in entry_folders(board) if one.name != entry.name]
         renamed = replace(_successor(replace(entry, name=name), folder.resolve()), checks=entry.checks)
@@ -379,8 +407,8 @@ def retract_entry(folder: Path, why: str, link: str | None = None) -> None:
         checks = read_checks(board)
         if entry.name in checks.retracted:
             raise BoardError(
-                f"{entry.name} was retracted already on {checks.retracted[entry.name].on}.\n  Name "
-                "another entry."
+                f"{entry.name} was already retracted, on {checks.retracted[entry.name].on}.\n"
+                "  Name another entry."
             )
         retracted = {**checks.retracted, entry.name: Retraction(why, today(), link)}
         change.put(CHECKS, checks_text(replace(checks, retracted=retracted)))
@@ -394,20 +422,23 @@ def renew_board(board: Path, out: Path | None = None) -> Path:
     definition = read_definition(board)
     if definition.published:
         raise BoardError(
-            f"{board} has published accuracies, which have no suite to renew.\n  Write a new "
-            "board.yaml (docs/boards.md)."
+            f"{board} is a leaderboard of published accuracies, so tseval cannot renew it for a new "
+            "version of a suite.\n"
+            "  Write a new board.yaml, as docs/boards.md describes."
         )
     if is_completed and definition.renewed_by is not None:
         return out or Path(os.path.normpath(board.absolute() / definition.renewed_by))
     if definition.renewed_by is not None:
         raise BoardError(
-            f"{board} was renewed already.\n  Use {os.path.normpath(board / definition.renewed_by)}"
+            f"{board} was already renewed for a new version of its suite.\n"
+            f"  Use the new leaderboard: {os.path.normpath(board / definition.renewed_by)}"
         )
     present = suite_here(definition, board)
     if present.digest == definition.digest:
         raise BoardError(
-            f"{board}: its suite {definition.suite} has no other version here.\n  Change or "
-            "fetch the suite first, then renew."
+            f"{board}: the suite {definition.suite} has not changed, so there is no new version to renew "
+            "the leaderboard for.\n"
+            f"  Change or download the suite first, then run: tseval board renew {board}"
         )
     new = out or board.absolute().with_name(f"{board.resolve().name}-{present.digest[:8]}")
     spec = suite_spec(definition.suite, board)
@@ -457,13 +488,14 @@ def record_hidden(board: Path, paths: Sequence[Path], suite: str) -> dict[str, H
         folder = of_model.get(key.model_identity)
         if folder is None:
             raise BoardError(
-                f"{path} has the model of no entry of {board}: no entry has these weights "
-                "and this protocol.\n  Add the entry first: tseval board add."
+                f"{path}: no entry of {board} has the model of this run, with these weights and scored in "
+                "this way.\n"
+                f"  Add an entry for the model first: tseval board add {board} RUN"
             )
         if run.manifest.suite.digest == definition.digest:
             raise BoardError(
-                f"{path} scored the public suite of the board.\n  Score the hidden suite: "
-                "tseval run --suite TWIN."
+                f"{path} is a run on the public suite of the leaderboard, not on the hidden version.\n"
+                "  Score the model on the hidden version: tseval run --suite HIDDEN --model MODEL"
             )
         verified = verify_run(path, suite=suite)
         if not verified.ok:
@@ -474,8 +506,9 @@ def record_hidden(board: Path, paths: Sequence[Path], suite: str) -> dict[str, H
         public, hidden = (_mean_over_rows(one, path) for one in (entry_run(folder, split), run))
         if public[0] != hidden[0]:
             raise BoardError(
-                f"{path} has other rows than the board.\n  Score the hidden version of this "
-                "suite: tseval run --suite TWIN."
+                f"{path} has other rows than the leaderboard, so its suite is not the hidden version of "
+                "this one.\n"
+                "  Score the model on the hidden version: tseval run --suite HIDDEN --model MODEL"
             )
         found[folder.name] = _beside(run, public[1], hidden[1])
     with board_transaction(board, "hidden", *map(str, paths), suite) as change:
@@ -492,8 +525,8 @@ def _mean_over_rows(run: Run, path: Path) -> tuple[list[RowKey], Estimate]:
     ((mean,),) = estimate_means([answers], [range(len(rows))])
     if mean is None or (counts["n_items"] == counts["n_undecidable"]).any():
         raise BoardError(
-            f"{path}: a row has no decidable item, so the mean over rows is unknown.\n  Use "
-            "a model that knows the words of the suite."
+            f"{path}: in one row no item can be decided, so the mean over rows is unknown.\n"
+            "  Use a model whose vocabulary has the words of the suite."
         )
     return rows, mean
 

@@ -58,14 +58,16 @@ def new_board(
     spec = suite_spec(suite, board)
     if spec == suite and suite not in available_suites() and Path(suite).exists():
         raise BoardError(
-            f"seen from {board} there is no {suite}.\n"
-            f"  Name the path relative to the board: --suite {os.path.relpath(suite, board)}"
+            f"--suite {suite}: no suite has this path, relative to the leaderboard {board}.\n"
+            "  To name the suite by a path relative to the leaderboard, write: --suite "
+            f"{os.path.relpath(suite, board)}"
         )
     loaded = load_suite(spec, columns=columns)
     if not loaded.has_accuracy:
         raise BoardError(
-            f"{loaded.name} has ratings of sentences, but a leaderboard needs accuracies.\n"
-            "  To compare correlations: tseval table RUN..."
+            f"{loaded.name} is a suite of rated sentences, but a leaderboard needs a suite with "
+            "accuracies.\n"
+            "  To compare correlations with ratings, print them: tseval table RUN..."
         )
     definition = Definition(
         format=BOARD_FILES_FORMAT,
@@ -100,7 +102,7 @@ def release(board: Path) -> None:
 def refuse_full(board: Path) -> None:
     """Refuse to begin a board in a folder with something in it."""
     if board.exists() and (not board.is_dir() or (any(board.iterdir()) and not is_begun(board))):
-        raise BoardError(f"{board} is not empty.\n  Name a new folder for the board.")
+        raise BoardError(f"{board} is not an empty folder.\n  Name a new folder for the leaderboard.")
 
 
 def write_new_board(board: Path, spec: str | Path, definition: Definition) -> None:
@@ -130,8 +132,9 @@ def copy_suite(spec: str | Path, folder: Path) -> None:
         files += sorted(root.glob("*.yaml"))
     if (size := sum(one.stat().st_size for one in files)) > LARGEST_COPY:
         raise BoardError(
-            f"{path} has {size:,} bytes, more than a leaderboard may copy ({LARGEST_COPY:,}).\n"
-            "  Name a file or folder with the suite only."
+            f"{path} has {size:,} bytes, but a leaderboard copies at most {LARGEST_COPY:,} bytes of a "
+            "suite.\n"
+            "  Name a file or folder that contains only the suite."
         )
     for one in files:
         place = folder / one.relative_to(root)
@@ -176,13 +179,17 @@ def new_repository(
     is_one = (folder / WORKFLOW).exists()
     for name in () if is_one else (*_TEXTS, *others):
         if (folder / name).exists():
-            raise BoardError(f"{folder / name} exists.\n  Name another folder, or move the file away.")
+            raise BoardError(
+                f"{folder / name} exists already, and tseval does not overwrite it.\n"
+                "  Name another folder, or move this file to another place."
+            )
     alone = not is_one and len(suites) == 1
     names = [BOARD_FOLDER] if alone else [re.sub(r"[^\w.-]+", "-", Path(suite).stem) for suite in suites]
     boards = [folder / name for name in names]
     if len(set(boards)) < len(boards):
         raise BoardError(
-            "two of the suites have the same name. Create their leaderboards without --repository."
+            "two of the suites have the same name, so their leaderboards would have the same folder. "
+            "Create the leaderboards one by one, without --repository."
         )
     here = {
         suite_spec(read_definition(one.parent).suite, one.parent): one.parent
@@ -191,7 +198,8 @@ def new_repository(
     for board, suite in zip(boards, suites, strict=True):
         if (other := here.get(suite_spec(suite, board))) is not None:
             raise BoardError(
-                f"{other} exists, and has the suite {suite}.\n  Choose another suite or another folder."
+                f"the leaderboard {other} already has the suite {suite}.\n"
+                "  Name another suite, or another folder for the repository."
             )
     for board, suite in zip(boards, suites, strict=True):
         new_board(board, suite, title, score, columns, evidence)

@@ -263,7 +263,11 @@ def _results(
     if definition.beside is not None:
         if definition.beside not in bundled_boards():
             known = suggest(definition.beside, bundled_boards(), "Boards")
-            raise BoardError(f"{name}: beside: no leaderboard has the name {definition.beside!r}.\n  {known}")
+            raise BoardError(
+                f"{name}: the key `beside` names {definition.beside!r}, but no leaderboard "
+                "that comes with tseval has this name.\n"
+                f"  {known}"
+            )
         paper = read_board(BUNDLED_BOARDS / definition.beside)
         yield "## With the published models"
         yield f"    tseval table {quote(name)} {definition.beside}"

@@ -33,8 +33,10 @@ def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]
         for path, load in _found(name, items):
             first = found.setdefault(os.path.realpath(path), name)
             if len(found) == len(sources):
-                same = "is named twice" if first == name else f"is the same as {first!r}"
-                raise RunError(f"{name!r} {same}.\n  Name each run and each board once.")
+                same = "is named twice" if first == name else f"is the same run or leaderboard as {first!r}"
+                raise RunError(
+                    f"the argument {name!r} {same}.\n  Name each run and each leaderboard only once."
+                )
             sources.append(load())
     return sources
 
@@ -49,8 +51,8 @@ def open_items(names: Sequence[str]) -> list[Run]:
     for source in open_sources(names, items=True):
         if isinstance(source, Board):
             raise RunError(
-                f"{source.name} is a leaderboard of published accuracies, without items to analyse.\n  "
-                "Name folders of runs."
+                f"{source.name} is a leaderboard of published accuracies, which has no items to analyse.\n"
+                "  Name folders of runs instead."
             )
         runs.append(source)
     return runs
@@ -82,7 +84,8 @@ def open_run(path: Path) -> Run:
     sources = open_sources([str(path)])
     if len(sources) != 1 or isinstance(sources[0], Board) or not (path / MANIFEST).is_file():
         raise RunError(
-            f"{path} is not a single run.\n  Name the folder of a run, or an entry of a leaderboard."
+            f"{path} is a folder with several runs, but the command needs a single run.\n"
+            "  Name the folder of one run, or of one entry of a leaderboard."
         )
     return sources[0]
 
@@ -91,7 +94,9 @@ def _found(name: str, items: bool) -> list[tuple[Path, Callable[[], Run | Board]
     """Give where the runs or boards are that a name stands for, each with what opens it."""
     if not name:
         raise RunError(
-            "'' is not a run or a leaderboard.\n  Name one; check whether a variable of the shell is empty."
+            "an argument of the command is empty (''), so it names no run or leaderboard.\n"
+            "  Name a run or a leaderboard. If you used a variable of the shell, check that the variable "
+            "is set."
         )
     path = Path(name)
     if path.suffix == ".json":
@@ -108,7 +113,7 @@ def _found(name: str, items: bool) -> list[tuple[Path, Callable[[], Run | Board]
     if name in bundled_boards():
         return _found(str(BUNDLED_BOARDS / name), items)
     raise RunError(
-        f"there is no run or board at {name!r}.\n"
+        f"{name!r} is not the folder of a run or a leaderboard.\n"
         f"  Name the folder of a run, or a leaderboard. {suggest(name, bundled_boards(), 'Boards')}"
     )
 
@@ -140,7 +145,10 @@ def _board(path: Path, items: bool) -> list[tuple[Path, Callable[[], Run | Board
         return accuracies
     folders = ranked_folders(path, definition)
     if not folders:
-        raise BoardError(f"{path} has no entries yet.\n  Add a run: tseval board add {quote(str(path))} RUN")
+        raise BoardError(
+            f"the leaderboard {path} has no entries yet.\n"
+            f"  To add a run: tseval board add {quote(str(path))} RUN"
+        )
     if lacks_evidence(path):
         if items:
             raise not_shipped(path)
@@ -151,7 +159,11 @@ def _board(path: Path, items: bool) -> list[tuple[Path, Callable[[], Run | Board
 def _entries(path: Path, folders: list[Path]) -> list[tuple[Path, Callable[[], Run | Board]]]:
     board = folders[0].resolve().parents[1]
     if read_definition(board).published:
-        raise BoardError(f"{path} has published accuracies, without items.\n  Name {board}")
+        raise BoardError(
+            f"{path} is a part of a leaderboard of published accuracies, whose entries cannot "
+            "be printed alone.\n"
+            f"  Name the leaderboard: {board}"
+        )
     runs = dict(zip(folders, entry_runs(folders), strict=True))
     return [(folder, partial(runs.__getitem__, folder)) for folder in folders]
 
@@ -168,11 +180,13 @@ def not_shipped(board: Path) -> BoardError:
     """Make the error that says where the evidence of such a board is."""
     if (BUNDLED_BOARDS.resolve().parent / ".git").exists():
         return BoardError(
-            f"{board.name}: this clone does not contain the evidence of this leaderboard.\n"
-            f"  To fetch it: git sparse-checkout add '/leaderboards/{board.name}/entries/*/evidence.parquet'"
+            f"{board.name}: the evidence (per-token scores) of this leaderboard is missing in your clone "
+            "of the repository.\n"
+            "  To fetch the evidence: git sparse-checkout add "
+            f"'/leaderboards/{board.name}/entries/*/evidence.parquet'"
         )
     return BoardError(
-        f"{board.name}: the installed package does not contain the evidence of this leaderboard, because "
-        "of its size.\n"
-        f"  Clone the repository of tseval, and name the folder leaderboards/{board.name}"
+        f"{board.name}: the evidence (per-token scores) of this leaderboard is too large to be in the "
+        "installed package.\n"
+        f"  Clone the git repository of tseval, and name the folder leaderboards/{board.name}"
     )

@@ -133,16 +133,18 @@ def board_transaction(board: Path, *command: str) -> Iterator[Transaction]:
     """
     if links := links_in(board):
         raise BoardError(
-            f"{board / links[0]} is a link, so tseval would write outside the leaderboard.\n"
-            "  Replace the link by a file or a folder."
+            f"{board / links[0]} is a link, through which tseval would write outside the leaderboard.\n"
+            "  Replace the link by the file or folder that it leads to."
         )
     lock = board / BOARD_LOCK
     if lock.exists() and not lock.is_file():
-        raise BoardError(f"{lock} is not a regular file.\n  Remove it.")
+        raise BoardError(
+            f"{lock} is not a regular file, but tseval needs this path for its lock file.\n  Remove {lock}."
+        )
     if (held := take_lock(lock)) is None:
         raise BoardError(
-            f"{board} is locked: another tseval is changing this leaderboard.\n  Wait until "
-            "it ends, then try again."
+            f"{board} is locked, because another tseval command is changing this leaderboard.\n"
+            "  Wait until that command ends, then repeat yours."
         )
     try:
         completed = _completed(board, lock, held, command)
@@ -191,7 +193,8 @@ def is_interrupted(board: Path) -> bool:
 def how_to_complete(board: Path) -> str:
     """Say how an interrupted change is completed."""
     return (
-        f"a change of the leaderboard was interrupted. To complete it: tseval board write {quote(str(board))}"
+        "an earlier change of the leaderboard was interrupted. To complete this change: tseval board "
+        f"write {quote(str(board))}"
     )
 
 
@@ -232,12 +235,16 @@ def _read_plan(held: int, lock: Path) -> Plan | None:
     try:
         plan = checked(parse_json(text.decode()), Plan)
     except (ValueError, RecursionError, ContentError):
-        raise BoardError(f"{lock} is not a file of tseval.\n  Remove it.") from None
+        raise BoardError(f"{lock} is not a lock file that tseval wrote.\n  Remove {lock}.") from None
     for step in plan.steps:
         places = [step.path, *([step.source] if step.action == "move" else [])]
         is_known = all(_OF_A_PLAN.fullmatch(place) for place in places)
         if not is_known or (step.action == "put" and not re.fullmatch("[0-9]{1,9}", step.source)):
-            raise BoardError(f"{lock} contains changes that tseval does not make.\n  Remove it.")
+            raise BoardError(
+                f"{lock} lists changes to the leaderboard that tseval never makes, so someone "
+                "edited the file.\n"
+                f"  Remove {lock}."
+            )
     return plan
 
 
@@ -253,7 +260,9 @@ def _take_steps(board: Path, plan: Plan) -> None:
                 os.rename(board / step.source, place)
         elif os.path.lexists(source):
             if not _is_own(source) or place.parent.is_symlink():
-                raise BoardError(f"{source} is a link, which tseval does not write.\n  Remove it.")
+                raise BoardError(
+                    f"{source} is a link, but tseval writes only files and folders here.\n  Remove {source}."
+                )
             if place.is_dir():
                 _take_away(place, staging / f"old-{number}")
             place.parent.mkdir(exist_ok=True)  # git keeps no empty folder
@@ -312,7 +321,8 @@ def built_aside(folder: Path) -> Iterator[Path]:
     if aside.exists():
         if not (aside / BOARD_LOCK).is_file() and any(aside.iterdir()):
             raise BoardError(
-                f"{aside} is where tseval must write the new leaderboard.\n  Move this file or folder away."
+                f"{aside} exists already, but tseval needs this path to write the leaderboard.\n"
+                f"  Move {aside} to another place."
             )
         _remove_aside(aside)
     aside.mkdir(parents=True)

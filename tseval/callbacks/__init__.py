@@ -67,7 +67,7 @@ def evaluate_during(
     from tseval.evaluation import as_read, carry_out, make_plan  # noqa: PLC0415 - brings torch along
 
     if step < 0:
-        raise RunError(f"step={step}: the step of a training must be 0 or more")
+        raise RunError(f"step={step}: a training step cannot be negative. Write a step of 0 or more")
     model = open_model(model)
     held = getattr(model, "__dict__", {}).values()
     with undisturbed(*(part for part in held if isinstance(part, nn.Module))):

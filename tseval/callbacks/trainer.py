@@ -15,7 +15,8 @@ try:
     from transformers import TrainerCallback
 except ImportError:
     raise ModelError(
-        'TransformersCallback needs the package transformers.\n  pip install "tseval[hf]"'
+        "TransformersCallback needs the package transformers, which is not installed.\n"
+        '  To install it: pip install "tseval[hf]"'
     ) from None
 
 if TYPE_CHECKING:
@@ -58,12 +59,14 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
     ) -> None:
         if every < 1:
             raise SuiteError(
-                f"every (the number of steps between two evaluations) must be 1 or more, not {every}"
+                f"the argument `every` (number of steps between two evaluations) is {every}, but must be 1 "
+                "or more"
             )
         if isinstance(suite, Suite) and sample is not None:
             raise SuiteError(
-                "sample can be used only with the name of a suite, not with a loaded suite.\n"
-                "  Load a sample: load_suite(NAME, sample=N)."
+                "the argument `sample` draws items of a suite that the callback loads by its name, but "
+                "the suite is already loaded.\n"
+                "  Load only a sample: load_suite(NAME, sample=N)."
             )
         self.suite = suite if isinstance(suite, Suite) else load_suite(suite, sample=sample)
         self.out, self.every, self.tokenizer = Path(out), every, tokenizer
@@ -75,8 +78,10 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
         """Score the model as it is before the first step, or where a resumed training goes on."""
         if args.fsdp or args.deepspeed:
             raise ModelError(
-                "TransformersCallback needs the whole model in each process, so FSDP and DeepSpeed do not "
-                "work.\n  Remove the callback, and score the checkpoints: tseval run --model hf:CHECKPOINT"
+                "TransformersCallback needs the whole model in each process, but FSDP and DeepSpeed split "
+                "the model.\n"
+                "  Remove the callback, and score the checkpoints after the training: tseval run --model "
+                "hf:CHECKPOINT"
             )
         self._resumed = state.global_step > 0
         if state.global_step % self.every == 0:
@@ -101,7 +106,7 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
         tokenizer = self.tokenizer or processing_class
         if tokenizer is None:
             raise ModelError(
-                "TransformersCallback has no tokenizer.\n"
+                "TransformersCallback has no tokenizer, so it cannot read sentences.\n"
                 "  Add tokenizer=TOKENIZER to the callback, or processing_class=TOKENIZER to the Trainer."
             )
         scored = as_causal(model, tokenizer, self.out.resolve().name)

@@ -25,19 +25,22 @@ from tseval.errors import TsevalError, shortened
 # Command name to (module below tseval.cli, one-line help). The help stands here so that listing
 # the commands imports none of them; a test compares it with each command's own.
 COMMANDS = {
-    "run": ("run", "Score a model on a suite, write the run, print the table."),
+    "run": ("run", "Score a model on a suite, save the results as a run, and print the table of accuracies."),
     "sweep": ("run", "Score many models on many suites, in parallel."),
     "babylm": (
         "run",
         "Score the zero-shot tasks of BabyLM and write predictions for its pipeline.",
     ),
-    "table": ("table", "Print runs and leaderboards side by side, with ranks."),
+    "table": ("table", "Print the accuracies of runs and leaderboards side by side, with ranks."),
     "items": (
         "items",
         "List single items: both sentences, scores, margin, what differs, unknown words, features.",
     ),
     "gate": ("gate", "Fail if a model lost accuracy against an earlier one."),
-    "report": ("table", "Write a web page of runs: the table, any two models compared, single items."),
+    "report": (
+        "table",
+        "Write a web page about runs: table of accuracies, comparisons of two models, single items.",
+    ),
     "cite": ("table", "Write BibTeX, a paragraph on methods and a LaTeX table for a paper."),
     "verify": (
         "run",
@@ -46,16 +49,20 @@ COMMANDS = {
     "board": ("board", "Create and maintain leaderboards: folders of entries that anyone can check."),
     "analyze": (
         "table",
-        "Analyse runs: accuracy by row, attractors, words, pairs of models, ratings, training steps.",
+        "Analyse runs by row, attractors, words, pairs of models, human ratings or training steps.",
     ),
     "suites": (
         "suites",
-        "List suites: those that come with tseval, data sets to download, formal languages.",
+        "List all suites: those that come with tseval, data sets to download, and formal languages.",
     ),
-    "models": ("models", "List kinds of model, and the checkpoints that come with tseval."),
+    "models": (
+        "models",
+        "List the kinds of models that tseval can score, and the checkpoints that come with tseval.",
+    ),
     "check-model": (
         "models",
-        "Check a model: the same numbers in any batch, no look-ahead, finite sums, memory.",
+        "Check a model: the same scores in any batch, no look-ahead to later words, finite scores, "
+        "bounded memory.",
     ),
     "expand": ("suites", "Print the items of a suite, or write them to a file."),
     "new": (
@@ -64,10 +71,10 @@ COMMANDS = {
     ),
     "data": ("data", "Make data sets from treebanks, texts and published files."),
     "export": ("suites", "Export suites and runs to other tools: lm-eval, R, Every Eval Ever."),
-    "lm-eval": ("models", "Run lm-eval with the models of tseval."),
+    "lm-eval": ("models", "Run the program lm-eval, which can then also evaluate the models of tseval."),
     "lint": ("suites", "Check grammars and data sets for mistakes."),
     "surprisal": ("models", "Print the surprisal of every token of a text, or of every row of a table."),
-    "pair": ("models", "Compare two sentences token by token, and say which the model prefers."),
+    "pair": ("models", "Compare two sentences token by token, and say which one the model prefers."),
     "convert": (
         "models",
         "Convert a recurrent language model from torch to a tseval checkpoint, or compress a checkpoint.",
@@ -99,7 +106,7 @@ TRAININGS = {
         "train",
         "Train every architecture on the same text, score each on Marvin & Linzen, print the ranks.",
     ),
-    "curves": ("train", "Draw the learning curves of models into one figure."),
+    "curves": ("train", "Draw the learning curves of several models into one figure."),
 }
 
 
@@ -141,9 +148,8 @@ ASKED = "_TSEVAL_COMPLETE"  # by which a shell asks what may stand on a line
 def completion_command(shell: str) -> None:
     """Print the completion script for a shell.
 
-    With it, the shell completes commands, models, suites, runs, cases and features. To install it, add the
-    line of
-    your shell from the examples.
+    With the script, your shell completes commands, models, suites, runs, cases and features when you
+    press Tab. To install the script, run the line for your shell from the examples.
     """
     kind = get_completion_class(shell)
     assert kind is not None
@@ -191,8 +197,8 @@ def main() -> None:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
     except MemoryError:
         _fail(
-            "the memory is not enough for this command.\n  Close other programs, or use fewer items "
-            "(--limit) or shorter texts.",
+            "this computer has not enough free memory for the command.\n"
+            "  Close other programs, use fewer items (--limit N), or use shorter texts.",
             2,
         )
     except (KeyboardInterrupt, click.Abort):

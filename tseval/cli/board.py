@@ -31,8 +31,9 @@ def board_command() -> None:
 @board_command.command("new")
 @click.argument("board", type=FILE)
 @click.option("--suite", "suites", type=SUITE, required=True, multiple=True,
-              help="Suite name, or its path relative to BOARD. Repeatable with --repository.")  # fmt: skip
-@click.option("--title", help="Title of the leaderboard (default: the title of the suite).")
+              help="Suite of the leaderboard: its name, or its path relative to BOARD. Repeatable with "
+                   "--repository.")  # fmt: skip
+@click.option("--title", help="Title at the top of the leaderboard (default: the title of the suite).")
 @click.option(
     "--score",
     type=SCORE_NAMES,
@@ -40,11 +41,12 @@ def board_command() -> None:
 )
 @COLUMNS_OPTION
 @click.option("--evidence", metavar="URL",
-              help="Address for evidence outside the leaderboard: https, with {sha256} in it (default: "
-                   "inside).")  # fmt: skip
+              help="Web address (https) at which entries store their per-token scores, with {sha256} "
+                   "where the digest of the file goes (default: store them inside the leaderboard).",
+)  # fmt: skip
 @click.option("--repository", is_flag=True,
-              help="Create a git repository with checks for pull requests. BOARD is its "
-                   "folder; each suite gets a leaderboard inside.")  # fmt: skip
+              help="Make BOARD a git repository with one leaderboard for each --suite, and with automatic "
+                   "checks for pull requests.")  # fmt: skip
 def new(
     board: Path, suites: tuple[str, ...], title: str | None, score: Score | None,
     columns: dict[str, str] | None, evidence: str | None, repository: bool,
@@ -54,9 +56,11 @@ def new(
 
     if len(suites) > 1 and (not repository or title is not None):
         raise click.UsageError(
-            "a leaderboard has one suite. For one leaderboard each, leave out --title and add --repository."
+            f"--suite names {len(suites)} suites, but a leaderboard has only one. To create one "
+            "leaderboard for each suite, leave out --title and add --repository."
             if title is None or not repository
-            else "--title is for one leaderboard. Create the leaderboards one by one."
+            else f"--title names one leaderboard, but {len(suites)} suites need {len(suites)} "
+            "leaderboards. Leave out --title, or create the leaderboards one by one."
         )
     if repository:
         boards = new_repository(board, suites, title, score, columns, evidence)
@@ -64,25 +68,34 @@ def new(
         new_board(board, suites[0], title, score, columns, evidence)
         boards = [board]
     for one in boards:
-        click.echo(f"{one}: created. Add runs: tseval board add {quote(str(one))} RUN", err=True)
+        click.echo(
+            f"{one}: tseval created this leaderboard. To add a run: tseval board add {quote(str(one))} RUN",
+            err=True,
+        )
 
 
 _about = take_all([
-    click.option("--name", help="Name to show for the model (default: the name in the run)."),
-    click.option("--revision", help="Revision of the model (default: unknown)."),
-    click.option("--paper", help="Paper about the model: an address or a reference (default: none)."),
-    click.option("--weights", help="Place of the weights: an address, or how to get them (default: "
-                                   "unknown)."),
-    click.option("--licence", help="Licence of the weights (default: unknown)."),
-    click.option("--training-data", help="Training data of the model (default: unknown)."),
+    click.option("--name", help="Name of the model in the leaderboard (default: the name in the run)."),
+    click.option("--revision", help="Version of the model that was scored, such as a commit or a training "
+                                    "step (default: unknown)."),
+    click.option("--paper", help="Paper that describes the model: a web address or a reference (default: "
+                                 "none)."),
+    click.option("--weights", help="Source of the model's weights: a web address, or a sentence that says "
+                                   "how to get them (default: unknown)."),
+    click.option("--licence", help="Licence of the model's weights, such as Apache-2.0 (default: unknown)."),
+    click.option("--training-data", help="Data that the model was trained on (default: unknown)."),
     click.option("--contains-suite", type=click.Choice(["yes", "no", "unknown"]), default="unknown",
-                 show_default=True, help="Sentences of the suite in the training data: yes, no or unknown."),
+                 show_default=True, help="Answer to the question: do the training data of the model "
+                                         "contain sentences of the suite? yes, no or unknown."),
     click.option("--seeds-tried", type=COUNT, metavar="N",
-                 help="Number of seeds that you trained, this one included (default: unknown)."),
-    click.option("--submitter", help="Name of the submitter (default: none)."),
-    click.option("--contact", help="Contact for questions (default: none)."),
+                 help="Number of models that you trained with different seeds, this model included "
+                      "(default: unknown)."),
+    click.option("--submitter", help="Name of the person who submits the entry (default: none)."),
+    click.option("--contact", help="Address for questions about the entry, such as an e-mail address "
+                                   "(default: none)."),
     click.option("--evidence", "url", metavar="URL",
-                 help="Address for the evidence outside the leaderboard, with https (default: inside)."),
+                 help="Web address (https) at which you will store the per-token scores of the run "
+                      "(default: store them inside the leaderboard)."),
 ])  # fmt: skip
 
 
@@ -91,12 +104,13 @@ _about = take_all([
 @click.argument("runs", type=FILE, nargs=-1, required=True, metavar="RUN...")
 @_about
 @click.option("--replace", metavar="ENTRY",
-              help="Entry to replace. Its old name redirects to the new entry (default: none).")  # fmt: skip
+              help="Name of an entry that the new entry replaces. Its page then redirects to the new "
+                   "entry (default: replace none).")  # fmt: skip
 def add(
     board: Path, runs: tuple[Path, ...], name: str | None, url: str | None, replace: str | None,
     **about: str | int | None,
 ) -> None:  # fmt: skip
-    """Add runs to a leaderboard, if all of them pass its checks. The options describe every RUN."""
+    """Add runs to a leaderboard, if all of them pass its checks. The options apply to every RUN."""
     _add(board, runs, name, url, replace, about)
 
 
@@ -133,12 +147,13 @@ def _add(
 @click.argument("board", type=FILE)
 @click.argument("entries", nargs=-1, metavar="[ENTRY]...")
 @click.option("--changed", "base", metavar="BASE",
-              help="Check only changes since this commit, and allow only new entries. Print a summary in "
-                   "Markdown with the new ranks (default: check everything).")  # fmt: skip
+              help="Check only the changes since the git commit BASE, which must be new entries only. "
+                   "Print a summary in Markdown with the new ranks (default: check everything).")  # fmt: skip
 def check_board(board: Path, entries: tuple[str, ...], base: str | None) -> None:
     """Check a leaderboard, or some of its entries, and list every problem.
 
-    BOARD may be a folder with several leaderboards. tseval exits with 1 if it finds a problem.
+    BOARD is the folder of a leaderboard, or a folder with several. The exit code is 1 if tseval finds a
+    problem.
     """
     from tseval.boards.changes import check_changes, summary
     from tseval.boards.check import warnings_of, wrong_with_board
@@ -147,7 +162,10 @@ def check_board(board: Path, entries: tuple[str, ...], base: str | None) -> None
     boards = boards_below(board) or [board]
     if base is not None:
         if entries:
-            raise click.UsageError("--changed finds the entries itself. Leave out the entries.")
+            raise click.UsageError(
+                "--changed finds the changed entries itself, so you cannot name "
+                f"{entries[0]} as well. Leave out the names of entries."
+            )
         changes = check_changes(boards, base)
         click.echo(summary(changes), nl=False)
         sys.exit(1 if changes.wrong else 0)
@@ -168,12 +186,16 @@ def check_board(board: Path, entries: tuple[str, ...], base: str | None) -> None
 
 @board_command.command("retract")
 @click.argument("entry", type=FILE)
-@click.option("--reason", required=True, help="Reason for the retraction, which readers will see.")
-@click.option("--link", metavar="URL", help="Address of the discussion (default: none).")
+@click.option(
+    "--reason", required=True, help="Reason for the retraction. The leaderboard shows it to all readers."
+)
+@click.option(
+    "--link", metavar="URL", help="Web address at which the retraction is discussed (default: none)."
+)
 def retract(entry: Path, reason: str, link: str | None) -> None:
     """Retract an entry: remove it from tables and ranks, and list it as retracted.
 
-    ENTRY is the folder BOARD/entries/NAME.
+    ENTRY is the folder of the entry, BOARD/entries/NAME.
     """
     from tseval.boards.entries import retract_entry
 
@@ -185,9 +207,9 @@ def retract(entry: Path, reason: str, link: str | None) -> None:
 @click.argument("entry", type=FILE)
 @click.argument("name")
 def rename(entry: Path, name: str) -> None:
-    """Rename an entry. The old name redirects to the new one.
+    """Rename an entry of a leaderboard. The old name then redirects to the new name.
 
-    ENTRY is the folder BOARD/entries/OLD.
+    ENTRY is the folder of the entry, BOARD/entries/OLD. NAME is the new name.
     """
     from tseval.boards.entries import rename_entry
 
@@ -199,12 +221,15 @@ def rename(entry: Path, name: str) -> None:
 @click.argument("board", type=FILE)
 @click.argument("runs", type=FILE, nargs=-1, required=True, metavar="RUN...")
 @click.option(
-    "--suite", type=SUITE, required=True, help="Hidden version of the suite, made by tseval suites twin."
+    "--suite",
+    type=SUITE,
+    required=True,
+    help="Path of the hidden version of the suite, which tseval suites twin wrote.",
 )
 def hidden(board: Path, runs: tuple[Path, ...], suite: str) -> None:
     """Record the accuracy of entries on a hidden version of the suite.
 
-    Each RUN scores the model of one entry on the hidden version.
+    RUN is the folder of a run in which the model of one entry was scored on the hidden version.
     """
     from tseval.boards.entries import record_hidden
 
@@ -221,10 +246,11 @@ def hidden(board: Path, runs: tuple[Path, ...], suite: str) -> None:
     "--out",
     type=FILE,
     metavar="DIR",
-    help="Folder for the new leaderboard (default: BOARD-DIGEST, next to the old one).",
+    help="Folder for the new leaderboard (default: a folder next to the old one, named BOARD-DIGEST after "
+    "the digest of the new suite).",
 )
 def renew(board: Path, out: Path | None) -> None:
-    """Create a leaderboard for the new version of its suite, and archive the old leaderboard."""
+    """When a suite has changed, create a leaderboard for its new version and archive the old leaderboard."""
     from tseval.boards.definition import read_definition
     from tseval.boards.entries import renew_board
     from tseval.boards.readme import not_yet_run
@@ -232,15 +258,15 @@ def renew(board: Path, out: Path | None) -> None:
     new = renew_board(board, out)
     click.echo(new)
     for name in not_yet_run(new, read_definition(new)):
-        click.echo(f"without a run on the new suite: {name}")
+        click.echo(f"{name}: this model of the old leaderboard has no run on the new suite yet")
 
 
 @board_command.command("write")
 @click.argument("board", type=FILE)
 def write(board: Path) -> None:
-    """Write README.md and board.json from the entries.
+    """Write the files README.md and board.json of a leaderboard again, from its entries.
 
-    BOARD may be a folder with several leaderboards.
+    BOARD is the folder of a leaderboard, or a folder with several.
     """
     from tseval.boards.definition import read_definition
     from tseval.boards.sources import boards_below
@@ -255,14 +281,14 @@ def write(board: Path) -> None:
 @board_command.command("build")
 @click.argument("board")
 @click.option("-o", "--out", "site", type=FILE, required=True,
-              help="Folder for the pages: a new one, or one with earlier pages.")  # fmt: skip
+              help="Folder in which to write the pages: a new folder, or a folder with pages that tseval "
+                   "wrote before.")  # fmt: skip
 @CONFIDENCE
 def build_page(board: str, site: Path) -> None:
     """Write web pages of a leaderboard: the table, and one page for each entry with its items.
 
-    BOARD is the folder of a leaderboard, a folder with several, or the name of one that comes with tseval.
-    The
-    pages open in any browser, from disk or from a server, and need no network.
+    BOARD is the folder of a leaderboard, a folder with several leaderboards, or the name of a leaderboard
+    that comes with tseval. The pages open in any browser, from disk or from a server, without a network.
     """
     from tseval.cli.console import busy
     from tseval.pages import build_board

@@ -255,7 +255,8 @@ def ended_in_order(out: Path) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         click.echo(
-            shortened(f"\nFinished work is saved in {out}. To continue, repeat the same command."), err=True
+            shortened(f"\ntseval saved the finished runs in {out}. To continue, repeat the same command."),
+            err=True,
         )
         raise
     finally:
@@ -351,6 +352,7 @@ def print_or_write(content: Document | Table, form: Format = "md", output: Path 
     else:
         if (output.parent / MANIFEST).is_file() and output.name in {MANIFEST, *RUN_FILES}:
             raise RunError(
-                f"-o {output}: this file belongs to a run, and would be overwritten.\n  Choose another -o."
+                f"-o {output}: tseval would overwrite this file, which belongs to a run.\n"
+                "  Choose another file with -o."
             )
         write_text(output, render(content, form))

@@ -28,30 +28,34 @@ def data_command() -> None:
 @data_command.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @click.option("-o", "--out", "output", type=FILE, required=True, metavar="FILE",
-              help="File for the examples: .parquet, .tsv or .tsv.gz.")  # fmt: skip
+              help="File in which to write the table of examples: .parquet, .tsv or .tsv.gz.")  # fmt: skip
 @click.option(
-    "--source", metavar="NAME", help="Value for the column source (default: the name of each file)."
+    "--source",
+    metavar="NAME",
+    help="Text to write into the column `source` of every example (default: the name of its file).",
 )
 @click.option("--train", type=FiniteRange(0, 100), default=80.0, show_default=True, metavar="PERCENT",
-              help="Percentage of documents for training.")  # fmt: skip
+              help="Percentage of the documents whose examples are for training.")  # fmt: skip
 @click.option("--valid", type=FiniteRange(0, 100), default=10.0, show_default=True, metavar="PERCENT",
-              help="Percentage of documents for validation. The rest is for testing.")  # fmt: skip
+              help="Percentage of the documents whose examples are for validation. The documents that "
+                   "neither --train nor --valid takes are for testing.")  # fmt: skip
 @click.option("--frequent", type=COUNT, metavar="N",
-              help="Keep the N most frequent words of a treebank, and replace all others by their Penn tags "
-                   "(default: keep all).",
+              help="Keep the N most frequent words of the treebank, and replace each other word by its "
+                   "Penn part-of-speech tag (default: keep all words).",
 )  # fmt: skip
 @click.option("--counts-from", "counted", type=FILE, multiple=True, metavar="TEXT",
-              help="Tokenised text for the counts of --frequent. Repeatable (default: the treebanks).",
+              help="Tokenised text in which to count words for --frequent. Repeatable (default: count in "
+                   "the treebanks).",
 )  # fmt: skip
-@click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
+@click.option("--quiet", is_flag=True, help="Print only warnings and errors.")
 def agreement(
     files: tuple[Path, ...], output: Path, source: str | None, train: float, valid: float,
     frequent: int | None, counted: tuple[Path, ...], quiet: bool,
 ) -> None:  # fmt: skip
     """Find verbs that agree with a noun, and write them as a table of examples.
 
-    FILE is a treebank in CoNLL-U, the table of Linzen et al. 2016, or NAME.text with NAME.gold in the same
-    folder. Files may be compressed (.gz).
+    FILE is a treebank in CoNLL-U, the table of Linzen et al. (2016), or a file NAME.text with sentences
+    whose answers are in NAME.gold in the same folder. FILE may be compressed (.gz).
     """
     from tseval.suites.agreement import EXAMPLE_ENDINGS, Shares, check_new_file, write_examples
     from tseval.suites.agreement.published import Frequent, convert, summarise, warnings_about
@@ -59,11 +63,13 @@ def agreement(
     check_new_file(output, EXAMPLE_ENDINGS, "table of examples")
     if train + valid > 100:
         raise click.UsageError(
-            f"--train {train:g} and --valid {valid:g} add up to more than 100 percent. Lower one of them."
+            f"--train {train:g} and --valid {valid:g} add up to more than 100 percent. Lower --train or "
+            "--valid."
         )
     if counted and frequent is None:
         raise click.UsageError(
-            f"--counts-from {counted[0]} has no effect alone. Add --frequent N, the number of words to keep."
+            f"--counts-from {counted[0]}: tseval counts words only for --frequent, which is missing. Add "
+            "--frequent N, where N is the number of words to keep."
         )
     shares = Shares(train, valid)
     with busy("finding verbs", quiet):
@@ -81,46 +87,55 @@ def agreement(
 @click.option(
     "--request",
     metavar="FILE|TEXT",
-    help="Pattern to search for: a file, or the text 'pattern { ... }' (default: none).",
+    help="Pattern of words to search for in the trees: a file, or the text 'pattern { ... }' (default: "
+    "none; use --phenomenon or --request).",
 )
 @click.option(
     "--change",
     metavar="NODE.FEATURE[=VALUE]",
-    help="Feature to change in one word (default: to each other value).",
+    help="Feature to change in the word that the pattern calls NODE, such as V.Number. Without =VALUE, "
+    "tseval makes one pair for each other value (default: the change that the pattern names).",
 )
 @click.option(
-    "--phenomenon", metavar="NAME", help="Pattern that comes with tseval (default: none; list: --list)."
+    "--phenomenon",
+    metavar="NAME",
+    help="Name of a pattern that comes with tseval (default: none). --list lists the names.",
 )
 @click.option("--forms", type=FILE, multiple=True, metavar="FILE",
-              help="More word forms: another treebank (.conllu), or a UniMorph table. Repeatable.",
+              help="File with more word forms for the changed words: another treebank (.conllu) or a "
+                   "UniMorph table. Repeatable.",
 )  # fmt: skip
 @click.option(
     "--controller",
     metavar="NODE",
-    help="Word with which the changed word agrees (default: the one that shares the feature).",
+    help="Word in the pattern, such as S, with which the changed word agrees (default: the word with the "
+    "same feature as the changed word).",
 )
 @click.option(
     "--per-cell",
     type=COUNT,
     metavar="N",
-    help="Keep at most N pairs of each value and number of attractors (default: all).",
+    help="Keep at most N random pairs for each combination of feature value and number of attractors "
+    "(default: all pairs).",
 )
 @click.option(
     "--frequency",
     type=FILE,
     metavar="TEXT",
-    help="Text in which to count both forms of every pair (default: none).",
+    help="Text in which to count how often both forms of every pair occur. tseval adds the counts as "
+    "columns (default: none).",
 )
 @click.option(
     "--list",
     "listed",
     is_flag=True,
-    help="List the phenomena with their numbers of pairs, and write nothing.",
+    help="List the patterns for --phenomenon, with the number of pairs that each finds in the treebank. "
+    "Write no file.",
 )
 @click.option("-o", "--out", "output", type=FILE, metavar="FILE",
-              help="File for the pairs: .parquet, .tsv or .csv, also with .gz (default: none, "
-                   "with --list).")  # fmt: skip
-@click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
+              help="File in which to write the pairs: .parquet, .tsv or .csv, or .tsv.gz or .csv.gz "
+                   "(required without --list; default: none).")  # fmt: skip
+@click.option("--quiet", is_flag=True, help="Print only warnings and errors.")
 def pairs_command(
     files: tuple[Path, ...], request: str | None, change: str | None, phenomenon: str | None,
     forms: tuple[Path, ...], controller: str | None, per_cell: int | None, frequency: Path | None,
@@ -128,8 +143,8 @@ def pairs_command(
 ) -> None:  # fmt: skip
     """Make minimal pairs from a treebank: find words by a pattern, and change one of their features.
 
-    FILE is a treebank in CoNLL-U in any language, also compressed (.gz). tseval run reads the pairs as a
-    suite.
+    FILE is a treebank in CoNLL-U, of any language, which may be compressed (.gz). tseval run --suite can
+    read the file of pairs.
     """
     from tabulate import tabulate
 
@@ -139,7 +154,8 @@ def pairs_command(
     if listed:
         if request or phenomenon or output:
             raise click.UsageError(
-                "--list counts all phenomena and writes nothing. Leave out --request, --phenomenon and -o."
+                "--list counts the pairs of all phenomena and writes no file, so it has no use for "
+                "--request, --phenomenon and -o. Leave out these three options."
             )
         with busy("counting pairs", quiet):
             rows = [
@@ -151,7 +167,7 @@ def pairs_command(
         return
     wanted = _wanted_phenomenon(request, phenomenon, change, controller)
     if output is None:
-        raise click.UsageError("no file for the pairs. Add -o pairs.parquet.")
+        raise click.UsageError("the command does not name a file for the pairs. Add -o pairs.parquet.")
     check_new_file(output, mp.PAIR_ENDINGS, "table of pairs")
     with busy("finding pairs", quiet):
         pairs = mp.make_pairs(files, wanted, forms)
@@ -181,7 +197,8 @@ def _wanted_phenomenon(
         return read_phenomenon(read_text(path), path.stem, request, change, controller)
     if phenomenon is None or request is not None:
         raise click.UsageError(
-            "nothing to search for. Add --phenomenon NAME, or --request FILE and --change NODE.FEATURE."
+            "the command must name one pattern to search for. Add either --phenomenon NAME, or --request "
+            "FILE and --change NODE.FEATURE."
         )
     return open_phenomenon(phenomenon, change, controller)
 
@@ -189,22 +206,23 @@ def _wanted_phenomenon(
 @data_command.command("parse")
 @click.argument("text", type=FILE, metavar="TEXT")
 @click.option("-o", "--out", "output", type=FILE, required=True, metavar="FILE",
-              help="File for the trees: .conllu or .conllu.gz.")  # fmt: skip
+              help="File in which to write the trees: .conllu or .conllu.gz.")  # fmt: skip
 @click.option("--parser", "model", required=True, metavar="MODEL",
-              help="spaCy model: an installed package or a folder.")  # fmt: skip
+              help="spaCy model that parses the text: the name of an installed package, such as "
+                   "en_core_web_sm, or a folder.")  # fmt: skip
 @click.option("--untokenised", is_flag=True,
-              help="Read running text, one paragraph a line, and let the parser find sentences and words.",
+              help="Read text that is not tokenised, one paragraph a line: the parser finds its sentences "
+                   "and words.",
 )  # fmt: skip
-@click.option("--resume", is_flag=True, help="Continue an interrupted parse.")
-@click.option("--quiet", is_flag=True, help="Print warnings and errors only.")
+@click.option("--resume", is_flag=True, help="Continue the interrupted parse of the file in --out.")
+@click.option("--quiet", is_flag=True, help="Print only warnings and errors.")
 def parse_command(text: Path, output: Path, model: str, untokenised: bool, resume: bool, quiet: bool) -> None:
     """Parse a text into trees, for tseval data agreement.
 
-    TEXT has one sentence a line with spaces between its words, or is a treebank in CoNLL-U, whose words
-    tseval
-    takes. It may be compressed (.gz). tseval leaves out and counts sentences without a tree. If you stop
-    it, run
-    the same command with --resume: the file will be the same.
+    TEXT is a text with one sentence a line and spaces between words, or a treebank in CoNLL-U, from which
+    tseval takes only the words. TEXT may be compressed (.gz). Sentences for which the parser finds no
+    tree are left out and counted. If you stop the command, run it again with --resume: the result is the
+    same.
     """
     from tseval.suites.agreement.parse import check_trees_path, open_parser, open_source_text, parse_text
 
@@ -213,8 +231,8 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
         opened = open_source_text(text, not untokenised)
     if opened.n_glued > opened.n_lines / 2:
         click.echo(
-            f"Warning: {opened.n_glued:,} of {opened.n_lines:,} lines end in a word with a full stop "
-            "attached. If the text is not tokenised, add --untokenised",
+            f"Warning: {opened.n_glued:,} of {opened.n_lines:,} lines end in a word with a full stop, so "
+            "the text may not be tokenised. If the text is not tokenised, add --untokenised.",
             err=True,
         )
     with busy(f"opening {model}", quiet):
@@ -223,7 +241,9 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
         with progress_bar(f"parsing {text.name}", quiet) as progress:
             parsed = parse_text(opened, output, parser, progress)
     except KeyboardInterrupt:
-        click.echo("\nFinished sentences are saved. To continue, add --resume.", err=True)
+        click.echo(
+            "\nThe parsed sentences are saved. To continue, repeat the command with --resume.", err=True
+        )
         raise
     if quiet:
         return
@@ -244,23 +264,29 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
     "splits",
     multiple=True,
     metavar="SPLIT",
-    help="Count only this split. Repeatable (default: all).",
+    help="Count only the examples of this split: train, valid or test. Repeatable (default: all splits).",
 )
 @FORMAT
 @JSON_FORMAT
 @click.option(
-    "-o", "--out", "output", type=FILE, metavar="FILE", help="File for the numbers (default: print)."
+    "-o",
+    "--out",
+    "output",
+    type=FILE,
+    metavar="FILE",
+    help="File in which to write the numbers (default: print them).",
 )
 @click.option("--figure", "figures", type=FILE, multiple=True, metavar="FILE",
-              help="Draw bars into a .svg, .pdf or .png file. Repeatable (default: no figure).")  # fmt: skip
+              help="File in which to draw the counts as bars: .svg, .pdf or .png. Repeatable (default: no "
+                   "figure).")  # fmt: skip
 def count_command(
     tables: tuple[Path, ...], splits: tuple[str, ...], form: Format, output: Path | None,
     figures: tuple[Path, ...],
 ) -> None:  # fmt: skip
-    """Count examples by the number of intervening nouns and of attractors.
+    """Count examples by the number of nouns between subject and verb, and of attractors among them.
 
-    TABLE is a table of examples from tseval data agreement. The bars of one table are split by attractors.
-    Several tables have one bar each.
+    TABLE is a table of examples from tseval data agreement. --figure draws bars: for one TABLE, each bar
+    is split by the number of attractors; for several, each TABLE has its own bars.
     """
     from tseval.report.analyses import noun_count_bars, noun_counts
     from tseval.report.figures import COUNT_BARS, check_figure_names, write_figure
@@ -269,8 +295,8 @@ def count_command(
     check_figure_names(figures, SuiteError)
     if repeated := {path.name for path in tables if [one.name for one in tables].count(path.name) > 1}:
         raise SuiteError(
-            f"two tables have the file name {min(repeated)!r}, which would label their bars.\n  Rename one "
-            "of them."
+            f"two tables have the file name {min(repeated)!r}, so their bars would have the same label.\n"
+            "  Rename one of the two files."
         )
     with busy("counting examples"):
         counts = noun_counts({path.name: read_examples(path) for path in tables}, splits)
@@ -286,13 +312,18 @@ def count_command(
 @FORMAT
 @JSON_FORMAT
 @click.option(
-    "-o", "--out", "output", type=FILE, metavar="FILE", help="File for the output (default: print)."
+    "-o",
+    "--out",
+    "output",
+    type=FILE,
+    metavar="FILE",
+    help="File in which to write the output (default: print it).",
 )
 def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None) -> None:
-    """Compare examples from parsed trees with examples from gold trees, by attractors.
+    """Compare agreement examples from parsed and from gold trees, by the number of attractors.
 
-    GOLD and PARSED are tables from tseval data agreement, made from gold trees and parsed trees of the same
-    sentences.
+    GOLD and PARSED are two tables from tseval data agreement for the same sentences: one made from gold
+    trees, one from the parser's trees.
     """
     from tseval.analysis.breakdowns import EQUAL, compare_examples
     from tseval.report.analyses import found_examples
@@ -304,8 +335,9 @@ def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None)
             table = read_examples(path)
             if missing := [name for name in EQUAL if name not in table.column_names]:
                 raise SuiteError(
-                    f"{path}: the column {missing[0]} is missing.\n  Make the table again with tseval data "
-                    "agreement."
+                    f"{path}: the table has no column {missing[0]!r}.\n"
+                    "  Make the table again with this version of tseval: tseval data agreement FILE -o "
+                    "TABLE"
                 )
             frames.append(table.to_pandas())
         found = found_examples(compare_examples(*frames), gold.name, parsed.name)

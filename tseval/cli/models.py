@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 def models_command() -> None:
-    """List kinds of model, and the checkpoints that come with tseval."""
+    """List the kinds of models that tseval can score, and the checkpoints that come with tseval."""
     from tseval.adapters import adapters, is_outside, load_adapter
     from tseval.models import bundled_checkpoints
     from tseval.models.checkpoint import load_checkpoint
@@ -76,17 +76,20 @@ def models_command() -> None:
 
 
 @click.command(
-    cls=Command, help="Check a model: the same numbers in any batch, no look-ahead, finite sums, memory."
+    cls=Command,
+    help="Check a model: the same scores in any batch, no look-ahead to later words, finite "
+    "scores, bounded memory.",
 )
 @click.argument("spec", type=MODEL)
 @MODEL_ARGS
 @DEVICE
 @click.option("--sentences", "file", type=click.File(encoding="utf-8", errors="strict"),
-              help="Tokenised text for the check, one sentence a line, with words that the model knows "
-                   "(default: 288 English sentences).")  # fmt: skip
+              help="File with the sentences for the check: tokenised, one a line, with words that the "
+                   "model knows (default: 288 English sentences).")  # fmt: skip
 @click.option("--tolerance", type=FiniteRange(min=0), default=1e-3, show_default=True,
-              help="Largest allowed difference between equal numbers, in nats.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+              help="Largest difference in nats between two log-probabilities that should be equal. A "
+                   "larger difference fails the check.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the report in JSON format.")
 def check_model_command(
     spec: str, model_args: str, device: str, file: TextIO | None, tolerance: float, as_json: bool
 ) -> None:
@@ -111,18 +114,19 @@ _COLUMNS, _WINDOW = 32, 35  # how a validation text is read: side by side, and w
 @click.command(cls=Command)
 @click.argument("old", type=FILE)
 @click.option("-o", "--out", "new", type=FILE, required=True, metavar="FILE",
-              help="File for the new checkpoint: .pt or .safetensors.")  # fmt: skip
+              help="File in which to save the new checkpoint: .pt or .safetensors.")  # fmt: skip
 @click.option("--vocab", type=FILE, metavar="FILE",
-              help="Words of the old model, one a line, in the order of their ids (default: "
-                   "from the file).")  # fmt: skip
+              help="File with the vocabulary of the old model, one word a line, in the order of the word "
+                   "ids (default: the vocabulary inside the model's file).")  # fmt: skip
 @MODEL_ARGS
 @click.option("--stored", type=click.Choice(["float32", "float16", "int8"]), default="float32",
               show_default=True,
-              help="Number format in the file. float16: half the size. int8: one sixth of the size. Both "
-                   "round the weights.",
+              help="Number format of the weights in the new checkpoint: float32, float16 (half the size) "
+                   "or int8 (one sixth of the size). float16 and int8 round the weights.",
 )  # fmt: skip
 @click.option("--valid", type=FILE, metavar="TEXT",
-              help="Tokenised text for the validation perplexity of the new checkpoint (default: none).",
+              help="File with tokenised text: tseval computes and stores the perplexity of the new "
+                   "checkpoint on it (default: none).",
 )  # fmt: skip
 def convert_command(
     old: Path, new: Path, vocab: Path | None, model_args: str, stored: PackedType, valid: Path | None
@@ -160,8 +164,8 @@ def _read(old: Path, vocab: Path | None, arguments: Mapping[str, str]) -> Checkp
     read = load_checkpoint(old)  # says what is wrong with the file, if anything is
     if vocab is not None or arguments:
         raise ModelError(
-            f"{old}: a tseval checkpoint already, which contains its words. Leave out --vocab and "
-            "--model-args."
+            f"{old}: this file is already a tseval checkpoint, which contains its own vocabulary. Leave "
+            "out --vocab and --model-args."
         )
     return read
 
@@ -178,26 +182,34 @@ def _perplexity(read: Checkpoint, stored: PackedType, valid: Path | None) -> flo
         mark = fingerprint(model.sizes.to_mapping(), read.vocabulary, stored_weights(model, stored))
         return read.validation_perplexity if mark == read.fingerprint else None
     if not isinstance(model, LanguageModel):
-        raise ModelError(f"--valid {valid}: a classifier has no perplexity. Leave out --valid.")
+        raise ModelError(
+            f"--valid {valid}: tseval cannot compute a perplexity, because the model is a "
+            "classifier. Leave out --valid."
+        )
     text = columns(encode_text([valid], read.vocabulary), _COLUMNS)
     return perplexity(mean_loss(as_stored(model, stored), Columns(text, _WINDOW)))
 
 
 @click.command(cls=Command)
 @click.argument("kind", metavar="KIND")
-@click.option("-k", "k", type=COUNT, required=True, help="Number of bracket types.")
-@click.option("-m", "m", type=COUNT, required=True, help="Largest number of open brackets.")
+@click.option("-k", "k", type=COUNT, required=True, help="Number of bracket types of the Dyck language.")
+@click.option(
+    "-m", "m", type=COUNT, required=True, help="Largest number of brackets that are open at the same time."
+)
 @click.option("--code", default="log", show_default=True,
-              help="Code of a bracket in the units: log (binary digits) or one-hot.")  # fmt: skip
+              help="Code of a bracket type in the hidden units: log (a binary number) or one-hot (one "
+                   "unit for each type).")  # fmt: skip
 @click.option("-o", "--out", "output", type=FILE, metavar="FILE",
-              help="File for the checkpoint: .pt or .safetensors (default: do not save).")  # fmt: skip
+              help="File in which to save the network as a checkpoint: .pt or .safetensors (default: do "
+                   "not save it).")  # fmt: skip
 @click.option("--show-gates", "symbols", metavar="SYMBOLS",
-              help="Symbols to read, to show the units and the stack after each (default: none).",
+              help="Symbols of the Dyck language, with spaces between them. tseval prints the units and "
+                   "the stack of the network after each symbol (default: none).",
 )  # fmt: skip
 def oracle_command(kind: str, k: int, m: int, code: str, output: Path | None, symbols: str | None) -> None:
     """Build a network that knows a Dyck language exactly, without training.
 
-    KIND is dyck-srn or dyck-lstm, the two constructions of Hewitt et al. (2020).
+    KIND is the construction to build: dyck-srn or dyck-lstm, both by Hewitt et al. (2020).
     """
     from tseval.models.checkpoint import save_checkpoint
     from tseval.models.network import count_parameters
@@ -218,7 +230,11 @@ def oracle_command(kind: str, k: int, m: int, code: str, output: Path | None, sy
             output, checkpoint.model, checkpoint.vocabulary,
             training=checkpoint.training, validation_perplexity=None,
         )  # fmt: skip
-        click.echo(f"{output}: score it with --suite 'dyck(k={k},m={m})'", err=True)
+        click.echo(
+            f"{output}: tseval saved the network here. To score it: tseval run --model {output} "
+            f"--suite 'dyck(k={k},m={m})'",
+            err=True,
+        )
     if symbols is not None:
         click.echo(_table(walk(oracle, checkpoint, symbols.split()), k))
 
@@ -246,7 +262,8 @@ def _show_follows(follows: dict[str, float], k: int) -> str:
 
 
 DRAWN = click.option("--format", "form", type=click.Choice(["picture", "tsv", "jsonl"]),
-                     help="Format of the output (default: picture on a terminal, tsv elsewhere).",
+                     help="Format of the output: picture (bars), tsv or jsonl (default: picture on a "
+                          "terminal, else tsv).",
 )  # fmt: skip
 TYPED_TEXT = text_option("as-written", "auto", of="the text for the model, by the rules of English")
 
@@ -259,24 +276,35 @@ TYPED_TEXT = text_option("as-written", "auto", of="the text for the model, by th
 @click.argument("name", metavar="FILE", default="-")
 @model_options
 @click.option(
-    "--words", is_flag=True, help="Print one row for each word, not for each token or row of a table."
+    "--words",
+    is_flag=True,
+    help="Print one row for each word of the text (default: one row for each "
+    "token, or for each row of a table).",
 )
-@click.option("--entropy", is_flag=True, help="Add the entropy of the next-token distribution at each token.")
 @click.option(
-    "--top", type=COUNT, metavar="K", help="Add the K most probable tokens at each place (default: none)."
+    "--entropy",
+    is_flag=True,
+    help="Add a column with the entropy of the model's next-token distribution before each token.",
+)
+@click.option(
+    "--top",
+    type=COUNT,
+    metavar="K",
+    help="Add a column with the K tokens that the model finds most probable at each place (default: none).",
 )
 @click.option(
     "--window",
     type=COUNT,
     metavar="N",
-    help="Read long texts in windows of N tokens, with the start symbol (default: no windows).",
+    help="Read long texts in overlapping windows of N tokens, the start symbol included. For causal "
+    "models of transformers (default: no windows).",
 )
 @click.option(
     "--stride",
     type=COUNT,
     metavar="M",
-    help="Distance between windows in tokens (default: half a window). Each token is scored once, with its "
-    "widest context.",
+    help="Number of tokens from the start of one window to the start of the next (default: half of "
+    "--window). Each token is scored once, with the longest context.",
 )
 @COLUMNS_OPTION
 @TYPED_TEXT
@@ -287,7 +315,9 @@ def surprisal_command(
 ) -> None:  # fmt: skip
     """Read FILE, or standard input: tokenised text, a sentence a line, or a table as tseval run takes it."""
     if stride is not None and window is None:
-        raise click.UsageError("--stride needs windows. Add --window N.")
+        raise click.UsageError(
+            "--stride sets the distance between windows, but --window is missing. Add --window N."
+        )
     from tseval.suites.data import TABLES, reading_taken, table_texts
     from tseval.suites.data.roles import refuse_columns
 
@@ -314,8 +344,8 @@ def surprisal_command(
     shown = [*(["entropy"] if entropy else []), *(["top"] if top else [])]
     if shown and (words or texts):
         raise SuiteError(
-            f"--{shown[0]} describes the next token, so it needs text, one sentence a line. Leave out "
-            f"--words and tables."
+            f"--{shown[0]} describes the next token, so it needs a text with one sentence a line. Leave "
+            "out --words, and name a text file, not a table."
         )
     with busy(f"asking {model.card.name}"):
         ask = word_surprisals if words or texts else surprisals
@@ -337,8 +367,9 @@ def _in_windows(model: Model, window: int, stride: int | None) -> Model:
     read = getattr(model, "in_windows", None)
     if read is None:
         raise ModelError(
-            f"--window: {model.card.name} is not a causal model of transformers.\n"
-            "  A recurrent model reads texts of any length. Leave out --window."
+            f"--window: {model.card.name} is not a causal model of transformers, and only such models read "
+            "in windows.\n"
+            "  Leave out --window: a recurrent model reads texts of any length."
         )
     return cast("Model", read(window, stride or max(1, window // 2)))
 
@@ -366,7 +397,10 @@ def _read_lines(name: str) -> dict[int | str, str]:
         lines = read_open_text(cast("TextIO", file)).split("\n")
     sentences: dict[int | str, str] = {number: line for number, line in enumerate(lines, 1) if line.strip()}
     if not sentences:
-        raise SuiteError(f"{file.name}: the file has no sentences.\n  Give a text with one sentence a line.")
+        raise SuiteError(
+            f"{file.name}: the file is empty or has only blank lines.\n"
+            "  Name a text file with one sentence a line."
+        )
     return sentences
 
 
@@ -387,7 +421,7 @@ _NO_OPTION = "\ue000"
 
 @click.command(
     cls=_Sentences,
-    help="Compare two sentences token by token, and say which the model prefers.\n\nGOOD and BAD are "
+    help="Compare two sentences token by token, and say which one the model prefers.\n\nGOOD and BAD are "
     "sentences in the form that the model reads: tokenised for word-level models.",
 )
 @click.argument("good")
@@ -404,9 +438,14 @@ def pair_command(
     good, bad = (typed_text(one.removeprefix(_NO_OPTION)) for one in (good, bad))
     for name, sentence in (("GOOD", good), ("BAD", bad)):
         if not sentence.strip():
-            raise SuiteError(f"{name} is empty. Give two sentences, each in quotes.")
+            raise SuiteError(
+                f"{name} is an empty text. Type two sentences, each in quotes: tseval pair "
+                '--model MODEL "GOOD" "BAD"'
+            )
         if any("\ud800" <= letter <= "\udfff" for letter in sentence):
-            raise SuiteError(f"{name} is not UTF-8 text. Give two sentences in UTF-8.")
+            raise SuiteError(
+                f"{name} is not UTF-8 text. Set your terminal to UTF-8, and type the two sentences again."
+            )
     from tseval.evaluation import as_read
     from tseval.questions.unknown import Unknown
     from tseval.scoring.protocol import TotalModel
@@ -464,7 +503,7 @@ def _verdict(good: Sequence[Token], bad: Sequence[Token], unknown: Unknown) -> s
 
 @click.command(
     cls=Command,
-    help="Run lm-eval with the models of tseval.",
+    help="Run the program lm-eval, which can then also evaluate the models of tseval.",
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -474,7 +513,9 @@ def lm_eval_command(arguments: tuple[str, ...]) -> None:
         import lm_eval.models  # noqa: F401 - before ours: it lists its own only where nobody was first
         from lm_eval.__main__ import cli_evaluate
     except ImportError:
-        raise ModelError('lm-eval is not installed. To install it: pip install "tseval[lm-eval]"') from None
+        raise ModelError(
+            'the package lm-eval is not installed. To install it: pip install "tseval[lm-eval]"'
+        ) from None
 
     import tseval.lm_eval_tasks  # noqa: F401 - registers itself
 

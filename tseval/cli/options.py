@@ -91,7 +91,7 @@ class Group(click.Group):
             return command
         if cmd_name not in self.commands:
             names = self.list_commands(ctx)
-            ctx.fail(f"no such command {cmd_name!r}. {suggest(cmd_name, names, 'Commands')}")
+            ctx.fail(f"tseval has no command {cmd_name!r}. {suggest(cmd_name, names, 'Commands')}")
         return self.commands[cmd_name]
 
     def resolve_command(
@@ -135,7 +135,9 @@ def _respelt(word: str, known: Collection[str]) -> str:
     today = RENAMED.get(option)
     if today not in known or option in known:
         return word
-    click.echo(f"{option} is now {today}; the old spelling works in this version", err=True)
+    click.echo(
+        f"the option {option} is now called {today}; the old name still works in this version", err=True
+    )
     return f"{today}{equals}{value}"
 
 
@@ -263,27 +265,30 @@ SCORE_NAMES = click.Choice(["sentence", "critical", "ending", "regions", "choice
 UNKNOWN_RULES = click.Choice(["undecidable", "score"])
 UNKNOWN_OPTION = click.option(
     "--unknown", type=UNKNOWN_RULES, default="undecidable", show_default=True,
-    help="Treatment of pairs with one form that the model does not know: `undecidable` counts them apart, "
-         "`score` compares them anyway.",
+    help="Treatment of pairs of which the model's vocabulary has only one form. undecidable: count them "
+         "separately, not as right or wrong. score: compare them anyway.",
 )  # fmt: skip
 FORMAT_NAMES = click.Choice(["md", "csv", "json", "latex"])
 CLOCK_NAMES = click.Choice(["step", "tokens", "epoch"])
 FORMAT = click.option("--format", "form", type=FORMAT_NAMES, default="md", show_default=True,
-                      help="Format of the output: Markdown, CSV, JSON or LaTeX.")  # fmt: skip
-JSON_FORMAT = click.option("--json", "form", flag_value="json", help="Short for --format json.")
+                      help="Format of the output: md (Markdown), csv, json or latex.")  # fmt: skip
+JSON_FORMAT = click.option("--json", "form", flag_value="json", help="Print JSON: the same as --format json.")
 DEVICE = click.option(
     "--device",
     default="auto",
     show_default=True,
-    help="Device for the model: auto (a GPU if there is one), cpu or cuda.",
+    help="Device that runs the model: auto (a GPU if there is one, else the CPU), cpu or cuda.",
 )
 BY = click.option("--by", multiple=True, metavar="FEATURE", type=Name(_features_here),
                   callback=lambda _context, _option, given: _listed(given),
-                  help="Split each row by the values of FEATURE. Write several as A,B. Repeatable.",
+                  help="Split each row of the table by the values of FEATURE, such as n_intervening. For "
+                       "several features, write A,B or repeat the option.",
 )  # fmt: skip
 # The default is `tseval.analysis.comparisons.DEFAULT_MARGIN`, which takes too long to import for a help text.
 MARGIN_OPTION = click.option("--margin", type=float, default=0.02, show_default=True, metavar="SHARE",
-                             help="Smallest difference of accuracies that matters to you.")  # fmt: skip
+                             help="Smallest difference between two accuracies that matters to you, such "
+                                  "as 0.02 (two percentage points). tseval calls two models equivalent if "
+                                  "their difference is significantly smaller.")  # fmt: skip
 
 
 def feature_values(texts: Sequence[str]) -> list[tuple[str, str]]:
@@ -292,7 +297,10 @@ def feature_values(texts: Sequence[str]) -> list[tuple[str, str]]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not name or not equals:
-            raise click.UsageError(f"--where {text!r}: write FEATURE=VALUE, such as n_intervening=2.")
+            raise click.UsageError(
+                f"--where {text!r} is not a condition on items. Write --where FEATURE=VALUE, such as --where "
+                "n_intervening=2."
+            )
         pairs.append((name, value))
     return pairs
 
@@ -326,11 +334,12 @@ def text_option(default: str | None, *forms: str, of: str) -> Callable[[Function
 TEXT = text_option("auto", "auto", of="a grammar's sentences")
 VERBOSE = click.option("-v", "--verbose", "whole_signatures", is_flag=True, expose_value=False,
                        callback=lambda context, _option, given: context.meta.update({WHOLE: given}),
-                       help="Show complete signatures on a terminal.")  # fmt: skip
+                       help="Print the complete signature of each run (suite, settings, version), which a "
+                            "terminal otherwise shows shortened.")  # fmt: skip
 NOTES = click.option("--notes", is_flag=True, expose_value=False,
                      callback=lambda context, _option, given: context.meta.update({ALL_NOTES: given}),
-                     help="Print all notes of the table, not only the first five.")  # fmt: skip
-QUIET = click.option("--quiet", is_flag=True, help="Print errors only.")
+                     help="Print all notes below the table, not only the first five.")  # fmt: skip
+QUIET = click.option("--quiet", is_flag=True, help="Print only errors.")
 
 
 def take_all(options: Sequence[Callable[[Function], Function]]) -> Callable[[Function], Function]:
@@ -362,14 +371,14 @@ _LAYOUT = f"{__name__}.layout"
 COLUMNS_OPTION = take_all([
     click.option("--layout", metavar="LAYOUT", is_eager=True, expose_value=False,
                  callback=lambda context, _option, given: context.meta.update({_LAYOUT: given}),
-                 help="Layout of a table: `alternating` (good and bad rows in turn), or one column for "
-                      "each region, as "
-                      "in 'Start {Transitive|Intransitive} {,|} NP *Verb' (default: one row for each item)."),
+                 help="Layout of a table of items (default: one row for each item). alternating: good and "
+                      "bad sentences in turn, one a row. A list of columns: each column is one region of "
+                      "the sentence, as in 'Start {Transitive|Intransitive} {,|} NP *Verb'."),
     click.option("--columns", metavar="ROLE=NAME,...",
                  callback=lambda context, _option, given: _columns(context, given),
-                 help="Roles of the columns of a table: good, bad, sentence, item, condition, label, rating, "
-                      "prefix, candidates, region, word and others (default: by their names; "
-                      "docs/datasets.md)."),
+                 help="Columns to read from a table of items. ROLE is good, bad, sentence, rating or "
+                      "another role in docs/datasets.md; NAME is the name of a column (default: columns "
+                      "with usual names)."),
 ])  # fmt: skip
 
 
@@ -380,7 +389,7 @@ class FiniteRange(click.FloatRange):
         """Read the number; NaN and infinity compare in no useful way and are refused."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{number} is not a finite number. Give a number such as 0.5", param, ctx)
+            self.fail(f"{number} is not a finite number. Write a number such as 0.5.", param, ctx)
         return number
 
 
@@ -393,11 +402,13 @@ def read_open_text(file: TextIO) -> str:
         return "".join(bounded_lines(unpacked or file, name))
     except UnicodeDecodeError as error:
         raise SuiteError(
-            f"{name}: not UTF-8 text ({error.reason} at byte {error.start}).\n  Save the file as UTF-8."
+            f"{name}: this file is not UTF-8 text ({error.reason} at byte {error.start}).\n"
+            "  Save the file in the encoding UTF-8."
         ) from None
     except (OSError, EOFError, zlib.error) as error:
         raise SuiteError(
-            f"{name}: the file cannot be read ({reason(error)}).\n  Check the file and its permissions."
+            f"{name}: tseval cannot read this file ({reason(error)}).\n"
+            "  Check that the file exists, is complete, and may be read by you."
         ) from None
 
 
@@ -405,22 +416,26 @@ def check_new(checkpoint: Path) -> None:
     """Refuse to write a checkpoint under another kind of name, or over a file."""
     if checkpoint.suffix not in (".pt", ".safetensors"):
         raise ModelError(
-            f"{checkpoint}: not a name for a checkpoint. Choose a name that ends in .pt or .safetensors."
+            f"{checkpoint}: a checkpoint cannot have this name. Choose a name that ends in .pt or "
+            ".safetensors."
         )
     if checkpoint.exists():
-        raise ModelError(f"{checkpoint}: this file exists. Choose another -o, or remove the file.")
+        raise ModelError(
+            f"{checkpoint}: this file exists already. Choose another file with -o, or remove the file."
+        )
 
 
 MODEL_ARGS = click.option(
     "--model-args",
     default="",
     metavar="KEY=VALUE,...",
-    help="Settings for this kind of model, such as dtype=float32 (default: none; list: docs/adapters.md).",
+    help="Settings that the kind of model understands, such as dtype=float32 (default: none). "
+    "docs/adapters.md lists them.",
 )
 model_options = take_all([
     click.option("--model", "spec", type=MODEL, required=True, metavar="MODEL",
-                 help="Model: a checkpoint file, or KIND:NAME such as bundled:lstm, hf:gpt2 (list: tseval "
-                      "models)."),
+                 help="Model to use: a checkpoint file, or KIND:NAME, such as bundled:lstm or hf:gpt2. "
+                      "The command tseval models lists the kinds."),
     MODEL_ARGS,
     DEVICE,
 ])  # fmt: skip
@@ -440,7 +455,7 @@ def open_chosen(
     # An adapter from outside may overlook what it does not know.
     if precision not in {"float32", model.card.protocol.get("precision")}:
         raise ModelError(
-            f"--precision {precision}: {model.card.name} does not support this precision. Leave out "
+            f"--precision {precision}: {model.card.name} cannot compute in this precision. Leave out "
             "--precision."
         )
     return model
@@ -453,7 +468,7 @@ def with_precision(arguments: dict[str, str], precision: str) -> dict[str, str]:
     if (other := arguments.get("precision", precision)) != precision:
         raise ModelError(
             f"--precision {precision} and --model-args precision={other} contradict each other. Leave out "
-            "one of them."
+            f"--precision or precision={other}."
         )
     return {**arguments, "precision": precision}
 
@@ -480,7 +495,10 @@ def read_arguments(text: str) -> dict[str, str]:
             at = whole
             continue
         if (equals and not key) or not (equals or last):
-            raise ModelError(f"--model-args {text!r}: a setting has no name. Write NAME=VALUE,NAME=VALUE.")
+            raise ModelError(
+                f"--model-args {text!r}: there is a value without the name of a setting. "
+                "Write NAME=VALUE,NAME=VALUE, such as dtype=float32."
+            )
         last = key if equals else last
         found[last] = value if equals else f"{found[last]},{parts[at]}"
         at += 1

@@ -41,7 +41,7 @@ def readings(spec: str, model_args: str, paths: Sequence[Path]) -> Iterator[str]
             yield f"{path}: {' '.join(str(error).split())}"
             continue
         except GrammarError:
-            yield f"{path}: nothing is read before the errors above are mended"
+            yield f"{path}: the model reads no items until you correct the errors above"
             continue
         texts = _some_items(suite)
         tokens = surprisals(as_read(model, suite, "auto"), [text for *_, text in texts])

@@ -63,58 +63,66 @@ if TYPE_CHECKING:
 
 RUNS = Path("runs")
 how_suites_are_read = take_all([
-    click.option("--case", "cases", type=CASE, multiple=True, help="Use only this case. Repeatable "
-                                                                   "(default: all cases)."),
+    click.option("--case", "cases", type=CASE, multiple=True,
+                 help="Use only the case (part of the suite) with this name. Repeatable (default: all "
+                      "cases)."),
     click.option("--limit", type=COUNT, metavar="N",
-                 help="Use the first N items of each case (default: all)."),
+                 help="Use only the first N items of each case of the suite (default: all items)."),
     click.option("--sample", type=COUNT, metavar="N",
-                 help="Use N random items of each case, the same for the same --seed (default: all)."),
-    click.option("--seed", type=int, default=0, show_default=True, help="Random seed for --sample and for "
-                                                                        "SUITE:judgement."),
+                 help="Use only N random items of each case of the suite (default: all items). The same "
+                      "--seed draws the same items."),
+    click.option("--seed", type=int, default=0, show_default=True,
+                 help="Random seed for the items that --sample draws, and for the items that "
+                      "SUITE:judgement draws."),
     click.option("--tokenise", is_flag=True,
-                 help="Split punctuation and clitics off the words of data sets, for word-level models."),
+                 help="Split punctuation and clitics off the words of data sets, as word-level models need: "
+                      "can't help himself. becomes ca n't help himself ."),
     click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
-                 help="Treat items that share a value in COLUMN as dependent (clustered intervals). "
-                      "Repeatable."),
+                 help="Treat items with the same value in COLUMN as dependent when tseval computes "
+                      "confidence intervals. Repeatable."),
     COLUMNS_OPTION,
     TEXT,
     click.option("--exclude", metavar="known-errors or FILE",
-                 help="Items of a data set to leave out: its known errors, or a table with the columns "
-                      "paradigm and pairID (default: none)."),
+                 help="Items of a data set to leave out. known-errors: the errors that are known in this "
+                      "data set. FILE: a table of items with the columns paradigm and pairID (default: "
+                      "leave out none)."),
 ])  # fmt: skip
 how_sentences_are_compared = take_all([
     click.option("--score", type=SCORE_NAMES,
-                 help="Part of the sentences to compare: sentence (all of it), critical (the first "
-                      "different word), ending, regions, choices, mean (per word) (default: the published "
-                      "method of the suite)."),
+                 help="Part of the sentences to compare: sentence (all words), critical (the first "
+                      "different word), ending (the last words), regions, choices (single symbols) or "
+                      "mean (all words, divided by their number). The default is the published method of "
+                      "the suite."),
     click.option("--normalise", default="none", show_default=True, metavar="NAME",
-                 help="Length normalisation of log-probabilities: none, words, tokens, characters, bytes, "
-                      "slor, penlp or alpha=A. For continuations: characters (acc_norm of lm-eval) or "
-                      "bytes."),
+                 help="Correction of log-probabilities for sentence length: none, words, tokens, "
+                      "characters, bytes, slor, penlp or alpha=A. For continuations of a prefix: none, "
+                      "characters (acc_norm of lm-eval) or bytes."),
     click.option("--unigrams", type=FILE, metavar="FILE",
-                 help="Token frequencies for slor: a table with the columns token,count (default: none)."),
+                 help="File with token frequencies for --normalise slor: a table with the columns token "
+                      "and count (default: none)."),
     click.option("--precision", type=click.Choice(["float32", "bfloat16"]), default="float32",
-                 show_default=True, help="Precision of matrix products in tseval checkpoints. Sums are "
+                 show_default=True, help="Number format of matrix products when the model is a tseval "
+                                         "checkpoint: float32, or bfloat16 (faster, rounded). Sums are "
                                          "always float32."),
     UNKNOWN_OPTION,
     click.option("--too-long", type=click.Choice(["skip", "refuse"]), default="skip", show_default=True,
-                 help="Treatment of sentences longer than the model's context: `skip` counts their pairs as "
-                      "undecidable, `refuse` stops."),
+                 help="Treatment of sentences longer than the model's context. skip: count their pairs as "
+                      "undecidable. refuse: stop with an error."),
 ])  # fmt: skip
 
 
 @click.command(cls=Command)
 @model_options
 @click.option("--suite", "suites", type=SUITE, multiple=True, default=["marvin_linzen"], show_default=True,
-              help="Suite name, or path to grammars or data. Add :METHOD for another task on the same "
-                   "items, such as marvin_linzen:profile. Repeatable.",
+              help="Suite to score: its name, or the path of its grammars or data. To use the same items "
+                   "for another task, add :METHOD, such as marvin_linzen:profile. Repeatable.",
 )  # fmt: skip
 @how_suites_are_read
 @how_sentences_are_compared
 @BY
 @click.option("-o", "--out", type=FILE, help="Folder for the run (default: a new folder in runs/).")
-@click.option("--resume", is_flag=True, help="Continue an interrupted run.")
-@click.option("--quiet", is_flag=True, help="Print the table and errors only.")
+@click.option("--resume", is_flag=True, help="Continue the interrupted run in the folder of --out.")
+@click.option("--quiet", is_flag=True, help="Print only the table and errors.")
 @NOTES
 @VERBOSE
 def run_command(
@@ -123,7 +131,7 @@ def run_command(
     too_long: str, by: tuple[str, ...], device: str, out: Path | None, resume: bool, quiet: bool,
     **reading: Any,
 ) -> None:  # fmt: skip
-    """Score a model on a suite, write the run, print the table."""
+    """Score a model on a suite, save the results as a run, and print the table of accuracies."""
     from tseval.analysis.features import check_features
     from tseval.suites import load_suite, taken_before, what_was_read
     from tseval.suites.data.critical import cluster_data, with_critical
@@ -139,12 +147,16 @@ def run_command(
     for suite in loaded:
         check_features(suite, by)
         if suite.left_out and not quiet:
-            several = f"{suite.name}: {len(suite.left_out)} cases compare more than two sentences"
-            click.echo(f"{several}. Left out: {', '.join(suite.left_out)}", err=True)
+            several = f"{len(suite.left_out)} cases, which compare more than two sentences"
+            left_out = ", ".join(suite.left_out)
+            click.echo(f"{suite.name}: tseval leaves out {several}: {left_out}", err=True)
     chosen = chosen_score(score, normalise, unigrams, loaded)
     names = [suite.name for suite in loaded]
     if repeated := {name for name in names if names.count(name) > 1}:
-        raise SuiteError(f"two suites have the name {min(repeated)!r}. Run them one by one.")
+        raise SuiteError(
+            f"two suites have the name {min(repeated)!r}, so one run cannot hold both. Run "
+            "tseval once for each of them."
+        )
     # Adapters bring torch along; unknown suites and features are told without waiting for it.
     model = open_chosen(spec, model_args, device, precision, quiet)
     if too_long == "refuse":
@@ -222,9 +234,11 @@ def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool, read: str | N
 @click.command(cls=Command)
 @model_options
 @click.option("--data", type=FILE, required=True,
-              help="Folder full_eval or fast_eval of the BabyLM evaluation data.")  # fmt: skip
+              help="Path of the folder full_eval or fast_eval, a part of the evaluation data of BabyLM.",
+)  # fmt: skip
 @click.option("-o", "--out", type=FILE, default=Path("results"), show_default=True,
-              help="Folder for the predictions, in the layout of the BabyLM pipeline.")  # fmt: skip
+              help="Folder for the predictions. Inside, tseval makes the subfolders that the BabyLM "
+                   "pipeline expects.")  # fmt: skip
 @QUIET
 @click.pass_context
 def babylm_command(
@@ -232,7 +246,8 @@ def babylm_command(
 ) -> None:
     """Score the zero-shot tasks of BabyLM and write predictions for its pipeline.
 
-    If a task's folder is missing, tseval names it and exits with 1.
+    If the folder of a task is missing from --data, tseval scores the other tasks, names the missing
+    folder and exits with code 1.
     """
     from tseval import babylm
 
@@ -260,10 +275,14 @@ def babylm_command(
             )
             click.echo(f"warning: {said}", err=True)
     for name in missing:
-        click.echo(f"missing: {data / name}: the folder is missing, so it has no predictions", err=True)
+        click.echo(
+            f"missing: the folder {data / name} does not exist, so tseval wrote no predictions for this task",
+            err=True,
+        )
     if (data / "reading").is_dir():
         click.echo(
-            f"left out: {data / 'reading'}: the pipeline of BabyLM scores this task (docs/babylm.md)",
+            f"left out: {data / 'reading'}: tseval does not score this task, because the pipeline of "
+            "BabyLM scores it itself (docs/babylm.md)",
             err=True,
         )
     if missing:
@@ -293,24 +312,27 @@ _STATUS = "status"
 @click.command(cls=Command)
 @click.argument("words", nargs=-1, metavar=f"[{_STATUS}] [PLAN]")
 @click.option("--model", "models", type=MODEL, metavar="MODEL", multiple=True,
-              help="Model, as for tseval run, or a pattern: step*.pt, hf:ID@step{1000,2000}. Repeatable.",
+              help="Model to score, as for tseval run, or a pattern for several: step*.pt or "
+                   "hf:ID@step{1000,2000}. Repeatable.",
 )  # fmt: skip
 @MODEL_ARGS
 @click.option("--suite", "suites", type=SUITE, multiple=True, default=["marvin_linzen"], show_default=True,
-              help="Suite, as for tseval run. Repeatable.")  # fmt: skip
+              help="Suite to score, as for tseval run. Repeatable.")  # fmt: skip
 @how_suites_are_read
 @how_sentences_are_compared
 @DEVICE
 @click.option("--engine", "engine_name", type=click.Choice(["local", "slurm", "ray"]), default="local",
-              show_default=True, help="Place where the workers start: this machine, a SLURM "
-                                      "queue or a Ray cluster.")  # fmt: skip
+              show_default=True, help="Start the processes that score here: local (this machine), slurm "
+                                      "(a SLURM queue) or ray (a Ray cluster).")  # fmt: skip
 @click.option(
     "--workers",
     type=COUNT,
-    help="Number of workers (default: one for each GPU, or one for each core without a GPU).",
+    help="Number of processes that score at the same time (default: one for each GPU; without a GPU, one "
+    "for each core).",
 )
-@click.option("-o", "--out", type=FILE, help="Folder for the runs (default: runs/ and the name of the plan).")
-@click.option("--quiet", is_flag=True, help="Print failures and errors only.")
+@click.option("-o", "--out", type=FILE,
+              help="Folder for the runs (default: a folder in runs/ with the name of the plan).")  # fmt: skip
+@click.option("--quiet", is_flag=True, help="Print only failed runs and errors.")
 def sweep_command(
     words: tuple[str, ...], models: tuple[str, ...], model_args: str, suites: tuple[str, ...],
     cases: tuple[str, ...], clusters: tuple[str, ...], unigrams: Path | None, precision: str,
@@ -318,10 +340,10 @@ def sweep_command(
 ) -> None:  # fmt: skip
     """Score many models on many suites, in parallel.
 
-    Name the models and suites in PLAN, a YAML file, or with --model and --suite. Each pair of a model and a
-    suite becomes one run in the folder. If you stop a sweep, the same command continues it and repeats
-    nothing.
-    tseval exits with 1 if a run failed. The word status prints the progress and scores nothing.
+    Name the models and suites in PLAN, a YAML file, or with --model and --suite. Each model is scored on
+    each suite, and each result is one run in the folder of --out. If you stop a sweep, repeat the
+    same command: it continues and repeats no finished run. The exit code is 1 if a run failed. tseval
+    sweep status PLAN prints the progress and scores nothing.
     """
     from tseval.sweeps import STATE, Workforce, states_of
     from tseval.sweeps.engines import find_engine
@@ -329,14 +351,16 @@ def sweep_command(
 
     asks, files = words[:1] == (_STATUS,), [word for i, word in enumerate(words) if i or word != _STATUS]
     if len(files) + bool(models) != 1:
-        raise click.UsageError("no models. Name one PLAN, or models with --model.")
+        wrong = "the command must name the models to score. Name one PLAN, or the models with --model MODEL."
+        raise click.UsageError(wrong)
     if files:
         context, besides = click.get_current_context(), {"words", "engine_name", "workers", "out", "quiet"}
         for one in context.command.params:
             given = context.get_parameter_source(str(one.name)) is ParameterSource.COMMANDLINE
             if given and one.name not in besides:
                 raise click.UsageError(
-                    f"{one.opts[0]} and a plan contradict each other. Write the option into the plan."
+                    f"{one.opts[0]} cannot be combined with a plan, which has its own options. Write the "
+                    f"option into the file {files[0]}."
                 )
         plan = read_plan(Path(files[0]))
     else:
@@ -370,7 +394,9 @@ def sweep_and_tell(units: Sequence[SweepUnit], folder: Path, force: Workforce, q
         swept = sweep(units, place, force, watch)
     if not quiet:
         before = sum(state.was_done for state in swept.states)
-        click.echo(counts_of(swept.states) + (f" ({before:,} of them earlier)" if before else ""), err=True)
+        click.echo(
+            counts_of(swept.states) + (f" ({before:,} of them finished earlier)" if before else ""), err=True
+        )
     failed = [state for state in swept.states if state.record.stage == "failed"]
     left = [state for state in swept.states if state.record.stage not in ENDED]
     for state in failed:
@@ -379,7 +405,7 @@ def sweep_and_tell(units: Sequence[SweepUnit], folder: Path, force: Workforce, q
     for complaint in dict.fromkeys(swept.complaints):
         click.echo(shortened(f"tseval: {complaint}"), err=True)
     if left:
-        said = f"tseval: {counted(len(left), 'unit')} not finished, the first is {left[0].unit.name}.\n"
+        said = f"tseval: {counted(len(left), 'unit')} not finished, such as {left[0].unit.name}.\n"
         click.echo(f"{said}  To continue, repeat the same command.", err=True)
     if failed or left:
         raise click.exceptions.Exit(1)
@@ -410,41 +436,55 @@ class Share(click.ParamType[float]):
         except (ValueError, ZeroDivisionError):
             share = 0.0
         if not 0 < share <= 1:
-            self.fail(f"{text!r} is not a share of sentences. Write 1%, 0.5% or all", param, ctx)
+            self.fail(
+                f"{text!r} is not a share of sentences. Write a percentage, such as 1% or 0.5%, or the "
+                "word all.",
+                param,
+                ctx,
+            )
         return share
 
 
 @click.command(cls=Command)
 @click.argument("paths", type=RUN, nargs=-1, required=True, metavar="RUN_OR_BOARD...")
-@click.option("--suite", type=SUITE, help="Name or path of the suite (default: the name in the run).")
+@click.option(
+    "--suite",
+    type=SUITE,
+    help="Name or path of the suite that the model was scored on (default: the name in the run).",
+)
 @click.option(
     "--model",
     "spec",
     type=MODEL,
     metavar="MODEL",
-    help="Model that made the run, to score sentences again (default: check without a model).",
+    help="Model of the run, with which tseval scores some sentences again and compares the scores "
+    "(default: check without a model).",
 )
 @MODEL_ARGS
 @DEVICE
 @click.option("--rescore", "share", type=Share(),
-              help="Share of the sentences for --model to score again, from 1% to all (default: 1%).",
+              help="Share of the run's sentences that --model scores again: a percentage, such as 5%, or "
+                   "the word all (default: 1%).",
 )  # fmt: skip
 @click.option(
     "--draw",
-    help="Draw of an earlier report, to score the same sentences again (default: new random sentences).",
+    help='Text after "drawn by" in an earlier report, to score the same sentences again as that report '
+    "(default: draw new random sentences).",
 )
 @click.option("--record", metavar="NAME",
-              help="Record in the leaderboard that NAME verified the entries (default: record nothing).",
+              help="If the entries of a leaderboard pass, record in the leaderboard that NAME verified "
+                   "them (default: record nothing).",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the reports in JSON format.")
 def verify_command(
     paths: tuple[str, ...], suite: str | None, spec: str | None, model_args: str, device: str,
     share: float | None, draw: str | None, record: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Verify runs: files intact, numbers recomputed from the evidence, scores confirmed by the model.
 
-    Without --model, tseval checks the files and recomputes the numbers. With --model, it also scores a random
-    share of the sentences again. It exits with 1 if a check fails.
+    Without --model, tseval checks that the files of a run are unchanged and recomputes its numbers from
+    the stored per-token scores. With --model, tseval also scores a random share of the sentences again
+    and compares the scores. The exit code is 1 if a check fails.
     """
     from tseval.boards.check import record_check
     from tseval.boards.definition import read_definition
@@ -452,7 +492,10 @@ def verify_command(
 
     for option, given in (("--rescore", share), ("--draw", draw)):
         if spec is None and given is not None:
-            raise RunError(f"{option} needs the model of the run. Add --model MODEL.")
+            raise RunError(
+                f"{option} is about scoring sentences again, which needs the model of the run. "
+                "Add --model MODEL."
+            )
     chosen = _runs_and_entries(paths)
     model = (
         None
@@ -504,13 +547,13 @@ def _refuse_to_record(paths: Sequence[Path]) -> None:
     for path in paths:
         if not (path / ENTRY_FILE).is_file():
             raise RunError(
-                f"--record: {path} is not an entry of a leaderboard. Name BOARD/entries/NAME, or leave out "
-                "--record."
+                f"--record: {path} is not an entry of a leaderboard. Name an entry, BOARD/entries/NAME, or "
+                "leave out --record."
             )
         if read_definition(path.resolve().parents[1]).published:
             raise RunError(
-                f"--record: {path} has published accuracies only, without evidence to verify. Leave out "
-                "--record."
+                f"--record: {path} has only published accuracies, so there are no scores to verify. Leave "
+                "out --record."
             )
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     cls=Group,
     purposes={"Published data sets": ("fetch",), "Hidden test sets": ("twin",)},
     invoke_without_command=True,
-    help="List suites: those that come with tseval, data sets to download, formal languages.",
+    help="List all suites: those that come with tseval, data sets to download, and formal languages.",
 )
 @click.pass_context
 def suites_command(context: click.Context) -> None:
@@ -69,10 +69,10 @@ def suites_command(context: click.Context) -> None:
         for name, published in CATALOGUE.items() if name not in here
     ]  # fmt: skip
     if absent:
-        click.echo("\nTo download with tseval suites fetch NAME:\n")
+        click.echo("\nSuites that you can download with tseval suites fetch NAME:\n")
         headings, align = ("name", "title", "cases", "items", "licence"), (*align[:4], "left")
         print_table(absent, headings, align)
-    click.echo("\nTo download with git clone ADDRESS, then use with --suite ./FOLDER:\n")
+    click.echo("\nSuites that you can download with git clone ADDRESS, and then use with --suite ./FOLDER:\n")
     away = [(other.address, other.title, other.licence) for other in ELSEWHERE.values()]
     print_table(away, ("address", "title", "licence"))
     click.echo("\nFormal languages (tseval generates the strings):\n")
@@ -84,34 +84,42 @@ def suites_command(context: click.Context) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @QUIET
 def fetch(names: tuple[str, ...], quiet: bool) -> None:
-    """Download published data sets, and check their digests."""
+    """Download published data sets, and check that each file has the right digest."""
     from tseval.suites import fetch_suite
     from tseval.suites.data.catalogue import CATALOGUE, refuse_elsewhere
 
     for name in names:
         refuse_elsewhere(name)
         if name not in CATALOGUE:
-            raise SuiteError(f"no data set has the name {name!r}.\n  {suggest(name, CATALOGUE, 'Data sets')}")
+            raise SuiteError(
+                f"no data set that tseval can download has the name {name!r}.\n"
+                f"  {suggest(name, CATALOGUE, 'Data sets')}"
+            )
     for name in names:
         with progress_bar(f"fetching {name}", quiet) as progress:
             digest = fetch_suite(name, progress)
         if not quiet:
             about = f"{CATALOGUE[name].title}, {CATALOGUE[name].licence}"
-            click.echo(f"{name}: {about}; digest {digest[:12]}, as published", err=True)
+            click.echo(f"{name}: {about}; the digest {digest[:12]} is that of the published files", err=True)
 
 
 @suites_command.command("twin")
 @click.argument("suite", type=SUITE)
 @click.option("--lexicon", type=FILE, required=True, metavar="FILE",
-              help="Secret words: a lexicon with the same word classes as the suite, and as "
-                   "many words in each.")  # fmt: skip
+              help="File with the secret words: a lexicon with the same word classes as the lexicon of "
+                   "the suite, and as many words in each class.")  # fmt: skip
 @click.option(
-    "-o", "--out", type=FILE, metavar="DIR", help="Folder for the new suite (default: SUITE_hidden)."
+    "-o",
+    "--out",
+    type=FILE,
+    metavar="DIR",
+    help="Folder in which to write the hidden version (default: SUITE_hidden).",
 )
 def write_twin_command(suite: str, lexicon: Path, out: Path | None) -> None:
-    """Write a hidden version of a suite: the same grammars with secret words.
+    """Write a hidden version of a suite: the same grammars with other words, which you keep secret.
 
-    The maintainer of a leaderboard uses it to detect models that have seen the public items.
+    The maintainer of a leaderboard uses the hidden version to detect models that were trained on the
+    public items.
     """
     from tseval.suites import load_suite, locate_suite
     from tseval.suites.grammar import write_twin
@@ -125,7 +133,7 @@ def write_twin_command(suite: str, lexicon: Path, out: Path | None) -> None:
         shutil.rmtree(out)
         raise
     about = f"{counted(twin.n_items, 'item')}, digest {twin.digest[:12]}"
-    click.echo(f"{out}: {about}; do not publish this folder", err=True)
+    click.echo(f"{out}: {about}. Keep this folder secret: its words must not become public", err=True)
 
 
 _LONG = 200_000  # items, from which on a bar is worth showing
@@ -139,27 +147,48 @@ _LONG = 200_000  # items, from which on a bar is worth showing
     type=CASE,
     multiple=True,
     metavar="NAME",
-    help="Use only this case. Repeatable (default: all).",
+    help="Use only the case (part of the suite) with this name. Repeatable (default: all cases).",
 )
 @click.option("--format", "format_", type=click.Choice(["tsv", "jsonl", "parquet"]), default="tsv",
               show_default=True,
-              help="Format of the items. tsv: the case, then a column for each label (for formal languages, "
-                   "also the features).")  # fmt: skip
-@click.option("--no-header", is_flag=True, help="Leave out the header line of tsv.")
-@click.option("--limit", type=COUNT, metavar="N", help="Print only the first N items (default: all).")
-@click.option("--sample", type=COUNT, metavar="N", help="Print N random items, in order (default: all).")
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed for --sample.")
+              help="Format of the items: tsv, jsonl or parquet. The columns of tsv are the case and one "
+                   "column for each label, such as grammatical (for formal languages, also the features).",
+)  # fmt: skip
+@click.option(
+    "--no-header", is_flag=True, help="Leave out the first line, with the column names, of --format tsv."
+)
+@click.option(
+    "--limit", type=COUNT, metavar="N", help="Print only the first N items of each case (default: all items)."
+)
+@click.option(
+    "--sample",
+    type=COUNT,
+    metavar="N",
+    help="Print only N random items of each case, in their order in the suite (default: all items).",
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Random seed for the items that --sample draws."
+)
 @COLUMNS_OPTION
 @text_option(None, of="a grammar's sentences with their final mark")
-@click.option("-o", "--out", "output", type=FILE, metavar="FILE", help="File for the items (default: print).")
-@click.option("--quiet", is_flag=True, help="Show no progress bar.")
+@click.option(
+    "-o",
+    "--out",
+    "output",
+    type=FILE,
+    metavar="FILE",
+    help="File in which to write the items (default: print them).",
+)
+@click.option("--quiet", is_flag=True, help="Do not show a progress bar.")
 def expand_command(
     suite: str, cases: tuple[str, ...], format_: str, no_header: bool, limit: int | None, sample: int | None,
     seed: int, columns: dict[str, str] | None, text: str | None, output: Path | None, quiet: bool,
 ) -> None:  # fmt: skip
     """Write out the items of SUITE, a bundled name or a path."""
     if format_ == "parquet" and output is None:
-        raise click.UsageError("--format parquet cannot be printed. Add -o FILE.")
+        raise click.UsageError(
+            "--format parquet writes a binary file, which a terminal cannot show. Add -o FILE.parquet."
+        )
 
     from tseval.suites import stream_cases, terminator_of, writing_of
     from tseval.suites.grammar import write_items
@@ -215,26 +244,37 @@ def _with_progress(blocks: Iterable[Case], n_items: int, quiet: bool) -> Iterato
 
 @click.command(
     cls=Command,
-    help="Check grammars and data sets for mistakes.\n\ntseval exits with 1 if it "
-    "finds any; notes do not count.",
+    help="Check grammars and data sets for mistakes.\n"
+    "\n"
+    "The exit code is 1 if tseval finds a mistake. Notes are not mistakes.",
 )
 @click.argument("suites", type=SUITE, nargs=-1, required=True, metavar="SUITE...")
 @click.option("--vocab", metavar="FILE or MODEL",
-              help="Vocabulary, to report unknown words and the pairs that each costs: a text file with "
-                   "one word per line, or a model as for tseval run (default: none).")  # fmt: skip
+              help="Vocabulary in which to look up the words of the suite: a text file with one word per "
+                   "line, or a model as for tseval run (default: none). Unknown words are listed with the "
+                   "number of pairs that they make undecidable.")  # fmt: skip
 @click.option(
     "--model",
     "spec",
     type=MODEL,
     metavar="MODEL",
-    help="Model that reads ten items: print its tokens and mark unknown words (default: none).",
+    help="Model that reads ten items of each suite. tseval prints the model's tokens and marks unknown "
+    "words (default: none).",
 )
-@click.option("--all", "name_all", is_flag=True, help="List all unknown words, not only the first ones.")
+@click.option(
+    "--all",
+    "name_all",
+    is_flag=True,
+    help="List all words of the suite that are not in the vocabulary, not only the first ones.",
+)
 @MODEL_ARGS
 @click.option("--sample", type=COUNT, metavar="N",
-              help="Check N random items of each grammar that has more (default: all items).")  # fmt: skip
+              help="Check only N random items of each grammar that has more than N (default: all items).",
+)  # fmt: skip
 @COLUMNS_OPTION
-@click.option("--quiet", is_flag=True, help="Print no table of items and words at the end.")
+@click.option(
+    "--quiet", is_flag=True, help="Do not print the table with the numbers of items and words at the end."
+)
 def lint_command(
     suites: tuple[str, ...], vocab: str | None, spec: str | None, name_all: bool, model_args: str,
     sample: int | None, columns: dict[str, str] | None, quiet: bool,
@@ -249,7 +289,10 @@ def lint_command(
     from tseval.suites.overview import write_overview
 
     if vocab is None and (name_all or (model_args and spec is None)):
-        raise SuiteError(f"{'--all' if name_all else '--model-args'} needs a vocabulary. Add --vocab FILE.")
+        raise SuiteError(
+            f"{'--all' if name_all else '--model-args'} is about unknown words, which need a "
+            "vocabulary. Add --vocab FILE or --vocab MODEL."
+        )
     knows = None if vocab is None else known_words(vocab, model_args)
     paths = [find_suite(suite) for suite in suites]
     with busy(f"checking {', '.join(suites)}"):
@@ -315,13 +358,14 @@ verb:
 @click.argument("name", metavar="PHENOMENON")
 @click.option(
     "--language", metavar="LANGUAGE",
-    help="Language of the example, by name or ISO code: Arabic, English, German, Hindi, Japanese, "
-         "Russian, Turkish (default: an English example).",
+    help="Language of the example grammar, by name or ISO code: Arabic, English, German, Hindi, Japanese, "
+         "Russian, Turkish (default: English).",
 )  # fmt: skip
 def new_command(name: str, language: str | None) -> None:
     """Create a suite: a folder with a working example grammar and lexicon.
 
-    Change its words, its sentences and the block `expect`. docs/grammars.md describes grammars.
+    Then change the words, the sentences and the block `expect` (which states the expected items) in the
+    new files. docs/grammars.md describes them.
     """
     from tseval.suites.starter import starter_files, starter_language
 
@@ -329,7 +373,8 @@ def new_command(name: str, language: str | None) -> None:
     case = folder.name.replace("-", "_")
     if not re.fullmatch(r"[A-Za-z]\w*", case, re.ASCII):
         raise SuiteError(
-            f"{name!r} cannot name a phenomenon.\n  Write letters, digits and _, such as my_agreement."
+            f"{name!r} cannot be the name of a suite.\n"
+            "  Choose a name of letters, digits and _ only, such as my_agreement."
         )
     title = case.replace("_", " ").capitalize()
     if language is None:
@@ -344,7 +389,10 @@ def new_command(name: str, language: str | None) -> None:
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise SuiteError(f"{folder}: this file exists.\n  Choose another name, or remove the file.") from None
+        raise SuiteError(
+            f"{folder}: a file or folder with this name exists already.\n"
+            "  Choose another name, or remove the file or folder."
+        ) from None
     for file, text in files.items():
         write_text(folder / file, text)
         click.echo(folder / file, err=True)
@@ -373,10 +421,20 @@ def export_command() -> None:
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
     metavar="DIR",
-    help="Folder for the tasks.",
+    help="Folder in which to write the task files of lm-eval.",
 )
-@click.option("--limit", type=COUNT, metavar="N", help="Use the first N items of each case (default: all).")
-@click.option("--tokenise", is_flag=True, help="Split punctuation and clitics off the words of data sets.")
+@click.option(
+    "--limit",
+    type=COUNT,
+    metavar="N",
+    help="Use only the first N items of each case of the suite (default: all items).",
+)
+@click.option(
+    "--tokenise",
+    is_flag=True,
+    help="Split punctuation and clitics off the words of data "
+    "sets: can't help himself. becomes ca n't help himself .",
+)
 @COLUMNS_OPTION
 @text_option("natural", of="a grammar's sentences (data sets stay unchanged)")
 @QUIET
@@ -384,7 +442,7 @@ def lm_eval(
     suite: str, output: Path, limit: int | None, tokenise: bool, columns: dict[str, str] | None, text: str,
     quiet: bool,
 ) -> None:  # fmt: skip
-    """Write a suite as tasks of lm-eval: a group, with one task for each row of the table."""
+    """Write a suite as a group of tasks for lm-eval: one task for each row of the suite's table."""
     from tseval.report.exports import write_tasks
     from tseval.suites import load_suite
 
@@ -401,10 +459,11 @@ def lm_eval(
 @export_command.command("glmm")
 @click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN...")
 @click.option("-o", "--out", "output", type=click.Path(path_type=Path, dir_okay=False), required=True,
-              metavar="FILE.csv", help="Table for the verdicts.")  # fmt: skip
+              metavar="FILE.csv", help="CSV file for the verdicts (right, wrong or undecidable), one row "
+                                       "for each model and item.")  # fmt: skip
 @QUIET
 def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
-    """Write the verdicts of runs as a table, and print R code for its mixed model (lme4)."""
+    """Write the verdicts of runs to a CSV file, and print R code that fits a mixed model (lme4) to them."""
     from tseval.boards.sources import open_runs
     from tseval.report.exports import in_r, mixed_model, write_verdicts
 
@@ -423,24 +482,34 @@ def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
 @export_command.command("eee")
 @click.argument("run", type=FILE)
 @click.option("-o", "--out", "output", type=FILE, metavar="FILE.json|DIR",
-              help="File for the record, or a folder with the layout of the store (default: print).",
+              help="File for the record, or a folder in which tseval arranges the records as Every Eval "
+                   "Ever stores them (default: print the record).",
 )  # fmt: skip
 @click.option(
     "--model-id",
     metavar="DEVELOPER/NAME",
-    help="Name of the model on its hub (default: the name in the run).",
+    help="Name of the model on the hub that hosts it, such as openai-community/gpt2 (default: the name in "
+    "the run).",
 )
-@click.option("--organisation", default="unknown", show_default=True, help="Organisation that made the run.")
+@click.option(
+    "--organisation",
+    default="unknown",
+    show_default=True,
+    help="Name of the organisation that scored the model.",
+)
 @click.option("--relationship", default="other", show_default=True,
               type=click.Choice(["first_party", "third_party", "collaborative", "other"]),
-              help="Relationship of the organisation to the developer of the model.")  # fmt: skip
+              help="Relationship between the organisation that scored the model and its developer: "
+                   "first_party (the same), third_party, collaborative or other.")  # fmt: skip
 @click.option("--availability", type=click.Choice(["open_weights", "closed_weights", "unknown"]),
-              default="unknown", show_default=True, help="Availability of the weights.")  # fmt: skip
+              default="unknown", show_default=True,
+              help="Availability of the model's weights to everyone: open_weights, closed_weights or "
+                   "unknown.")  # fmt: skip
 @QUIET
 def eee(run: Path, output: Path | None, quiet: bool, **said: str | None) -> None:  # fmt: skip
-    """Write records of Every Eval Ever.
+    """Write runs as records in the format of Every Eval Ever, a public store of evaluations.
 
-    RUN is a run, an entry of a leaderboard, or the folder of a leaderboard.
+    RUN is the folder of a run, of an entry of a leaderboard, or of a whole leaderboard.
     """
     from tseval.boards.sources import entries_with_ids, open_run
     from tseval.report.exports import Submission, make_record, write_record
@@ -451,7 +520,8 @@ def eee(run: Path, output: Path | None, quiet: bool, **said: str | None) -> None
     if (run / DEFINITION).is_file():
         if output is None or output.suffix == ".json" or submission.model_id is not None:
             raise click.UsageError(
-                "a leaderboard has many entries. Name a folder with -o, and leave out --model-id."
+                f"{run} is a leaderboard, whose entries become several records. Name a folder with -o, and "
+                "leave out --model-id."
             )
         named = [(folder, replace(submission, model_id=one)) for folder, one in entries_with_ids(run)]
     notes: dict[str, None] = {}

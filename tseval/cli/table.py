@@ -43,7 +43,10 @@ if TYPE_CHECKING:
 
 
 SEEDS_TOGETHER = click.option(
-    "--group", is_flag=True, help="Average over the seeds of each architecture, with their spread."
+    "--group",
+    is_flag=True,
+    help="Join models that differ only in their seed: print the mean accuracy of "
+    "each architecture and its spread over seeds.",
 )
 
 
@@ -53,18 +56,22 @@ SEEDS_TOGETHER = click.option(
 @JSON_FORMAT
 @BY
 @click.option("--against", metavar="MODEL",
-              help="Print differences from this model: its name or its run. With --group: the name of an "
-                   "architecture (default: print accuracies).")  # fmt: skip
+              help="Print how much the other models differ from MODEL, the name of a model or the folder "
+                   "of a run. With --group, MODEL is the name of an architecture (default: print "
+                   "accuracies).")  # fmt: skip
 @MARGIN_OPTION
 @SEEDS_TOGETHER
 @click.option("--over", type=CLOCK_NAMES,
-              help="Print one column for each checkpoint of a training, by this clock "
-                   "(default: one for each model).")  # fmt: skip
+              help="Print one column for each checkpoint of a training, in the order of its training "
+                   "step, tokens or epoch (default: one column for each model).")  # fmt: skip
 @click.option("--human", type=FILE, metavar="FILE",
-              help="Human accuracy for a column of its own: a table with the columns case,accuracy or "
-                   "case,accuracy,n (default: none).",
+              help="File with human accuracies, which tseval prints in a separate column. It is a table "
+                   "with the columns case and accuracy, and n (number of answers) if you know it "
+                   "(default: none).",
 )  # fmt: skip
-@click.option("-o", "--out", "output", type=FILE, help="File for the output (default: print).")
+@click.option(
+    "-o", "--out", "output", type=FILE, help="File in which to write the output (default: print it)."
+)
 @CONFIDENCE
 @NOTES
 @VERBOSE
@@ -74,19 +81,25 @@ def table_command(
     against: str | None, margin: float, group: bool, over: Clock | None, human: Path | None,
     output: Path | None,
 ) -> None:  # fmt: skip
-    """Print runs and leaderboards side by side, with ranks.
+    """Print the accuracies of runs and leaderboards side by side, with ranks.
 
     RUN_OR_BOARD is the folder of a run, a folder with several runs, the folder of a leaderboard, or the
-    name of
-    a leaderboard that comes with tseval (bhatt2020).
+    name of a leaderboard that comes with tseval (bhatt2020).
     """
     if against is None and context.get_parameter_source("margin") is not ParameterSource.DEFAULT:
-        raise click.UsageError("--margin is for differences. Add --against MODEL.")
+        raise click.UsageError(
+            "--margin is about differences between models, which only --against "
+            "prints. Add --against MODEL, or leave out --margin."
+        )
     if over is not None and (group or against is not None):
-        raise click.UsageError("--over cannot be combined with --group or --against. Leave out one of them.")
+        raise click.UsageError(
+            "--over cannot be combined with --group or --against. Leave out --over, or "
+            "leave out --group and --against."
+        )
     if human is not None and (group or by or over is not None or against is not None):
         raise click.UsageError(
-            "--human cannot be combined with other views. Leave out --by, --group, --against and --over."
+            "--human cannot be combined with --by, --group, --against or --over. Leave out these options, "
+            "or leave out --human."
         )
     from tseval.boards.sources import open_against, open_runs, open_sources
     from tseval.report import document_of
@@ -94,8 +107,8 @@ def table_command(
 
     for path in (path for name in sources for path in runs_below(Path(name))[1]):
         click.echo(
-            f"{path}: left out, because the run is not finished. To finish it: tseval run --resume --out "
-            f"{path} ...",
+            f"{path}: tseval leaves this run out, because it is not finished. To finish the run, repeat "
+            f"its command with --resume --out {path}",
             err=True,
         )
     with busy("reading runs"):
@@ -126,36 +139,42 @@ def _trainings(opened: RunSet, over: Clock, by: tuple[str, ...] = ()) -> list[Tr
 
     trainings, left_out = find_trainings(opened, over, by)
     for run in left_out:
-        click.echo(f"{run}: left out, because the {over} of its checkpoint is unknown", err=True)
+        click.echo(
+            f"{run}: tseval leaves this run out, because it does not state the training {over} of "
+            "its checkpoint",
+            err=True,
+        )
     alone = [training.name for training in trainings if len(training.runs) == 1]
     if alone and len(trainings) > 1:
         joined = "tseval joins runs whose models differ only in the number in their name"
-        click.echo(f"only one run of each of these trainings: {', '.join(alone)} ({joined})", err=True)
+        click.echo(f"each of these trainings has only one run: {', '.join(alone)} ({joined})", err=True)
     return trainings
 
 
 NOTHING_TO_DRAW = (
-    "no model could decide any of these items, so the figure would be empty.\n  Choose other "
-    "items with --case or --where."
+    "no model could decide any of the chosen items, so the figure would be empty.\n"
+    "  Choose other items with --case or --where."
 )
 NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 run_options = take_all([
     click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN..."),
     click.option("--case", "cases", type=CASE, multiple=True, metavar="NAME",
-                 help="Use only this case. Repeatable (default: all)."),
+                 help="Use only the case (part of the suite) with this name. Repeatable (default: all "
+                      "cases)."),
     click.option("--where", "where", multiple=True, metavar="FEATURE=VALUE",
-                 help="Use only items with this value of a feature. Repeatable (default: all)."),
+                 help="Use only items whose FEATURE has this VALUE, such as n_intervening=2. Repeatable "
+                      "(default: all items)."),
     FORMAT,
     JSON_FORMAT,
-    click.option("-o", "--out", "output", type=NEW_FILE, metavar="FILE", help="File for the numbers "
-                                                                              "(default: print)."),
+    click.option("-o", "--out", "output", type=NEW_FILE, metavar="FILE",
+                 help="File in which to write the numbers (default: print them)."),
     CONFIDENCE,
     NOTES,
     VERBOSE,
 ])  # fmt: skip
 FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metavar="FILE",
-                      help="Draw a figure into a .svg, .pdf or .png file. Repeatable (default: "
-                           "no figure).")  # fmt: skip
+                      help="File in which to draw the result as a figure: .svg, .pdf or .png. Repeatable "
+                           "(default: no figure).")  # fmt: skip
 
 
 @click.group(cls=Group, purposes={
@@ -164,7 +183,7 @@ FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metav
     "Designs, ratings, formal languages": ("effects", "ratings", "formal"),
 })  # fmt: skip
 def analyze_command() -> None:
-    """Analyse runs: accuracy by row, attractors, words, pairs of models, ratings, training steps."""
+    """Analyse runs by row, attractors, words, pairs of models, human ratings or training steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,12 +238,13 @@ class Chosen:
     "--distance",
     type=int,
     metavar="N",
-    help="Use only items with N words between subject and verb (default: all).",
+    help="Use only items with N words between the subject and the verb (default: all items).",
 )
 @click.option("--attractors", "n_attractors", type=int, metavar="K",
-              help="Use only items with K attractors, and count the other nouns (default: all).")  # fmt: skip
+              help="Use only items with K attractors (nouns of the other number before the verb), and "
+                   "count the other nouns (default: all items).")  # fmt: skip
 def attractors_command(distance: int | None, n_attractors: int | None, **given: Any) -> None:
-    """Print accuracy by the number of intervening nouns and of attractors."""
+    """Print accuracy by the number of nouns between subject and verb, and of attractors among them."""
     from tseval.report import analyses
 
     make, panels = analyses.attractors, analyses.attractor_panels
@@ -241,7 +261,7 @@ def attractors_command(distance: int | None, n_attractors: int | None, **given: 
 @BY
 @SEEDS_TOGETHER
 def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
-    """Print the accuracy of each row with its interval, and draw it as bars."""
+    """Print the accuracy of each row with its confidence interval, or draw it as bars."""
     from tseval.report.comparisons import row_bars, seeds_of, seeds_table
 
     def make(opened: RunSet) -> Document:
@@ -257,10 +277,13 @@ def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
 @run_options
 @FIGURE
 @click.option(
-    "--words", type=COUNT, metavar="N", help="Use only items with N words before the verb (default: all)."
+    "--words",
+    type=COUNT,
+    metavar="N",
+    help="Use only items with N words before the verb (default: all items).",
 )
 def profile_command(words: int | None, **given: Any) -> None:
-    """Print the mean probability of the correct answer after each word."""
+    """Print the mean probability of the correct verb number after each word of the sentence."""
     from tseval.report.analyses import profile_panels, profiles
 
     Chosen(**given).analyse(
@@ -273,11 +296,12 @@ def profile_command(words: int | None, **given: Any) -> None:
 @click.option(
     "--by",
     metavar="FEATURE",
-    help="Feature, for one table for each value (default: n_intervening, if the items have it).",
+    help="Feature of the items: tseval prints one more table for each of its values (default: "
+    "n_intervening, if the items have this feature).",
 )
 @MARGIN_OPTION
 def pairwise_command(by: str | None, margin: float, **given: Any) -> None:
-    """Compare models in pairs: differences, intervals, and items that only one of two gets right."""
+    """Compare every two models: difference, its interval, and items that only one of them gets right."""
     from tseval.report.comparisons import pairs
 
     Chosen(**given).analyse(lambda opened: pairs(opened, by, margin))
@@ -287,10 +311,11 @@ def pairwise_command(by: str | None, margin: float, **given: Any) -> None:
 @run_options
 @FIGURE
 @click.option("--counts-from", "texts", type=FILE, multiple=True, metavar="TEXT",
-              help="Text for word frequencies, to compare with accuracy. Repeatable (default: none).",
+              help="Text in which to count words: tseval prints how accuracy depends on word frequency. "
+                   "Repeatable (default: none).",
 )  # fmt: skip
 def robustness_command(texts: tuple[Path, ...], **given: Any) -> None:
-    """Print how much each row depends on single words, and what limits its interval."""
+    """Print how much the accuracy of each row depends on single words, and what widens its interval."""
     from tseval.report.robustness import analyse_words, word_panels
 
     def make(opened: RunSet) -> Document:
@@ -307,7 +332,7 @@ def robustness_command(texts: tuple[Path, ...], **given: Any) -> None:
 @run_options
 @FIGURE
 def effects_command(**given: Any) -> None:
-    """Print the effect of each prediction of a design in bits, and the surprisal in each condition."""
+    """Print the size of each predicted effect in bits, and the mean surprisal in each condition."""
     from tseval.report.analyses import design_effects, surprisal_panels
 
     Chosen(**given).analyse(design_effects, lambda _, found: surprisal_panels(found), "DOTS")
@@ -317,9 +342,13 @@ def effects_command(**given: Any) -> None:
 @run_options
 @FIGURE
 @click.option("--over", type=CLOCK_NAMES, default="step", show_default=True,
-              help="Clock of the training: steps, tokens or epochs.")  # fmt: skip
+              help="Unit in which the progress of the training is counted: step, tokens (read so far) or "
+                   "epoch.")  # fmt: skip
 def trajectory_command(over: Clock, **given: Any) -> None:
-    """Print the training step at which each row rises above chance, from runs of checkpoints."""
+    """Print the training step at which the accuracy of each row rises above chance.
+
+    RUN is a run of a checkpoint; give the runs of many checkpoints of one training.
+    """
     from tseval.report.trajectories import rises, trajectory_panels
 
     trainings: list[Training] = []
@@ -336,7 +365,7 @@ def trajectory_command(over: Clock, **given: Any) -> None:
 @FIGURE
 @BY
 def ratings_command(by: tuple[str, ...], **given: Any) -> None:
-    """Print correlations of scores with human ratings, and draw a dot for each sentence."""
+    """Print correlations between model scores and human ratings, or draw a dot for each sentence."""
     from tseval.report.analyses import ratings, scatter_panels
 
     Chosen(**given).analyse(lambda opened: ratings(opened, by), scatter_panels, "SCATTER", rated=True)
@@ -347,7 +376,7 @@ def ratings_command(by: tuple[str, ...], **given: Any) -> None:
 @FIGURE
 @SEEDS_TOGETHER
 def formal_command(group: bool, **given: Any) -> None:
-    """Print accuracy or error on formal languages, in the form of the papers on each language."""
+    """Print accuracy or error on formal languages, in the measure of the paper on each language."""
     from tseval.report.analyses import formal, formal_of_seeds, formal_panel
     from tseval.report.comparisons import seeds_of
 
@@ -359,14 +388,26 @@ def formal_command(group: bool, **given: Any) -> None:
 
 @click.command("report", cls=Command)
 @click.argument("sources", type=RUN, nargs=-1, required=True, metavar="RUN_OR_BOARD...")
-@click.option("-o", "--out", "output", type=FILE, required=True, help="File for the page, such as page.html.")
-@click.option("--suite", type=SUITE, help="Name or path of the suite (default: the name in the runs).")
-@click.option("--title", help="Title of the page (default: the name of the suite).")
+@click.option(
+    "-o",
+    "--out",
+    "output",
+    type=FILE,
+    required=True,
+    help="File in which to write the page, such as page.html.",
+)
+@click.option(
+    "--suite",
+    type=SUITE,
+    help="Name or path of the suite that the models were scored on (default: the name in the runs).",
+)
+@click.option("--title", help="Title at the top of the page (default: the name of the suite).")
 @CONFIDENCE
 def report_command(sources: tuple[str, ...], output: Path, suite: str | None, title: str | None) -> None:
-    """Write a web page of runs: the table, any two models compared, single items.
+    """Write a web page about runs: table of accuracies, comparisons of two models, single items.
 
-    RUN_OR_BOARD is the same as for tseval table. The page is one file. It opens in any browser and needs no
+    RUN_OR_BOARD is a folder with one or several runs, the folder of a leaderboard, or the name of a
+    leaderboard that comes with tseval. The page is a single file, which opens in any browser without a
     network.
     """
     from tseval.pages import write_report
@@ -375,7 +416,9 @@ def report_command(sources: tuple[str, ...], output: Path, suite: str | None, ti
         lacking = write_report(sources, output, suite, title)
     if lacking is not None:
         click.echo(
-            f"{output}: the page has no items: {lacking}. To add them, name the suite with --suite.", err=True
+            f"{output}: tseval wrote this page without single items: {lacking}. To add the items, name the "
+            "suite with --suite.",
+            err=True,
         )
     else:
         click.echo(output, err=True)
@@ -386,16 +429,17 @@ PAPER_FILES = ("references.bib", "methods.tex", "table.tex")
 
 @click.command("cite", cls=Command)
 @click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN...")
-@click.option("--intervals", is_flag=True, help="Add intervals to the table.")
+@click.option(
+    "--intervals", is_flag=True, help="Add the confidence interval of each accuracy to the LaTeX table."
+)
 @CONFIDENCE
 @click.option("-o", "--out", "output", type=FILE, metavar="DIR",
-              help=f"Folder for {', '.join(PAPER_FILES)} (default: print them).")  # fmt: skip
+              help=f"Folder for the files {', '.join(PAPER_FILES)} (default: print them).")  # fmt: skip
 def cite_command(runs: tuple[str, ...], intervals: bool, output: Path | None) -> None:
     """Write BibTeX, a paragraph on methods and a LaTeX table for a paper.
 
-    The citations are the software, the suite and the methods of these runs. The paragraph states the
-    settings of
-    the runs. The LaTeX needs the packages natbib and booktabs.
+    The BibTeX entries cite the software, the suite and the methods of the runs. The paragraph states the
+    settings of the runs. The LaTeX code needs the packages natbib and booktabs.
     """
     from tseval.boards.sources import open_runs
     from tseval.files import write_text

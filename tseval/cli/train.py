@@ -136,14 +136,17 @@ def lm_command(
         suites = [load_suite(one, limit=eval_limit, sample=eval_sample) for one in dict.fromkeys(eval_suites)]
         names = [suite.name for suite in suites]
         if repeated := {name for name in names if names.count(name) > 1}:
-            raise SuiteError(f"two suites have the name {min(repeated)!r}. Leave out one --eval-suite.")
+            raise SuiteError(
+                f"two suites of --eval-suite have the name {min(repeated)!r}. Leave out one of the two."
+            )
         text = read_training_text(context, language)
     vocabulary = text.vocabulary
     model = build(LanguageModel, replace(sizes, vocabulary=len(vocabulary)), settings, place)
     console.out(f"{describe_model(model, len(vocabulary))}, {len(text.streams[0]):,} training tokens")
     if product_type(settings.precision, place) is not getattr(torch, settings.precision):
         console.out(
-            f"--precision {settings.precision} is not faster here: this processor has no such instructions"
+            f"--precision {settings.precision} is not faster on this machine, because the processor has no "
+            "instructions for this format"
         )
     probe = EarlyEvaluation(accuracy_path(out), suites, vocabulary, eval_every, eval_runs) if suites else None
     destination = Destination(out, origin_of(preset, files=text.files), save_every, resume, probe)
@@ -157,18 +160,30 @@ def lm_command(
 
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, type=FILE)
-@click.option("-o", "--out", type=FILE, required=True, help="File for the figure: .svg, .pdf or .png.")
-@click.option("--error", is_flag=True, help="Draw the error on the --eval-suite against the training loss.")
+@click.option(
+    "-o", "--out", type=FILE, required=True, help="File in which to draw the figure: .svg, .pdf or .png."
+)
+@click.option(
+    "--error",
+    is_flag=True,
+    help="Draw the error on the suite of --eval-suite (vertical axis) "
+    "against the training loss (horizontal axis).",
+)
 @click.option("--strings", is_flag=True,
-              help="Draw loss and error on the --eval-suite, a formal language, by epoch. "
-                   "Files that end in -seed1, -seed2, ... become one line.")  # fmt: skip
-@click.option("--numbers", type=FILE, help="File for the numbers of the figure: .csv (default: none).")
+              help="For models of a formal language: draw the loss, and the error on the suite of "
+                   "--eval-suite, for each epoch. Files whose names end in -seed1, -seed2, ... become one "
+                   "line.")  # fmt: skip
+@click.option(
+    "--numbers", type=FILE, help="CSV file in which to write the numbers of the figure (default: none)."
+)
 def curves_command(
     files: tuple[Path, ...], out: Path, error: bool, strings: bool, numbers: Path | None
 ) -> None:
-    """Draw the learning curves of models into one figure."""
+    """Draw the learning curves of several models into one figure."""
     if error and strings:
-        raise click.UsageError("--error and --strings are two different figures. Leave out one of them.")
+        raise click.UsageError(
+            "--error and --strings draw two different figures. Leave out --error or --strings."
+        )
     with busy("drawing"):
         if strings:
             by_epoch = read_string_curves(files)
@@ -202,33 +217,37 @@ def _figures(out: Path) -> list[Path]:
 
 @click.command("zoo", cls=Command)
 @click.option("--corpus", "texts", type=FILE, required=True,
-              help="Folder with the texts train.txt.gz and valid.txt.gz.")  # fmt: skip
+              help="Folder with the training text train.txt.gz and the validation text valid.txt.gz.",
+)  # fmt: skip
 @click.option("--train", "more_texts", type=FILE, multiple=True,
-              help="More training text after train.txt.gz. It adds no words to the vocabulary. "
-                   "Repeatable.")  # fmt: skip
-@click.option("-o", "--out", type=FILE, required=True, help="Folder for models, runs and logs.")
+              help="File with more training text, which the models read after train.txt.gz. It adds no "
+                   "words to the vocabulary. Repeatable.")  # fmt: skip
+@click.option("-o", "--out", type=FILE, required=True, help="Folder in which to save models, runs and logs.")
 @click.option("--recipe", "recipe_name", default="paper", show_default=True,
-              help="Recipe for the training: paper, wide, cpu, small, or a YAML file.")  # fmt: skip
+              help="Training settings for all models: the recipe paper, wide, cpu or small, or the path "
+                   "of a YAML file.")  # fmt: skip
 @click.option("--arch", "archs", type=click.Choice(list(CELLS)), multiple=True,
-              help="Train only this architecture. Repeatable (default: all).")  # fmt: skip
+              help="Train only this architecture. Repeatable (default: all architectures).")  # fmt: skip
 @click.option("--seeds", type=COUNT,
-              help="Number of models of each architecture (default: from the recipe).")  # fmt: skip
+              help="Number of models to train of each architecture, each with another seed (default: the "
+                   "number in the recipe).")  # fmt: skip
 @click.option("--jobs", type=COUNT,
-              help="Number of models to train at the same time (default: one for each core, or "
-                   "one on a GPU).")  # fmt: skip
+              help="Number of models to train at the same time (default: one on a GPU; without a GPU, one "
+                   "for each core).")  # fmt: skip
 @click.option(
     "--beside",
     multiple=True,
     metavar="BOARD",
-    help="Leaderboard to print in the same table, such as bhatt2020. Repeatable.",
+    help="Leaderboard, such as bhatt2020, whose entries are printed in the same table as the new models. "
+    "Repeatable.",
 )
 @click.option("--publish", "target", type=FILE,
-              help="Folder for a leaderboard of the models, with evidence, without weights "
-                   "(default: none).")  # fmt: skip
+              help="Folder in which to create a leaderboard of the models. It holds their per-token "
+                   "scores, but not their weights (default: create none).")  # fmt: skip
 @click.option("--extend", is_flag=True,
-              help="Keep the models in the folder of --publish that the same recipe made on "
-                   "another machine.")  # fmt: skip
-@click.option("--quiet", is_flag=True, help="Print the table and errors only.")
+              help="Keep the entries of the leaderboard in --publish that the same recipe made on another "
+                   "machine, and add the new models to them.")  # fmt: skip
+@click.option("--quiet", is_flag=True, help="Print only the table and errors.")
 def zoo_command(
     texts: Path, more_texts: tuple[Path, ...], out: Path, recipe_name: str, archs: tuple[str, ...],
     seeds: int | None, jobs: int | None, beside: tuple[str, ...], target: Path | None, extend: bool,
@@ -236,7 +255,7 @@ def zoo_command(
 ) -> None:  # fmt: skip
     """Train every architecture on the same text, score each on Marvin & Linzen, print the ranks.
 
-    If you stop it, the same command continues and repeats no finished model.
+    If you stop the training, repeat the same command: it continues and trains no finished model again.
     """
     from tseval.boards.sources import open_sources
     from tseval.training.zoo import alone, make, plan, read_corpus, read_recipe, settle
@@ -250,7 +269,9 @@ def zoo_command(
     if target is not None:
         check_target(target)
     elif extend:
-        raise click.UsageError("--extend needs the folder of a leaderboard. Add --publish FOLDER.")
+        raise click.UsageError(
+            "--extend adds models to a leaderboard, but its folder is missing. Add --publish FOLDER."
+        )
     with busy("reading texts", quiet):
         corpus = read_corpus(texts, more_texts)
     entries = plan(recipe, chosen, seeds, out)

@@ -86,71 +86,84 @@ def preset_option(presets: Mapping[str, Preset]) -> Callable[[Function], Functio
     """Make the option that names one of these presets."""
     return click.option(
         "--preset", type=click.Choice(list(presets)),
-        help="Sizes and settings of a paper. Options that you give override them (default: none).",
+        help="Use the sizes and settings of this paper as defaults. Options that you type override them "
+             "(default: no paper).",
     )  # fmt: skip
 
 
-LOWERCASE = click.option("--lowercase", is_flag=True, help="Lower-case all text, in training and in scoring.")
+LOWERCASE = click.option(
+    "--lowercase",
+    is_flag=True,
+    help="Convert all text to lower case, in training and when the model is scored.",
+)
 # Where the checkpoint goes, and how an interrupted training goes on.
 CHECKPOINT = [
-    click.option("-o", "--out", type=FILE, required=True, help="File for the checkpoint: .pt or "
-                                                               ".safetensors."),
-    click.option("--resume", is_flag=True, help="Continue an interrupted training, with the same result."),
+    click.option("-o", "--out", type=FILE, required=True,
+                 help="File for the checkpoint: .pt or .safetensors."),
+    click.option("--resume", is_flag=True, help="Continue the interrupted training of the model in --out. "
+                                                "The result is the same as without the interruption."),
     click.option("--save-every", type=POSITIVE, default=300.0, show_default=True,
-                 help="Seconds between saved states for --resume."),
+                 help="Number of seconds between two saved states of the training, from which --resume "
+                      "can continue."),
 ]  # fmt: skip
 TEXT = [
     click.option("--train", "train_files", type=FILE, multiple=True,
-                 help="Training text, tokenised, one sentence a line. Repeatable: files are read in order."),
-    click.option("--valid", "valid_file", type=FILE, help="Validation text, tokenised, one sentence a line "
-                                                          "(default: none, with --suite)."),
+                 help="File with the training text: tokenised, one sentence a line. Repeatable: tseval "
+                      "reads the files in this order."),
+    click.option("--valid", "valid_file", type=FILE,
+                 help="File with the validation text: tokenised, one sentence a line. Required with "
+                      "--train (default: none)."),
     click.option("--suite", metavar="LANGUAGE",
-                 help="Formal language for both texts, such as 'cross_serial(8)', read by whole lines "
-                      "(default: none)."),
+                 help="Formal language, such as 'cross_serial(8)', from which tseval draws the training "
+                      "and validation texts instead of reading files (default: none)."),
     click.option("--vocab-from", type=FILE,
-                 help="Text for the vocabulary (default: all training texts)."),
-    click.option("--vocab-size", type=COUNT, help="Number of most frequent words to keep (default: all)."),
-    click.option("--min-count", type=COUNT, default=1, show_default=True, help="Fewest occurrences of a "
-                                                                               "word in the vocabulary."),
+                 help="File from which to take the vocabulary (default: all training texts)."),
+    click.option("--vocab-size", type=COUNT, help="Number of words in the vocabulary: tseval keeps the "
+                                                  "most frequent ones (default: all words)."),
+    click.option("--min-count", type=COUNT, default=1, show_default=True,
+                 help="Leave words that occur less often than this number of times out of the vocabulary."),
     LOWERCASE,
 ]  # fmt: skip
 MODEL = [
     *field_options(Sizes, embedding=200, hidden=650, layers=2, dropout=0.2),
     click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
-                 help="Setting of the cell, such as alpha_bound=none. Repeatable (list: "
-                      "docs/architectures.md)."),
+                 help="Setting of the recurrent cell, such as alpha_bound=none. docs/architectures.md "
+                      "lists the settings and their defaults. Repeatable."),
 ]  # fmt: skip
 EARLY = [
     click.option("--eval-suite", "eval_suites", multiple=True, metavar="SUITE",
-                 help="Suite to score during the training. Repeatable (default: none)."),
-    click.option("--eval-every", type=COUNT, help="Windows between evaluations on --eval-suite (default: "
-                                                  "at each validation)."),
-    click.option("--eval-limit", type=COUNT, help="Use the first N items of each case of --eval-suite "
-                                                  "(default: all)."),
+                 help="Suite on which to score the model several times during the training. Repeatable "
+                      "(default: none)."),
+    click.option("--eval-every", type=COUNT, help="Number of windows (training steps) between two "
+                                                  "evaluations on --eval-suite (default: evaluate at each "
+                                                  "validation)."),
+    click.option("--eval-limit", type=COUNT, help="Use only the first N items of each case of "
+                                                  "--eval-suite (default: all items)."),
     click.option("--eval-sample", type=COUNT,
-                 help="Use N random items of each case of --eval-suite, the same each time (default: all)."),
-    click.option("--eval-runs", type=FILE, help="Folder for a run of every evaluation (default: keep no "
-                                                "runs)."),
+                 help="Use only N random items of each case of --eval-suite, the same at each evaluation "
+                      "(default: all items)."),
+    click.option("--eval-runs", type=FILE, help="Folder in which to save every evaluation on --eval-suite "
+                                                "as a run (default: save no runs)."),
 ]  # fmt: skip
 OUTPUT = [
     *CHECKPOINT,
     click.option("--figure/--no-figure", default=True, show_default=True,
-                 help="Draw the learning curves into files next to the checkpoint."),
+                 help="Draw the learning curves as figures (.svg and .png) next to the checkpoint."),
     DEVICE,
     QUIET,
 ]  # fmt: skip
 lm_options = take_all([*TEXT, *MODEL, preset_option(PRESETS), *field_options(Settings), *EARLY, *OUTPUT])
 classifier_options = take_all([
     click.option("--data", multiple=True, required=True, metavar="SUITE",
-                 help="Table of agreement examples, or other pairs with the cases train and valid. "
-                      "Repeatable."),
-    click.option("--min-count", type=COUNT, default=2, show_default=True, help="Fewest occurrences of a "
-                                                                               "word in the vocabulary."),
+                 help="Data to train on: a table from tseval data agreement, or a suite of pairs with the "
+                      "cases train and valid. Repeatable."),
+    click.option("--min-count", type=COUNT, default=2, show_default=True,
+                 help="Leave words that occur less often than this number of times out of the vocabulary."),
     LOWERCASE,
     *field_options(Sizes, without=["tied"], embedding=50, hidden=50, layers=1, dropout=0.0),
     click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
-                 help="Setting of the cell. Repeatable. The default of activation is relu, in GRU and LSTM "
-                      "tanh."),
+                 help="Setting of the recurrent cell, such as activation=tanh. Repeatable. The default of "
+                      "activation is relu, but tanh for GRU and LSTM."),
     preset_option(CLASSIFIER_PRESETS),
     *field_options(ClassifierSettings),
     *CHECKPOINT,
@@ -205,7 +218,7 @@ def cell_options(arch: str, texts: Sequence[str]) -> dict[str, Option]:
         except (KeyError, ValueError):
             wanted = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
             raise ModelError(
-                f"--option {text}: {name} must be {wanted}. Write {name}=VALUE with such a value."
+                f"--option {text}: the setting {name} must be {wanted}. Write --option {name}=VALUE."
             ) from None
     return options
 
@@ -228,8 +241,8 @@ def reserved(out: Path, resume: bool) -> Iterator[None]:
     """Hold the place of a checkpoint: no two trainings write there at once."""
     _check_out(out, resume)
     taken = TrainingError(
-        f"{out} is locked: another tseval is training this model.\n  Wait until it ends, or choose another "
-        "--out."
+        f"{out} is locked, because another tseval command is training this model.\n"
+        "  Wait until that command ends, or choose another file with --out."
     )
     with locked(out.with_name(f"{out.name}.lock"), taken):
         _check_out(out, resume)  # another may have ended before we held the lock
@@ -241,21 +254,27 @@ def _check_out(out: Path, resume: bool) -> None:
     unfinished = resume_path(out)
     if unfinished.exists() and not resume:
         raise TrainingError(
-            f"{unfinished}: an interrupted training. To continue, add --resume; to start over, remove "
-            f"{f'the file and {out}' if out.exists() else 'the file'}."
+            f"{unfinished}: this file is the state of an interrupted training. To continue the training, "
+            f"add --resume. To start over, remove {f'the file and {out}' if out.exists() else 'the file'}."
         )
     if out.exists() and not resume:
-        raise TrainingError(f"{out}: this file exists. Choose another --out, or remove the file.")
+        raise TrainingError(
+            f"{out}: this file exists already. Choose another file with --out, or remove the file."
+        )
     if out.suffix not in (".pt", ".safetensors"):
         raise TrainingError(
-            f"{out}: not a name for a checkpoint. Choose a name that ends in .pt or .safetensors."
+            f"{out}: a checkpoint cannot have this name. Choose a name that ends in .pt or .safetensors."
         )
     if not out.parent.is_dir():
         raise TrainingError(
-            f"{out}: the folder {out.parent} does not exist. Create the folder, or choose another --out."
+            f"{out}: the folder {out.parent} does not exist. Create the folder, or choose another file "
+            "with --out."
         )
     if not os.access(out.parent, os.W_OK):
-        raise TrainingError(f"{out}: you may not write into the folder {out.parent}. Choose another --out.")
+        raise TrainingError(
+            f"{out}: you have no permission to write into the folder {out.parent}. Choose "
+            "another file with --out."
+        )
 
 
 def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | ClassifierSettings) -> str | None:
@@ -266,13 +285,17 @@ def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | Classif
     words = checkpoint.model.sizes.vocabulary
     made = {**asdict(checkpoint.model.sizes), **cast("dict[str, Json]", checkpoint.training["settings"])}
     asked = {**asdict(replace(sizes, vocabulary=words)), **asdict(settings)}
-    for name, value in asked.items():
-        if made.get(name, value) != value:
+    for setting, value in asked.items():
+        trained = made.get(setting, value)
+        if trained != value:
             raise TrainingError(
-                f"{out}: this model was trained with {name} {made[name]!r}, not {value!r}.\n"
-                "  Choose another --out, or remove the file."
+                f"{out}: this model was trained with {setting} {trained!r}, but the command says {value!r}.\n"
+                "  Choose another file with --out, or remove the file."
             )
-    return f"{out}: finished already, fingerprint {checkpoint.fingerprint[:12]}"
+    return (
+        f"{out}: the training is already finished; the model has the fingerprint "
+        f"{checkpoint.fingerprint[:12]}"
+    )
 
 
 def build(
@@ -284,8 +307,8 @@ def build(
         return kind(sizes, settings.initial_range).to(device)
     except (MemoryError, RuntimeError):
         raise TrainingError(
-            f"a model of this size does not fit into memory. Lower --hidden ({sizes.hidden}), "
-            f"--embedding ({sizes.embedding}), or the number of words ({sizes.vocabulary})"
+            f"a model of this size does not fit into memory. Lower --hidden ({sizes.hidden}), --embedding "
+            f"({sizes.embedding}), or the number of words in the vocabulary ({sizes.vocabulary})."
         ) from None
 
 
@@ -325,7 +348,10 @@ class Bar:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.bar.stop()
         if kind is KeyboardInterrupt:
-            click.echo("\nThe state is saved. To continue, add --resume.", err=True)
+            click.echo(
+                "\nThe state of the training is saved. To continue, repeat the command with --resume.",
+                err=True,
+            )
 
     def start(self, done: int, total: int) -> None:
         """Hear how much there is to do; see `tseval.training.language_model.Listener`."""
@@ -375,13 +401,16 @@ def chosen_language(context: click.Context) -> Language | None:
     if suite is None:
         if not context.params["train_files"] or context.params["valid_file"] is None:
             raise TrainingError(
-                "no text to train on. Give --train FILE and --valid FILE, or --suite LANGUAGE, "
-                "such as --suite 'cross_serial(8)'"
+                "the command must name a text to train on. Add --train FILE and --valid FILE. For a "
+                "formal language, add --suite LANGUAGE, such as --suite 'cross_serial(8)'."
             )
         return None
     if given:
         option = {"train_files": "train", "valid_file": "valid"}.get(given[0], given[0].replace("_", "-"))
-        raise TrainingError(f"--suite brings its own text and vocabulary. Leave out --{option}.")
+        raise TrainingError(
+            f"--{option} cannot be combined with --suite, which has its own text and "
+            f"vocabulary. Leave out --{option}."
+        )
     context.params["whole_lines"] = True
     return parse_language(suite)
 
@@ -400,14 +429,18 @@ def read_training_text(context: click.Context, language: Language | None) -> Tra
     counts = count_words(of_words, lowercase=lowercase)
     if not counts:
         raise TrainingError(
-            f"{', '.join(map(str, of_words))}: the text has no words. Give a text with one sentence a line."
+            f"{', '.join(map(str, of_words))}: the text has no words. Name a text file with one sentence a "
+            "line."
         )
     vocabulary = Vocabulary.from_counts(
         counts, size=context.params["vocab_size"], min_count=min_count, lowercase=lowercase
     )
     if len(vocabulary) == SPECIAL_WORDS:
         text = "the training text" if vocab_from is None else vocab_from
-        raise TrainingError(f"no word of {text} occurs {min_count} times. Lower --min-count.")
+        raise TrainingError(
+            f"no word of {text} occurs {min_count} times, so the vocabulary would be "
+            f"empty. Lower --min-count {min_count}."
+        )
     return TrainingText(
         vocabulary,
         (map_text(train_files, vocabulary), encode_text([valid_file], vocabulary)),

@@ -29,7 +29,7 @@ def known_words(spec: str, model_args: str = "") -> Callable[[str], bool]:
         name, known = spec.removeprefix(_BUNDLED), bundled_checkpoints()
         if name not in known:
             hint = suggest(name, known, "Bundled checkpoints")
-            raise ModelError(f"no bundled checkpoint has the name {name!r}.\n  {hint}")
+            raise ModelError(f"no checkpoint that comes with tseval has the name {name!r}.\n  {hint}")
         path = known[name]
     if path.suffix in {".pt", ".safetensors"} and path.is_file() and not model_args and not is_foreign(path):
         vocabulary = read_vocabulary(path)  # without the weights
@@ -49,8 +49,10 @@ def _words_of_text(path: Path) -> frozenset[str]:
         text = read_bytes(path, "document_bytes").decode("utf-8-sig")
     except UnicodeDecodeError:
         fix = "Give a UTF-8 text with one word per line, or a model as for tseval run."
-        raise SuiteError(f"{path}: not a vocabulary, because the file is not UTF-8 text.\n  {fix}") from None
+        raise SuiteError(
+            f"{path}: this file is not a vocabulary, because it is not UTF-8 text.\n  {fix}"
+        ) from None
     except OSError as error:
         fix = "Give a text file with one word per line, a checkpoint, or bundled:NAME."
-        raise SuiteError(f"{path}: cannot be read: {error.strerror}.\n  {fix}") from None
+        raise SuiteError(f"{path}: tseval cannot read this file ({error.strerror}).\n  {fix}") from None
     return frozenset(word.strip() for word in text.split("\n"))

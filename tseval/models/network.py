@@ -51,13 +51,17 @@ class Sizes:
         widths: Of each layer, where they differ, as in AWD-LSTM; `hidden` is then the largest.
     """
 
-    arch: Annotated[str, "Recurrent cell (equations: docs/architectures.md)."]
+    arch: Annotated[str, "Architecture: the kind of recurrent cell. docs/architectures.md has the equations."]
     vocabulary: int
-    embedding: Annotated[int, "Width of a word vector."]
-    hidden: Annotated[int, "Width of a recurrent layer."]
+    embedding: Annotated[int, "Number of dimensions of each word vector."]
+    hidden: Annotated[int, "Number of units in each recurrent layer."]
     layers: Annotated[int, "Number of recurrent layers."]
-    dropout: Annotated[float, "Dropout: share of units that training drops."] = 0.0
-    tied: Annotated[bool, "Use one matrix for the embedding and the output layer."] = False
+    dropout: Annotated[
+        float, "Dropout rate: share of units, from 0 to 1, that training sets to zero at random."
+    ] = 0.0
+    tied: Annotated[
+        bool, "Tie the weights of the word vectors and of the output layer: both use one matrix."
+    ] = False
     options: Mapping[str, Option] = field(default_factory=dict)
     task: str | None = None
     widths: tuple[int, ...] = ()

@@ -60,12 +60,15 @@ def claim_site(site: Path) -> None:
     try:
         if site.is_dir() and any(site.iterdir()) and not (index.is_file() and _is_ours(index)):
             raise BoardError(
-                f"{site} contains files that are no pages of tseval.\n  Name a new folder for the pages."
+                f"{site} contains files that are not pages of tseval, and tseval does not mix its pages "
+                "with them.\n"
+                "  Name a new folder for the pages."
             )
         site.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BoardError(
-            f"{site} is not writable: {error.strerror or error}.\n  Name another folder."
+            f"{site}: tseval cannot write into this folder ({error.strerror or error}).\n"
+            "  Name another folder for the pages."
         ) from None
 
 
@@ -133,7 +136,8 @@ def _write_site(site: Path, texts: Mapping[str, str]) -> None:
         path = site / name
         if path.suffix == ".html" and path.exists() and not _is_ours(path):
             raise BoardError(
-                f"{path} is not a page of tseval.\n  Move the file away, or name a new folder for the pages."
+                f"{path} exists already and is not a page of tseval, so tseval does not overwrite it.\n"
+                "  Move the file to another place, or name a new folder for the pages."
             )
     for name, text in texts.items():
         (site / name).parent.mkdir(parents=True, exist_ok=True)
@@ -251,7 +255,8 @@ def _about(folder: Path, definition: Definition | None, published: Board | None)
     if published is None:
         raise BoardError(
             f"{folder} is not a leaderboard.\n"
-            f"  For a page of runs: tseval report {shlex.quote(str(folder))} -o page.html"
+            f"  If the folder has runs, write a page about them: tseval report {shlex.quote(str(folder))} "
+            "-o page.html"
         )
     return PageTopic(
         name=published.name,
@@ -319,15 +324,17 @@ def write_report(
             suite = load_suite(spec or stated.name, columns=stated.columns)
             if stated.complete and suite.digest != stated.digest:  # items of a part are looked for one by one
                 raise SuiteError(
-                    f"the suite {suite.name} here has the digest {suite.digest[:8]}, "
-                    f"the runs {stated.digest[:8]}: use the version that the runs scored"
+                    f"the suite {suite.name} on this machine has the digest {suite.digest[:8]}, but the "
+                    f"runs used the digest {stated.digest[:8]}: use the version of the runs"
                 )
             pages = ItemPages(table, suite, kept)
             sections = {place: pages.rows(place) for place, run in enumerate(kept) if run is not None}
     except (RunError, SuiteError) as error:
         lacking = first_line(error).removesuffix(".")
         if spec is not None:
-            raise SuiteError(f"{spec}: {lacking}.\n  Name the suite of these runs with --suite.") from None
+            raise SuiteError(
+                f"--suite {spec}: {lacking}.\n  Name the suite that the runs scored with --suite."
+            ) from None
     models = [
         replace(model, items=("", f"m{place}-") if place in sections else None)
         for place, model in enumerate(models)

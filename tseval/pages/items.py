@@ -165,8 +165,8 @@ def show_items(
             texts = None if case is None else _sentences(suite, case, item, str(verdicts.contrast[place]))
             if texts is None:
                 raise RunError(
-                    f"the suite {suite.name} has no item {verdicts.case[place]}[{item}]. Use the suite "
-                    "that the run scored."
+                    f"the run has an item number {item} of the case {verdicts.case[place]}, but the suite "
+                    f"{suite.name} has none. Use the version of the suite that the run scored."
                 )
             found[-1].append((place, why, texts))
     asked = [text for of_row in found for *_, texts in of_row for _, text in texts]
@@ -210,7 +210,10 @@ def _item(
 ) -> ShownItem:
     outcome, margin = verdicts.answer(place)
     if outcome != UNDECIDABLE and not all(text in told for _, text in texts):
-        raise RunError(f"{texts[0][1]!r} was not scored. Score the suite again.")
+        raise RunError(
+            f"{texts[0][1]!r} is a sentence of the suite, but the run has no score for it. "
+            "Score the suite again."
+        )
     differs = differing([text.split() for _, text in texts])
     pairs = zip(texts, differs, strict=True)
     sentences = tuple(

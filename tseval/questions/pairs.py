@@ -83,7 +83,11 @@ class Choices(Question):
         return (
             None
             if score == "choices"
-            else (f"has only choices, so --score {score} is not possible.\n  Use --score choices")
+            else (
+                f"asks the model to choose symbols inside sentences, so --score {score} is not "
+                "possible.\n"
+                "  Write --score choices."
+            )
         )
 
     def n_verdicts(self, n_items: int) -> int:
@@ -167,7 +171,7 @@ class Ratings(Question):
             return None
         return (
             f"has ratings of whole sentences, so --score {score} is not possible.\n"
-            "  Use --score sentence or mean."
+            "  Write --score sentence or --score mean."
         )
 
     def n_verdicts(self, n_items: int) -> int:
@@ -218,15 +222,22 @@ class Pairs(Question):
     def refusal(self, score: Score, features: pa.Table) -> str | None:
         """Refuse scores of other forms, and `ending` where the items do not say how long endings are."""
         if score == "choices":
-            return f"has no choices after prefixes, so choose another --score than {score}"
+            return (
+                f"has no choices between symbols, so --score {score} is not possible. Choose another "
+                "--score, such as sentence"
+            )
         if score == "regions":
-            return f"has no predictions on regions, so choose another --score than {score}"
+            return (
+                f"has no predictions about regions, so --score {score} is not possible. Choose another "
+                "--score, such as sentence"
+            )
         if score == "ending" and not (
             ENDING in features.column_names and pa.types.is_integer(features[ENDING].type)
         ):
             return (
-                "does not give the length of the endings to compare.\n"
-                f"  Add a feature {ENDING!r} (a number of words) to the items, or choose another --score."
+                "does not state how many words at the end --score ending compares.\n"
+                f"  Add a feature {ENDING!r} with the number of words to each item, or choose another "
+                "--score."
             )
         return None
 

@@ -99,10 +99,10 @@ def parse(text: str) -> Operation:
     while position < len(text.rstrip()):
         found = TOKEN.match(text, position)
         if not found:
-            raise ValueError(f"has an error at {text[position:].strip()[:20]!r}")
+            raise ValueError(f"has a part that tseval cannot read, at {text[position:].strip()[:20]!r}")
         number, numbered, condition, name, after, literal, mark = found.groups()
         if literal and isinf(float(literal)):
-            raise ValueError(f"has a number that is too large: {literal[:20]}")
+            raise ValueError(f"has the number {literal[:20]}, which is too large")
         if numbered:
             tokens.append(Region(None if number == "*" else int(number), numbered))
         elif condition:
@@ -112,7 +112,7 @@ def parse(text: str) -> Operation:
         position = found.end()
     tree = _Parser(tokens).parse()
     if not isinstance(tree, Operation) or not _states(tree):
-        raise ValueError("compares nothing: it must be true or false, as in (1) < (2)")
+        raise ValueError("compares nothing, but must state something that is true or false, as in (1) < (2)")
     return tree
 
 
@@ -127,7 +127,7 @@ class _Parser:
     def parse(self) -> Node:
         tree = self._level(0)
         if self._at < len(self._tokens):
-            raise ValueError(f"has {self._tokens[self._at]} after its end")
+            raise ValueError(f"is complete before {self._tokens[self._at]}, which cannot follow it")
         return tree
 
     def _next(self) -> str | Region | float | None:
@@ -152,12 +152,16 @@ class _Parser:
             self._at += 1
             return SIGNS[token] * signed
         if token not in CLOSING or self._depth == DEEPEST:
-            raise ValueError("ends too early" if token is None else f"has {token} in a wrong place")
+            raise ValueError(
+                "ends before it is complete: a region or a number is missing at its end"
+                if token is None
+                else f"has {token} in a place where it cannot be"
+            )
         self._depth += 1
         tree = self._level(0)
         self._depth -= 1
         if self._next() != CLOSING[token]:
-            raise ValueError(f"has a {token} that is not closed")
+            raise ValueError(f"has an opening bracket {token} without a closing one")
         self._at += 1
         return tree
 
@@ -170,7 +174,7 @@ def _states(node: Node) -> bool:
 def _joined(operator: str, left: Node, right: Node) -> Operation:
     if {_states(left), _states(right)} != {operator in "&|"}:
         wanted = "statements" if operator in "&|" else "numbers"
-        raise ValueError(f"can join only {wanted} with {operator}")
+        raise ValueError(f"has the operator {operator} between parts that are not {wanted}")
     return Operation(operator, left, right)
 
 
@@ -187,14 +191,14 @@ def regions_in(formula: str, known: Mapping[str, Collection[int | str]]) -> set[
     """
     regions = regions_of(parse(formula))
     if not regions:
-        raise ValueError("names no region")
+        raise ValueError("names no region, such as (1) or name.region")
     for region in sorted(regions, key=str):
         place = region.place.name if isinstance(region.place, Mark) else region.place
         own = known.get(region.condition, ())
         for what, name, there in (("condition", region.condition, known), ("region", place, own)):
             if name is not None and name not in there:
                 hint = suggest(str(name), map(str, there), f"{what.title()}s")
-                raise ValueError(f"has an unknown {what} {str(name)!r}", hint)
+                raise ValueError(f"names the {what} {str(name)!r}, which the items do not have", hint)
     return regions
 
 
@@ -302,8 +306,8 @@ class Regions(Question):
         if score == "regions":
             return None
         choices = score == "choices"
-        what = "has no choices after prefixes" if choices else "has predictions that compare regions"
-        return f"{what}, so --score {score} is not possible.\n  Use --score regions"
+        what = "has no choices between symbols" if choices else "has predictions that compare regions"
+        return f"{what}, so --score {score} is not possible.\n  Write --score regions."
 
     def n_verdicts(self, n_items: int) -> int:
         """Count one for each item and prediction."""

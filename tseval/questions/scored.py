@@ -83,15 +83,17 @@ class Normalised:
         object.__setattr__(self, "by", _checked(self.by))
         if self.of == "regions" and self.by not in LENGTHS:
             raise SuiteError(
-                f"--normalise {self.by} is for whole sentences.\n"
-                f"  For continuations use --normalise {' or '.join(LENGTHS)}. Or add --score sentence."
+                f"--normalise {self.by} works only with whole sentences, but this suite compares "
+                "continuations of a text.\n"
+                f"  Write --normalise {' or '.join(LENGTHS)}, or add --score sentence."
             )
         if (self.by == "slor") != (self.unigrams is not None):
             raise SuiteError(
-                "slor needs unigram log-probabilities, because checkpoints hold no counts of words.\n"
-                "  Name a table of unigrams: --unigrams FILE (docs/scoring.md)."
+                "--normalise slor needs the frequency of each token, which a model does not store.\n"
+                "  Name a table of token counts: --unigrams FILE. docs/scoring.md describes the table."
                 if self.by == "slor"
-                else f"{self.by} needs no unigram log-probabilities.\n  Leave out --unigrams."
+                else f"--unigrams names token counts, but --normalise {self.by} does not use them.\n"
+                "  Leave out --unigrams, or write --normalise slor."
             )
 
     def __str__(self) -> str:
@@ -116,8 +118,9 @@ def _checked(by: str) -> str:
         return f"alpha={float(found[1])!r}"
     if by not in NORMALISATIONS[:-1]:
         raise SuiteError(
-            f"--normalise {by}: unknown normalisation.\n"
-            f"  Choose none, words, {', '.join(NORMALISATIONS)} (A: above 0, at most 1)."
+            f"--normalise {by}: there is no normalisation with this name.\n"
+            f"  Choose none, words, {', '.join(NORMALISATIONS)}. A is a number above 0 and at most 1, such "
+            "as alpha=0.5."
         )
     return by
 
@@ -176,9 +179,10 @@ class ScoredSentences:
             sentence, value = (self.table[name][int(wrong[0])].as_py() for name in ("sentence", "logprob"))
             others = f" (and {len(wrong) - 1:,} more)" if len(wrong) > 1 else ""
             raise ModelError(
-                f"the model gives the log-probability {value} to {sentence!r}{others}.\n"
-                "  Only finite scores can be compared. Check the checkpoint for overflow, "
-                "or smooth a model that gives a word probability 0."
+                f"the model gives the log-probability {value} to {sentence!r}{others}, but tseval can "
+                "compare only finite numbers.\n"
+                "  Check the checkpoint for overflow. If an n-gram model gives a word the probability 0, "
+                "smooth the model."
             )
 
     def find(self, sentences: pa.StringArray) -> Rows:
@@ -270,8 +274,9 @@ class WordScores:
                 first = int(np.flatnonzero(ended)[0])
                 raise SuiteError(
                     f"{self.sentences[int(b[first])].as_py()!r} and "
-                    f"{self.sentences[int(w[first])].as_py()!r} have no critical word: one sentence is the "
-                    "beginning of the other.\n  Compare whole sentences: --score sentence"
+                    f"{self.sentences[int(w[first])].as_py()!r} have no critical word (first different "
+                    "word), because one sentence is the beginning of the other.\n"
+                    "  To compare whole sentences, write --score sentence."
                 )
             at_b, at_w = self.starts[b] + position, self.starts[w] + position
             differ = self.ids[at_b] != self.ids[at_w]
@@ -315,8 +320,9 @@ class WordScores:
         if len(wrong):
             sentence = self.sentences[int(rows[wrong[0]])].as_py()
             raise SuiteError(
-                f"{sentence!r} has no ending of {length[wrong[0]]} words.\n"
-                "  Correct its feature `ending`: a number of words from 1 to the length of the sentence."
+                f"the feature `ending` of {sentence!r} is {length[wrong[0]]}, but it must be the number of "
+                "words at the end to compare.\n"
+                "  Write a whole number from 1 to the number of words in the sentence."
             )
         return self._sums(self.starts[rows] + self.lengths[rows] - length, length)
 

@@ -60,15 +60,20 @@ def document_of(
     if human is not None:
         runs = [source for source in sources if not isinstance(source, Board) and source not in rated]
         if not runs:
-            raise RunError("--human needs a run, and there is none.\n  Name a run on the same suite.")
+            raise RunError(
+                "--human prints human accuracies next to those of a run, but the command names "
+                "no run.\n"
+                "  Name a run on the same suite as the human accuracies."
+            )
         return build_table(sources, by, [read_humans(human, runs[0])])
     if not rated:
         made = None if len(sources) > 1 or by or isinstance(sources[0], Board) else sources[0].document
         return build_table(sources, by) if made is None else cast("Document | Table", made)
     if other := [source for source in sources if source not in rated]:
         raise RunError(
-            f"{rated[0].name} has correlations with ratings and {other[0].name} accuracies, so one table "
-            "cannot hold both.\n  Print two tables, one for each kind."
+            f"{rated[0].name} has correlations with ratings, but {other[0].name} has accuracies, so one "
+            "table cannot show both.\n"
+            "  Run tseval table twice: once for the runs on rated sentences, once for the others."
         )
     from tseval.report.analyses import ratings  # noqa: PLC0415 - brings SciPy along, which most tables do not need
 

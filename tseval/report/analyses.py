@@ -423,8 +423,8 @@ def noun_counts(tables: Mapping[str, pa.Table], splits: Sequence[str] = ()) -> D
     for name, table in tables.items():
         if missing := [column for column in (_NOUNS, _ATTRACTORS) if column not in table.column_names]:
             raise SuiteError(
-                f"{name}: has no column {missing[0]!r}, so tseval cannot count by it.\n  "
-                "Make the table again with tseval data agreement."
+                f"{name}: the table has no column {missing[0]!r}, which tseval needs to count examples.\n"
+                f"  Make the table again: tseval data agreement FILE -o {name}"
             )
         frame = table.to_pandas()
         if splits:
@@ -432,7 +432,8 @@ def noun_counts(tables: Mapping[str, pa.Table], splits: Sequence[str] = ()) -> D
             if unknown := [split for split in splits if split not in known]:
                 known_ones = ", ".join(known) or "none"
                 raise SuiteError(
-                    f"{name}: no split has the name {unknown[0]!r}.\n  Choose one of {known_ones}."
+                    f"{name}: no example belongs to the split {unknown[0]!r}.\n"
+                    f"  Choose a split of the table: {known_ones}."
                 )
             frame = frame[frame["split"].isin(splits)]
         own = frame.groupby([_NOUNS, _ATTRACTORS]).size().rename(_COUNT).reset_index()

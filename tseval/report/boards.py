@@ -62,13 +62,15 @@ def check_printed_rows(
         ContentError: One is no fraction, stands twice or in no row of the board, or there is none.
     """
     if not rows:
-        raise ContentError("should hold an accuracy at least", where)
+        raise ContentError("should have at least one accuracy", where)
     seen: set[RowKey] = set()
     for i, row in enumerate(rows):
         if row.key not in known:
-            raise ContentError("is none of the board's rows", f"{where}[{i}]")
+            raise ContentError(
+                "is about a case and contrast that the leaderboard has no row for", f"{where}[{i}]"
+            )
         if row.key in seen:
-            raise ContentError("repeats an earlier row", f"{where}[{i}]")
+            raise ContentError("has the same case and contrast as an earlier row", f"{where}[{i}]")
         seen.add(row.key)
         check_printed(row.accuracy, decimals, f"{where}[{i}].accuracy")
 
@@ -78,16 +80,18 @@ def check_printed(printed: str, decimals: int, where: str) -> None:
     match = PRINTED.fullmatch(printed)
     if match is None or len(match[1] or match[2] or "") > decimals:
         raise ContentError(
-            f"should be a fraction from 0 to 1 with at most {decimals} decimals, not {printed!r}", where
+            f"should be a fraction from 0 to 1 with at most {decimals} decimals, but is {printed!r}", where
         )
 
 
 def check_decimals(decimals: int) -> None:
     """Refuse decimals that no table can have."""
     if decimals < 1:
-        raise ContentError(f"should be at least 1, not {decimals}", "decimals")
+        raise ContentError(f"should be a number of decimals, 1 or more, but is {decimals}", "decimals")
     if decimals > MOST_DECIMALS:
-        raise ContentError(f"should be at most {MOST_DECIMALS}, not {decimals}", "decimals")
+        raise ContentError(
+            f"should be a number of decimals, at most {MOST_DECIMALS}, but is {decimals}", "decimals"
+        )
 
 
 BOARD_FORMAT = 1
@@ -184,7 +188,9 @@ def read_board(path: Path) -> Board:
         content = read_json(file)
         version = checked(content, _Version).format
         if version != BOARD_FORMAT:
-            raise ContentError(f"is {version}, but this tseval reads format {BOARD_FORMAT}", "format")
+            raise ContentError(
+                f"is {version}, but this version of tseval reads only format {BOARD_FORMAT}", "format"
+            )
         board = checked(content, Board)
         _check(board)
     except (OSError, ContentError) as error:
@@ -221,7 +227,9 @@ def _check_dates(board: Board) -> None:
     for i, entry in enumerate(board.entries):
         for what, day in (("date", entry.date), ("retracted.on", entry.retracted and entry.retracted.on)):
             if day and not _is_day(day):
-                raise ContentError(f"should be a date, YYYY-MM-DD, not {day!r:.80}", f"entries[{i}].{what}")
+                raise ContentError(
+                    f"should be a date in the form YYYY-MM-DD, but is {day!r:.80}", f"entries[{i}].{what}"
+                )
 
 
 def _is_day(text: str) -> bool:
@@ -236,7 +244,9 @@ def _check(board: Board) -> None:
     try:
         json.dumps(asdict(board), ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise ContentError("has half a character in a text", "the file") from None
+        raise ContentError(
+            "has a text with half of a Unicode character (a lone surrogate)", "the file"
+        ) from None
     check_decimals(board.decimals)
     _check_dates(board)
     for i, model in enumerate(board.models):
@@ -244,17 +254,17 @@ def _check(board: Board) -> None:
             check_printed(printed, board.decimals, f"models[{i}].spread.{over}")
     models = {model.name for model in board.models}
     if not models or len(models) < len(board.models):
-        raise ContentError("should name each model once, and at least one", "models")
+        raise ContentError("should name at least one model, and no model twice", "models")
     seen = set()
     for i, row in enumerate(board.rows):
         for what, values in (("accuracy", row.accuracy), ("spread", row.spread)):
             for name, printed in values.items():
                 where = f"rows[{i}].{what}.{name}"
                 if name not in models:
-                    raise ContentError("is not one of the board's models", where)
+                    raise ContentError("is the name of a model that is not in the list of models", where)
                 check_printed(printed, board.decimals, where)
         if row.key in seen:
-            raise ContentError("repeats an earlier row", f"rows[{i}]")
+            raise ContentError("has the same case and contrast as an earlier row", f"rows[{i}]")
         seen.add(row.key)
     if board.human is not None:
         check_printed_rows(board.human.rows, seen, MOST_DECIMALS, "human.rows")

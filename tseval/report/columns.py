@@ -146,8 +146,9 @@ def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
     """Make a column from each model of a board."""
     if by:
         raise BoardError(
-            f"{board.name} has published accuracies without items, so tseval cannot split its rows by "
-            f"{by[0]!r}.\n  Leave out the board, or --by."
+            f"{board.name} has published accuracies without single items, so tseval cannot split its rows "
+            f"by {by[0]!r}.\n"
+            f"  Leave out {board.name}, or leave out --by."
         )
     notes = (f"Published: {board.title}. {board.source}", *board.notes)
     found = []
@@ -213,8 +214,9 @@ def refuse_unlike(columns: Sequence[Column]) -> None:
     for column in columns:
         if column.suite != first.suite or (column.digest or first.digest) != first.digest:
             raise RunError(
-                f"{_described(first)} and {_described(column)} have different items, so one table "
-                "cannot hold both.\n  Score both on the same suite with the same --limit or none."
+                f"{_described(first)} and {_described(column)} have different items, so one table cannot "
+                "compare them.\n"
+                "  Score both models on the same suite, with the same options such as --limit."
             )
         if column.published:
             _refuse_other_counts(column, first)
@@ -226,9 +228,9 @@ def _refuse_other_counts(published: Column, run: Column) -> None:
     for key, n_items in zip(run.keys(()), run.rows["n_items"], strict=True):
         if counts.get(key, n_items) != n_items:
             raise RunError(
-                f"{run.origin} has {n_items:,} items in {key[2]!r} where {published.origin} has "
-                f"{counts[key]:,}, so one table cannot hold both.\n"
-                "  Score the whole suite, without --limit, or leave out the board."
+                f"{run.origin} has {n_items:,} items in {key[2]!r}, but {published.origin} has "
+                f"{counts[key]:,}, so one table cannot compare them.\n"
+                f"  Score the whole suite, without --limit, or leave out {published.origin}."
             )
 
 
@@ -288,14 +290,16 @@ def read_humans(path: Path, run: Run) -> Column:
         if key is None:
             continue
         if key in found:
-            raise SuiteError(f"{place}: the case {key[0]!r} has two lines.\n  Remove one of them.")
+            raise SuiteError(
+                f"{place}: this is the second line for the case {key[0]!r}.\n  Remove one of the two lines."
+            )
         found[key] = _accuracy(place, row), _asked(place, row)
     several = Counter(case for case, _ in places)
     if missing := [" ".join(key) if several[key[0]] > 1 else key[0] for key in places if key not in found]:
         more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
         raise SuiteError(
-            f"{path}: there is no accuracy for the case {missing[0]!r}{more}.\n  Give an accuracy for every "
-            "case."
+            f"{path}: the table has no human accuracy for the case {missing[0]!r}{more}.\n"
+            "  Add a line for every case of the suite."
         )
     rows: dict[tuple[object, ...], list[tuple[Fraction, int | None]]] = {}
     for key, of_row in places.items():
@@ -332,8 +336,9 @@ def _key(
     for name in (_CASE, _ACCURACY):
         if name not in row:
             raise SuiteError(
-                f"{place}: there is no column {name!r}, but {', '.join(map(repr, row))}.\n"
-                f"  Write {_CASE},{_ACCURACY} or {_CASE},{_ACCURACY},{_ASKED}."
+                f"{place}: the header has no column {name!r}; its columns are "
+                f"{', '.join(map(repr, row))}.\n"
+                f"  Write the header {_CASE},{_ACCURACY} or {_CASE},{_ACCURACY},{_ASKED}."
             )
     case, contrast = row[_CASE].strip(), row.get(_CONTRAST, "").strip()
     contrasts = [other for name, other in places if name == case]
@@ -341,11 +346,13 @@ def _key(
         if not complete:
             return None
         known = dict.fromkeys(name for name, _ in places)
-        raise SuiteError(f"{place}: the suite has no case {case!r}.\n  {suggest(case, known, 'Cases')}")
+        raise SuiteError(
+            f"{place}: the suite has no case with the name {case!r}.\n  {suggest(case, known, 'Cases')}"
+        )
     if contrast not in contrasts and (contrast or len(contrasts) > 1):
         raise SuiteError(
             f"{place}: the case {case!r} has no contrast {contrast!r}.\n"
-            f"  Name it in a column {_CONTRAST!r}: {', '.join(contrasts)}."
+            f"  Write one of these contrasts into the column {_CONTRAST!r}: {', '.join(contrasts)}."
         )
     return case, contrast or contrasts[0]
 
@@ -354,8 +361,8 @@ def _accuracy(place: str, row: Mapping[str, str]) -> Fraction:
     text = row[_ACCURACY].strip()
     if not _FRACTION.fullmatch(text) or not 0 <= (value := Fraction(text)) <= 1:
         raise SuiteError(
-            f"{place}: {_ACCURACY} is {text!r}, which is not a fraction from 0 to 1.\n  Write 0.886 for "
-            "88.6%."
+            f"{place}: the {_ACCURACY} is {text!r}, but it must be a fraction from 0 to 1.\n"
+            "  For 88.6%, write 0.886."
         )
     return value
 
@@ -365,8 +372,9 @@ def _asked(place: str, row: Mapping[str, str]) -> int | None:
         return None
     if not is_count(text := row[_ASKED].strip()) or int(text) < 1:
         raise SuiteError(
-            f"{place}: {_ASKED} is {text!r}: the number of answers must be 1 or more.\n  "
-            "Write a whole number, such as 40."
+            f"{place}: the column {_ASKED!r} (number of answers) has {text!r}, but needs a whole number of "
+            "1 or more.\n"
+            "  Write a number such as 40."
         )
     return int(text)
 

@@ -71,14 +71,15 @@ def seeds_of(opened: RunSet) -> dict[str, list[str]]:
         for other in groups.setdefault(key, []):
             if cards[other].fingerprint == card.fingerprint:
                 raise RunError(
-                    f"{other} and {name} are runs of the same model, not of two seeds.\n  Leave out one of "
-                    "the runs."
+                    f"{other} and {name} are two runs of the same model, not of two models with different "
+                    "seeds.\n"
+                    "  Leave out one of the two runs."
                 )
         groups[key].append(name)
     if all(len(names) == 1 for names in groups.values()):
         raise RunError(
             "no two of these models differ only in their seed, so there are no means over seeds.\n"
-            "  Name runs of one architecture with the same sizes and vocabulary, or leave out --group."
+            "  Name runs of models with the same architecture, sizes and vocabulary, or leave out --group."
         )
     found: dict[str, list[str]] = {}
     for names in groups.values():
@@ -239,7 +240,11 @@ def pairs(opened: RunSet, by: str | None, margin: float = DEFAULT_MARGIN) -> Doc
     Without a feature to part them by, it is by intervening nouns, where a suite has them.
     """
     if len(opened.verdicts) < 2:
-        raise RunError("a comparison in pairs needs two runs or more.\n  Name another run of the same suite.")
+        raise RunError(
+            "a comparison of models in pairs needs at least two runs, but the command names "
+            "only one.\n"
+            "  Name another run on the same suite."
+        )
     first = next(iter(opened.verdicts.values()))
     if by is not None:
         require_features(first, (by,))
@@ -318,8 +323,8 @@ def differences_table(
     reference = next(iter(groups)) if model is None else _reference(model, groups)
     if len(groups) < 2:
         raise RunError(
-            f"{reference} is the only model, so there is nothing to compare.\n  Name another run of the same "
-            "suite."
+            f"{reference} is the only model, so there is nothing to compare it with.\n"
+            "  Name another run on the same suite."
         )
     require_features(opened.verdicts[groups[reference][0]], by)
     verdicts = {name: [opened.verdicts[one] for one in seeds] for name, seeds in groups.items()}
@@ -347,7 +352,7 @@ def _reference(model: str, groups: Mapping[str, Sequence[str]]) -> str:
         if model in seeds:
             return name
     raise RunError(
-        f"no run has the model {model!r}, and no folder of a run has this name.\n"
+        f"--against {model}: no run has a model or a folder with this name.\n"
         f"  {suggest(model, groups, 'Models')}"
     )
 

@@ -80,25 +80,26 @@ def read_curves(path: Path) -> pd.DataFrame:
         columns = {name: table[name].cast(pa.float64()).to_pandas() for name in table.column_names}
     except FileNotFoundError:
         raise TrainingError(
-            f"{path}: this file of learning curves does not exist.\n  Name a file "
-            "*.curves.parquet of tseval train"
+            f"{path}: this file does not exist.\n"
+            "  Name a file of learning curves that tseval train wrote, such as MODEL.curves.parquet."
         ) from None
     except (pa.ArrowException, OSError, ContentError) as error:
         reason = shortened(first_line(error), 150)
         raise TrainingError(
-            f"{path}: this file is not a learning curve of tseval ({reason}).\n  Name a "
-            "file of tseval train, *.curves.parquet."
+            f"{path}: this file is not a learning curve of tseval ({reason}).\n"
+            "  Name a file of learning curves that tseval train wrote, such as MODEL.curves.parquet."
         ) from None
     kind = _kind(columns)
     if missing := [name for name in (kind.time[0], *LOSSES, kind.goal) if name not in columns]:
         raise TrainingError(
-            f"{path}: this file is not a learning curve of tseval: it has no column "
-            f"{missing[0]!r}.\n  Name a file of tseval train, *.curves.parquet."
+            f"{path}: this file is not a learning curve of tseval, because the column {missing[0]!r} is "
+            "missing.\n"
+            "  Name a file of learning curves that tseval train wrote, such as MODEL.curves.parquet."
         )
     if not table.num_rows:
         raise TrainingError(
-            f"{path}: this file has no learning curve: it has no rows.\n  Name a file "
-            "*.curves.parquet of tseval train"
+            f"{path}: the learning curve in this file has no points, because the table has no rows.\n"
+            "  Name a file of learning curves that tseval train wrote, such as MODEL.curves.parquet."
         )
     columns.pop("model", None)
     return pd.DataFrame({"model": _name(path), **columns})
@@ -123,7 +124,10 @@ def write_curves_figure(curves: Sequence[pd.DataFrame], paths: Sequence[Path]) -
     (first, name), *others = ((_kind(one), one["model"].iloc[0]) for one in curves)
     for kind, other in others:
         if kind != first:
-            raise TrainingError(f"{other} is {kind.model}, {name} {first.model}: draw one figure for each")
+            raise TrainingError(
+                f"{other} is {kind.model}, but {name} is {first.model}, so one figure "
+                "cannot show both. Draw one figure for each kind."
+            )
     write_figure(*curve_panels(curves), paths, TrainingError)
 
 
@@ -228,8 +232,9 @@ def read_error_curves(path: Path) -> pd.DataFrame:
             found.setdefault(suite, []).append((_name(path), suite, loss, 1 - accuracy))
     if not found:
         raise TrainingError(
-            f"{_beside(path)}: no accuracy has the same step as a loss in {path}.\n  "
-            "Train again with --eval-suite SUITE."
+            f"{_beside(path)}: no accuracy in this file was measured at a training step for which {path} "
+            "has a loss.\n"
+            "  Train the model again with tseval train lm --eval-suite SUITE."
         )
     points = [point for own in found.values() for point in own]
     return pd.DataFrame(points, columns=["model", "suite", LOSSES[0], "error"])
@@ -242,14 +247,16 @@ def _read_beside(path: Path, columns: Mapping[str, pa.DataType]) -> pa.Table:
         return read_parquet(beside, columns, others=False)
     except FileNotFoundError:
         raise TrainingError(
-            f"{beside}: this file of accuracies during the training does not exist.\n"
-            "  tseval train lm writes it next to the curves with --eval-suite SUITE."
+            f"{beside}: this file does not exist. It has the accuracies that --eval-suite measures during "
+            "the training.\n"
+            "  Train the model again with tseval train lm --eval-suite SUITE."
         ) from None
     except (OSError, ContentError) as error:
         reason = first_line(error)
         raise TrainingError(
-            f"{beside}: this file does not contain accuracies during a training "
-            f"({reason}).\n  Train again with --eval-suite SUITE."
+            f"{beside}: this file does not have the accuracies that --eval-suite measures during a "
+            f"training ({reason}).\n"
+            "  Train the model again with tseval train lm --eval-suite SUITE."
         ) from None
 
 
@@ -296,14 +303,16 @@ def read_string_curves(paths: Sequence[Path]) -> pd.DataFrame:
         rows = _read_beside(path, STRING_COLUMNS).to_pandas().dropna(subset=list(MEASURES))
         if rows.empty:
             raise TrainingError(
-                f"{path}: this training has no measurements on a formal language.\n"
-                "  Train again with --eval-suite 'generalised_dyck()' or another one."
+                f"{path}: the model was not evaluated on a formal language during its training.\n"
+                "  Train the model again with --eval-suite LANGUAGE, such as --eval-suite "
+                "'generalised_dyck()'."
             )
         frames.append(rows.assign(epoch=rows["step"].map(epochs), model=without_seed(_name(path))))
     rows = pd.concat(frames, ignore_index=True).dropna(subset="epoch")
     if len(suites := sorted(rows["suite"].unique())) > 1:
         raise TrainingError(
-            f"these trainings are of several languages ({', '.join(suites)}): draw one figure for each"
+            f"the models were evaluated on several formal languages ({', '.join(suites)}), but one figure "
+            "shows only one. Draw one figure for each language."
         )
     groups = rows.groupby(["model", "epoch"], sort=False)
     found = groups.size().rename("n_seeds").to_frame()

@@ -73,7 +73,8 @@ class Submission:
         if self.model_id is not None and not _MODEL_ID.fullmatch(self.model_id):
             raise RunError(
                 f"{self.model_id!r} is not the name of a model on a hub.\n"
-                "  Write DEVELOPER/NAME with letters, digits, dots and dashes."
+                "  Write --model-id DEVELOPER/NAME, with only letters, digits, dots and dashes in both "
+                "parts."
             )
 
 
@@ -100,8 +101,8 @@ def make_record(run: Run, path: Path, submission: Submission) -> EvalRecord:
     results: list[Json] = [*_of_rows(table, manifest), *_of_mean(table, manifest)]
     if not results:
         raise RunError(
-            f"{path}: no item can be decided, so there is no score to record.\n  The model may "
-            "not know the words. See tseval table."
+            f"{path}: no item of this run can be decided, so there is no accuracy to record.\n"
+            f"  The model may not know the words of the suite. To see the numbers: tseval table {path}"
         )
     model_id = submission.model_id or plain(manifest.model.name)
     digest = hashlib.sha256(json.dumps(manifest.key.parts(), sort_keys=True).encode()).digest()
@@ -127,11 +128,15 @@ def write_record(record: EvalRecord, output: Path) -> Path:
     if output.suffix == ".json":
         file = output
     elif output.exists() and not output.is_dir():
-        raise RunError(f"{output} is a file.\n  Name a folder, or a file that ends in .json.")
+        raise RunError(
+            f"{output} is a file that exists already.\n"
+            "  Name a folder with -o, or a new file that ends in .json."
+        )
     elif record.place is None:
         raise RunError(
-            f"{output} is a folder, whose layout needs the name of the model.\n"
-            "  Name the model with --model-id DEVELOPER/NAME, or a file that ends in .json."
+            f"{output} is a folder, in which the path of a record contains the name of the model, but this "
+            "name is missing.\n"
+            "  Add --model-id DEVELOPER/NAME, or name a file that ends in .json."
         )
     else:
         file = output / record.place
@@ -331,8 +336,9 @@ def mixed_model(opened: RunSet) -> MixedModel:
     parts = [frame for frame in all_decided if len(frame)]
     if not parts:
         raise RunError(
-            "no item of these runs can be decided, so there are no data for a model.\n"
-            "  The model may not know the words: tseval table shows how many items are undecidable."
+            "no item of these runs can be decided, so there are no data for a mixed model.\n"
+            "  The models may not know the words of the suite. To see the number of undecidable items: "
+            "tseval table RUN"
         )
     rows = pd.concat([frame[list(ROW)].drop_duplicates() for frame in parts]).drop_duplicates()
     several = [name for name, n in (("model", len(parts)), ("row", len(rows))) if n > 1]
@@ -439,16 +445,19 @@ def write_tasks(suite: Suite, folder: Path) -> list[str]:
     """
     if not suite.has_accuracy:
         raise SuiteError(
-            f"{suite.name} has ratings of sentences, which lm-eval cannot express.\n  Choose "
-            "a suite of sentence pairs."
+            f"{suite.name} is a suite of rated sentences, which a task of lm-eval cannot express.\n"
+            "  Choose a suite of sentence pairs."
         )
     if suite.score != "sentence":
         raise SuiteError(
-            f"{suite.name} uses the score {suite.score!r}, which lm-eval cannot express.\n  "
-            "Choose a suite of sentence pairs."
+            f"{suite.name} compares sentences with --score {suite.score}, which a task of lm-eval cannot "
+            "express.\n"
+            "  Choose a suite that compares whole sentences."
         )
     if folder.exists() and any(folder.iterdir()):
-        raise SuiteError(f"{folder}: this folder is not empty.\n  Name a new folder, or empty this one.")
+        raise SuiteError(
+            f"{folder}: this folder is not empty.\n  Name a new folder, or remove the files in {folder}."
+        )
     folder.mkdir(parents=True, exist_ok=True)
     group = f"tseval_{_slug(suite.name)}"
     tasks = dict(_tasks(suite, group))

@@ -186,7 +186,7 @@ def check_figure_names(paths: Sequence[Path], error: type[TsevalError]) -> None:
     for path in paths:
         if path.suffix.lower() not in FIGURE_ENDINGS:
             raise error(
-                f"{path}: a figure cannot have this name. Choose a name that ends in "
+                f"{path}: a file with a figure cannot have this name. Choose a name that ends in "
                 f"{' or '.join(FIGURE_ENDINGS)}"
             )
 
@@ -199,7 +199,10 @@ def write_figure(
     try:
         from matplotlib import rcParams, style  # noqa: PLC0415 - an optional dependency
     except ImportError:
-        raise error('figures need matplotlib. To install it: pip install "tseval[plots]"') from None
+        raise error(
+            "to draw figures, tseval needs the package matplotlib, which is not installed. To "
+            'install it: pip install "tseval[plots]"'
+        ) from None
     with style.context(["default", STYLE]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about letters that the font lacks
         figure = draw(panels, look)

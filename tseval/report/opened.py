@@ -57,8 +57,8 @@ def for_analysis(
             no_accuracy(other[0].name)
             if other[0].rated
             else RunError(
-                f"{other[0].name} scores {columns[0].suite}, whose sentences have no ratings.\n"
-                "  Name a run on rated sentences (docs/ratings.md)."
+                f"{other[0].name} is a run on {columns[0].suite}, whose sentences have no human ratings.\n"
+                "  Name a run on rated sentences, as docs/ratings.md describes."
             )
         )
     columns = distinct_headings(columns)

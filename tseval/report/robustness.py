@@ -73,8 +73,10 @@ def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Do
     found = {name: robustness(verdicts) for name, verdicts in opened.verdicts.items()}
     if all(one.entries.empty for one in found.values()):
         raise RunError(
-            "these runs name no lexical factors, so tseval cannot analyse single words.\n"
-            "  Score the suite again. For data sets, name columns with --cluster COLUMN."
+            "these runs do not state which words their items share, so tseval cannot analyse single "
+            "words.\n"
+            "  Score the suite again. For a data set, name the columns with such words: tseval run "
+            "--cluster COLUMN"
         )
     if counts is not None:
         for name, one in found.items():

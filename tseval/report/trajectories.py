@@ -85,18 +85,22 @@ def find_trainings(
         own = found.setdefault(training, {})
         if moment in own:
             raise RunError(
-                f"{opened.places[own[moment]]} and {opened.places[name]} both belong to {names[training]} at "
-                f"{over} {moment:,}.\n"
-                "  Leave out one of them, or rename the checkpoints of different trainings: a-step100.pt."
+                f"{opened.places[own[moment]]} and {opened.places[name]} are two runs of the training "
+                f"{names[training]} at the same {over}, {moment:,}.\n"
+                "  Leave out one run. If the checkpoints belong to different trainings, give them "
+                "different names, such as a-step100.pt and b-step100.pt."
             )
         own[moment] = name
     if not found:
         models = [manifest.model for manifest in opened.manifests.values()]
         other = [one for one in CLOCKS if any(progress_of(model, one) is not None for model in models)]
         raise RunError(
-            f"no run names the {over} of its checkpoint.\n"
-            "  Rename the checkpoints, such as drnn-step1000.pt, and score them again."
-            + "".join(f"\n  Some runs name their {one}: add --over {one}." for one in other)
+            f"no run states the training {over} of its checkpoint.\n"
+            f"  Rename the checkpoints, such as drnn-{over}1000.pt, and score them again."
+            + "".join(
+                f"\n  Some runs state the training {one} instead: to use it, add --over {one}."
+                for one in other
+            )
         )
     trainings = []
     for training, name in _distinct(names).items():

@@ -173,8 +173,8 @@ def read_run(path: str | Path) -> Run:
     if not isinstance(manifest, Manifest):
         parts = len(list((path / PARTS).glob("*.parquet")))
         raise RunError(
-            f"{path} holds an incomplete run (parts saved: {parts}).\n"
-            f"  To continue: tseval run with the same options and --resume --out {path}."
+            f"{path} has an incomplete run (parts saved: {parts}).\n"
+            f"  To continue, repeat the command tseval run of this run with --resume --out {path}"
         )
     if EVIDENCE in manifest.files:
         return entry_run(path, suite_of_entry(path))
@@ -243,7 +243,10 @@ def evidence_of(folder: Path, manifest: Manifest) -> bytes:
     except EvidenceError as error:
         raise RunError(f"{entry}: the evidence {error}") from None
     if digest(content) != manifest.files.get(EVIDENCE):
-        raise RunError(f"{entry}: evidence.sha256 differs from {NAME}. Add the run again: tseval board add.")
+        raise RunError(
+            f"{entry}: the digest of the evidence is not the digest in {NAME}, so one of the "
+            "two was changed. Add the run again: tseval board add BOARD RUN"
+        )
     return content
 
 
@@ -252,13 +255,14 @@ def entry_run(folder: Path, split: SplitSuite) -> Run:
     manifest = load_manifest(folder)
     if not isinstance(manifest, Manifest):
         raise RunError(
-            f"{folder / NAME} belongs to an unfinished run. Finish the run, then add the run again."
+            f"{folder / NAME} belongs to an unfinished run. Finish the run with tseval run --resume, then "
+            "add it again: tseval board add BOARD RUN"
         )
     if manifest.suite.digest != split.suite.digest:
         theirs, ours = (f"{of.name}@{of.digest[:8]}" for of in (manifest.suite, split.suite))
         raise RunError(
-            f"{folder / NAME} names the suite {theirs}, but the board has {ours}. Score the suite of the "
-            "board."
+            f"{folder / NAME} states that the run scored the suite {theirs}, but the leaderboard has the "
+            f"suite {ours}. Score the model on the suite of the leaderboard."
         )
 
     def sentences() -> tuple[pa.Table, pa.StringArray]:
@@ -266,7 +270,9 @@ def entry_run(folder: Path, split: SplitSuite) -> Run:
         try:
             evidence = read_evidence(content)
             if evidence.suite_digest != split.suite.digest:
-                raise EvidenceError(f"is of another suite, {evidence.suite_digest[:8]}")
+                raise EvidenceError(
+                    f"has scores of another suite, with the digest {evidence.suite_digest[:8]}"
+                )
             read, too_long = readable(evidence, split.sentences)
             return scored_again(evidence, read, None if too_long else split.words), too_long
         except EvidenceError as error:
@@ -300,8 +306,9 @@ def suite_of_entry(folder: Path) -> SplitSuite:
         return SplitSuite(suite_of_board(board, said.suite, said.digest, said.columns))
     except (OSError, ContentError) as error:
         raise RunError(
-            f"{folder} is an entry, but the suite of its leaderboard is unknown: {board / DEFINITION}: "
-            f"{reason(error)}.\n  Name an entry inside its leaderboard."
+            f"{folder} is an entry of a leaderboard, but tseval cannot find the suite: "
+            f"{board / DEFINITION}: {reason(error)}.\n"
+            "  Name the entry in the folder of its leaderboard: BOARD/entries/NAME"
         ) from None
 
 
@@ -320,10 +327,10 @@ def suite_of_board(board: Path, suite: str, digest: str, columns: Mapping[str, s
     if found is None:
         raise problem or AssertionError
     raise BoardError(
-        f"{board / DEFINITION}: the suite {suite} here has the digest {found.digest[:8]}, "
-        f"but the board is over {digest[:8]}.\n"
-        f"  For a board with the new version: tseval board renew {quote(str(board))}. "
-        "To use this board, install the suite or the tseval that made it."
+        f"{board / DEFINITION}: the suite {suite} on this machine has the digest {found.digest[:8]}, but "
+        f"the leaderboard uses the digest {digest[:8]}.\n"
+        f"  To create a leaderboard for the new version: tseval board renew {quote(str(board))}. To use "
+        "this leaderboard, install the version of the suite, or of tseval, with which it was made."
     )
 
 
@@ -394,7 +401,7 @@ def _load(path: Path, manifest: Manifest, name: str) -> pa.Table:
         raise RunError(f"{path / name} {wrong}.\n  Score the suite again, into a new folder.") from None
     if field := miscounted(manifest.counts, name, table):
         raise RunError(
-            f"{path / NAME} was edited: {field} does not match {name}.\n"
+            f"{path / NAME} was edited: the number in the key `{field}` is not the number in {name}.\n"
             "  Score the suite again, into a new folder."
         )
     return table

@@ -98,12 +98,13 @@ def read_intact(path: Path, files: Mapping[str, str], name: str) -> bytes:
         content = read_bytes(path / name)
     except OSError as error:
         raise RunError(
-            f"{path / name}: {error.strerror}.\n  The run is damaged. Score the suite again, "
-            "into a new folder."
+            f"{path / name}: tseval cannot read this file of the run ({error.strerror}).\n"
+            "  Score the suite again, into a new folder."
         ) from None
     if digest(content) != files.get(name):
         raise RunError(
-            f"{path / name} is not the file the manifest describes: it was damaged or edited.\n"
+            f"{path / name} was damaged or edited: its digest is not the digest in the manifest of the "
+            "run.\n"
             "  Score the suite again, into a new folder."
         )
     return content
@@ -199,7 +200,7 @@ def start_run(path: str | Path, key: RunKey, resume: bool = False) -> RunWriter:
     path = Path(path)
     with _said_once(path):
         if path.exists() and not path.is_dir():
-            raise RunError(f"{path} is a file.\n  Name a folder for the run with --out.")
+            raise RunError(f"{path} is a file, but a run needs a folder.\n  Name a new folder with --out.")
         if (path / NAME).exists() and isinstance(load_manifest(path), Manifest):
             complete = _take_up(path, key, resume)
             clear_complete(path)
@@ -245,8 +246,9 @@ def _refuse_strangers(path: Path) -> None:
     strangers = sorted(entry.name for entry in path.iterdir() if entry.name not in BEFORE_MANIFEST)
     if strangers and NAME not in strangers:
         raise RunError(
-            f"{path} is not empty and not a run (it holds {strangers[0]!r}).\n"
-            "  Name another folder with --out."
+            f"{path} is a folder with other files, such as {strangers[0]!r}, so tseval does not write a "
+            "run into it.\n"
+            "  Name a new folder with --out."
         )
 
 
@@ -257,12 +259,13 @@ def _take_up(path: Path, key: RunKey, resume: bool) -> bool:
     if not resume:
         state = "a complete run" if complete else "an interrupted run"
         step = "Read it with tseval table" if complete else "To continue it, add --resume"
-        raise RunError(f"{path} holds {state}.\n  {step}, or name another folder with --out.")
+        raise RunError(f"{path} already has {state}.\n  {step}, or name another folder with --out.")
     differences = manifest.key.differences(key)
     if differences:
         raise RunError(
-            f"{path} holds another run and cannot be resumed with this one ({'; '.join(differences)}).\n"
-            "  Use the same model, suite and options, or name another folder with --out."
+            f"{path} has a run with other settings, so --resume cannot continue it "
+            f"({'; '.join(differences)}).\n"
+            "  Use the same model, suite and options as before, or name another folder with --out."
         )
     if isinstance(manifest, Manifest):
         for name in manifest.files:
@@ -283,8 +286,8 @@ def _claim(path: Path) -> int:
                 return held
         time.sleep(0.002)
     raise RunError(
-        f"{path} is locked: another tseval is writing this run.\n"
-        "  Wait until it ends, or name another folder with --out."
+        f"{path} is locked, because another tseval command is writing this run.\n"
+        "  Wait until that command ends, or name another folder with --out."
     )
 
 
@@ -304,7 +307,8 @@ def _said_once(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise RunError(
-            f"{path} cannot be written: {error.strerror or error}.\n  Name another folder with --out."
+            f"{path}: tseval cannot write into this folder ({error.strerror or error}).\n"
+            "  Name another folder with --out."
         ) from None
 
 
@@ -376,7 +380,7 @@ class RunWriter:
         except OSError as error:
             parts = len(list((self.path / PARTS).glob("*.parquet")))
             raise RunError(
-                f"{self.path / name} cannot be written: {error.strerror or error}.\n"
-                f"  Parts saved so far: {parts}. Free some space, then continue with --resume --out "
-                f"{self.path}."
+                f"{self.path / name}: tseval cannot write this file ({error.strerror or error}).\n"
+                f"  Parts saved so far: {parts}. Free some disk space, then repeat the command with "
+                f"--resume --out {self.path}"
             ) from None

@@ -358,7 +358,7 @@ def contradiction(manifest: Manifest) -> str | None:
         "model.name from key.model": model.name == key.model,
         "model.fingerprint from key.fingerprint": model.fingerprint == key.fingerprint,
         "model.protocol from key.protocol": model.protocol == key.protocol,
-        "key.protocol from what a protocol says": not key.hidden,
+        "key.protocol from possible keys of a protocol": not key.hidden,
         "counts.items from suite.n_items": counts.items == suite.n_items,
         "counts.contrasts from suite.n_contrasts": counts.contrasts == suite.n_contrasts,
         "counts.correct from counts.contrasts": decided <= counts.contrasts,
@@ -393,7 +393,11 @@ def load_manifest(directory: Path) -> Manifest | UnfinishedManifest:
     try:
         content = read_json(file)
     except (FileNotFoundError, NotADirectoryError):
-        raise RunError(f"{directory} is not a run: it has no {NAME}.\n  Name the folder of a run.") from None
+        raise RunError(
+            f"{directory} is not the folder of a run, because the file {NAME} is missing in "
+            "it.\n"
+            "  Name the folder of a run."
+        ) from None
     except OSError as error:
         raise RunError(f"{file}: {error.strerror}.") from None
     except ContentError as error:
@@ -401,20 +405,27 @@ def load_manifest(directory: Path) -> Manifest | UnfinishedManifest:
         raise RunError(f"{file} is damaged: it is not JSON {said}.\n  {_AGAIN}") from None
     version = content.get("format") if isinstance(content, dict) else None
     if not isinstance(content, dict) or not isinstance(version, int) or version < 1:
-        raise RunError(f"{file} is not the manifest of a run: it states no format.\n  {_AGAIN}")
+        raise RunError(
+            f"{file} is not the manifest of a run, because it has no key `format` with a number.\n  {_AGAIN}"
+        )
     if version > MANIFEST_FORMAT:
         raise RunError(
-            f"{file} has format {version}, and this tseval reads formats up to {MANIFEST_FORMAT}.\n"
-            "  A newer tseval wrote the file. Update tseval to read it."
+            f"{file} has format {version}, but this version of tseval reads formats up to "
+            f"{MANIFEST_FORMAT}.\n"
+            "  A newer tseval wrote the file. To read the file, update tseval."
         )
     key = content.get("key")
     if isinstance(key, dict) and key.keys() - {part.name for part in fields(RunKey)}:
-        raise RunError(f"{file} is damaged: 'key' is wrong.\n  {_AGAIN}")
+        raise RunError(
+            f"{file} is damaged: the mapping `key` has keys that tseval does not know.\n  {_AGAIN}"
+        )
     try:
         complete = content.get("status") == "complete"
         manifest = checked(content, Manifest) if complete else checked(content, UnfinishedManifest)
     except ContentError as error:
-        raise RunError(f"{file} is damaged: {error.where} is missing or wrong.\n  {_AGAIN}") from None
+        raise RunError(
+            f"{file} is damaged: the key `{error.where}` is missing or has a wrong value.\n  {_AGAIN}"
+        ) from None
     _refuse_edited(file, manifest, content)
     return manifest
 
@@ -425,10 +436,17 @@ def _refuse_edited(file: Path, manifest: Manifest | UnfinishedManifest, content:
         edited = broken(content, manifest.seal) if manifest.seal else []
         found = contradiction(manifest) if isinstance(manifest, Manifest) else None
     except RecursionError:
-        raise RunError(f"{file} is damaged: it has too many levels of nesting.\n  {_AGAIN}") from None
+        raise RunError(
+            f"{file} is damaged: its lists and mappings are nested too deeply.\n  {_AGAIN}"
+        ) from None
     if edited:
         are = "is" if len(edited) == 1 else "are"
-        raise RunError(f"{file} was edited: {', '.join(edited)} {are} not what was sealed.\n  {_AGAIN}")
+        raise RunError(
+            f"{file} was edited: {', '.join(edited)} {are} not the same as when tseval wrote "
+            "the file.\n"
+            f"  {_AGAIN}"
+        )
     if found:
         field, _, source = found.partition(" from ")
-        raise RunError(f"{file} was edited: {field} does not match {source}.\n  {_AGAIN}")
+        other = f"the {source}" if " " in source else f"the key `{source}`"
+        raise RunError(f"{file} was edited: the key `{field}` contradicts {other}.\n  {_AGAIN}")

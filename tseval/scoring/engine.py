@@ -141,8 +141,10 @@ def lengths_of(scorer: Scorer, sentences: pa.StringArray, normalised: Normalised
             more = f" and {len(missing) - _SHOWN:,} more" if len(missing) > _SHOWN else ""
             named = ", ".join(repr(shortened(token, 40)) for token in list(missing)[:_SHOWN])
             raise ModelError(
-                f"the file of unigrams has no line for some tokens of {scorer.card.name}: {named}{more}.\n"
-                "  Add a line for every token of the sentences, and for <unk> (docs/scoring.md)."
+                f"the file of --unigrams has no counts for some tokens of {scorer.card.name}: "
+                f"{named}{more}.\n"
+                "  Add a line for every token of the sentences, and for <unk>, as docs/scoring.md "
+                "describes."
             )
         values = np.array([known[token] for token in tokens])
         starts = np.cumsum(counts) - counts

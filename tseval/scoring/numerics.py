@@ -514,7 +514,7 @@ def pick_device(name: str) -> torch.device:
     if not _computes(name):
         here = "auto, cpu" if found is None else f"auto, cpu, {found.type}"
         raise ModelError(
-            f"device {name!r} is not available on this machine. Choose another --device: {here}."
+            f"the device {name!r} is not available on this machine. Choose an available --device: {here}."
         )
     return torch.device(name)
 

@@ -313,8 +313,8 @@ def refuse_no_model(candidate: object, what: str) -> None:
     """Refuse an object of no protocol: say what it lacks to be the model that it resembles most."""
     if isinstance(candidate, type):
         raise ModelError(
-            f"{what} is the class {candidate.__name__}, not a model: use an object of it.\n"
-            f"  Create one: {candidate.__name__}(...)"
+            f"{what} is the class {candidate.__name__} itself, but tseval needs an object of this class.\n"
+            f"  Create an object: {candidate.__name__}(...)"
         )
     if isinstance(candidate, tuple(PROTOCOL_PARTS)):
         return
@@ -323,10 +323,11 @@ def refuse_no_model(candidate: object, what: str) -> None:
         for protocol, names in PROTOCOL_PARTS.items()
     }
     nearest = min(lacking, key=lambda name: len(lacking[name]))
+    missing = ", ".join(lacking[nearest])
     raise ModelError(
-        f"{what} has the type {type(candidate).__name__}, which is not a model: "
-        f"a {nearest} needs {', '.join(lacking[nearest])}.\n"
-        f"  Add {', '.join(lacking[nearest])} to the class. See docs/adapters.md for the protocols of models."
+        f"{what} has the type {type(candidate).__name__}, which is not a model. To be a {nearest}, the "
+        f"class must also have: {missing}.\n"
+        f"  Add {missing} to the class. docs/adapters.md describes the kinds of models."
     )
 
 
@@ -339,7 +340,7 @@ USUAL = frozenset({float, int, np.float32, np.float64})
 def wrong_output(problem: str) -> ModelError:
     """Make the error about something that a model's own code returns."""
     return ModelError(
-        f"{problem}.\n  Correct the code of the model. To find all such faults: tseval check-model MODEL"
+        f"{problem}.\n  Correct the code of the model. To find all such mistakes: tseval check-model MODEL"
     )
 
 
@@ -350,7 +351,7 @@ def check_list(given: object, who: str, what: str) -> list[object]:
     is_list = isinstance(given, Sized) and isinstance(given, Iterable) and not isinstance(given, NO_LISTS)
     if not is_list or is_tensor or (isinstance(given, np.ndarray) and given.ndim == 0):
         hint = " (call its method tolist())" if is_tensor else ""
-        raise wrong_output(f"{who} returned {_kind(given)}, not a list of {what}{hint}")
+        raise wrong_output(f"{who} returned {_kind(given)}, but must return a list of {what}{hint}")
     return list(cast("Iterable[object]", given))
 
 
@@ -362,20 +363,27 @@ def as_numbers(given: object, who: str, what: str) -> np.ndarray:
     if not USUAL.issuperset(map(type, values)):
         for value in values:
             if not _is_number(value):
-                raise wrong_output(f"{who} returned {_kind(value)}, not a number, among the {what}")
+                raise wrong_output(
+                    f"{who} returned {_kind(value)} in its list of {what}, but the list "
+                    "must have only numbers"
+                )
     try:
         return np.array(values, dtype=np.float64).reshape(len(values))
     except (OverflowError, TypeError, ValueError):
-        raise wrong_output(f"{who} returned a number that is too large among the {what}") from None
+        raise wrong_output(
+            f"{who} returned a number that is too large for float64, in its list of {what}"
+        ) from None
 
 
 def as_array(given: object, n: int, who: str, what: str) -> np.ndarray:
     """Make sure of an array of numbers, one for each of n words or tokens."""
     if not isinstance(given, np.ndarray):
-        raise wrong_output(f"{who} returned {_kind(given)}, not an array of {what}")
+        raise wrong_output(f"{who} returned {_kind(given)}, but must return a NumPy array of {what}")
     if given.dtype.kind not in "iuf" or given.shape != (n,):
         shape = f"of type {given.dtype} and shape {given.shape}"
-        raise wrong_output(f"{who} returned an array {shape}, not {n} {what}")
+        raise wrong_output(
+            f"{who} returned an array {shape}, but must return an array of {n} numbers: {what}"
+        )
     return given
 
 
@@ -383,18 +391,28 @@ def refuse_misencoded(encoded: object, sentences: pa.StringArray, who: str) -> N
     """Refuse encoded sentences whose parts do not belong to the sentences, or to each other."""
     what = f"{len(sentences)} sentences, the first {quoted_text(sentences[0].as_py())}"
     if not isinstance(encoded, Encoded):
-        raise wrong_output(f"{who} returned {_kind(encoded)}, not an Encoded, for {what}")
+        raise wrong_output(
+            f"the method `encode` of {who} returned {_kind(encoded)}, but must return an "
+            f"`Encoded`, for {what}"
+        )
     counts = [len(encoded.seen), len(encoded.lengths), len(encoded.n_unknown)]
     if counts != [len(sentences)] * 3:
-        raise wrong_output(f"{who} encoded {min(counts)} or {max(counts)} sentences, not {what}")
+        raise wrong_output(
+            f"the method `encode` of {who} returned parts for {min(counts)} or "
+            f"{max(counts)} sentences, but received {what}"
+        )
     n_words = int(encoded.lengths.sum())
     if encoded.pieces is not None and len(encoded.pieces) != n_words:
         raise wrong_output(
-            f"{who} returned the pieces of {len(encoded.pieces)} words, not of {n_words}, in {what}"
+            f"the method `encode` of {who} returned numbers of pieces for {len(encoded.pieces)} words, but "
+            f"there are {n_words} words in {what}"
         )
     n_tokens = n_words if encoded.pieces is None else int(encoded.pieces.sum())
     if len(encoded.tokens) != n_tokens:
-        raise wrong_output(f"{who} returned {len(encoded.tokens)} tokens, not {n_tokens}, in {what}")
+        raise wrong_output(
+            f"the method `encode` of {who} returned {len(encoded.tokens)} tokens, but its "
+            f"words have {n_tokens} tokens, in {what}"
+        )
 
 
 def refuse_above_zero(scored: pa.Table, who: str) -> None:
@@ -434,7 +452,7 @@ def model_errors(who: str, sentences: pa.StringArray) -> Iterator[None]:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         some = f"{counted(len(sentences), 'sentence')}, the first {quoted_text(str(sentences[0]), 40)}"
         raise ModelError(
-            f"{who} raised an error while it scored {some}:\n"
+            f"{who} raised a Python error while tseval scored {some}:\n"
             f"  {type(error).__name__}: {first_line(error)} ({frame.filename}:{frame.lineno}).\n"
             "  Correct the code of the model. To check it: tseval check-model MODEL"
         ) from error
@@ -443,15 +461,17 @@ def model_errors(who: str, sentences: pa.StringArray) -> Iterator[None]:
 def not_finite(value: float, sentence: str, who: str) -> ModelError:
     """Say that a log-probability is infinite, or no number."""
     return wrong_output(
-        f"{who} returned the log-probability {value} for the sentence {quoted_text(sentence)}: not finite"
+        f"{who} returned the log-probability {value} for the sentence {quoted_text(sentence)}, but the "
+        "number must be finite"
     )
 
 
 def _above_zero(value: float, sentence: str, who: str) -> ModelError:
     return ModelError(
-        f"{who} returned the log-probability {value:.4g} in the sentence {quoted_text(sentence)}: above 0, "
-        "which is a probability above 1.\n  Return natural logarithms of probabilities, not logits, "
-        "surprisals or probabilities.\n  To check the model: tseval check-model MODEL"
+        f"{who} returned the log-probability {value:.4g} in the sentence {quoted_text(sentence)}, but a "
+        "log-probability above 0 means a probability above 1.\n"
+        "  Return natural logarithms of probabilities, not logits, surprisals or probabilities.\n"
+        "  To check the model: tseval check-model MODEL"
     )
 
 

@@ -109,8 +109,8 @@ class Scorer(ABC):
         found = np.asarray(self._bounded.too_long(sentences))
         if found.shape != (len(sentences),) or found.dtype != np.bool_:
             raise wrong_output(
-                f"{self.card.name}: too_long returned an array of type {found.dtype} and shape {found.shape},"
-                f" not a truth value for each of {len(sentences)} sentences"
+                f"the method `too_long` of {self.card.name} returned an array of type {found.dtype} and "
+                f"shape {found.shape}, but must return {len(sentences)} truth values, one for each sentence"
             )
         return found
 
@@ -162,8 +162,9 @@ class Scorer(ABC):
 
     def _encode(self, sentences: pa.StringArray) -> Encoded:
         raise ModelError(
-            f"{self.card.name} gives one number for a sentence, and none for its tokens.\n"
-            "  Use --normalise words"
+            f"{self.card.name} gives only one log-probability for a whole sentence, so the number of its "
+            "tokens is unknown.\n"
+            "  Write --normalise words instead."
         )
 
     def token_texts(self, encoded: Encoded) -> list[str]:
@@ -185,8 +186,9 @@ class Scorer(ABC):
 
     def _cannot_be_asked(self) -> ModelError:
         return ModelError(
-            f"{self.card.name} cannot compare several words after one prefix, which this suite needs.\n"
-            "  Use a recurrent model: a tseval checkpoint."
+            f"{self.card.name} cannot compare several words after the same prefix, but this suite needs "
+            "that.\n"
+            "  Use a recurrent model, such as a tseval checkpoint."
         )
 
 
@@ -234,7 +236,10 @@ def refuse_infinite(sentences: pa.StringArray, asked: Sequence[np.ndarray], answ
     if len(wrong):
         ends = np.cumsum([len(one) for one in asked])
         sentence = sentences[int(np.searchsorted(ends, wrong[0], side="right"))].as_py()
-        raise wrong_output(f"the model gives {answers[wrong[0]]} to a choice within {sentence!r}: not finite")
+        raise wrong_output(
+            f"the model gives the log-probability {answers[wrong[0]]} to a symbol in "
+            f"{sentence!r}, but the number must be finite"
+        )
 
 
 def _encoded_by(model: RecurrentModel | TokenModel, sentences: pa.StringArray) -> Encoded:
@@ -272,8 +277,9 @@ class RecurrentScorer(Scorer):
         if unknown:
             listed = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
             raise ModelError(
-                f"{self.card.name} does not know the symbols {listed}, so it cannot choose among them.\n"
-                "  Use a model that was trained on strings of this language."
+                f"{self.card.name} has no word for the symbols {listed} in its vocabulary, so it cannot "
+                "choose among them.\n"
+                "  Use a model that was trained on strings of this formal language."
             )
 
     @torch.inference_mode()
@@ -355,7 +361,7 @@ class SentenceScorer(Scorer):
         some = f"{len(batch)} sentences, the first {quoted_text(batch[0])}"
         rows = check_list(self._model.word_logprobs(batch), who, f"log-probabilities of the words of {some}")
         if len(rows) != len(batch):
-            raise wrong_output(f"{who} returned {len(rows)} rows of log-probabilities for {some}")
+            raise wrong_output(f"{who} returned {len(rows)} lists of log-probabilities, but received {some}")
         words = [
             as_numbers(row, who, f"log-probabilities of the words of {quoted_text(text)}")
             for text, row in zip(batch, rows, strict=True)
@@ -363,8 +369,8 @@ class SentenceScorer(Scorer):
         for text, row in zip(batch, words, strict=True):
             if len(row) != len(text.split()):
                 raise wrong_output(
-                    f"{who} returned {len(row)} log-probabilities for the {len(text.split())} words of "
-                    f"{quoted_text(text)}"
+                    f"{who} returned {len(row)} log-probabilities, but there are {len(text.split())} words "
+                    f"in {quoted_text(text)}"
                 )
         with np.errstate(over="ignore"):  # what float32 does not hold is infinite, and told with its sentence
             return np.concatenate(words).astype(np.float32)
@@ -376,11 +382,15 @@ class SentenceScorer(Scorer):
         what = f"sentences as it sees them, for {len(texts)}, the first {quoted_text(texts[0])}"
         shown = check_list(self._model.seen(texts), self.card.name, what)
         if len(shown) != len(texts):
-            raise wrong_output(f"{self.card.name}: seen returned {len(shown)} sentences, not {len(texts)}")
+            raise wrong_output(
+                f"the method `seen` of {self.card.name} returned {len(shown)} sentences, "
+                f"but received {len(texts)}"
+            )
         for text, as_seen in zip(texts, shown, strict=True):
             if not isinstance(as_seen, str):
                 raise wrong_output(
-                    f"{self.card.name}: seen did not return the sentence {quoted_text(text)} as text"
+                    f"the method `seen` of {self.card.name} returned {type(as_seen).__name__}, but must "
+                    f"return text, for {quoted_text(text)}"
                 )
         n_unknown = np.array([str(text).split().count(UNKNOWN) for text in shown], dtype=np.int32)
         return pa.array(shown, pa.string()), n_unknown
@@ -405,7 +415,7 @@ class TokenScorer(Scorer):
         match found:
             case (logprobs, int() | np.integer() as n_contexts):
                 return encoded, self._checked(logprobs, encoded, int(n_contexts), sentences)
-        raise self._gave_no("pair of log-probabilities and a number of contexts", sentences)
+        raise self._gave_no("pair of an array of log-probabilities and a number of contexts", sentences)
 
     @torch.inference_mode()
     def score_words(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray, np.ndarray | None]:
@@ -422,7 +432,7 @@ class TokenScorer(Scorer):
                     what = f"corrections of the words of {_named(sentences)}"
                     corrections = as_array(corrections, int(encoded.lengths.sum()), self.card.name, what)
                 return encoded, tokens, corrections
-        raise self._gave_no("log-probabilities, corrections and number of contexts", sentences)
+        raise self._gave_no("triple of log-probabilities, corrections and a number of contexts", sentences)
 
     def _checked(
         self, logprobs: object, encoded: Encoded, n_contexts: int, sentences: pa.StringArray
@@ -432,7 +442,9 @@ class TokenScorer(Scorer):
         return as_array(logprobs, len(encoded.tokens), self.card.name, what)
 
     def _gave_no(self, what: str, sentences: pa.StringArray) -> ModelError:
-        return wrong_output(f"{self.card.name} returned no {what} for {_named(sentences)}")
+        return wrong_output(
+            f"{self.card.name} must return a {what}, but returned something else for {_named(sentences)}"
+        )
 
     def _encode(self, sentences: pa.StringArray) -> Encoded:
         refuse_empty(sentences)
@@ -474,7 +486,7 @@ class TotalScorer(Scorer):
         totals = as_numbers(self._model.sentence_logprobs(texts), self.card.name, what)
         if len(totals) != len(sentences):
             raise wrong_output(
-                f"{self.card.name} returned {len(totals)} scores for {len(sentences)} sentences"
+                f"{self.card.name} returned {len(totals)} scores, but received {len(sentences)} sentences"
             )
         _, n_words = words_and_lengths(sentences)
         self.n_contexts += len(sentences)
@@ -487,7 +499,8 @@ class TotalScorer(Scorer):
     def score_tokens(self, sentences: pa.StringArray) -> NoReturn:
         """Refuse: nothing is known of tokens."""
         raise ModelError(
-            f"{self.card.name} gives one number for a sentence, and none for its words.\n"
+            f"{self.card.name} gives only one log-probability for a whole sentence, but tseval needs one "
+            "for each word here.\n"
             "  Use a model that gives the log-probability of every word."
         )
 

@@ -117,8 +117,9 @@ def next_tokens(model: Model, sentences: Sequence[str], top: int = 0) -> list[li
     scorer = scorer_for(model)
     if not isinstance(model, DistributionModel) or "task" in model.card.protocol:
         raise ModelError(
-            f"{scorer.card.name} does not give the probabilities of all next words.\n"
-            "  Use --entropy and --top with causal transformers models or with models of words."
+            f"{scorer.card.name} does not give the probabilities of all possible next words, which "
+            "--entropy and --top need.\n"
+            "  Leave out --entropy and --top, or use a causal model of transformers or a word-level model."
         )
     found: list[list[NextToken | None]] = []
     for sentence in sentences:

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 def refuse_empty(sentences: pa.StringArray) -> None:
     """Refuse sentences without words."""
     if pc.min(pc.utf8_length(pc.utf8_trim_whitespace(sentences))).as_py() == 0:
-        raise ModelError("a sentence has no words. Remove it, or write at least one word")
+        raise ModelError(
+            "one of the sentences has no words. Remove this sentence, or write at least one word"
+        )
 
 
 def words_and_lengths(sentences: pa.StringArray) -> tuple[Any, np.ndarray]:
@@ -151,7 +153,10 @@ class Memory:
         if not out_of_memory(error):
             raise error
         if tried == 1:
-            raise ModelError("the memory is too small to score even one sentence. Try another --device")
+            raise ModelError(
+                "the device has not enough memory to score even one sentence. Choose another "
+                "--device, such as --device cpu"
+            )
         self.at_once = tried // 2
         empty_caches()
         self.shortages.append(

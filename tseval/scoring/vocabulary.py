@@ -21,8 +21,9 @@ def known_to(model: Model) -> Callable[[str], bool]:
     """Give a function that tells whether a model knows a word; it asks the model once for each."""
     if not isinstance(model, RecurrentModel | TokenModel | ReportingModel):
         raise ModelError(
-            f"{model.card.name} gives no list of the words that it knows.\n"
-            "  Name a text file with its vocabulary, one word a line: --vocab words.txt"
+            f"{model.card.name} does not tell tseval which words are in its vocabulary.\n"
+            "  Write the vocabulary into a text file, one word a line, and name the file: --vocab "
+            "words.txt"
         )
     scorer = scorer_for(model)
 

@@ -71,7 +71,9 @@ def sweep(units: Sequence[SweepUnit], place: Records, force: Workforce, watch: W
     except OSError as error:
         where = error.filename or place.folder
         why = error.strerror or error
-        raise RunError(f"{where} cannot be written: {why}.\n  Name another folder with --out.") from None
+        raise RunError(
+            f"{where}: tseval cannot write into this folder ({why}).\n  Name another folder with --out."
+        ) from None
     before = {unit.name for unit in units} - {unit.name for unit in left}
     known = {unit.name: UnitState(unit, place.read(unit), unit.name in before) for unit in units}
     looked_at = 0.0

@@ -169,7 +169,7 @@ def run_ray(job: Job, watch: Callable[[], None]) -> list[str]:
         return list(json.loads(lines[-1]))
     address = os.environ.get("RAY_ADDRESS")
     where = f"the Ray cluster at {address}" if address else "Ray on this machine"
-    return [f"{where} is not reachable.\n  Log: {log}."]
+    return [f"{where} cannot be reached.\n  Log: {log}."]
 
 
 # Name of each engine to the package that it needs; the extra has the engine's name.
@@ -192,7 +192,7 @@ def find_engine(name: str) -> Engine:
     package = ENGINES[name]
     if package and find_spec(package) is None:
         raise RunError(
-            f"--engine {name} needs {package}, which is not installed.\n"
+            f"--engine {name} needs the Python package {package}, which is not installed.\n"
             f'  To install it: pip install "tseval[{name}]"'
         )
     if name == "slurm":

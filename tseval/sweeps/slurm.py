@@ -48,8 +48,8 @@ def run_slurm(job: Job, watch: Callable[[], None]) -> list[str]:
             jobs = executor.map_array(worker, [job.task] * workers, range(workers), [workers] * workers)
     except Exception as error:  # it raises whatever comes
         raise RunError(
-            f"submitit cannot queue the sweep: {first_line(error)}.\n  Check the settings of slurm in the "
-            "plan."
+            f"SLURM did not accept the jobs of the sweep: {first_line(error)}.\n"
+            "  Correct the settings under `slurm:` in the plan."
         ) from None
     while not all(one.done() for one in jobs):
         watch()

@@ -125,7 +125,10 @@ def _choices(inside: str) -> list[str]:
     if bounds := _RANGE.fullmatch(inside):
         first, last, step = (int(number) for number in bounds.groups(default="1"))
         if not step or last < first or (last - first) // step >= MOST:
-            raise ValueError(f"{{{inside}}} should be {{FIRST..LAST..STEP}}, and go up")
+            raise ValueError(
+                f"the range {{{inside}}} should be {{FIRST..LAST..STEP}}, with FIRST below "
+                "LAST and fewer than 100,000 numbers"
+            )
         return [str(number) for number in range(first, last + 1, step)]
     return inside.split(",") if "," in inside else [f"{{{inside}}}"]
 
@@ -154,7 +157,8 @@ def _matching_files(pattern: str, text: str | None = None) -> list[tuple[Path, t
     found = sorted(base.glob("/".join(parts[wild:])), key=lambda path: natural_order(str(path)))
     if not found:
         raise RunError(
-            f"{text or pattern}: no file matches this pattern.\n  Check the path, or quote the pattern."
+            f"--model {text or pattern}: no file matches this pattern.\n"
+            "  Check the path. Put the pattern in quotes, so that the shell does not change it."
         )
     return [(path, path.relative_to(base).parts) for path in found]
 
@@ -210,7 +214,7 @@ def refuse_unknown(content: object, kind: type, what: str) -> None:
     known = [part.name for part in fields(kind)]
     for name in content if isinstance(content, dict) else ():
         if name not in known:
-            raise ContentError(f"unknown field {name!r} of {what}.\n  {suggest(str(name), known, 'Fields')}")
+            raise ContentError(f"{what} cannot have the key {name!r}.\n  {suggest(str(name), known, 'Keys')}")
 
 
 def plan_units(plan: SweepPlan) -> list[SweepUnit]:
@@ -227,12 +231,16 @@ def plan_units(plan: SweepPlan) -> list[SweepUnit]:
             other = units.setdefault(own.casefold(), unit)
             if other is not unit:
                 raise RunError(
-                    f"{other.model} on {other.suite} and {model} on {suite} would both have the folder "
-                    f"{unit.run}.\n"
-                    "  Name one in the plan (models: [{model: ..., name: ...}]), or use two folders."
+                    f"{other.model} on {other.suite} and {model} on {suite} would both be saved in the "
+                    f"folder {unit.run}.\n"
+                    "  Give one model another name in the plan (models: [{model: ..., name: ...}]), or "
+                    "use two plans with different --out folders."
                 )
     if not units:
-        raise RunError("the sweep has no runs to make. Name a model and a suite.")
+        raise RunError(
+            "the plan names no model or no suite, so there is nothing to score. Name at least "
+            "one model and one suite."
+        )
     return list(units.values())
 
 
@@ -243,16 +251,18 @@ def _models(entries: Sequence[str | ModelEntry]) -> Iterator[tuple[str, str, dic
         found = [one for text in _written_out(entry.model) for one in _matching(text)]
         if entry.name is not None and len(found) > 1:
             raise RunError(
-                f"{entry.model} stands for {len(found):,} models, which cannot all have the name "
-                f"{entry.name!r}.\n  Leave out the name."
+                f"the pattern {entry.model} matches {len(found):,} models, which cannot all have the name "
+                f"{entry.name!r}.\n"
+                "  Leave out the key `name` of this model in the plan."
             )
         for name, model, revision in found:
             arguments = {key: str(value).lower() if isinstance(value, bool) else str(value)
                          for key, value in entry.args.items()}  # fmt: skip
             if revision and arguments.setdefault("revision", revision) != revision:
                 raise RunError(
-                    f"{entry.model}: args name another revision, {arguments['revision']!r}.\n  Leave out "
-                    "one of the two revisions."
+                    f"{entry.model}: the model name has the revision {revision!r}, but args has the "
+                    f"revision {arguments['revision']!r}.\n"
+                    "  Leave out one of the two revisions."
                 )
             own = safe_name(entry.name or name) + (f"@{safe_name(revision)}" if revision else "")
             yield own, model, arguments

@@ -84,7 +84,8 @@ class Worker:
                 where = f"at {before.done:,} of {before.of:,} sentences" if before.of else "before it scored"
                 self._fail(
                     unit,
-                    f"the worker was killed {deaths} times {where}, perhaps because of too little memory",
+                    f"the process that scores was killed {deaths} times {where}, perhaps because the "
+                    "machine has too little memory",
                 )
                 return
             begun = UnitRecord("scoring", deaths=deaths + 1, parts=saved)
@@ -101,7 +102,7 @@ class Worker:
                 ended = f"ended by {signal.Signals(-error.returncode).name}" if error.returncode < 0 else ""
                 self._fail(unit, ended or self.place.complaint(unit))
             except SystemExit as error:
-                self._fail(unit, f"the worker stopped with exit code {error.code}")
+                self._fail(unit, f"the process that scores stopped with exit code {error.code}")
             except Exception as error:
                 traceback.print_exc()
                 self._fail(unit, self._scorer.explain(error))

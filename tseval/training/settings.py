@@ -57,38 +57,69 @@ class Settings:
         compiled: Whether `torch.compile` fuses the loops of cells that torch has no fused layer for.
     """
 
-    epochs: Annotated[int, "Number of passes over the text."] = 5
-    max_tokens: Annotated[int | None, "Number of training tokens, instead of --epochs (default: none)."] = (
-        None
-    )
-    batch: Annotated[int, "Batch size: parallel columns of text, or lines with --whole-lines."] = 128
-    window: Annotated[int, "Length of backpropagation through time, in words."] = 35
+    epochs: Annotated[int, "Number of passes over the training text."] = 5
+    max_tokens: Annotated[
+        int | None, "Number of tokens to train on. It replaces --epochs (default: train for --epochs)."
+    ] = None
+    batch: Annotated[
+        int,
+        "Batch size: number of places in the text at which the model reads in parallel. "
+        "With --whole-lines: number of lines.",
+    ] = 128
+    window: Annotated[
+        int,
+        "Number of words through which the error is propagated back (truncated "
+        "backpropagation through time).",
+    ] = 35
     fresh_state: Annotated[
-        bool, "Start every window from a zero state, for cells that cannot forget (urn)."
+        bool,
+        "Reset the hidden state to zero at the start of every window. Use it for cells that cannot "
+        "forget (urn).",
     ] = False
     whole_lines: Annotated[
-        bool, "Read whole lines, each from a zero state, instead of windows of columns."
+        bool,
+        "Train on whole lines, each with a new hidden state, instead of on windows of --window "
+        "words of continuous text.",
     ] = False
-    optimiser: Annotated[Optimiser, "Optimiser."] = "adam"
-    learning_rate: Annotated[float, "Learning rate at the start."] = 1e-3
+    optimiser: Annotated[
+        Optimiser, "Optimiser that updates the weights: adam, or sgd (without momentum)."
+    ] = "adam"
+    learning_rate: Annotated[float, "Learning rate at the start of the training."] = 1e-3
     schedule: Annotated[
         RateSchedule,
-        "Schedule of the learning rate: cosine falls to zero, anneal divides the rate when the validation "
-        "perplexity does not improve.",
+        "Change of the learning rate. constant: no change. cosine: it falls to zero. anneal: it is "
+        "divided by --anneal-factor when the validation perplexity does not improve.",
     ] = "constant"
-    anneal_factor: Annotated[float, "Divisor of the learning rate for --schedule anneal."] = 4.0
-    clip: Annotated[float, "Largest gradient norm (clipping)."] = 0.25
+    anneal_factor: Annotated[float, "Number by which --schedule anneal divides the learning rate."] = 4.0
+    clip: Annotated[float, "Largest norm of the gradient: larger gradients are scaled down to this norm."] = (
+        0.25
+    )
     initial_range: Annotated[
-        float, "Bound of the initial weights of word vectors, which are uniform in ±BOUND."
+        float,
+        "Range of the initial weights of word vectors: they are drawn uniformly between minus this "
+        "number and this number.",
     ] = 0.1
-    seed: Annotated[int, "Random seed for initial weights and dropout."] = 1
-    precision: Annotated[Precision, "Precision of matrix products."] = "float32"
-    stored: Annotated[StoredType, "Number format of the weights in the file."] = "float32"
+    seed: Annotated[int, "Random seed for the initial weights and for dropout."] = 1
+    precision: Annotated[
+        Precision,
+        "Number format of matrix products in training: float32, or bfloat16 (faster on new GPUs, rounded).",
+    ] = "float32"
+    stored: Annotated[
+        StoredType,
+        "Number format of the weights in the checkpoint file: float32, or float16 (half the size, rounded).",
+    ] = "float32"
     validate_every: Annotated[
-        int | None, "Windows between validations (default: validate after each epoch only)."
+        int | None,
+        "Number of windows (training steps) between two validations (default: validate only "
+        "after each epoch).",
     ] = None
-    log_every: Annotated[int, "Windows between points of the learning curve."] = 50
-    compiled: Annotated[bool, "Compile the recurrent loops with torch.compile (for GPUs)."] = False
+    log_every: Annotated[
+        int, "Number of windows (training steps) between two points of the learning curve."
+    ] = 50
+    compiled: Annotated[
+        bool,
+        "Compile the loops of the recurrent cells with torch.compile, which makes training on a GPU faster.",
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +130,27 @@ class ClassifierSettings:
     that were no better than the best, None for never; `log_every` None for no points within an epoch.
     """
 
-    epochs: Annotated[int, "Largest number of passes over the examples."] = 30
+    epochs: Annotated[int, "Largest number of passes over the training examples."] = 30
     patience: Annotated[
-        int | None, "Number of epochs without improvement after which the training stops."
+        int | None,
+        "Number of epochs without a better validation accuracy after which the training stops early.",
     ] = 5
-    batch: Annotated[int, "Batch size, in examples."] = 16
-    learning_rate: Annotated[float, "Learning rate of Adam."] = 1e-3
-    clip: Annotated[float, "Largest gradient norm (clipping)."] = 1.0
+    batch: Annotated[int, "Batch size: number of examples in each training step."] = 16
+    learning_rate: Annotated[float, "Learning rate of the optimiser Adam."] = 1e-3
+    clip: Annotated[float, "Largest norm of the gradient: larger gradients are scaled down to this norm."] = (
+        1.0
+    )
     initial_range: Annotated[
-        float, "Bound of the initial weights of word vectors, which are uniform in ±BOUND."
+        float,
+        "Range of the initial weights of word vectors: they are drawn uniformly between minus this "
+        "number and this number.",
     ] = 0.1
-    seed: Annotated[int, "Random seed for initial weights, order of examples, dropout and noise."] = 1
+    seed: Annotated[
+        int, "Random seed for the initial weights, the order of the examples, dropout and noise."
+    ] = 1
     log_every: Annotated[
-        int | None, "Batches between points of the learning curve within an epoch (default: none)."
+        int | None,
+        "Number of batches between two points of the learning curve (default: one point for each epoch).",
     ] = None
 
 

@@ -16,11 +16,11 @@ from tseval.verifying.levels import (
     Recomputed,
     Verification,
     VerifyLevel,
-    check_plausible,
     claim_of_run,
     recompute,
     says_what_is_shared,
 )
+from tseval.verifying.plausible import check_plausible
 
 if TYPE_CHECKING:
     from collections.abc import Callable

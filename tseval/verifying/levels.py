@@ -1,4 +1,4 @@
-"""What is claimed, and levels of verification: recomputed from evidence, plausible for any model."""
+"""What a run or an entry claims, and the first two levels of verification: intact and recomputed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import EvidenceError, LimitError, ModelError, RunError, SuiteError, first_line, one_line
-from tseval.evidence import Evidence, Words, flat_column, gather, scored_again, split_words, whole_column
+from tseval.evidence import Evidence, gather, scored_again, whole_column
 from tseval.items import ENTRY, HALF_KNOWN, INDEPENDENT, Case, Suite, choose_rows, cluster_by, suite_digest
 from tseval.questions import SCORES, Score
 from tseval.questions.scored import split_measure
@@ -25,7 +25,7 @@ from tseval.runs.manifest import SELECTED, SuiteFacts
 from tseval.suites import afresh, load_suite
 from tseval.suites.data.critical import cluster_data, with_critical
 from tseval.suites.data.entries import KNOWN_ERRORS
-from tseval.verdicts import judge, n_too_long, questions_in, sentences_of
+from tseval.verdicts import judge, n_too_long, sentences_of
 from tseval.verifying.earlier import is_earlier_form
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tseval.formats import Json
-    from tseval.questions.pairs import Asked
 
     _Rows = NDArray[np.int64]
 
@@ -137,7 +136,7 @@ class Claim:
 def claim_of_run(path: Path) -> Claim:
     """Read all that a run claims: every file, held to its digest, and the manifest to its seal."""
     if not path.is_dir() or not any(path.iterdir()):
-        raise RunError(f"there is no run at {str(path)!r}.\n  Name the folder of a run.")
+        raise RunError(f"{str(path)!r} is not the folder of a run.\n  Name the folder of a run.")
     try:
         run = read_run(path)
         files = run.manifest.files
@@ -156,18 +155,20 @@ def hold_files(files: Iterable[str], names: Iterable[str]) -> None:
     """Refuse a manifest that leaves a data file out, which could then say anything, or names another."""
     listed, known = set(files), set(names)
     if missing := sorted(known - listed):
-        raise CheckFailed(f"{MANIFEST} does not list {missing[0]}")
+        raise CheckFailed(f"{MANIFEST} has no digest for the file {missing[0]}, which every run has")
     if strangers := sorted(listed - known):
-        raise CheckFailed(f"{MANIFEST} lists {strangers[0]!r}, which is not a file of a run")
+        raise CheckFailed(f"{MANIFEST} has a digest for {strangers[0]!r}, but a run has no such file")
 
 
 def check_known_score(manifest: Manifest) -> None:
     """Refuse what compares nothing."""
     if split_measure(manifest.key.score)[0] not in SCORES:
-        raise CheckFailed(f"{MANIFEST}: key.score is {manifest.key.score!r}, which is not a score")
+        raise CheckFailed(
+            f"{MANIFEST}: the key `key.score` is {manifest.key.score!r}, but tseval knows no "
+            "score with this name"
+        )
 
 
-_NUMBERS = ("logprob", "pieces", "right", "wrong")
 _DRAW = re.compile(r"([0-9]{1,18}) of each case, seed (-?[0-9]{1,30})")
 
 
@@ -188,14 +189,15 @@ def recompute(claim: Claim, spec: str | None) -> Recomputed:
     """
     if by := split_measure(claim.key.score)[1]:
         raise SuiteError(
-            f"{claim.name} has scores normalised by {by}, and tseval cannot recompute the token counts of "
-            "a model.\n  Verify a run without --normalise on the same sentences."
+            f"{claim.name} was scored with --normalise {by}, so verifying needs the number of tokens, "
+            "which tseval cannot recompute without the model.\n"
+            "  Verify a run on the same sentences without --normalise."
         )
     suite = _suite_again(claim, spec)
     if suite.digest != claim.key.suite_digest or suite.terminator != claim.key.terminator:
         raise CheckFailed(
-            f"the suite {suite.name} has the digest {suite.digest[:8]}, but the run claims "
-            f"{claim.key.suite_digest[:8]}"
+            f"the suite {suite.name} on this machine has the digest {suite.digest[:8]}, but the run states "
+            f"the digest {claim.key.suite_digest[:8]}"
         )
     hold_sizes(claim.manifest.suite, suite)
     sentences = sentences_of(suite)
@@ -205,7 +207,7 @@ def recompute(claim: Claim, spec: str | None) -> Recomputed:
         sentences, too_long = sentences.filter(read), sentences.filter(pc.invert(read))
     if not sentences.equals(claim.sentences):
         raise CheckFailed(
-            f"the sentences are not those of the suite: {_first_other(claim.sentences, sentences)}"
+            f"the run has other sentences than the suite: {_first_other(claim.sentences, sentences)}"
         )
     try:
         scored = scored_again(claim.evidence, sentences)
@@ -223,7 +225,8 @@ def recompute(claim: Claim, spec: str | None) -> Recomputed:
     if left_out != claim.manifest.counts.too_long:
         stated = claim.manifest.counts.too_long
         raise CheckFailed(
-            f"{left_out:,} contrasts have a sentence that was not scored, but too_long says {stated:,}"
+            f"{left_out:,} contrasts have a sentence without a score, but in the manifest the key "
+            f"`too_long` is {stated:,}"
         )
     compare_verdicts(claim.verdicts, verdicts)
     run = Run(claim.name, claim.manifest, lambda: scored, lambda: verdicts)
@@ -239,7 +242,9 @@ def hold_sizes(stated: SuiteFacts, suite: Suite) -> None:
     """Hold what is said of a suite's size to the suite."""
     for name in ("n_items", "n_contrasts"):
         if (said := getattr(stated, name)) != (follows := getattr(suite, name)):
-            raise CheckFailed(f"{MANIFEST}: suite.{name} is {said:,}, but the suite has {follows:,}")
+            raise CheckFailed(
+                f"{MANIFEST}: the key `suite.{name}` is {said:,}, but the suite has {follows:,}"
+            )
 
 
 def verdicts_of(judged: Callable[[], pa.Table]) -> pa.Table:
@@ -258,7 +263,9 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
     name, facts = claim.key.suite, claim.manifest.suite
     try:
         if not spec and (set(name) & {"/", "\\", "\0"} or name in {"", ".", ".."}):
-            raise SuiteError(f"{name!r} is the path of a suite, not its name.")
+            raise SuiteError(
+                f"the run states that its suite is {name!r}, which is the path of a suite, not its name."
+            )
         with afresh():
             suite = load_suite(
                 spec or claim.key.suite,
@@ -269,19 +276,22 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
             )
     except SuiteError as error:
         raise SuiteError(
-            f"{first_line(error)}\n  Name the suite of {claim.name} with --suite, as for tseval run."
+            f"{first_line(error)}\n  Name the suite of {claim.name} with --suite SUITE, as for tseval run."
         ) from None
     if (suite.exclude, suite.excluded) != (facts.exclude, facts.excluded):
-        raise CheckFailed(f"{MANIFEST}: suite.excluded is not the list {facts.exclude!r}")
+        raise CheckFailed(
+            f"{MANIFEST}: the key `suite.excluded` does not have the items of the list {facts.exclude!r}"
+        )
     if facts.seed is not None and suite.seed is None:
         raise CheckFailed(
-            f"{MANIFEST}: suite.seed is {facts.seed}, but no seed chooses sentences of {suite.name}"
+            f"{MANIFEST}: the key `suite.seed` is {facts.seed}, but no sentences of the suite {suite.name} "
+            "are chosen at random"
         )
     if facts.complete:
         return suite
     if not SELECTED.fullmatch(claim.key.items):
         raise CheckFailed(
-            f"{MANIFEST}: key.items is {claim.key.items!r}, which does not state a number of items"
+            f"{MANIFEST}: the key `key.items` is {claim.key.items!r}, which is not a number of items"
         )
     cases = tuple(_chosen(suite, claim))
     if facts.sample is not None:
@@ -295,7 +305,10 @@ def _with_factors(suite: Suite, claim: Claim) -> Suite:
         return cluster_by(suite, (INDEPENDENT,))
     stated = claim.manifest.suite
     if stated.inferred is not None and with_critical(suite).inferred != stated.inferred:
-        raise CheckFailed(f"{MANIFEST}: suite.inferred is {stated.inferred!r}, unlike the suite")
+        raise CheckFailed(
+            f"{MANIFEST}: the key `suite.inferred` is {stated.inferred!r}, but the suite "
+            "states something else"
+        )
     if stated.inferred is None and not stated.clusters:  # from before, or there is nothing to infer
         return replace(suite, clusters=(INDEPENDENT,))
     try:
@@ -322,12 +335,14 @@ def _chosen(suite: Suite, claim: Claim) -> Iterator[Case]:
     known = {case.name: case for case in suite.cases}
     for name in pc.unique(names).to_pylist():
         if name not in known:
-            raise CheckFailed(f"the suite {suite.name} has no case {name!r}")
+            raise CheckFailed(f"the run has a case {name!r}, but the suite {suite.name} does not")
         items = pc.unique(claim.verdicts["item"].filter(pc.equal(names, name)))
         index = known[name].index
         strange = items.filter(pc.invert(pc.is_in(items, value_set=index)))
         if len(strange):
-            raise CheckFailed(f"the case {name!r} has no item {strange[0].as_py()}")
+            raise CheckFailed(
+                f"the run has an item {strange[0].as_py()} of the case {name!r}, but the suite does not"
+            )
         # In some views an item has several rows.
         yield known[name].take(np.flatnonzero(pc.is_in(index, value_set=items)).tolist())
 
@@ -340,7 +355,8 @@ def _refuse_other_draw(suite: Suite, cases: Sequence[Case], stated: str) -> None
         rows = choose_rows(whole.n_items, None, int(said[1]), int(said[2])) if said else ()
         if not case.index.equals(whole.index.take(pa.array(rows[: len(case.index)], pa.int64()))):
             raise CheckFailed(
-                f"suite.sample is {stated!r}, but the items of {case.name!r} are not those of that draw"
+                f"the key `suite.sample` is {stated!r}, but the items of the case {case.name!r} are not "
+                "the ones that this sample draws"
             )
 
 
@@ -355,7 +371,7 @@ def compare_sentences(claimed: pa.Table, found: pa.Table) -> None:
     """Compare all that is said of sentences; `n_unknown`, which only the model knows, is left."""
     known = [*found.column_names, "n_unknown"]
     if more := [name for name in claimed.column_names if name not in known]:
-        raise CheckFailed(f"the sentences have a column {more[0]!r} that tseval cannot recompute")
+        raise CheckFailed(f"the file of sentences has a column {more[0]!r}, which tseval cannot recompute")
     for name in found.column_names:
         _compare_column(claimed, found, name, lambda row: repr(found["sentence"][row].as_py()), "sentences")
 
@@ -364,7 +380,7 @@ def compare_verdicts(claimed: pa.Table, found: pa.Table) -> None:
     """Compare verdicts cell by cell, and name the first that differs."""
     if claimed.num_rows != found.num_rows:
         raise CheckFailed(
-            f"there are {claimed.num_rows:,} verdicts, but tseval recomputes {found.num_rows:,}"
+            f"the run has {claimed.num_rows:,} verdicts, but tseval recomputes {found.num_rows:,}"
         )
 
     def place(row: int) -> str:
@@ -374,19 +390,24 @@ def compare_verdicts(claimed: pa.Table, found: pa.Table) -> None:
     for name in found.column_names:
         _compare_column(claimed, found, name, place, "verdicts")
     if more := [name for name in claimed.column_names if name not in found.column_names]:
-        raise CheckFailed(f"the verdicts have a column {more[0]!r} that the suite does not know")
+        raise CheckFailed(
+            f"the file of verdicts has a column {more[0]!r}, which is not a feature of the suite"
+        )
 
 
 def _compare_column(
     claimed: pa.Table, found: pa.Table, name: str, place: Callable[[int], str], what: str
 ) -> None:
     if name not in claimed.column_names:
-        raise CheckFailed(f"the {what} have no column {name!r}")
+        raise CheckFailed(f"the file of {what} has no column {name!r}")
     of_claim, kind = claimed[name].type, found[name].type
     if name.endswith(ENTRY):  # two dictionaries of one column may be in different orders
         of_claim, kind = _unfolded(of_claim), _unfolded(kind)
     if of_claim != kind:
-        raise CheckFailed(f"{what}: column {name!r} has the type {of_claim}, not {kind}")
+        raise CheckFailed(
+            f"in the file of {what}, the column {name!r} has the type {of_claim}, but it "
+            f"must have the type {kind}"
+        )
     follows, stated = (table[name].cast(kind).combine_chunks() for table in (found, claimed))
     if stated.equals(follows):
         return
@@ -395,8 +416,8 @@ def _compare_column(
         return
     row = int(differs.argmax())
     raise CheckFailed(
-        f"{what}: {name} of {place(row)} is {stated[row].as_py()}, but tseval recomputes "
-        f"{follows[row].as_py()} ({int(differs.sum()):,} differ)"
+        f"in the file of {what}, {name} of {place(row)} is {stated[row].as_py()}, but tseval recomputes "
+        f"{follows[row].as_py()} ({int(differs.sum()):,} rows differ)"
     )
 
 
@@ -408,189 +429,8 @@ def _other_table(claim: Claim, name: str) -> str:
     """Say that a table does not follow, and, where another tseval is said to have written it, that."""
     wrote, here = claim.manifest.versions.get("tseval"), version("tseval")
     if wrote == here:
-        return f"{name} is not the table of these verdicts"
+        return f"{name} is not the table that tseval prints for these verdicts"
     return (
-        f"{name} is not the table of these verdicts as tseval {here} prints it; the manifest names "
-        f"tseval {wrote}. To print the right table: tseval table"
+        f"{name} is not the table that tseval {here} prints for these verdicts. The manifest states that "
+        f"tseval {wrote} wrote it. To print the right table: tseval table RUN"
     )
-
-
-# How far the probabilities of what may follow a prefix may sum above 1, by rounding.
-ABOVE_ONE = 1e-4
-# Adapters whose words are made of pieces: the pieces of `laugh` begin `laughs` too, so words may exceed 1.
-PIECED = frozenset({"hf", "mlm", "lm-eval"})
-# Those that read word by word from the left, and look every word up alone.
-BY_WORDS = frozenset({"native", "ngram"})
-_OF_PIECES = {"pieces", "unscored"}
-_MAY_BE_NOTHING = {"right", "wrong"}  # where no symbol is right, or none wrong
-
-
-def check_plausible(claim: Claim, again: Recomputed) -> str:
-    """Hold evidence to what any probabilities must be."""
-    evidence, kind = claim.evidence, claim.manifest.model.kind
-    for name in [name for name in _NUMBERS if name in evidence.table.column_names]:
-        values = pc.drop_null(evidence.table[name]).to_numpy()  # nothing is asked before most words
-        what = "a log-probability" if name == "logprob" else f"a log-probability in {name!r}"
-        finite = np.isfinite(values) | (np.isneginf(values) if name in _MAY_BE_NOTHING else False)
-        if not finite.all():
-            raise CheckFailed(f"{what} is not finite")
-        if values.max(initial=-1.0) > ABOVE_ONE:
-            raise CheckFailed(f"{what} is {values.max()}, above 0")
-    said = f"{evidence.table.num_rows:,} log-probabilities, none above 0"
-    if evidence.unit == "sentence" and kind in BY_WORDS:
-        raise CheckFailed(f"there is one number for each sentence, but a model of kind {kind!r} gives words")
-    words = split_words(whole_column(again.scored, "sentence"))
-    if kind not in BY_WORDS and evidence.unit != "sentence":
-        _check_first_tokens(claim, again.scored, words)
-    if evidence.unit != "prefix" and kind not in BY_WORDS:
-        return f"{said}; each {evidence.unit} has its own, and no two numbers depend on each other"
-    looks = split_words(whole_column(again.scored, "seen")).texts.dictionary_encode()
-    if kind in BY_WORDS:
-        if of_pieces := sorted(_OF_PIECES & set(evidence.table.column_names)):
-            raise CheckFailed(
-                f"there is a column {of_pieces[0]!r}, but words of a model of kind {kind!r} have no pieces"
-            )
-        _check_looks(words, looks)
-    most = _check_prefixes(claim, again, words, looks)
-    return (
-        said if kind in PIECED else f"{said}; what follows a prefix has a probability of at most {most:.4f}"
-    )
-
-
-def _check_first_tokens(claim: Claim, scored: pa.Table, words: Words) -> None:
-    """Hold first tokens that have no number to the protocol, and to first words: pieces end with a word."""
-    unscored = claim.key.protocol.get("first_token") == "unscored"
-    if unscored != ("unscored" in scored.column_names):
-        raise CheckFailed(
-            "the protocol leaves first tokens unscored, but there is no column 'unscored' that names them"
-            if unscored
-            else "there is a column 'unscored', but the protocol does not leave first tokens unscored"
-        )
-    if not unscored:
-        return
-    tokens = whole_column(scored, "unscored").to_numpy()
-    firsts = words.texts.take(pa.array(words.starts, pa.int64()))
-    expected = _of_first(firsts.dictionary_encode().indices.to_numpy(), tokens)
-    if (other := expected != tokens).any():
-        at = int(other.argmax())
-        text, one, two = firsts[at].as_py(), expected[at], tokens[at]
-        raise CheckFailed(f"the first token of the word {text!r} is {one} here, {two} there")
-
-
-def _check_looks(words: Words, looks: pa.DictionaryArray) -> None:  # type: ignore[type-arg]
-    """Refuse one word that is seen as two: unknown here and known there, it makes items undecidable."""
-    texts = words.texts.dictionary_encode()
-    word, look = (one.indices.to_numpy().astype(np.int64) for one in (texts, looks))
-    expected = _of_first(word, look)
-    if (other := expected != look).any():
-        at = int(other.argmax())
-        name = texts.dictionary[word[at]].as_py()
-        one, two = (looks.dictionary[place].as_py() for place in (expected[at], look[at]))
-        raise CheckFailed(f"the model sees {name!r} as {one!r} here, as {two!r} there")
-
-
-def _of_first(key: _Rows, values: _Rows) -> _Rows:
-    """Give, at every place, the value that stands at the first place with the same key, (places,)."""
-    first = np.zeros(int(key.max(initial=0)) + 1, dtype=np.int64)
-    first[key[::-1]] = values[::-1]
-    return first[key]
-
-
-def _check_prefixes(
-    claim: Claim,
-    again: Recomputed,
-    words: Words,
-    looks: pa.DictionaryArray,  # type: ignore[type-arg]
-) -> float:
-    """Compare the numbers of each prefix, and sum those of what may follow it; give the largest sum."""
-    scored = again.scored
-    look = looks.indices.to_numpy().astype(np.int64)
-    last = words.starts + words.lengths - 1
-    if pieced := "pieces" in scored.column_names:  # what follows a last word with a period is not asked
-        look[last] += len(looks.dictionary)
-    node, before = _nodes(look, words)
-    first = np.zeros(int(node.max(initial=0)) + 1, dtype=np.int64)
-    first[node[::-1]] = np.arange(len(node))[::-1]
-    # Thirty layers of transformers add up: SmolLM2 differs by 1.3e-4 where it is read beside other sentences.
-    most = claim.last_bits * (4 if claim.manifest.model.kind in PIECED else 1)
-    for name in ("words", "pieces") if pieced else ("words",):
-        values = pc.list_flatten(scored[name]).to_numpy().astype(np.float64)
-        apart = np.abs(values - values[first[node]])
-        if apart.max(initial=0.0) > most:
-            sentence = _sentence_with(scored, words, int(apart.argmax()))
-            raise CheckFailed(f"a prefix of {sentence!r} has two numbers, {apart.max():.3g} nats apart")
-    if (asked := questions_in(again.suite, whole_column(scored, "sentence"))) is not None:
-        _check_answers(scored, words, asked, before, most)
-    if claim.manifest.model.kind in PIECED:
-        return 0.0
-    values = pc.list_flatten(scored["words"]).to_numpy().astype(np.float64)
-    events = first[1:]
-    if "task" in claim.key.protocol:  # a classifier: the answers stand last, and words before them are given
-        given = np.ones(len(values), dtype=np.bool_)
-        given[last] = False
-        if values[given].any():
-            sentence = _sentence_with(scored, words, int(np.flatnonzero(given & (values != 0))[0]))
-            raise CheckFailed(f"a word of {sentence!r} that is no answer has a log-probability other than 0")
-        events = events[~given[events]]
-    sums = np.bincount(before[events], weights=np.exp(values[events]))
-    if sums.max(initial=0.0) > 1 + ABOVE_ONE:
-        at = int(events[before[events] == int(sums.argmax())].min())
-        row = int(np.searchsorted(words.starts, at, side="right")) - 1
-        prefix = " ".join(_sentence_with(scored, words, at).split(" ")[: at - int(words.starts[row])])
-        raise CheckFailed(f"the words after {prefix!r} have a total probability of {sums.max():.4g}")
-    return float(sums.max(initial=0.0))
-
-
-def _check_answers(scored: pa.Table, words: Words, asked: Asked, before: _Rows, last_bits: float) -> None:
-    """Hold what was answered inside sentences to what was asked there, and to each other after one prefix."""
-    here = np.concatenate(asked.before) >= 0
-    places = np.flatnonzero(here)
-    _, first, prefix = np.unique(before[places], return_index=True, return_inverse=True)
-    answers = {}
-    for name in ("right", "wrong"):
-        column = flat_column(scored, name)
-        if (astray := column.is_valid().to_numpy(zero_copy_only=False) != here).any():
-            sentence = _sentence_with(scored, words, int(astray.argmax()))
-            raise CheckFailed(
-                f"{name!r} should hold a number where the suite asks, and only there: {sentence!r}"
-            )
-        answers[name] = values = column.to_numpy(zero_copy_only=False)[places]
-        others = values[first][prefix]
-        with np.errstate(invalid="ignore"):  # where both are no probability at all
-            apart = np.where(values == others, 0.0, np.abs(values - others))
-        if apart.max(initial=0.0) > last_bits:
-            sentence = _sentence_with(scored, words, int(places[apart.argmax()]))
-            raise CheckFailed(
-                f"a prefix of {sentence!r} has two answers, {apart.max():.3g} nats apart in {name!r}"
-            )
-    if (share := asked.asks.share) is None:
-        both = np.exp(answers["right"]) + np.exp(answers["wrong"])
-        if both.max(initial=0.0) > 1 + ABOVE_ONE:
-            raise CheckFailed(f"a right and a wrong symbol have {both.max():.4g} of all probability")
-    elif not np.allclose(answers["wrong"], np.log(share), rtol=0.0, atol=1e-9):
-        raise CheckFailed(
-            f"'wrong' should be the least share, {np.log(share):.6g} nats, wherever the suite asks"
-        )
-
-
-def _nodes(look: _Rows, words: Words) -> tuple[_Rows, _Rows]:
-    """Give the number, from 1, of the prefix that each word ends, and of that before it or 0, (words,)."""
-    node, before = np.zeros_like(look), np.zeros_like(look)
-    n_looks, n_nodes = int(look.max(initial=0)) + 1, 0
-    reached = np.zeros(len(words.lengths), dtype=np.int64)
-    alive, depth = np.flatnonzero(words.lengths > 0), 0
-    while len(alive):
-        here = words.starts[alive] + depth
-        found = pa.array(reached[alive] * n_looks + look[here]).dictionary_encode()
-        before[here] = reached[alive]
-        node[here] = reached[alive] = found.indices.to_numpy().astype(np.int64) + n_nodes + 1
-        n_nodes += len(found.dictionary)
-        depth += 1
-        alive = alive[words.lengths[alive] > depth]
-    return node, before
-
-
-def _sentence_with(scored: pa.Table, words: Words, at: int) -> str:
-    """Give the sentence of a word."""
-    row = int(np.searchsorted(words.starts, at, side="right")) - 1
-    return str(scored["sentence"][row].as_py())

@@ -64,12 +64,12 @@ def rescore(
     )
     plan = make_plan(read, again.suite, claim.score, claim.key.half_known or "undecidable")
     if other := plan.key.differences(replace(claim.key, tseval=plan.key.tseval)):
-        raise CheckFailed(f"this model is not the model of the run: {'; '.join(other)}")
+        raise CheckFailed(f"--model is not the model of the run: {'; '.join(other)}")
     _compare_cards(claim.manifest.model, plan.card)
     if not plan.sentences.equals(claim.sentences):
         raise CheckFailed(
-            f"this model reads {len(plan.sentences):,} of the suite's sentences, and cannot read "
-            f"{len(plan.too_long):,}, but {len(claim.sentences):,} are claimed as read"
+            f"the model can read {len(plan.sentences):,} of the suite's sentences ({len(plan.too_long):,} "
+            f"are too long), but the run has scores for {len(claim.sentences):,}"
         )
     rows = chosen(claim, plan.sentences, share, draw)
     asked = None if plan.asked is None else Asked(plan.asked.asks, [plan.asked.before[row] for row in rows])
@@ -79,7 +79,9 @@ def rescore(
     _compare_seen(claimed, scored)
     numbers = [name for name in _NUMBERS if name in scored.column_names]
     if stranger := [name for name in _NUMBERS if name in claimed.column_names and name not in numbers]:
-        raise CheckFailed(f"the sentences have a column {stranger[0]!r} that this model does not give")
+        raise CheckFailed(
+            f"the file of sentences has a column {stranger[0]!r}, which --model does not compute"
+        )
     allowed, why = claim.last_bits, ""
     if (noise := getattr(model, "noise", None)) is not None:
         # Each of two computations may be as far from the plain forward pass as any token was, when measured.
@@ -104,13 +106,13 @@ def _compare_cards(stated: ModelCard, found: ModelCard) -> None:
     """Compare what is said of a model beside its key: how it is checked, and what tables show of it."""
     if stated.kind != found.kind:
         raise CheckFailed(
-            f"{MANIFEST}: model.kind is {stated.kind!r}, but this model is of kind {found.kind!r}"
+            f"{MANIFEST}: the key `model.kind` is {stated.kind!r}, but --model is of kind {found.kind!r}"
         )
     for name in _SHOWN:
         if stated.details.get(name) != found.details.get(name):
             said, follows = (card.details.get(name) for card in (stated, found))
             raise CheckFailed(
-                f"{MANIFEST}: model.details.{name} is {said!r}, but this model says {follows!r}"
+                f"{MANIFEST}: the key `model.details.{name}` is {said!r}, but for --model it is {follows!r}"
             )
 
 
@@ -122,8 +124,8 @@ def _fall_otherwise(again: Recomputed, verdicts: pa.Table, share: float) -> str:
     n_other, gained = int((stated != found).sum()), int((stated - found).sum())
     if gained > MOST_GAINED * len(stated) + _FEW:
         raise CheckFailed(
-            f"{n_other:,} of {len(stated):,} verdicts differ by the model's own numbers, and the "
-            f"claim has {gained:,} more correct: rounding does not favour one side"
+            f"{n_other:,} of {len(stated):,} verdicts differ with the model's own scores, and the run has "
+            f"{gained:,} more correct verdicts: rounding alone would not favour one side"
         )
     of = f" of {len(stated):,}" if share >= 1 else ""
     return f"{n_other:,}{of} verdicts differ"
@@ -134,23 +136,25 @@ def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:
     if not pc.all(same).as_py():
         row = pc.index(same, pa.scalar(False)).as_py()
         raise CheckFailed(
-            f"the model sees {scored['sentence'][row].as_py()!r} as {scored['seen'][row].as_py()!r}, "
-            f"not as {claimed['seen'][row].as_py()!r}"
+            f"the model reads {scored['sentence'][row].as_py()!r} as {scored['seen'][row].as_py()!r}, but "
+            f"the run states {claimed['seen'][row].as_py()!r}"
         )
     # Entries do not hold it.
     if "n_unknown" in claimed.column_names and claimed["n_unknown"] != scored["n_unknown"]:
-        raise CheckFailed("n_unknown is not the number of words that the model does not know")
+        raise CheckFailed("the column `n_unknown` is not the number of words that --model does not know")
     first, said = (
         table["unscored"] if "unscored" in table.column_names else None for table in (scored, claimed)
     )
     if first != said:
-        raise CheckFailed("the first tokens that the model leaves unscored are not those of the claim")
+        raise CheckFailed(
+            "the first tokens that --model leaves unscored are not the ones that the run states"
+        )
 
 
 def _largest_difference(name: str, claimed: pa.Table, scored: pa.Table, tolerance: float) -> float:
     """Compare a column of numbers, or of lists of them; the sum over a sentence may differ for each word."""
     if name not in claimed.column_names:
-        raise CheckFailed(f"the sentences have no column {name!r}, which this model gives")
+        raise CheckFailed(f"the file of sentences has no column {name!r}, which --model computes")
     lengths = pc.list_value_length(scored["words"]).to_numpy()
     stated, found = (_flat(table, name) for table in (claimed, scored))
     rows = np.arange(len(lengths)) if name == "logprob" else np.repeat(np.arange(len(lengths)), lengths)
@@ -160,7 +164,7 @@ def _largest_difference(name: str, claimed: pa.Table, scored: pa.Table, toleranc
         at = int((difference - allowed).argmax())
         sentence = scored["sentence"][int(rows[at])].as_py()
         raise CheckFailed(
-            f"the model gives {found[at]:.6g} nats in {sentence!r}, where {stated[at]:.6g} is claimed"
+            f"in {sentence!r}, the model gives {found[at]:.6g} nats, but the run states {stated[at]:.6g}"
         )
     return 0.0 if name == "logprob" else float(difference.max(initial=0.0))
 

@@ -133,6 +133,6 @@ def test_a_margin_is_between_0_and_1(margin):
     with pytest.raises(RunError) as caught:
         compare([], margin)
     assert str(caught.value) == (
-        f"a margin is a difference of accuracies between 0 and 1, and {margin:g} is not.\n"
-        "  Give the smallest difference that matters, such as 0.02."
+        f"--margin {margin:g}: the margin must be a difference of accuracies, above 0 and below 1.\n"
+        "  Write the smallest difference that matters to you, such as --margin 0.02."
     )

@@ -398,7 +398,7 @@ UNTAGGED = "".join(
         (UNTAGGED, ("--frequent", 1), "trees: --frequent replaces rare words by Penn tags, but column 5 "),
         (conllu(FARMER.replace("The the DT", "The the _")), ("--frequent", 1, "--counts-from", "counted.txt"),
          "but the rare word 'The' has no tag in column 5."),
-        (conllu(FARMER), ("--counts-from", "counted.txt"), "Add --frequent N, the number of words to keep"),
+        (conllu(FARMER), ("--counts-from", "counted.txt"), "Add --frequent N, where N is the number"),
         (conllu(FARMER), ("--frequent", 0), "0 is not in the range x>=1"),
         (conllu(FARMER), ("--frequent", 1, "--counts-from", "empty.txt"), "empty.txt: is empty"),
         (conllu(FARMER), ("--frequent", 1, "--counts-from", "none.txt"), "none.txt: tseval cannot read "

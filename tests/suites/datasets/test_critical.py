@@ -154,7 +154,10 @@ def test_cluster_none_takes_items_as_independent_and_is_kept_and_verified(seven)
     succeeded(call("verify", "run", "--suite", "seven.csv", **where))
     both = ["--cluster", "none", "--cluster", "verb"]
     said = refused(call("run", "--model", "bundled:lstm", "--suite", "seven.csv", *both, **where)).stderr
-    assert "--cluster none treats all items as independent.\n  Leave out the other --cluster options." in said
+    assert (
+        "--cluster none treats all items as independent, so no other --cluster can be added.\n  Leave out "
+        "the other"
+    ) in said
 
 
 def test_accuracies_and_digest_do_not_move(seven):

@@ -263,7 +263,9 @@ def test_the_list_tells_what_is_here_from_what_can_be_fetched_with_sizes_and_lic
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     (tmp_path / "tseval/clams_de").mkdir(parents=True)
     (tmp_path / "tseval/clams_de/simple_agrmt.txt").write_text(FILES["simple_agrmt.txt"])
-    here, _, absent = call("suites").stdout.partition("To download with tseval suites fetch NAME:")
+    here, _, absent = call("suites").stdout.partition(
+        "Suites that you can download with tseval suites fetch NAME:"
+    )
     assert "clams_de" in here
     assert "blimp" not in here
     assert "clams_de" not in absent
@@ -294,4 +296,6 @@ def test_a_set_is_downloaded_at_its_first_use(tmp_path, address, monkeypatch):
 
 def test_an_unknown_data_set_is_named():
     result = refuse("suites", "fetch", "blimb")
-    assert "no data set has the name 'blimb'.\n  Did you mean 'blimp'?" in result.stderr
+    assert (
+        "no data set that tseval can download has the name 'blimb'.\n  Did you mean 'blimp'?" in result.stderr
+    )

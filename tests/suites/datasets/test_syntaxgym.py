@@ -158,7 +158,7 @@ def test_another_score_is_refused_on_predictions_and_regions_elsewhere(tmp_path)
     with pytest.raises(SuiteError, match="has predictions that compare regions, so --score sentence"):
         tseval.evaluate(model, load_suite(write_file(tmp_path / "s.json", suite(SING))), score="sentence")
     with pytest.raises(
-        SuiteError, match="has no predictions on regions, so choose another --score than regions"
+        SuiteError, match="has no predictions about regions, so --score regions is not possible"
     ):
         tseval.evaluate(model, load_suite("marvin_linzen", limit=1), score="regions")
 

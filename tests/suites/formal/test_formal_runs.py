@@ -140,8 +140,12 @@ def test_the_stop_symbol_counts_like_any_other():
 @pytest.mark.parametrize(
     ("suite", "score", "said"),
     [
-        (DYCK, "mean", "has only choices, so --score mean is not possible"),
-        ("marvin_linzen", "choices", "has no choices after prefixes, so choose another --score"),
+        (DYCK, "mean", "asks the model to choose symbols inside sentences, so --score mean is not possible"),
+        (
+            "marvin_linzen",
+            "choices",
+            "has no choices between symbols, so --score choices is not possible. Choose another --score",
+        ),
     ],
 )
 def test_choices_are_the_score_of_formal_languages_and_of_nothing_else(suite, score, said):

@@ -51,4 +51,6 @@ def test_a_suite_with_errors_is_not_read(tmp_path):
     (tmp_path / "case.jinja").write_text(GRAMMAR.replace("author", "man"))
     done = call("lint", tmp_path / "case.jinja", "--quiet", "--model", "bundled:lstm")
     assert done.returncode == 1
-    assert done.stdout.splitlines()[-1].endswith("nothing is read before the errors above are mended")
+    assert done.stdout.splitlines()[-1].endswith(
+        "the model reads no items until you correct the errors above"
+    )

@@ -140,7 +140,10 @@ def test_a_treebank_is_limited_by_its_sentences_not_by_its_lines(tmp_path, monke
 def test_a_text_that_does_not_look_tokenised_is_remarked_on(tmp_path):
     (tmp_path / "text.txt").write_text("The dog barks.\nThe dogs bark .\nThe cat sleeps.\n")
     ended = succeed("data", "parse", "text.txt", "-o", "t.conllu", "--parser", MODEL, cwd=tmp_path)
-    assert "Warning: 2 of 3 lines end in a word with a full stop attached." in ended.stderr
+    assert (
+        "Warning: 2 of 3 lines end in a word with a full stop, so the text may not be tokenised."
+        in ended.stderr
+    )
     assert "3 sentences, 10 words; 0 left out (the parser found no tree)" in ended.stderr
 
 

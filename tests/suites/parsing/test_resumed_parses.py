@@ -81,7 +81,7 @@ def stopped(tmp_path, monkeypatch):
         patch.setattr(Parser, "parse", stop)
         ended = parse(tmp_path)
     assert ended.returncode == 130
-    assert "Finished sentences are saved. To continue, add --resume." in ended.stderr
+    assert "The parsed sentences are saved. To continue, repeat the command with --resume." in ended.stderr
     return tmp_path
 
 
