@@ -244,7 +244,7 @@ def test_resume_without_out_finds_the_interrupted_run(checkpoint, tmp_path):
             "device 'abacus' is not available on this machine. Choose an available --device",
         ),
         (("--model", "hff:gpt2"), "no adapter has the name 'hff'.\n  Did you mean 'hf'?"),
-        (("--model", "bundled:lstn"), "no bundled checkpoint has the name 'lstn'"),
+        (("--model", "bundled:lstn"), "no checkpoint that comes with tseval has the name 'lstn'"),
         (("--out", "file"), "file is a file, but a run needs a folder."),
     ],
 )

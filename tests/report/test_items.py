@@ -129,7 +129,7 @@ def test_few_are_printed_and_the_note_says_how_to_get_all(runs):
         (["sampled", "-o", "x.doc"], "-o x.doc: the ending .doc is not one of .csv", "Write -o x.csv"),
         (
             ["sampled", "--where", "colour=red"],
-            "the suite of these runs has no feature 'colour'",
+            "have no feature with the name 'colour'",
             "Features: ",
         ),
         (
