@@ -141,7 +141,8 @@ def _read_as(kind: str, file: Path, reading: TableReading) -> str:
     names = reading.unused.get(str(file), [])
     shown = [*names[:MOST_UNUSED], *([f"{len(names) - MOST_UNUSED} more"] if names[MOST_UNUSED:] else [])]
     unused = f"; not used: {', '.join(shown)}" if names else ""
-    return f"{kind}, {counted(reading.items[str(file)], 'item')}{unused}"
+    several = f"; alternatives={reading.how['alternatives']}" if "alternatives" in reading.how else ""
+    return f"{kind}, {counted(reading.items[str(file)], 'item')}{several}{unused}"
 
 
 def _refuse_useless(part: DataSet, kind: str, how: Mapping[str, str], path: Path) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import SuiteError, counted, quoted_text, suggest
+from tseval.errors import SuiteError, counted, quoted_text
 from tseval.formats import (
     bare_name,
     is_count,
@@ -38,6 +38,7 @@ from tseval.questions.pairs import ENDING, Pairs
 from tseval.questions.regions import Prediction
 from tseval.suites.agreement import SINGULAR, read_targets
 from tseval.suites.agreement.published import read_examples
+from tseval.suites.data.alternatives import ALTERNATIVES, alternatives_in, in_names
 from tseval.suites.data.entries import (
     AGREEMENT,
     DataItem,
@@ -162,7 +163,8 @@ def pair_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataI
     split = split_rows(rows, named)
     several = [max((len(one[at]) for one in alternatives), default=1) for at in (0, 1)]
     if max(several) > 1:
-        reading.predictions = any_of(*several)
+        formula = ALTERNATIVES[reading.how["alternatives"]].formula(*several)
+        reading.predictions = (Prediction("good > bad", formula),)
     alternatives.reverse()
     records.reverse()  # each is let go once it is an item: of a million both would take twice the memory
     for row, *both in zip(split, good, bad, strict=True):
@@ -180,69 +182,6 @@ def pair_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataI
             label: (running_text(record, before), item.sentences[label]) for label, before in befores.items()
         }
         yield continued(item, continuations, join_of(reading.how)) if continuations else item
-
-
-def alternatives_in(
-    records: Sequence[tuple[str, DataRecord, Roles]],
-    good: Sequence[str],
-    bad: Sequence[str],
-    how: Mapping[str, str],
-) -> list[tuple[list[str], list[str]]]:
-    """Give the alternatives of every continuation, `hit|hurt|seen`; nothing where no cell holds several.
-
-    Raises:
-        SuiteError: A cell holds several, and the user does not say what that means.
-    """
-    chosen = how.get("alternatives")
-    if chosen not in (None, "any"):
-        raise SuiteError(f"--columns: alternatives={chosen}: {suggest(chosen, ['any'], 'Values')}")
-    if chosen is None and not any("|" in text for texts in (good, bad) for text in texts):
-        return []  # of a million pairs none is cut
-    parts = [([*map(str.strip, one.split("|"))], [*map(str.strip, other.split("|"))])
-             for one, other in zip(good, bad, strict=True)]  # fmt: skip
-    for (place, _, roles), text, both in zip(records, zip(good, bad, strict=True), parts, strict=True):
-        several = next((at for at, one in enumerate(both) if len(one) > 1), None)
-        before, name = roles.parts[PAIR_LABELS[several or 0]]
-        if several is None or not before or not all(map(all, both)):
-            continue
-        if chosen is None:
-            raise SuiteError(
-                f"{place}: {name} is {quoted_text(text[several], 40)}: it has several words, "
-                "and tseval does not know which "
-                "one to compare.\n"
-                "  Write one word, or add --columns alternatives=any. Then a pair is right "
-                "if a better word is more "
-                "probable than all worse words."
-            )
-        return parts
-    if chosen:
-        raise SuiteError(
-            f"{records[0][0] if records else 'The table'}: alternatives=any, but no continuation of a prefix "
-            "has several words with | between them.\n  Leave alternatives=any out."
-        )
-    return []
-
-
-def in_names(label: str, texts: Sequence[str], n_texts: int) -> list[tuple[str, str]]:
-    """Name alternatives; where an item has fewer than others, its last one is repeated."""
-    names = _numbered(label, n_texts)
-    return [(name, texts[min(at, len(texts) - 1)]) for at, name in enumerate(names)]
-
-
-def _numbered(label: str, n_texts: int) -> list[str]:
-    """Give the labels of alternatives: good, good_2, good_3.
-
-    >>> _numbered("good", 3)
-    ['good', 'good_2', 'good_3']
-    """
-    return [label, *(f"{label}_{n}" for n in range(2, n_texts + 1))]
-
-
-def any_of(n_good: int, n_bad: int) -> tuple[Prediction, ...]:
-    """Predict that the most probable of some continuations is more probable than each of some others."""
-    good, bad = map(_numbered, PAIR_LABELS, (n_good, n_bad))
-    beaten = (" | ".join(f"(2;%{one}%) < (2;%{other}%)" for one in good) for other in bad)
-    return (Prediction("good > bad", " & ".join(f"[{one}]" for one in beaten)),)
 
 
 # Two sentences, and a column that says which of them is the better one, A or B.

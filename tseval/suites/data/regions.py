@@ -29,7 +29,8 @@ import pyarrow as pa
 
 from tseval.errors import SuiteError, quoted_text, suggest
 from tseval.formats import ContentError, checked, fits, parse_data, read_text, stem_of
-from tseval.questions.regions import REGION_METRICS, Prediction, Regions, regions_in, with_all
+from tseval.questions.formulas import regions_in
+from tseval.questions.regions import REGION_METRICS, Prediction, Regions, with_all
 from tseval.suites.data.entries import DataItem
 from tseval.suites.data.joining import BY_SCRIPT, join_of, join_parts
 from tseval.suites.data.records import read_records
@@ -42,7 +43,8 @@ if TYPE_CHECKING:
 
     from tseval.items import Case
     from tseval.questions import Question
-    from tseval.questions.regions import Metric, Region
+    from tseval.questions.formulas import Region
+    from tseval.questions.regions import Metric
     from tseval.suites.data.entries import TableReading
     from tseval.suites.data.roles import DataRecord, Header
 

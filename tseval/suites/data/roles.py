@@ -10,7 +10,8 @@ What a user says of a table is a mapping: of roles to columns (`good=Satz`), and
     encoding  of the text, where it is not UTF-8
     sheet     of a file of Excel's
 
-    alternatives  what `hit|hurt|seen` in a cell of continuations means: `any`, the most probable is compared
+    alternatives  what `hit|hurt|seen` in a cell of continuations means: `any`, the most probable is compared;
+                  `sum`, their probabilities are added
     fill      which word fills the mask of a sentence, by a column: `fill=gender:m>he,f>she`
 
 `condition=NAME:suffix` reads items such as `61-a` and `61-b`: the condition is behind the last mark.
