@@ -298,6 +298,60 @@ def test_agreement_of_nouns_and_adjectives_is_not_called_that_of_verbs(tmp_path)
     assert read(tmp_path / "b.tab", header + verbs + nouns).cases[0].phenomenon == "Agreement"
 
 
+GOLD = (
+    "L!NOUN_VERB_VERB!Number=Sing!Number=Plur\t1\t0\t4\tVERB\tNumber=Sing|Person=3\tis\tare\tbe\t1\tNOUN\tx\n"
+    "L!NOUN_VERB_VERB!Number=Sing!Number=Plur\t1\t7\t4\tVERB\tNumber=Plur|Person=3\thave\thas\thave\t1\tNOUN\tx\n"
+)
+
+
+def test_sentences_with_patterns_beside_them_give_the_items_of_the_table(tmp_path):
+    table = "pattern\tconstr_id\tsent_id\tcorrect_number\tform\tclass\ttype\tprefix\tn_attr\n"
+    for version, number, kind, prefix, forms in (
+        (0, "sing", "original", "the man who left", ("is", "are")),
+        (7, "plur", "generated", "the cars he saw", ("have", "has")),
+    ):
+        for form, label in zip(forms, ("correct", "wrong"), strict=True):
+            table += f"L__NOUN_VERB_VERB\t1\t{version}\t{number}\t{form}\t{label}\t{kind}\t{prefix}\t0\n"
+    for folder in ("tab", "gold"):
+        (tmp_path / folder).mkdir()
+    of_table = read(tmp_path / "tab/generated.tab", table)
+    write_file(tmp_path / "gold/generated.gold", GOLD)
+    write_file(
+        tmp_path / "gold/generated.text", "the man who left is old <eos>\nthe cars he saw run on <eos>\n"
+    )
+    of_gold = load_suite(tmp_path / "gold")
+    assert what_was_read(of_gold) == "gold: read generated.text (gulordava, 2 items)"
+    for one, other in zip(of_table.cases, of_gold.cases, strict=True):
+        assert (one.name, one.construction, one.phenomenon) == (
+            other.name, other.construction, other.phenomenon
+        )  # fmt: skip
+        assert one.sentences.equals(other.sentences)
+        assert one.entries.equals(other.entries)
+        assert one.features.drop_columns(["n_attractors"]).equals(other.features)
+
+
+@pytest.mark.parametrize(
+    ("gold", "text", "said"),
+    [
+        (
+            GOLD,
+            "the man who left\nthe cars he saw run\n",
+            r"generated\.text:1: the sentence has 4 words, but",
+        ),
+        (GOLD, "the man who left is\n", "the file has 2 lines, but"),
+        (
+            GOLD.replace("Number=Plur|Person", "Person"),
+            "a b c d e\na b c d e\n",
+            r"generated\.gold:2: this line",
+        ),
+    ],
+)
+def test_patterns_that_do_not_fit_their_sentences_are_named(tmp_path, gold, text, said):
+    write_file(tmp_path / "generated.gold", gold)
+    with pytest.raises(SuiteError, match=said):
+        read(tmp_path / "generated.text", text)
+
+
 def test_arrays_without_names_are_two_endings_of_one_beginning(tmp_path, model, bits):
     pairs = [[["the man near the cars", "the man near the cars"], ["is old .", "are old ."]]]
     found = effects(model, read(tmp_path / "suite.json", json.dumps(pairs)))

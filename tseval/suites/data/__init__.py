@@ -24,6 +24,7 @@ from tseval.questions.regions import Regions
 from tseval.suites.agreement import gold_of
 from tseval.suites.data.candidates import fills
 from tseval.suites.data.entries import DataSet, TableReading
+from tseval.suites.data.gulordava import GULORDAVA, has_patterns, read_gulordava
 from tseval.suites.data.layouts import (
     ALTERNATING,
     follows_note,
@@ -36,7 +37,6 @@ from tseval.suites.data.pairs import (
     BLIMP_METHODS,
     BLIMP_SOURCE,
     CLAMS_SOURCE,
-    GULORDAVA,
     LANGUAGES,
     LINZEN,
     find_roles,
@@ -45,7 +45,6 @@ from tseval.suites.data.pairs import (
     read_arrays,
     read_blimp,
     read_clams,
-    read_gulordava,
     read_linzen,
 )
 from tseval.suites.data.ratings import rated_columns, read_ratings
@@ -224,8 +223,7 @@ def _files(folder: Path) -> tuple[dict[Path, str], dict[str, str]]:
     said, by_name = {}, dict[Path, Path]()
     for file in _walk(folder):
         if why := _why_not(file):
-            if not (why.startswith("it") and any(file == gold_of(text) for text in by_name.values())):
-                said[_name(file, folder)] = f"{NOT_READ}{why}"
+            said[_name(file, folder)] = f"{NOT_READ}{why}"
             continue
         plain = file.with_name(_without_ending(file))
         other = by_name.setdefault(plain, file)
@@ -233,6 +231,9 @@ def _files(folder: Path) -> tuple[dict[Path, str], dict[str, str]]:
             better, worse = sorted((other, file), key=_rank)
             by_name[plain] = better
             said[_name(worse, folder)] = f"{NOT_READ}{better.name} has the same name"
+    for text in by_name.values():  # each is read with its `.gold`
+        if text.name.endswith(".text"):
+            said.pop(_name(gold_of(text), folder), None)
     return _called(folder, list(by_name.values())), said
 
 
@@ -271,7 +272,7 @@ def kind_of(file: Path, how: Mapping[str, str]) -> str | None:
     if ending == ".json":
         kind = json_kind(file) or ""
     elif ending == ".text":
-        kind = "linzen"
+        kind = "gulordava" if has_patterns(file) else "linzen"
     elif ending == ".tab" and {"constr_id", "class", "form"} <= {*columns_of(file, how)[1]}:
         kind = "gulordava"
     elif ending == ".txt" and how.get("layout") not in ALTERNATING:

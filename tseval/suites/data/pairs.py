@@ -30,7 +30,6 @@ from tseval.formats import (
     read_lines,
     read_text,
     stem_of,
-    whole_number,
 )
 from tseval.items import ENTRY, Case, as_entries
 from tseval.questions import Contrast
@@ -61,7 +60,6 @@ from tseval.suites.data.roles import (
     text_in,
     value_of,
 )
-from tseval.tables import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -389,12 +387,6 @@ def _pairs(file: Path, row: TableRow, features: Mapping[str, str]) -> Iterator[D
 
 
 LINZEN = "Linzen, Dupoux & Goldberg 2016, TACL 4, as filtered by Gulordava et al. 2018"
-GULORDAVA = "Gulordava et al. 2018, Colorless Green Recurrent Networks Dream Hierarchically, NAACL"
-PAIR = ("correct", "wrong")
-# Feature to column: the original sentence, which of its versions, and how many attractors.
-NUMBER_FEATURES = {"sentence": "constr_id", "variant": "sent_id", "n_attractors": "n_attr"}
-SENTENCE_TYPES = {"original": "Original sentences", "generated": "Nonce sentences"}
-HEADINGS = ("pattern", "constr_id", "sent_id", "correct_number", "form", "class", "type", "prefix", "n_attr")
 
 
 def read_linzen(text: Path) -> Iterator[DataItem]:
@@ -411,47 +403,6 @@ def read_linzen(text: Path) -> Iterator[DataItem]:
         singular = max((target.right, target.wrong), key=lambda form: (form.endswith("s"), len(form)))
         place = f"{text}:{target.place.rpartition(':')[2]}"  # both files have the same lines
         yield DataItem(place, row, forms, features, verb_entries(sentence, singular))
-
-
-# Last word of a pattern that is no verb: `L__DET_ADJ_NOUN` (Italian, Hebrew and Russian have such patterns).
-_NOMINAL = ("NOUN", "ADJ", "DET", "PRON", "PROPN", "NUM")
-
-
-def read_gulordava(path: Path) -> Iterator[DataItem]:
-    """Read `generated.tab`: two rows for each item, the correct form first.
-
-    Its heading is subject-verb agreement only if all its patterns end in a verb.
-    """
-    rows = list(read_table(path, quotes=True))
-    nominal = any(row.get("pattern", "").rpartition("_")[2] in _NOMINAL for _, row in rows)
-    phenomenon = "Agreement" if nominal else AGREEMENT
-    if missing := [name for name in HEADINGS if rows and name not in rows[0][1]]:
-        raise SuiteError(
-            f"{path}: not an agreement table, because the column {missing[0]!r} is missing.\n"
-            "  Add this column."
-        )
-    if len(rows) % 2:
-        raise SuiteError(f"{rows[-1][0]}: this row has no partner.\n  Add the other form of the item.")
-    for (place, right), (_, wrong) in zip(rows[::2], rows[1::2], strict=True):
-        if (right["class"], wrong["class"]) != PAIR or right["prefix"] != wrong["prefix"]:
-            raise SuiteError(
-                f"{place}: this row and the next row are not the correct and the wrong form of one item.\n"
-                "  Correct the order of the rows."
-            )
-        if right["type"] not in SENTENCE_TYPES:
-            raise SuiteError(f"{place}: neither {' nor '.join(SENTENCE_TYPES)}, but {right['type']!r}")
-        singular = (right if right["correct_number"] == "sing" else wrong)["form"]
-        numbers = {
-            feature: whole_number(place, name, right[name]) for feature, name in NUMBER_FEATURES.items()
-        }
-        yield DataItem(
-            place,
-            (right["type"], SENTENCE_TYPES[right["type"]], phenomenon, None),
-            {form["class"]: f"{form['prefix']} {form['form']}" for form in (right, wrong)},
-            {"pattern": right["pattern"], "number": right["correct_number"], **numbers},
-            # The nonce versions of a sentence have its words in all other places.
-            verb_entries(f"{right['pattern']} {right['constr_id']}", singular),
-        )
 
 
 def verb_entries(sentence: str, singular: str) -> dict[str, str]:
