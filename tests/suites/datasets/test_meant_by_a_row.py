@@ -273,6 +273,28 @@ def test_a_sentence_that_stands_twice_with_one_rating_counts_once(tmp_path):
     )
 
 
+def test_a_sentence_that_contradicts_itself_is_left_out_where_the_user_says_so(tmp_path):
+    rows = (
+        "Sent,label,case\na b,1,x\nb a,0,x\nc d,1,x\na b,0,x\na b,1,x\nd c,0,x\nd c,0,x\na b,1,y\nb b,0,y\n"
+    )
+    with pytest.raises(
+        SuiteError, match=r"a\.csv:5: .* is 0, but at .*a\.csv:2 .*\n.*\n.*contradictions=drop"
+    ):
+        read(tmp_path / "a.csv", rows, "rating=label")
+    suite = read(tmp_path / "a.csv", rows, "rating=label,contradictions=drop")
+    texts = {case.name: case.sentences["sentence"].to_pylist() for case in suite.cases}
+    assert texts == {"x": ["b a", "c d", "d c"], "y": ["a b", "b b"]}
+    said = what_was_read(suite)
+    assert "tseval left out 1 sentence with different ratings (3 rows; contradictions=drop)" in said
+    assert "1 row with a sentence and a rating that repeat an earlier row" in said
+    with pytest.raises(SuiteError, match=r"contradictions=keep: Values: drop"):
+        read(tmp_path / "a.csv", rows, "rating=label,contradictions=keep")
+    with pytest.raises(
+        SuiteError, match="contradictions= is for sentences with ratings, but the file has pairs"
+    ):
+        read(tmp_path / "b.csv", "good,bad\na b,b a\n", "contradictions=drop")
+
+
 def test_what_fills_a_mask_is_given_once_or_by_a_column(tmp_path):
     path = tmp_path / "masked.csv"
     with pytest.raises(SuiteError, match=r"--columns 'candidates=he\|she'"):

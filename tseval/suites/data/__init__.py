@@ -152,6 +152,11 @@ def _refuse_useless(part: DataSet, kind: str, how: Mapping[str, str], path: Path
             "sentences are compared by probability.\n"
             "  Leave predict= out, or name the columns: --columns sentence=NAME,item=NAME,condition=NAME."
         )
+    if "contradictions" in how and kind != "ratings":
+        raise SuiteError(
+            f"{path}: contradictions= is for sentences with ratings, but the file has {kind}.\n"
+            "  Leave contradictions= out, or name the ratings: --columns rating=NAME."
+        )
     if "better" in how and kind in {"pairs", "candidates", "ratings"}:
         raise SuiteError(
             f"{path}: better={how['better']} names a condition, but {kind} have none.\n"

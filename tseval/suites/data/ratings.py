@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import SuiteError, counted
+from tseval.errors import SuiteError, counted, suggest
 from tseval.formats import bare_name, fits, read_jsonl
 from tseval.items import N_RATINGS, RATING, RATING_SE
 from tseval.questions.pairs import RATED, Ratings
@@ -63,6 +63,7 @@ RATER, ALL_RATINGS = "rater", "ratings"
 # What sentences share, where a table says it.
 SHARED = ("item", "cluster")
 FEWEST_SENTENCES = 3
+DROP = "drop"  # what may happen to sentences with different ratings, `--columns contradictions=`
 _NAMES = {RATED, RATING, RATING_SE, N_RATINGS, RATER, ALL_RATINGS, *SHARED, *ROW_NAMES}
 
 
@@ -100,6 +101,8 @@ def rated_columns(columns: Header) -> dict[str, str] | None:
 
 def read_ratings(reading: TableReading) -> tuple[Case, ...]:
     """Read rated sentences into cases."""
+    if (chosen := reading.how.get("contradictions", DROP)) != DROP:
+        raise SuiteError(f"--columns: contradictions={chosen}: {suggest(chosen, [DROP], 'Values')}")
     groups: dict[str, list[Rated]] = {}
     n_missing: dict[str, int] = {}  # what stands in the place of a rating to how often
     for file, stem in reading.files.items():
@@ -240,18 +243,35 @@ def _n(place: str, record: Mapping[str, Json]) -> int | None:
 def _one_each(group: list[Rated], reading: TableReading) -> list[Rated]:
     """Put the ratings of each sentence of a case together; where there are means, it has one row."""
     by_sentence: dict[tuple[str, ...], Rated] = {}
-    n_again = 0
+    again: list[Rated] = []
+    unlike: list[Rated] = []
     for one in group:
         first = by_sentence.setdefault(tuple(one.item.sentences.values()), one)
-        if first is not one and not (first.single or one.single) and first.mean == one.mean:
-            n_again += 1
-        elif first is not one:
+        if first is one:
+            continue
+        if first.single or one.single:
             by_sentence[tuple(one.item.sentences.values())] = _joined(first, one)
-    found = list(by_sentence.values())
-    if n_again:
+        elif first.mean == one.mean:
+            again.append(one)
+        elif "contradictions" in reading.how:
+            unlike.append(one)
+        else:
+            raise _contradiction(first, one)
+    if unlike:
+        dropped = {tuple(one.item.sentences.values()) for one in unlike}
+        n_rows = sum(tuple(one.item.sentences.values()) in dropped for one in group)
+        again = [one for one in again if tuple(one.item.sentences.values()) not in dropped]
+        by_sentence = {texts: one for texts, one in by_sentence.items() if texts not in dropped}
         reading.notes.append(
-            f"{counted(n_again, 'row')} with a sentence and a rating that repeat an earlier row: counted once"
+            f"tseval left out {counted(len(dropped), 'sentence')} with different ratings "
+            f"({counted(n_rows, 'row')}; contradictions=drop)"
         )
+    if again:
+        reading.notes.append(
+            f"{counted(len(again), 'row')} with a sentence and a rating that repeat an earlier row: "
+            "counted once"
+        )
+    found = list(by_sentence.values())
     if not any(one.single for one in found):
         return found
     if lacking := [one for one in found if not one.single]:
@@ -268,14 +288,19 @@ def _one_each(group: list[Rated], reading: TableReading) -> list[Rated]:
     ]
 
 
+def _contradiction(first: Rated, other: Rated) -> SuiteError:
+    return SuiteError(
+        f"{other.item.place}: the rating of this sentence is {other.mean:g}, but at {first.item.place} "
+        f"its rating is {first.mean:g}.\n"
+        f"  Write one row for each sentence. For single ratings, add a column {RATER!r}. To leave out all "
+        "sentences with\n  different ratings, add --columns contradictions=drop."
+    )
+
+
 def _joined(first: Rated, other: Rated) -> Rated:
     here, there = other.item, first.item
     if not first.single or not other.single:
-        raise SuiteError(
-            f"{here.place}: the rating of this sentence is {other.mean:g}, but at {there.place} "
-            f"its rating is {first.mean:g}.\n"
-            f"  Write one row for each sentence. For single ratings, add a column {RATER!r}."
-        )
+        raise _contradiction(first, other)
     if again := first.single.keys() & other.single.keys():
         raise SuiteError(
             f"{here.place}: {RATER} {min(again)!r} rates the sentence of {there.place} a second time.\n"

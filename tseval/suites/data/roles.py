@@ -12,6 +12,7 @@ What a user says of a table is a mapping: of roles to columns (`good=Satz`), and
 
     alternatives  what `hit|hurt|seen` in a cell of continuations means: `any`, the most probable is compared;
                   `sum`, their probabilities are added
+    contradictions  what happens to a sentence with two ratings: `drop` leaves out all its rows
     fill      which word fills the mask of a sentence, by a column: `fill=gender:m>he,f>she`
 
 `condition=NAME:suffix` reads items such as `61-a` and `61-b`: the condition is behind the last mark.
@@ -50,7 +51,8 @@ ROLES = (
 )  # fmt: skip
 ALIASES = {"grammatical": "good", "ungrammatical": "bad", "group": "phenomenon"}
 SETTINGS = (
-    "layout", "predict", "better", "fill", "alternatives", "where", "join", "encoding", "sheet",
+    "layout", "predict", "better", "fill", "alternatives", "contradictions", "where", "join", "encoding",
+    "sheet",
 )  # fmt: skip
 USAGE = "--columns good=NAME,bad=NAME."
 _SENTENCES = "One sentence per row: --columns sentence=NAME,item=NAME,label=NAME. No header: write numbers."
