@@ -288,11 +288,11 @@ def surprisal_command(
     """Read FILE, or standard input: tokenised text, a sentence a line, or a table as tseval run takes it."""
     if stride is not None and window is None:
         raise click.UsageError("--stride needs windows. Add --window N.")
-    from tseval.suites.data import TABLES, reading_taken, table_texts
+    from tseval.suites.data import holds_table, reading_taken, table_texts
     from tseval.suites.data.roles import refuse_columns
 
     texts = None
-    if name != "-" and Path(name).is_file() and (columns or Path(name.removesuffix(".gz")).suffix in TABLES):
+    if name != "-" and Path(name).is_file() and (columns or holds_table(Path(name))):
         texts = table_texts(Path(name), columns)
         if note := reading_taken(Path(name), columns):
             click.echo(f"{name}: {note}", err=True)

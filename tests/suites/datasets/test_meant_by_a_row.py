@@ -255,6 +255,14 @@ def test_roles_of_contexts_and_raters_can_be_named(tmp_path, model, bits):
     assert case.features["n"].to_pylist() == [2, 2, 2]
 
 
+def test_the_column_of_all_ratings_of_a_sentence_can_be_named(tmp_path):
+    rows = 'Sentence,votes\na b,"1,1,0"\nb a,"0,0"\nc d,NA\nd c,"1,0"\n'
+    suite = read(tmp_path / "a.csv", rows, "ratings=votes")
+    assert suite.cases[0].features["rating"].to_pylist() == pytest.approx([2 / 3, 0, 1 / 2])
+    assert suite.cases[0].features["n"].to_pylist() == [3, 2, 2]
+    assert "tseval left out 1 row without a rating ('NA')" in what_was_read(suite)
+
+
 @pytest.mark.parametrize("cell", ["#N/A", "NA", "N/A", "NaN", ""])
 def test_a_rating_that_is_not_available_is_left_out_and_counted(tmp_path, cell):
     suite = read(tmp_path / "a.csv", f"sentence,rating\na b,1.5\nb a,-0.9\nc d,{cell}\nd c,-0.5\n")
@@ -401,6 +409,44 @@ def test_a_table_under_another_ending_is_told_by_which_name_it_is_read(tmp_path)
         "name a copy story.tsv"
         in refuse("run", "--model", "bundled:lstm", "--suite", "./story.tok", cwd=tmp_path).stderr
     )
+
+
+def test_the_line_to_type_is_whole_in_the_message_of_a_wide_table(tmp_path):
+    header = "Subject,Context,Ambiguous Verb,Unambiguous Verb,That,NP/S,Extension,Disambiguator,Rest"
+    cells = "The chef,who cooked,understood,hoped,that,the meal,that he made,would be late,by far"
+    write_file(tmp_path / "nps.csv", f"{header}\n{cells}\n")
+    run = "run", "--model", "bundled:lstm", "--suite", "./nps.csv"
+    message = refuse(*run, cwd=tmp_path).stderr
+    layout = message.partition("--layout '")[2].partition("'")[0]
+    assert layout == (
+        'Subject Context "Ambiguous Verb" "Unambiguous Verb" That "NP/S" Extension Disambiguator *Rest'
+    )
+    chosen = (
+        'Subject Context {"Ambiguous Verb"|"Unambiguous Verb"} {That|} "NP/S" Extension *Disambiguator Rest'
+    )
+    assert succeed(*run, "--layout", chosen, "--out", "a", cwd=tmp_path).returncode == 0
+    names = [f"region_number_{n}_of_a_long_name" for n in range(30)]
+    write_file(tmp_path / "nps.csv", ",".join(names) + "\n" + ",".join(names) + "\n")
+    assert "--layout with the names of all regions, in their order" in refuse(*run, cwd=tmp_path).stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "texts"),
+    [
+        ("sent_id\ttoken_id\ttoken\n0\t0\tThe\n0\t1\tboy\n", [("The boy", 0, 1), ("The boy", 1, 1)]),
+        ("True\tthe boy runs .\nFalse\tthe boy run .\n", [("the boy runs .", 0, 4), ("the boy run .", 0, 4)]),
+    ],
+    ids=["a word a row", "sentences with labels"],
+)
+def test_the_header_and_the_labels_of_a_table_of_text_are_no_words_of_it(tmp_path, content, texts):
+    write_file(tmp_path / "simple_agrmt.txt", content)
+    assert [(one.text, one.before, one.length) for one in table_texts(tmp_path / "simple_agrmt.txt")] == texts
+    asked = "surprisal", "--model", "bundled:lstm", "--format", "tsv", "simple_agrmt.txt"
+    printed = succeed(*asked, cwd=tmp_path).stdout
+    assert printed.startswith("row\t")
+    assert len(printed.splitlines()) == 1 + len(texts)
+    write_file(tmp_path / "simple_agrmt.txt", "the boy\truns .\nhe left .\n")
+    assert succeed(*asked, cwd=tmp_path).stdout.startswith("sentence\tword\ttext\t")
 
 
 def test_rows_are_chosen_by_a_column(tmp_path):

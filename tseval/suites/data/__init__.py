@@ -50,7 +50,7 @@ from tseval.suites.data.pairs import (
 from tseval.suites.data.ratings import rated_columns, read_ratings
 from tseval.suites.data.records import columns_of, encoding_of, header_of, json_kind
 from tseval.suites.data.regions import CONTEXT_COLUMNS, SYNTAXGYM_SOURCE, read_contexts, read_syntaxgym
-from tseval.suites.data.roles import check_columns, refuse_columns
+from tseval.suites.data.roles import check_columns, is_known_name, refuse_columns
 from tseval.tables import is_table
 from tseval.writing import BOUNDARY, single_spaced, without_boundaries
 
@@ -297,7 +297,7 @@ def _by_columns(file: Path, how: Mapping[str, str]) -> str | None:
     if {"sentence", "verb_index"} <= {*names} and bare_name(file).endswith((".tsv", ".parquet")):
         return "agreement"
     exact = "sentence" in names and {"rating", "ratings"} & {*names}
-    if (exact or "rating" in columns.given) and rated_columns(columns):
+    if (exact or {"rating", "ratings"} & {*columns.given}) and rated_columns(columns):
         return "ratings"
     published = columns.known is not None and columns.known.title is not None
     if {"UID", "pairID"} <= {*names} and not (is_table(file) or columns.given or published):
@@ -328,6 +328,14 @@ def table_texts(path: Path, columns: Mapping[str, str] | None = None) -> list[Ta
     how = dict(columns or {})
     kind = kind_of(path, how)
     readers = {"pairs": pair_entries, "candidates": read_entries, "arrays": read_arrays}
+    if kind == "clams":
+        lines = ((place, *line.partition("\t")) for place, line in read_lines(path))
+        return [_asked(place, label, text, ()) for place, label, _, text in lines]
+    if kind == "gulordava":
+        items = list(read_gulordava(path))
+        lengths = [[("", len(text.split()) - 1), ("", 1)] for one in items for text in one.sentences.values()]
+        asked = [(one.place, label, text) for one in items for label, text in one.sentences.items()]
+        return [_asked(*one, own) for one, own in zip(asked, lengths, strict=True)]
     if kind in readers:
         entries = readers[kind](path, _stem(path), TableReading({path: _stem(path)}, _stem(path), None, how))
         return [
@@ -345,6 +353,16 @@ def table_texts(path: Path, columns: Mapping[str, str] | None = None) -> list[Ta
         compared = [at for at, (name, _) in enumerate(pieces) if name in {"critical", "continuation"}]
         texts.append(_asked(one.place, what, one.text, pieces if compared else (), *compared[:1]))
     return texts
+
+
+def holds_table(path: Path) -> bool:
+    """Tell whether a file is a table rather than text: by its name, or a `.txt` by its first line."""
+    name = bare_name(path)
+    if not name.endswith(".txt"):
+        return name.endswith(TABLES)
+    _, line = next(read_lines(path), ("", ""))
+    cells = line.split("\t")
+    return len(cells) > 1 and (cells[0] in {"True", "False"} or any(map(is_known_name, cells)))
 
 
 def reading_taken(path: Path, columns: Mapping[str, str] | None = None) -> str | None:

@@ -90,7 +90,8 @@ def rated_columns(columns: Header) -> dict[str, str] | None:
     """
     single = RATED in columns.given or not columns.says_pair
     texts = (RATED,) if single else PAIR_LABELS
-    rating = ALL_RATINGS if ALL_RATINGS in columns.names and RATING not in columns.given else RATING
+    all_ratings = ALL_RATINGS in columns.names or ALL_RATINGS in columns.given
+    rating = ALL_RATINGS if all_ratings and RATING not in columns.given else RATING
     roles = {role: columns.of(role) for role in (*texts, rating)}
     if not {RATED, rating} <= {*columns.names} and (item := columns.of("item")):
         roles["item"] = item
@@ -140,9 +141,10 @@ NOT_AVAILABLE = ("", "na", "n/a", "#n/a", "nan", "null", "none")
 
 def _not_available(record: Mapping[str, Json]) -> str | None:
     """Give what stands in the place of a rating that is missing; None where there is one, or a list."""
-    if RATING not in record or (record.get(ALL_RATINGS) is not None and RATER not in record):
-        return None
-    cell = "" if record[RATING] is None else str(record[RATING]).strip()
+    name = RATING if RATER in record or record.get(ALL_RATINGS) is None else ALL_RATINGS
+    if name not in record:
+        return None if ALL_RATINGS not in record else ""
+    cell = "" if record[name] is None else str(record[name]).strip()
     return cell if cell.lower() in NOT_AVAILABLE else None
 
 
