@@ -135,6 +135,8 @@ def test_every_run_on_data_names_the_columns_that_are_not_used(tmp_path):
     assert "read items.csv (pairs, 2 items; not used: uid, gold_label)" in ended.stderr
     (file,) = json.loads((tmp_path / "run/manifest.json").read_text())["suite"]["files"].items()
     assert file == ("items.csv", "pairs, 2 items; not used: uid, gold_label")
+    table = "sentence\tverb_index\tnumber\tverb_form\topp_verb_form\tmood\nhe is old\t1\tsing\tis\tare\tx\n"
+    assert "agreement, 1 item; not used: mood" in what_was_read(read(tmp_path / "a.tsv", table))
     ratings = "sentence,rating,uid\na b,1,x\nb a,2,y\nc d,3,z\n"
     assert "not used: uid" in what_was_read(read(tmp_path / "r.csv", ratings))
 

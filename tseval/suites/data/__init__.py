@@ -24,7 +24,7 @@ from tseval.questions.regions import Regions
 from tseval.suites.agreement import gold_of
 from tseval.suites.data.candidates import fills
 from tseval.suites.data.entries import DataSet, TableReading
-from tseval.suites.data.gulordava import GULORDAVA, has_patterns, read_gulordava
+from tseval.suites.data.gulordava import GULORDAVA, HEADINGS, has_patterns, read_gulordava
 from tseval.suites.data.layouts import (
     ALTERNATING,
     follows_note,
@@ -37,6 +37,7 @@ from tseval.suites.data.pairs import (
     BLIMP_METHODS,
     BLIMP_SOURCE,
     CLAMS_SOURCE,
+    FEATURES,
     LANGUAGES,
     LINZEN,
     find_roles,
@@ -118,6 +119,7 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
     for kind, own in kinds.items():
         reading = TableReading(own, name, method, how)
         part = _READERS[kind](reading)
+        reading.unused |= _beside(kind, own, how)
         _refuse_useless(part, kind, how, path)
         said |= {_name(file, path): _read_as(kind, file, reading) for file in own}
         parts.append(replace(part, notes=tuple(reading.notes)))
@@ -142,6 +144,29 @@ def _read_as(kind: str, file: Path, reading: TableReading) -> str:
     unused = f"; not used: {', '.join(shown)}" if names else ""
     several = f"; alternatives={reading.how['alternatives']}" if "alternatives" in reading.how else ""
     return f"{kind}, {counted(reading.items[str(file)], 'item')}{several}{unused}"
+
+
+# Columns that are used of tables with a format of their own.
+_USED = {
+    "gulordava": {*HEADINGS},
+    "agreement": {
+        "sentence",
+        "verb_index",
+        "number",
+        "verb_form",
+        "opp_verb_form",
+        "split",
+        *FEATURES.values(),
+    },
+}
+
+
+def _beside(kind: str, files: Mapping[Path, str], how: Mapping[str, str]) -> dict[str, list[str]]:
+    """Name the columns of each table that its format knows nothing of."""
+    tables = [file for file in files if kind in _USED and not bare_name(file).endswith(".text")]
+    return {
+        str(file): [name for name in columns_of(file, how)[1] if name not in _USED[kind]] for file in tables
+    }
 
 
 def _refuse_useless(part: DataSet, kind: str, how: Mapping[str, str], path: Path) -> None:
