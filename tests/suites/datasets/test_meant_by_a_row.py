@@ -457,6 +457,39 @@ def test_rows_are_chosen_by_a_column(tmp_path):
     assert suite.cases[0].sentences["good"].to_pylist() == ["the woman hurt him"]
     with pytest.raises(SuiteError, match="there is no column 'pronun'"):
         read(tmp_path / "a.csv", TARGETS, "where=pronun:obj")
+    with pytest.raises(SuiteError, match=r"no row has 'him' in 'pronoun'.*\n.*Values: obj, poss"):
+        read(tmp_path / "a.csv", TARGETS, "where=pronoun:him")
+    masked = MASKED.replace("[MASK] was there .,1,m", "he was there .,1,x", 1)  # the first row is not meant
+    suite = read(tmp_path / "b.csv", masked, "where=gender:f,candidates=she|he")
+    assert suite.cases[0].sentences["good"].to_pylist()[0].endswith("because she was there .")
+
+
+def test_several_words_in_one_place_are_refused_or_named(tmp_path):
+    rows = "item,cond,prefix,continuation\n1,a,the boy,ran|fell\n1,b,the boys,ran\n"
+    with pytest.raises(SuiteError, match=r"a\.csv:2: continuation is 'ran\|fell', with several words"):
+        read(tmp_path / "a.csv", rows)
+    said = what_was_read(read(tmp_path / "b.csv", "good,bad\nhe hit|hurt him .,he hits him .\nx y,y x\n"))
+    assert "tseval scores | as it is written, in 1 sentence such as 'he hit|hurt him .'" in said
+
+
+def test_the_better_condition_is_named_where_the_file_does_not_name_it(tmp_path):
+    rows = (
+        "item,context_had,target,Plausibility\n1,which man the boys had,killed,Plausible\n"
+        "1,which boys the man had,killed,Implausible\n"
+    )
+    suite = read(tmp_path / "a.csv", rows)
+    assert suite.cases[0].sentences["good"].to_pylist() == ["which man the boys had killed"]
+    assert "tseval takes 'Plausible' as better (to change it: --columns better=VALUE)" in what_was_read(suite)
+    other = read(tmp_path / "a.csv", rows, "better=Implausible")
+    assert other.cases[0].sentences["good"].to_pylist() == ["which boys the man had killed"]
+    assert "as better" not in what_was_read(other)
+
+
+def test_the_conditions_that_all_items_have_are_offered(tmp_path):
+    rows = "item,cond,prefix,continuation\n1,a,w,x\n1,b,v,x\n1,c,u,x\n2,a,w,z\n2,b,v,z\n"
+    with pytest.raises(SuiteError, match=r"item 2 has no sentence under 'c'.*\n.*\n.*'where=cond:a\|b'"):
+        read(tmp_path / "a.csv", rows)
+    assert read(tmp_path / "a.csv", rows, "where=cond:a|b").cases[0].n_items == 2
 
 
 def test_pairs_whose_last_words_are_unknown_because_of_their_periods_are_warned_of(tmp_path):
@@ -533,5 +566,7 @@ def test_a_letter_says_which_of_two_sentences_is_the_better_one(tmp_path):
     assert "not used" not in what_was_read(suite)
     with pytest.raises(SuiteError, match=r"a\.csv:3: gold_label is 'C', neither A nor B"):
         read(tmp_path / "a.csv", rows.replace(",B\n", ",C\n"))
+    with pytest.raises(SuiteError, match=r"gold_label begins with '0', neither A nor B"):
+        read(tmp_path / "a.csv", rows.replace(",A\n", ",0\n").replace(",B\n", ",1\n"))
     better = "Better,Worse\nhe laughs .,he laugh .\n"
     assert read(tmp_path / "b.csv", better).cases[0].sentences["good"].to_pylist() == ["he laughs ."]

@@ -22,12 +22,12 @@ from tseval.formats import bare_name, read_lines, stem_of
 from tseval.items import first_too_long
 from tseval.questions.regions import Regions
 from tseval.suites.agreement import gold_of
+from tseval.suites.data.alternatives import SEVERAL_WORDS
 from tseval.suites.data.candidates import fills
 from tseval.suites.data.entries import DataSet, TableReading
 from tseval.suites.data.gulordava import GULORDAVA, HEADINGS, has_patterns, read_gulordava
 from tseval.suites.data.layouts import (
     ALTERNATING,
-    follows_note,
     layout_of,
     read_entries,
     read_table_of,
@@ -49,6 +49,7 @@ from tseval.suites.data.pairs import (
     read_linzen,
 )
 from tseval.suites.data.ratings import rated_columns, read_ratings
+from tseval.suites.data.readings import follows_note
 from tseval.suites.data.records import columns_of, encoding_of, header_of, json_kind
 from tseval.suites.data.regions import CONTEXT_COLUMNS, SYNTAXGYM_SOURCE, read_contexts, read_syntaxgym
 from tseval.suites.data.roles import check_columns, is_known_name, refuse_columns
@@ -127,6 +128,8 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
     if (joined := _joined_without_space(data.cases)) is not None:
         note = f"parts are joined without a space, as in {joined} (--columns join=space puts one)"
         data = replace(data, notes=(*data.notes, note))
+    if said_of_bars := _with_bars(data.cases):
+        data = replace(data, notes=(*data.notes, said_of_bars))
     if not data.cases:
         raise SuiteError(f"{path}: the file has no pair of sentences.\n  Add a row.")
     for case in data.cases:
@@ -198,6 +201,16 @@ def _joined_without_space(cases: Sequence[Case]) -> str | None:
             if len(found):
                 return quoted_text(without_boundaries(str(found[0])), 60)
     return None
+
+
+def _with_bars(cases: Sequence[Case]) -> str | None:
+    """Say how many sentences hold several words in one place, `hit|hurt`, and quote one; None if none."""
+    columns = [case.sentences[label] for case in cases for label in case.labels]
+    found = [column.filter(pc.match_substring_regex(column, SEVERAL_WORDS.pattern)) for column in columns]
+    if not (n_found := sum(map(len, found))):
+        return None
+    first = quoted_text(str(next(column[0] for column in found if len(column))), 60)
+    return f"tseval scores | as it is written, in {counted(n_found, 'sentence')} such as {first}"
 
 
 def _as_one(parts: Sequence[DataSet], path: Path, name: str) -> DataSet:

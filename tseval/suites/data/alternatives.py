@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
     from tseval.suites.data.pairs import Roles
     from tseval.suites.data.roles import DataRecord
+
+
+SEVERAL_WORDS = re.compile(r"\w\|\w")  # `hit|hurt`
 
 
 def alternatives_in(

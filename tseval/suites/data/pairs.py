@@ -192,7 +192,17 @@ def _answer_of(columns: Header) -> str | None:
     if not {*_LETTERED} <= {*columns.names} or {*PAIR_LABELS} & {*columns.given}:
         return None
     name = columns.given.get("answer") or next((one for one in _ANSWERS if one in columns.names), None)
-    return name if name and text_in(columns.first.get(name))[-1:].upper() in {"A", "B"} else None
+    if not name or not columns.first:
+        return None
+    if text_in(columns.first.get(name))[-1:].upper() not in {"A", "B"}:
+        if columns.given:
+            return None
+        raise SuiteError(
+            f"{columns.place}: {name} begins with {columns.first.get(name)!r}, neither A nor B.\n"
+            "  Write A if sentence_A is the better one, B if sentence_B is. If the first is always the "
+            "better one,\n  add --columns good=sentence_A,bad=sentence_B."
+        )
+    return name
 
 
 def _text(place: str, record: DataRecord, roles: Roles, label: str) -> str:

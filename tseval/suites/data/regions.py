@@ -31,6 +31,7 @@ from tseval.errors import SuiteError, quoted_text, suggest
 from tseval.formats import ContentError, checked, fits, parse_data, read_text, stem_of
 from tseval.questions.formulas import regions_in
 from tseval.questions.regions import REGION_METRICS, Prediction, Regions, with_all
+from tseval.suites.data.alternatives import SEVERAL_WORDS
 from tseval.suites.data.entries import DataItem
 from tseval.suites.data.joining import BY_SCRIPT, join_of, join_parts
 from tseval.suites.data.records import read_records
@@ -100,7 +101,7 @@ def _crossed(reading: TableReading) -> Iterator[DataItem]:
             texts = {name: text_of(place, record, column) for name, column in columns.items()}
             reading.unused[str(path)] = [name for name in record if name not in known]
             for name, text in texts.items():
-                if re.search(r"\w\|\w", text):
+                if SEVERAL_WORDS.search(text):
                     raise SuiteError(
                         f"{place}: {columns[name]} is {quoted_text(text, 60)}, with several words in one "
                         "place.\n  Write one of them."

@@ -133,7 +133,7 @@ _SPELT = {
     "candidates": "candidates options choices completions continuations alternatives",
     "item": "item item_id item_no item_num item_nr item_number itemid itemnum itemno itemnumber pair pair_id "
     "pairid pair_no pair_number minimal_pair minimal_pair_id mp_id set_id | sentence_frame frame",
-    "condition": "condition cond condition_name condition_id",
+    "condition": "condition cond condition_name condition_id | plausibility",
     "label": "label grammaticality grammatical is_grammatical gram acceptability acceptable is_acceptable "
     "judgment judgement well_formed | correctness correct is_correct",
     "rating": "rating mean_rating rating_mean avg_rating average_rating acceptability_rating "
