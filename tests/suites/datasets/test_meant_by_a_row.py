@@ -265,6 +265,30 @@ def test_the_column_of_all_ratings_of_a_sentence_can_be_named(tmp_path):
     assert "tseval left out 1 row without a rating ('NA')" in what_was_read(suite)
 
 
+def test_ratings_that_are_missing_among_others_are_left_out_and_counted(tmp_path):
+    rows = "sentence,ratings\na b,6 NA 4\nb a,1 2 3\nc d,NA NA\nd c,3 5\n"
+    suite = read(tmp_path / "a.csv", rows.replace("NA NA", "NA"))
+    assert suite.cases[0].features["rating"].to_pylist() == [5, 2, 4]
+    assert suite.cases[0].features["n"].to_pylist() == [2, 3, 2]
+    assert "tseval left out 1 missing rating of sentences that have others" in what_was_read(suite)
+    records = [{"sentence": text, "ratings": own} for text, own in (("a", [1, None]), ("b", [2]), ("c", [4]))]
+    (case,) = read(tmp_path / "a.json", json.dumps(records)).cases
+    assert case.features["n"].to_pylist() == [1, 1, 1]
+    with pytest.raises(SuiteError, match=r"a\.csv:4: ratings is empty.\n  Write numbers, or remove the row"):
+        read(tmp_path / "a.csv", rows)
+
+
+def test_a_run_says_which_word_a_number_means(tmp_path):
+    rows = "item,cond,sentence,{}\n1,a,the boy ran off,{}\n1,b,the boys ran off,{}\n"
+    for name, number, start in (("critical", 3, 1), ("disambPosition_0idx", 2, 0)):
+        suite = read(tmp_path / "a.csv", rows.format(name, number, number), "predict=b.critical > a.critical")
+        said = f"{name} counts words from {start}: in the first row it means 'ran'"
+        assert said in what_was_read(suite)
+    twice = rows.format("critical", "ran", "ran").replace("boy ran", "ran ran")
+    with pytest.raises(SuiteError, match=r"a\.csv:2: critical is 'ran', which stands 2 times in"):
+        read(tmp_path / "a.csv", twice)
+
+
 @pytest.mark.parametrize("cell", ["#N/A", "NA", "N/A", "NaN", ""])
 def test_a_rating_that_is_not_available_is_left_out_and_counted(tmp_path, cell):
     suite = read(tmp_path / "a.csv", f"sentence,rating\na b,1.5\nb a,-0.9\nc d,{cell}\nd c,-0.5\n")

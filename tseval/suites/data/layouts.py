@@ -169,8 +169,7 @@ def read_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataI
         columns = columns.without("case", case)
         sentences = sentences_in(file, stem, columns)
     reading.unused[str(file)] = columns.unused
-    if (note := follows_note(columns)) is not None:
-        reading.notes.append(note)
+    reading.notes += filter(None, (follows_note(columns), _numbered_note(columns, sentences)))
     if layout == "alternating":
         sentences = _by_turns(sentences, ALTERNATING[reading.how["layout"]])
     named = columns.rows(spelt=True).get("phenomenon") is not None
@@ -278,11 +277,16 @@ def _cut(place: str, text: str, critical: str, column: str) -> Pieces:
     spans = [found.span() for found in re.finditer(r"\S+", text)]
     words = text.split()
     if critical.isdecimal():
-        start, length = int(critical) - (0 if "0idx" in column.lower() else 1), 1
+        start, length = int(critical) - _counts_from(column), 1
     else:
         own = critical.split()
         places = [at for at in range(len(words)) if words[at : at + len(own)] == own]
-        start, length = (places[0], len(own)) if own and len(places) == 1 else (-1, 1)
+        if len(places) > 1:
+            raise SuiteError(
+                f"{place}: {column} is {quoted_text(critical, 40)}, which stands {len(places)} times in "
+                f"{quoted_text(text, 60)}.\n  Write the number of the word, from 1."
+            )
+        start, length = (places[0], len(own)) if own and places else (-1, 1)
     if not 0 <= start < len(words):
         raise SuiteError(
             f"{place}: {column} is {quoted_text(critical, 40)}, no word of {quoted_text(text, 60)}.\n"
@@ -292,6 +296,20 @@ def _cut(place: str, text: str, critical: str, column: str) -> Pieces:
     # An ordinary space is put back later; another one stays with what it stands behind or before.
     parts = ("before", text[:begin]), ("critical", text[begin:end]), ("after", text[end:])
     return tuple((name, part.strip(" ")) for name, part in parts)
+
+
+def _counts_from(column: str) -> int:
+    """Say which number the first word of a sentence has in a column of critical words: 1, or as it says."""
+    return 0 if "0idx" in column.lower() else 1
+
+
+def _numbered_note(columns: Header, sentences: Sequence[Sentence]) -> str | None:
+    """Say which word a number means, as numbers may begin with 0 or 1; None where words are not numbered."""
+    column = columns.of("critical")
+    word = next((text for one in sentences[:1] for name, text in one.pieces if name == "critical"), None)
+    if column is None or word is None or not text_in(columns.first.get(column)).isdecimal():
+        return None
+    return f"{column} counts words from {_counts_from(column)}: in the first row it means {word!r}"
 
 
 def _of_words(

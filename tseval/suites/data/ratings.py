@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from math import isfinite, log, nan, sqrt
 from statistics import fmean, variance
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -106,17 +106,24 @@ def read_ratings(reading: TableReading) -> tuple[Case, ...]:
         raise SuiteError(f"--columns: contradictions={chosen}: {suggest(chosen, [DROP], 'Values')}")
     groups: dict[str, list[Rated]] = {}
     n_missing: dict[str, int] = {}  # what stands in the place of a rating to how often
+    n_single = 0  # ratings that are missing among others of their sentence
     for file, stem in reading.files.items():
         for place, record in _records(file, reading):
             if (missing := _not_available(record)) is not None:
                 n_missing[missing] = n_missing.get(missing, 0) + 1
                 continue
-            rated = _rated(place, record, stem)
+            own, n_lacking = _without_missing(record)
+            n_single += n_lacking
+            rated = _rated(place, own, stem)
             groups.setdefault(rated.item.row[0], []).append(rated)
     if n_missing:
         cells = " or ".join(f"'{cell}'" for cell in n_missing)
         reading.notes.append(
             f"tseval left out {counted(sum(n_missing.values()), 'row')} without a rating ({cells})"
+        )
+    if n_single:
+        reading.notes.append(
+            f"tseval left out {counted(n_single, 'missing rating')} of sentences that have others"
         )
     sentences = [one for group in groups.values() for one in _one_each(group, reading)]
     first = next(iter(reading.files))
@@ -146,6 +153,16 @@ def _not_available(record: Mapping[str, Json]) -> str | None:
         return None if ALL_RATINGS not in record else ""
     cell = "" if record[name] is None else str(record[name]).strip()
     return cell if cell.lower() in NOT_AVAILABLE else None
+
+
+def _without_missing(record: Mapping[str, Json]) -> tuple[Mapping[str, Json], int]:
+    """Give a record without the ratings that are missing in its list of them, and how many these are."""
+    cell = record.get(ALL_RATINGS)
+    if cell is None or RATER in record:
+        return record, 0
+    values: list[Json] = cell if isinstance(cell, list) else [*re.split(r"[\s,;|]+", str(cell).strip("[] "))]
+    known = [value for value in values if value is not None and str(value).lower() not in NOT_AVAILABLE]
+    return {**record, ALL_RATINGS: known}, len(values) - len(known)
 
 
 def _records(file: Path, reading: TableReading) -> Iterator[tuple[str, Mapping[str, Json]]]:
@@ -199,9 +216,9 @@ def _single(place: str, record: Mapping[str, Json]) -> dict[str, float]:
     cell = record.get(ALL_RATINGS)
     if cell is None:
         return {}
-    values: list[Json] = cell if isinstance(cell, list) else [*re.split(r"[\s,;|]+", str(cell).strip("[] "))]
+    values = cast("list[Json]", cell)  # as `_without_missing` gives them
     if not values:
-        raise SuiteError(f"{place}: {ALL_RATINGS} is empty")
+        raise SuiteError(f"{place}: {ALL_RATINGS} is empty.\n  Write numbers, or remove the row.")
     # Who is first in one cell need not be first in the next: no two are the same person.
     return {f"{place} {i}": _number(place, ALL_RATINGS, value) for i, value in enumerate(values)}
 
@@ -221,7 +238,7 @@ def _number(place: str, name: str, value: Json) -> float:
 def _se(place: str, record: Mapping[str, Json]) -> float | None:
     if RATING_SE not in record:
         return None
-    if record[RATING_SE] in (None, ""):
+    if str(record[RATING_SE]).strip().lower() in NOT_AVAILABLE:
         return nan  # of this one it is not known
     se = _number(place, RATING_SE, record[RATING_SE])
     if se < 0:
@@ -396,7 +413,8 @@ def chosen_score(
             ):
                 raise SuiteError(
                     f"--normalise {by} is for whole sentences and continuations of one text, and\n"
-                    f"  {suite.name} compares other regions.\n  Leave out --normalise."
+                    f"  {suite.name} compares other regions, or several words at once.\n"
+                    "  Leave out --normalise."
                 )
         return Normalised(by, of="regions")
     for suite in suites:
