@@ -349,7 +349,8 @@ class Regions(Question):
         if isinstance(node, Region):
             return self.span(node)[1]
         if isinstance(node, Either):
-            return np.max([self.span(region)[1] for region in node.regions], axis=0)
+            most: NDArray[np.int64] = np.max([self.span(region)[1] for region in node.regions], axis=0)
+            return most
         if isinstance(node, float):
             return np.zeros((), dtype=np.int64)
         left, right = self._n_words(node.left), self._n_words(node.right)
@@ -384,7 +385,8 @@ def _of_either(found: Sequence[tuple[NDArray[np.float64], NDArray[np.int64]]]) -
     for at, (_, row) in enumerate(found):
         for _, earlier in found[:at]:
             logprobs[at, row == earlier] = -np.inf
-    return -np.logaddexp.reduce(logprobs, axis=0)
+    surprisal: NDArray[np.float64] = -np.logaddexp.reduce(logprobs, axis=0)
+    return surprisal
 
 
 def _all_among(ones: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]]) -> NDArray[np.bool_]:

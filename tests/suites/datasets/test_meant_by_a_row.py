@@ -493,7 +493,7 @@ def test_several_words_in_one_place_are_refused_or_named(tmp_path):
     with pytest.raises(SuiteError, match=r"a\.csv:2: continuation is 'ran\|fell', with several words"):
         read(tmp_path / "a.csv", rows)
     said = what_was_read(read(tmp_path / "b.csv", "good,bad\nhe hit|hurt him .,he hits him .\nx y,y x\n"))
-    assert "tseval scores | as it is written, in 1 sentence such as 'he hit|hurt him .'" in said
+    assert "tseval scores the mark | unchanged, in 1 sentence such as 'he hit|hurt him .'" in said
 
 
 def test_the_better_condition_is_named_where_the_file_does_not_name_it(tmp_path):

@@ -210,7 +210,7 @@ def _with_bars(cases: Sequence[Case]) -> str | None:
     if not (n_found := sum(map(len, found))):
         return None
     first = quoted_text(str(next(column[0] for column in found if len(column))), 60)
-    return f"tseval scores | as it is written, in {counted(n_found, 'sentence')} such as {first}"
+    return f"tseval scores the mark | unchanged, in {counted(n_found, 'sentence')} such as {first}"
 
 
 def _as_one(parts: Sequence[DataSet], path: Path, name: str) -> DataSet:

@@ -281,7 +281,7 @@ def _cut(place: str, text: str, critical: str, column: str) -> Pieces:
     else:
         own = critical.split()
         places = [at for at in range(len(words)) if words[at : at + len(own)] == own]
-        if len(places) > 1:
+        if own and len(places) > 1:
             raise SuiteError(
                 f"{place}: {column} is {quoted_text(critical, 40)}, which stands {len(places)} times in "
                 f"{quoted_text(text, 60)}.\n  Write the number of the word, from 1."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from dataclasses import replace
+from itertools import chain
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -64,10 +65,11 @@ def columns_of(path: Path, how: Mapping[str, str]) -> tuple[str, Sequence[str], 
     """
     if _is_of_texts(path):
         place, names, rows = _open(path, how)
-        records = (dict(zip(names, row, strict=True)) for _, row in rows)
-        return place, names, _first_chosen(place, names, records, how)
-    place, record = next(read_records(path, (), {}), (f"{path}:1", {}))
-    records = (own for _, own in read_records(path, (), {}))
+        of_texts = (dict(zip(names, row, strict=True)) for _, row in rows)
+        return place, names, _first_chosen(place, names, of_texts, how)
+    found = read_records(path, (), {name: said for name, said in how.items() if name != "where"})
+    place, record = next(found, (f"{path}:1", {}))
+    records = chain([record] if record else [], (own for _, own in found))
     return place, list(record), _first_chosen(place, list(record), records, how)
 
 
