@@ -32,9 +32,8 @@ def difference(surprisals, is_other, *groups):
         deviance = count * np.log(variance) + 2 * np.log(np.diag(factor)).sum()
         return deviance, found, np.sqrt(variance * np.diag(np.linalg.inv(white.T @ white)))
 
-    best = minimize(
-        lambda ratios: fitted(ratios)[0], [-0.5, 0.5], method="Nelder-Mead", options={"xatol": 1e-6}
-    )
+    start = np.array([-0.5, 0.5])
+    best = minimize(lambda ratios: fitted(ratios)[0], start, method="Nelder-Mead", tol=1e-6)
     _, found, error = fitted(best.x)
     return found[1], error[1]
 

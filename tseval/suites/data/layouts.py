@@ -182,8 +182,8 @@ def read_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataI
             one.condition for one, good in zip(sentences, judged, strict=True) if good and one.condition
         )
         if better:
-            named = " and ".join(map(repr, better))
-            reading.notes.append(f"tseval takes {named} as better (to change it: --columns better=VALUE)")
+            names = " and ".join(map(repr, better))
+            reading.notes.append(f"tseval takes {names} as better (to change it: --columns better=VALUE)")
     if judged is not None:
         yield from _alike(_pairs(sentences, judged, columns, reading))
     else:
