@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,8 +33,10 @@ def difference(surprisals, is_other, *groups):
         deviance = count * np.log(variance) + 2 * np.log(np.diag(factor)).sum()
         return deviance, found, np.sqrt(variance * np.diag(np.linalg.inv(white.T @ white)))
 
-    start = np.array([-0.5, 0.5])
-    best = minimize(lambda ratios: fitted(ratios)[0], start, method="Nelder-Mead", tol=1e-6)
+    def of(ratios: Any) -> float:
+        return float(fitted(ratios)[0])
+
+    best = minimize(of, np.array([-0.5, 0.5]), method="Nelder-Mead", tol=1e-6)
     _, found, error = fitted(best.x)
     return found[1], error[1]
 

@@ -161,7 +161,7 @@ def _without_missing(record: Mapping[str, Json]) -> tuple[Mapping[str, Json], in
     if cell is None or RATER in record:
         return record, 0
     values: list[Json] = cell if isinstance(cell, list) else [*re.split(r"[\s,;|]+", str(cell).strip("[] "))]
-    known = [value for value in values if value is not None and str(value).lower() not in NOT_AVAILABLE]
+    known: list[Json] = [one for one in values if str(one).strip().lower() not in NOT_AVAILABLE]
     return {**record, ALL_RATINGS: known}, len(values) - len(known)
 
 
