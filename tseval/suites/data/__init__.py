@@ -398,7 +398,10 @@ def holds_table(path: Path) -> bool:
     name = bare_name(path)
     if not name.endswith(".txt"):
         return name.endswith(TABLES)
-    _, line = next(read_lines(path), ("", ""))
+    try:
+        _, line = next(read_lines(path), ("", ""))
+    except TsevalError:  # the reader of texts says why
+        return False
     cells = line.split("\t")
     return len(cells) > 1 and (cells[0] in {"True", "False"} or any(map(is_known_name, cells)))
 
