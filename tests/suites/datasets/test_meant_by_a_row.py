@@ -494,6 +494,9 @@ def test_several_words_in_one_place_are_refused_or_named(tmp_path):
         read(tmp_path / "a.csv", rows)
     said = what_was_read(read(tmp_path / "b.csv", "good,bad\nhe hit|hurt him .,he hits him .\nx y,y x\n"))
     assert "tseval scores the mark | unchanged, in 1 sentence such as 'he hit|hurt him .'" in said
+    rows = "item,cond,a,b,c\n1,x,the boy,NA,ran\n1,y,the boy,who left,ran\n"
+    said = what_was_read(read(tmp_path / "c.csv", rows, layout="a b *c"))
+    assert "missing value (NA, NaN) as a word, in 1 sentence such as 'the boy NA ran'" in said
 
 
 def test_the_better_condition_is_named_where_the_file_does_not_name_it(tmp_path):

@@ -128,8 +128,7 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
     if (joined := _joined_without_space(data.cases)) is not None:
         note = f"parts are joined without a space, as in {joined} (--columns join=space puts one)"
         data = replace(data, notes=(*data.notes, note))
-    if said_of_bars := _with_bars(data.cases):
-        data = replace(data, notes=(*data.notes, said_of_bars))
+    data = replace(data, notes=(*data.notes, *_odd_words(data.cases)))
     if not data.cases:
         raise SuiteError(f"{path}: the file has no pair of sentences.\n  Add a row.")
     for case in data.cases:
@@ -203,14 +202,21 @@ def _joined_without_space(cases: Sequence[Case]) -> str | None:
     return None
 
 
-def _with_bars(cases: Sequence[Case]) -> str | None:
-    """Say how many sentences hold several words in one place, `hit|hurt`, and quote one; None if none."""
+# What sentences may hold that nobody wrote as a word, and what tseval does with it.
+_ODD = {
+    SEVERAL_WORDS.pattern: "tseval scores the mark | unchanged",
+    r"(^|\s)(#?N/?A|NaN|NULL)(\s|$)": "tseval scores the mark of a missing value (NA, NaN) as a word",
+}
+
+
+def _odd_words(cases: Sequence[Case]) -> Iterator[str]:
+    """Say how many sentences hold several words in one place, or the mark of a missing value; quote one."""
     columns = [case.sentences[label] for case in cases for label in case.labels]
-    found = [column.filter(pc.match_substring_regex(column, SEVERAL_WORDS.pattern)) for column in columns]
-    if not (n_found := sum(map(len, found))):
-        return None
-    first = quoted_text(str(next(column[0] for column in found if len(column))), 60)
-    return f"tseval scores the mark | unchanged, in {counted(n_found, 'sentence')} such as {first}"
+    for pattern, said in _ODD.items():
+        found = [column.filter(pc.match_substring_regex(column, pattern)) for column in columns]
+        if n_found := sum(map(len, found)):
+            first = quoted_text(str(next(column[0] for column in found if len(column))), 60)
+            yield f"{said}, in {counted(n_found, 'sentence')} such as {first}"
 
 
 def _as_one(parts: Sequence[DataSet], path: Path, name: str) -> DataSet:
