@@ -179,6 +179,21 @@ def _refuse_useless(part: DataSet, kind: str, how: Mapping[str, str], path: Path
             "sentences are compared by probability.\n"
             "  Leave predict= out, or name the columns: --columns sentence=NAME,item=NAME,condition=NAME."
         )
+    if "alternatives" in how and kind != "pairs":
+        raise SuiteError(
+            f"{path}: alternatives= is for two continuations of a prefix, but the file has {kind}.\n"
+            "  Leave alternatives= out, or name the columns: --columns prefix=NAME,good=NAME,bad=NAME."
+        )
+    if "fill" in how and kind != "sentences":
+        raise SuiteError(
+            f"{path}: fill= puts words into the mask of a sentence a row, but the file has {kind}.\n"
+            "  Leave fill= out, or name the columns: --columns sentence=NAME,item=NAME,condition=NAME."
+        )
+    if "where" in how and kind in {"blimp", "agreement"}:
+        raise SuiteError(
+            f"{path}: where= chooses rows of a table, but the file has {kind}, which is read whole.\n"
+            "  Leave where= out, and choose with --case, or write the rows into a file of their own."
+        )
     if "contradictions" in how and kind != "ratings":
         raise SuiteError(
             f"{path}: contradictions= is for sentences with ratings, but the file has {kind}.\n"
