@@ -334,7 +334,9 @@ def open_bundled(rest: str, arguments: Mapping[str, str], device: str) -> Native
     """Open `--model bundled:NAME`, a checkpoint that comes with tseval."""
     known = bundled_checkpoints()
     if rest not in known:
-        raise ModelError(f"no checkpoint that comes with tseval has the name {rest!r}.\n  {suggest(rest, known, 'Bundled')}")
+        raise ModelError(
+            f"no checkpoint that comes with tseval has the name {rest!r}.\n  {suggest(rest, known, 'Bundled')}"
+        )
     return open_checkpoint(str(known[rest]), arguments, device)
 
 

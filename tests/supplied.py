@@ -34,6 +34,8 @@ LAU_RATINGS = ORACLES / "lau_ratings.csv"
 TURBLIMP_RATINGS = ORACLES / "turblimp_ratings.csv"
 RECORD_SCHEMA = ORACLES / "eee.schema.json"
 GARDEN_PATHS = ORACLES / "sap_gpt2.tsv.gz"
+N400 = ORACLES / "n400.tsv.gz"
+AANN = ORACLES / "aann.tsv.gz"
 EARLIER_TABLES = ORACLES / "earlier_tables"
 
 BLIMP = DATA / "blimp/blimp.jsonl.gz"

@@ -28,7 +28,8 @@ from tseval.evaluation import carry_out, make_plan
 from tseval.files import read_bytes, write_text
 from tseval.formats import stem_of
 from tseval.items import Case, Suite, suite_digest
-from tseval.questions.regions import Prediction, Region, Regions
+from tseval.questions.formulas import Region
+from tseval.questions.regions import Prediction, Regions
 from tseval.questions.scored import ScoredSentences
 from tseval.suites.data.records import read_records
 from tseval.suites.data.regions import text_of

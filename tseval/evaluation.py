@@ -32,6 +32,7 @@ from tseval.scoring.engine import lengths_of, lengths_of_texts, score_all
 from tseval.scoring.protocol import Model, ModelCard, WritingModel
 from tseval.scoring.scorers import Scorer, scorer_for
 from tseval.suites import load_suite
+from tseval.suites.data.alternatives import ALTERNATIVES
 from tseval.suites.data.critical import shared_columns, with_critical
 from tseval.suites.mistakes import first_mistake
 from tseval.verdicts import (
@@ -437,6 +438,8 @@ def _warnings(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out: int)
         )
     if not plan.suite.files:  # those of data are told where they are read
         yield from plan.suite.notes
+    if (chosen := (plan.suite.columns or {}).get("alternatives")) in ALTERNATIVES:
+        yield f"alternatives={chosen}: {ALTERNATIVES[str(chosen)].meaning}"
     if len(plan.too_long):
         yield f"{_said_too_long(plan.scorer, plan.too_long)}: {counted(n_left_out, 'contrast')} undecidable"
     yield from _half_known(plan, scored, verdicts)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tseval.questions.regions import Mark, Region, RegionPlace, parse, regions_of, values
+from tseval.questions.formulas import Mark, Region, RegionPlace, parse, regions_of, values
 
 VALUES: dict[tuple[RegionPlace, str], float] = {
     (1, "a"): 1.0,
@@ -48,6 +48,19 @@ def true(formula):
 )
 def test_a_formula_is_true_or_false(formula, expected):
     assert true(formula) is expected
+
+
+def test_probabilities_under_several_conditions_are_added():
+    surprisals = {"a": 1.0, "b": 2.0, "c": 5.0}
+
+    def surprisal(place, *conditions):
+        return -np.log(sum(np.exp([-surprisals[one]]) for one in conditions))
+
+    either = -np.log(np.exp(-1) + np.exp(-2))
+    for bound, expected in ((either - 0.01, False), (either + 0.01, True)):
+        assert bool(values(parse(f"(2; %a% , %b%) < {bound}"), surprisal)[0]) is expected
+    formula = parse("(2;%a%,%b%) - (2;%c%) < 0")
+    assert regions_of(formula) == {Region(2, "a"), Region(2, "b"), Region(2, "c")}
 
 
 def test_names_of_conditions_are_free_and_regions_are_collected():

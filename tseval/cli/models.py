@@ -318,11 +318,11 @@ def surprisal_command(
         raise click.UsageError(
             "--stride sets the distance between windows, but --window is missing. Add --window N."
         )
-    from tseval.suites.data import TABLES, reading_taken, table_texts
+    from tseval.suites.data import holds_table, reading_taken, table_texts
     from tseval.suites.data.roles import refuse_columns
 
     texts = None
-    if name != "-" and Path(name).is_file() and (columns or Path(name.removesuffix(".gz")).suffix in TABLES):
+    if name != "-" and Path(name).is_file() and (columns or holds_table(Path(name))):
         texts = table_texts(Path(name), columns)
         if note := reading_taken(Path(name), columns):
             click.echo(f"{name}: {note}", err=True)

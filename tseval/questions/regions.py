@@ -1,266 +1,46 @@
 """Regions: do formulas over the surprisals of regions hold? As in SyntaxGym (Gauthier et al. 2020).
 
-`(5;%match%)` is the surprisal of region 5 under the condition `match`, `(*;%match%)` that of its whole
-sentence. Where regions have names, `match.critical` is that of the region `critical`, `match.critical+1` that
-of the first word behind it, and `match.*` that of the whole sentence. Numbers, `+ -`, the comparisons
-`< > =`, `& |`, and brackets of any shape combine them, binding in this order, and within a group alike, from
-left to right: `A | B & C` is `(A | B) & C`. Two values are equal within a thousandth of a nat or a
-hundred-thousandth of their size.
-
-Source: SyntaxGym (Gauthier et al. 2020, ACL demonstrations), as its program reads them, syntaxgym-core 0.6.0.
-Departures: names of regions are ours; `1 < 2 < 3`, of which that program reads the beginning, is refused.
+What a formula may say, and where that differs from SyntaxGym, is in `tseval.questions.formulas`.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain, combinations
-from math import isinf
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import suggest
 from tseval.questions import Decided, Question, hash_column
+from tseval.questions.formulas import (
+    Either,
+    Mark,
+    Operation,
+    Region,
+    differences,
+    interactions_of,
+    parse,
+    parts_of,
+    regions_of,
+    signed,
+    values,
+)
 
 if TYPE_CHECKING:
     import hashlib
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from tseval.questions import RowsByLabel, Score
+    from tseval.questions.formulas import Node, RegionPlace, Surprisal
     from tseval.questions.scored import ScoredSentences, WordScores
     from tseval.questions.unknown import UnknownWords
-
-    Surprisal = Callable[["RegionPlace", str], NDArray[np.float64]]
-
-
-LITERAL = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-NUMBERED = r"\(\s*(\d+|\*)\s*;\s*%([^%]+)%\s*\)"
-# Without spaces, `critical+1` is a word; `critical + 1` adds a nat.
-NAMED = r"([^\W\d]\w*)\.(?:([^\W\d]\w*)(?:\+([1-9]\d?)(?![\w.]))?|\*)"
-TOKEN = re.compile(rf"\s*(?:{NUMBERED}|{NAMED}|({LITERAL})|([-+<>=&|()\[\]{{}}]))")
-CLOSING = {"(": ")", "[": "]", "{": "}"}
-SIGNS = {"+": 1.0, "-": -1.0}
-# From the loosest to the tightest.
-LEVELS = ("&|", "<>=", "+-")
-DEEPEST = 50  # brackets within brackets
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A region by its name, or a word behind it: the first where `after` is 1, and so on."""
-
-    name: str
-    after: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.name}+{self.after}" if self.after else self.name
-
-
-# A region by its number or its name; None for the whole sentence.
-RegionPlace = int | Mark | None
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """The surprisal of a region under a condition."""
-
-    place: RegionPlace
-    condition: str
-
-    def __str__(self) -> str:
-        return f"{self.condition}.{'*' if self.place is None else self.place}"
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """Two parts and what joins them."""
-
-    operator: str
-    left: Node
-    right: Node
-
-
-Node = Region | Operation | float
-
-
-def parse(text: str) -> Operation:
-    """Read a formula."""
-    tokens: list[str | Region | float] = []
-    position = 0
-    while position < len(text.rstrip()):
-        found = TOKEN.match(text, position)
-        if not found:
-            raise ValueError(f"has a part that tseval cannot read, at {text[position:].strip()[:20]!r}")
-        number, numbered, condition, name, after, literal, mark = found.groups()
-        if literal and isinf(float(literal)):
-            raise ValueError(f"has the number {literal[:20]}, which is too large")
-        if numbered:
-            tokens.append(Region(None if number == "*" else int(number), numbered))
-        elif condition:
-            tokens.append(Region(Mark(name, int(after or 0)) if name else None, condition))
-        else:
-            tokens.append(float(literal) if literal else mark)
-        position = found.end()
-    tree = _Parser(tokens).parse()
-    if not isinstance(tree, Operation) or not _states(tree):
-        raise ValueError("compares nothing, but must state something that is true or false, as in (1) < (2)")
-    return tree
-
-
-class _Parser:
-    """Reads tokens from left to right, the loosest operators first."""
-
-    def __init__(self, tokens: list[str | Region | float]) -> None:
-        self._tokens = tokens
-        self._at = 0
-        self._depth = 0
-
-    def parse(self) -> Node:
-        tree = self._level(0)
-        if self._at < len(self._tokens):
-            raise ValueError(f"is complete before {self._tokens[self._at]}, which cannot follow it")
-        return tree
-
-    def _next(self) -> str | Region | float | None:
-        return self._tokens[self._at] if self._at < len(self._tokens) else None
-
-    def _level(self, level: int) -> Node:
-        if level == len(LEVELS):
-            return self._atom()
-        tree = self._level(level + 1)
-        while isinstance(mark := self._next(), str) and mark in LEVELS[level]:
-            self._at += 1
-            tree = _joined(mark, tree, self._level(level + 1))
-        return tree
-
-    def _atom(self) -> Node:
-        token = self._next()
-        self._at += 1
-        if isinstance(token, Region | float):
-            return token
-        signed = self._next()
-        if isinstance(token, str) and token in SIGNS and isinstance(signed, float):
-            self._at += 1
-            return SIGNS[token] * signed
-        if token not in CLOSING or self._depth == DEEPEST:
-            raise ValueError(
-                "ends before it is complete: a region or a number is missing at its end"
-                if token is None
-                else f"has {token} in a place where it cannot be"
-            )
-        self._depth += 1
-        tree = self._level(0)
-        self._depth -= 1
-        if self._next() != CLOSING[token]:
-            raise ValueError(f"has an opening bracket {token} without a closing one")
-        self._at += 1
-        return tree
-
-
-def _states(node: Node) -> bool:
-    """Whether a part is true or false, rather than a number."""
-    return isinstance(node, Operation) and node.operator not in LEVELS[-1]
-
-
-def _joined(operator: str, left: Node, right: Node) -> Operation:
-    if {_states(left), _states(right)} != {operator in "&|"}:
-        wanted = "statements" if operator in "&|" else "numbers"
-        raise ValueError(f"has the operator {operator} between parts that are not {wanted}")
-    return Operation(operator, left, right)
-
-
-def regions_of(node: Node) -> set[Region]:
-    """Collect the regions that a formula refers to."""
-    return {part for part in parts_of(node) if isinstance(part, Region)}
-
-
-def regions_in(formula: str, known: Mapping[str, Collection[int | str]]) -> set[Region]:
-    """Give the regions that a formula is about; by condition, their numbers and names are known.
-
-    Raises:
-        ValueError: What the formula does wrong; of a name, as a second argument, what it could be.
-    """
-    regions = regions_of(parse(formula))
-    if not regions:
-        raise ValueError("names no region, such as (1) or name.region")
-    for region in sorted(regions, key=str):
-        place = region.place.name if isinstance(region.place, Mark) else region.place
-        own = known.get(region.condition, ())
-        for what, name, there in (("condition", region.condition, known), ("region", place, own)):
-            if name is not None and name not in there:
-                hint = suggest(str(name), map(str, there), f"{what.title()}s")
-                raise ValueError(f"names the {what} {str(name)!r}, which the items do not have", hint)
-    return regions
-
-
-def parts_of(node: Node) -> Iterator[Node]:
-    """Give a formula and all its parts, from left to right."""
-    waiting = [node]
-    while waiting:
-        part = waiting.pop()
-        yield part
-        if isinstance(part, Operation):
-            waiting += part.right, part.left
-
-
-def _signed(node: Node) -> Iterator[tuple[int, Region]]:
-    """Give the regions of a sum, with the sign of each; of a comparison as if all stood on its left side."""
-    waiting: list[tuple[int, Node]] = [(1, node)]
-    while waiting:
-        sign, node = waiting.pop()
-        if isinstance(node, Region):
-            yield sign, node
-        elif isinstance(node, Operation):
-            waiting += (sign if node.operator == "+" else -sign, node.right), (sign, node.left)
-
-
-def _differences(comparison: Operation) -> list[list[tuple[int, Region]]]:
-    """Give what is set against what: each side that is a difference alone, else one side and the other."""
-    sides = [list(_signed(side)) for side in (comparison.left, comparison.right)]
-    apart = [side for side in sides if len({sign for sign, _ in side}) > 1]
-    return apart or [list(_signed(comparison))]
-
-
-def interactions_of(node: Node) -> Iterator[list[str]]:
-    """Give the conditions of every comparison of differences, `b.x - a.x > d.x - c.x` and the like."""
-    for part in parts_of(node):
-        if isinstance(part, Operation) and part.operator in LEVELS[1]:
-            operators = {one.operator for one in parts_of(part) if isinstance(one, Operation)}
-            if "-" in operators:
-                yield sorted({region.condition for region in regions_of(part)})
-
-
-def values(node: Node, surprisal: Surprisal) -> NDArray[np.float64] | NDArray[np.bool_]:
-    """Evaluate a formula, or a part of it, for many items at once; surprisals are in nats, (items,)."""
-    # Down the left parts by a loop: `1 + 1 + ... + 1` is as deep there as it is long.
-    above: list[Operation] = []
-    while isinstance(node, Operation):
-        above.append(node)
-        node = node.left
-    found = surprisal(node.place, node.condition) if isinstance(node, Region) else np.array(node)
-    for operation in reversed(above):
-        found = _OPERATIONS[operation.operator](found, values(operation.right, surprisal))
-    return found
-
-
-_OPERATIONS: dict[str, Callable[..., NDArray[np.float64] | NDArray[np.bool_]]] = {
-    "+": np.add,
-    "-": np.subtract,
-    "<": np.less,
-    ">": np.greater,
-    "=": lambda left, right: np.asarray(np.isclose(left, right, rtol=1e-5, atol=1e-3)),
-    "&": np.logical_and,
-    "|": np.logical_or,
-}
 
 
 # What the surprisal of a region is made of the surprisals of its words by.
@@ -271,7 +51,7 @@ ALL_PREDICTIONS = "all predictions"
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What an item should fulfil: a formula over surprisals of regions (`tseval.questions.regions`)."""
+    """What an item should fulfil: a formula over surprisals of regions (`tseval.questions.formulas`)."""
 
     name: str
     formula: str
@@ -326,7 +106,9 @@ class Regions(Question):
         """
 
         @cache  # formulas, their two sides, and both parts of a difference ask for the same regions
-        def surprisal(place: RegionPlace, condition: str) -> NDArray[np.float64]:
+        def surprisal(place: RegionPlace, condition: str, *others: str) -> NDArray[np.float64]:
+            if others:
+                return _of_either([(surprisal(place, one), rows[one]) for one in (condition, *others)])
             found = self._surprisal(scored.words, rows[condition], condition, place)
             if scored.words.unfinished.any():
                 whole = self._compares_whole(scored.words, rows, place)
@@ -408,15 +190,22 @@ class Regions(Question):
     ) -> NDArray[np.bool_]:
         """Tell in which items both sides of a comparison are made of the same regions, (items,).
 
-        As the model sees them, that is: in an interaction, where both conditions look alike pair by pair.
+        As the model sees them, that is: in an interaction, where both conditions look alike pair by pair. Of
+        probabilities that are added, where all texts of one side are among those of the other.
         """
-        signed = list(_signed(comparison))
-        seen = [(scored.looks[rows[one.condition]], *self.span(one)) for _, one in signed]
+        parts = list(signed(comparison))
+        if any(isinstance(side, Either) for side in (comparison.left, comparison.right)):
+            left, right = (
+                [scored.looks[rows[region.condition]] for region in regions_of(side)]
+                for side in (comparison.left, comparison.right)
+            )
+            return _all_among(left, right) | _all_among(right, left)
+        seen = [(scored.looks[rows[one.condition]], *self.span(one)) for _, one in parts]
         nothing: NDArray[np.bool_] = np.ones(len(next(iter(rows.values()))), dtype=np.bool_)
         for own in seen:
             equal = ([a == b for a, b in zip(own, other, strict=True)] for other in seen)
-            same = [np.logical_and.reduce(parts) for parts in equal]
-            nothing &= np.sum([sign * one for (sign, _), one in zip(signed, same, strict=True)], axis=0) == 0
+            same = [np.logical_and.reduce(one) for one in equal]
+            nothing &= np.sum([sign * one for (sign, _), one in zip(parts, same, strict=True)], axis=0) == 0
         return nothing
 
     def half_known(
@@ -429,7 +218,7 @@ class Regions(Question):
         set against each other. A region that is compared with a number is not half known.
         """
         found = np.zeros(len(next(iter(rows.values()))), dtype=np.bool_)
-        for terms in _differences(comparison):
+        for terms in differences(comparison):
             if len(terms) > 1:
                 found |= self._apart(terms, unknown, rows)
         return found
@@ -513,9 +302,10 @@ class Regions(Question):
         """
         formulas = [parse(one.formula) for one in self.predictions]
         sides = [side for one in formulas for side in (one.left, one.right)]
-        regions = [side for side in sides if isinstance(side, Region) and side.place == place]
         whole = np.zeros(len(next(iter(rows.values()))), dtype=np.bool_)
-        if place is None or self.metric != "sum" or len(regions) < len(sides):
+        regions = [region for side in sides for region in regions_of(side)]
+        plain = all(isinstance(side, Region | Either) for side in sides)
+        if not plain or place is None or self.metric != "sum" or {one.place for one in regions} != {place}:
             return whole
         spans = {one.condition: self.span(one) for one in regions}
         found = [words.sums_within(rows[label], *span) for label, span in spans.items()]
@@ -558,6 +348,9 @@ class Regions(Question):
         """Count the words of regions that are added, less those of regions that are subtracted."""
         if isinstance(node, Region):
             return self.span(node)[1]
+        if isinstance(node, Either):
+            most: NDArray[np.int64] = np.max([self.span(region)[1] for region in node.regions], axis=0)
+            return most
         if isinstance(node, float):
             return np.zeros((), dtype=np.int64)
         left, right = self._n_words(node.left), self._n_words(node.right)
@@ -584,6 +377,24 @@ class Regions(Question):
     def take(self, rows: pa.Int64Array) -> Regions:
         """Ask the same about some of the items."""
         return replace(self, lengths=self.lengths.take(rows))
+
+
+def _of_either(found: Sequence[tuple[NDArray[np.float64], NDArray[np.int64]]]) -> NDArray[np.float64]:
+    """Give the surprisal of one text or another from that of each and its row; equal texts count once."""
+    logprobs = np.stack([-surprisal for surprisal, _ in found])
+    for at, (_, row) in enumerate(found):
+        for _, earlier in found[:at]:
+            logprobs[at, row == earlier] = -np.inf
+    surprisal: NDArray[np.float64] = -np.logaddexp.reduce(logprobs, axis=0)
+    return surprisal
+
+
+def _all_among(ones: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]]) -> NDArray[np.bool_]:
+    """Tell in which items all texts of one side are among those of the other, (items,)."""
+    found: NDArray[np.bool_] = np.all(
+        [np.any([one == other for other in others], axis=0) for one in ones], axis=0
+    )
+    return found
 
 
 _REDUCE: dict[Metric, Callable[[NDArray[np.float64]], np.float64]] = {

@@ -18,16 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from tseval.errors import GrammarError, counted, shortened, suggest
-from tseval.questions.regions import (
-    ALL_PREDICTIONS,
-    LEVELS,
-    Operation,
-    Region,
-    Regions,
-    parse,
-    parts_of,
-    regions_of,
-)
+from tseval.questions.formulas import LEVELS, Operation, Region, parse, parts_of, regions_of
+from tseval.questions.regions import ALL_PREDICTIONS, Regions
 from tseval.questions.unknown import UNKNOWN_MARKS, Unknown, UnknownWords, rank_missing
 from tseval.suites.data import read_data
 from tseval.suites.data.catalogue import columns_at

@@ -135,6 +135,8 @@ def test_every_run_on_data_names_the_columns_that_are_not_used(tmp_path):
     assert "read items.csv (pairs, 2 items; not used: uid, gold_label)" in ended.stderr
     (file,) = json.loads((tmp_path / "run/manifest.json").read_text())["suite"]["files"].items()
     assert file == ("items.csv", "pairs, 2 items; not used: uid, gold_label")
+    table = "sentence\tverb_index\tnumber\tverb_form\topp_verb_form\tmood\nhe is old\t1\tsing\tis\tare\tx\n"
+    assert "agreement, 1 item; not used: mood" in what_was_read(read(tmp_path / "a.tsv", table))
     ratings = "sentence,rating,uid\na b,1,x\nb a,2,y\nc d,3,z\n"
     assert "not used: uid" in what_was_read(read(tmp_path / "r.csv", ratings))
 
@@ -147,6 +149,14 @@ def test_a_prediction_or_a_condition_that_nothing_asks_for_is_refused(tmp_path):
         r"as pairs",
     ):
         read(tmp_path / "a.csv", pairs, "predict=good.* > bad.*")
+    examples = "sentence\tverb_index\tnumber\tverb_form\topp_verb_form\nhe is old\t1\tsing\tis\tare\n"
+    for content, columns, said in (
+        (MASKED, "candidates=he|she,alternatives=sum", "alternatives= is for two continuations"),
+        (pairs, "fill=good:a>b", "fill= puts words into the mask"),
+        (examples, "where=number:sing", "where= chooses rows"),
+    ):
+        with pytest.raises(SuiteError, match=said):
+            read(tmp_path / ("c.tsv" if content is examples else "c.csv"), content, columns)
     with pytest.raises(
         SuiteError, match=r"better=x of --columns names a condition. But .* pairs, which have no conditions"
     ):
@@ -207,6 +217,47 @@ def test_words_that_stand_for_one_another_are_never_scored_as_one(tmp_path, mode
         read(tmp_path / "b.tsv", single, columns + ",alternatives=any")
 
 
+def test_probabilities_of_words_in_a_cell_are_added(tmp_path, model, bits):
+    rows = "item\tcontext\texpected\ttarget\n" + "".join(f"{row}\n" for row in (
+        "1\tthe woman saw which man the boys had\thit|hurt|seen\tkilled|left",
+        "2\tthe man knew which girl the women had\thelped|met\tleft|killed",
+        "3\tthe man knew which women the girl had\tleft\tmet",
+        "4\tthe man knew which women the girl had\tleft|met\tmet",
+        "5\tthe man knew which women the girl had\tmet|met\tleft",
+    ))  # fmt: skip
+    suite = read(tmp_path / "a.tsv", rows, "prefix=context,good=expected,bad=target,alternatives=sum")
+
+    def of_either(context, words):
+        each = [bits(f"{context} {word}", len(context.split())) for word in {*words.split("|")}]
+        return -math.log2(sum(2**-surprisal for surprisal in each))
+
+    cells = [line.split("\t")[1:] for line in rows.splitlines()[1:]]
+    expected = [of_either(context, bad) - of_either(context, good) for context, good, bad in cells]
+    found = effects(model, suite)
+    assert [effect for effect, _ in found] == pytest.approx(expected, abs=2e-4)
+    verdicts = evaluate(model, suite).verdicts
+    # Of the fourth all that is said on one side is said on the other, whatever the model knows.
+    assert verdicts["undecidable"].tolist() == [False, False, False, True, False]
+    assert [right for _, right in found] == [effect > 0 and at != 3 for at, effect in enumerate(expected)]
+    unlike = {effect > 0 for effect in expected[:3]}
+    assert unlike == {True, False}
+
+
+def test_a_run_says_what_several_words_in_a_cell_mean(tmp_path):
+    write_file(tmp_path / "roles.tsv", ROLES)
+    columns = "prefix=context,good=expected,bad=target,alternatives="
+    for chosen, said in (("any", "a better word is more probable"), ("sum", "adds the probabilities")):
+        run = "run", "--model", "bundled:lstm", "--suite", "./roles.tsv", "--columns", columns + chosen
+        ended = succeed(*run, "--out", chosen, cwd=tmp_path)
+        assert f"read roles.tsv (pairs, 3 items; alternatives={chosen})" in ended.stderr
+        manifest = json.loads((tmp_path / chosen / "manifest.json").read_text())
+        assert manifest["suite"]["columns"]["alternatives"] == chosen
+        (note,) = (line for line in ended.stdout.splitlines() if f"alternatives={chosen}: " in line)
+        assert said in note
+        succeed("verify", chosen, "--suite", "./roles.tsv", cwd=tmp_path)
+    assert "alternatives=some" in refuse(*run[:-1], columns + "some", "--out", "x", cwd=tmp_path).stderr
+
+
 def test_roles_of_contexts_and_raters_can_be_named(tmp_path, model, bits):
     rows = (
         "item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\n"
@@ -224,22 +275,15 @@ def test_roles_of_contexts_and_raters_can_be_named(tmp_path, model, bits):
     assert case.features["n"].to_pylist() == [2, 2, 2]
 
 
-@pytest.mark.parametrize("cell", ["#N/A", "NA", "N/A", "NaN", ""])
-def test_a_rating_that_is_not_available_is_left_out_and_counted(tmp_path, cell):
-    suite = read(tmp_path / "a.csv", f"sentence,rating\na b,1.5\nb a,-0.9\nc d,{cell}\nd c,-0.5\n")
-    (case,) = suite.cases
-    assert case.features["rating"].to_pylist() == [1.5, -0.9, -0.5]
-    assert f"tseval left out 1 row without a rating ('{cell}')" in what_was_read(suite)
-
-
-def test_a_sentence_that_stands_twice_with_one_rating_counts_once(tmp_path):
-    rated = ("a b", "1"), ("b a", "0"), ("c d", "1"), ("a b", "1")
-    rows = [{"Sent": text, "label": label} for text, label in rated]
-    suite = read(tmp_path / "dev.json", json.dumps(rows), "rating=label")
-    assert suite.cases[0].n_items == 3
-    assert "1 row with a sentence and a rating that repeat an earlier row: counted once" in what_was_read(
-        suite
-    )
+def test_a_run_says_which_word_a_number_means(tmp_path):
+    rows = "item,cond,sentence,{}\n1,a,the boy ran off,{}\n1,b,the boys ran off,{}\n"
+    for name, number, start in (("critical", 3, 1), ("disambPosition_0idx", 2, 0)):
+        suite = read(tmp_path / "a.csv", rows.format(name, number, number), "predict=b.critical > a.critical")
+        said = f"{name} counts words from {start}: in the first row it means 'ran'"
+        assert said in what_was_read(suite)
+    twice = rows.format("critical", "ran", "ran").replace("boy ran", "ran ran")
+    with pytest.raises(SuiteError, match=r"a\.csv:2: critical is 'ran', which stands 2 times in"):
+        read(tmp_path / "a.csv", twice)
 
 
 def test_what_fills_a_mask_is_given_once_or_by_a_column(tmp_path):
@@ -267,6 +311,60 @@ def test_agreement_of_nouns_and_adjectives_is_not_called_that_of_verbs(tmp_path)
     nouns = verbs.replace("NOUN_VERB_VERB", "DET_ADJ_NOUN").replace("\t7\t", "\t8\t")
     assert read(tmp_path / "a.tab", header + verbs).cases[0].phenomenon == "Subject-verb agreement"
     assert read(tmp_path / "b.tab", header + verbs + nouns).cases[0].phenomenon == "Agreement"
+
+
+GOLD = (
+    "L!NOUN_VERB_VERB!Number=Sing!Number=Plur\t1\t0\t4\tVERB\tNumber=Sing|Person=3\tis\tare\tbe\t1\tNOUN\tx\n"
+    "L!NOUN_VERB_VERB!Number=Sing!Number=Plur\t1\t7\t4\tVERB\tNumber=Plur|Person=3\thave\thas\thave\t1\tNOUN\tx\n"
+)
+
+
+def test_sentences_with_patterns_beside_them_give_the_items_of_the_table(tmp_path):
+    table = "pattern\tconstr_id\tsent_id\tcorrect_number\tform\tclass\ttype\tprefix\tn_attr\n"
+    for version, number, kind, prefix, forms in (
+        (0, "sing", "original", "the man who left", ("is", "are")),
+        (7, "plur", "generated", "the cars he saw", ("have", "has")),
+    ):
+        for form, label in zip(forms, ("correct", "wrong"), strict=True):
+            table += f"L__NOUN_VERB_VERB\t1\t{version}\t{number}\t{form}\t{label}\t{kind}\t{prefix}\t0\n"
+    for folder in ("tab", "gold"):
+        (tmp_path / folder).mkdir()
+    of_table = read(tmp_path / "tab/generated.tab", table)
+    write_file(tmp_path / "gold/generated.gold", GOLD)
+    write_file(
+        tmp_path / "gold/generated.text", "the man who left is old <eos>\nthe cars he saw run on <eos>\n"
+    )
+    of_gold = load_suite(tmp_path / "gold")
+    assert what_was_read(of_gold) == "gold: read generated.text (gulordava, 2 items)"
+    for one, other in zip(of_table.cases, of_gold.cases, strict=True):
+        assert (one.name, one.construction, one.phenomenon) == (
+            other.name, other.construction, other.phenomenon
+        )  # fmt: skip
+        assert one.sentences.equals(other.sentences)
+        assert one.entries.equals(other.entries)
+        assert one.features.drop_columns(["n_attractors"]).equals(other.features)
+
+
+@pytest.mark.parametrize(
+    ("gold", "text", "said"),
+    [
+        (
+            GOLD,
+            "the man who left\nthe cars he saw run\n",
+            r"generated\.text:1: the sentence has 4 words, but",
+        ),
+        (GOLD, "the man who left is\n", "the file has 2 lines, but"),
+        (
+            GOLD.replace("Number=Plur|Person", "Person"),
+            "a b c d e\na b c d e\n",
+            r"generated\.gold:2: this line",
+        ),
+    ],
+)
+def test_patterns_that_do_not_fit_their_sentences_are_named(tmp_path, gold, text, said):
+    write_file(tmp_path / "generated.gold", gold)
+    with pytest.raises(SuiteError, match=said):
+        read(tmp_path / "generated.text", text)
 
 
 def test_arrays_without_names_are_two_endings_of_one_beginning(tmp_path, model, bits):
@@ -298,12 +396,86 @@ def test_a_table_under_another_ending_is_told_by_which_name_it_is_read(tmp_path)
     )
 
 
+def test_the_line_to_type_is_whole_in_the_message_of_a_wide_table(tmp_path):
+    header = "Subject,Context,Ambiguous Verb,Unambiguous Verb,That,NP/S,Extension,Disambiguator,Rest"
+    cells = "The chef,who cooked,understood,hoped,that,the meal,that he made,would be late,by far"
+    write_file(tmp_path / "nps.csv", f"{header}\n{cells}\n")
+    run = "run", "--model", "bundled:lstm", "--suite", "./nps.csv"
+    message = refuse(*run, cwd=tmp_path).stderr
+    layout = message.partition("--layout '")[2].partition("'")[0]
+    assert layout == (
+        'Subject Context "Ambiguous Verb" "Unambiguous Verb" That "NP/S" Extension Disambiguator *Rest'
+    )
+    chosen = (
+        'Subject Context {"Ambiguous Verb"|"Unambiguous Verb"} {That|} "NP/S" Extension *Disambiguator Rest'
+    )
+    assert succeed(*run, "--layout", chosen, "--out", "a", cwd=tmp_path).returncode == 0
+    names = [f"region_number_{n}_of_a_long_name" for n in range(30)]
+    write_file(tmp_path / "nps.csv", ",".join(names) + "\n" + ",".join(names) + "\n")
+    assert "--layout with the names of all regions, in their order" in refuse(*run, cwd=tmp_path).stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "texts"),
+    [
+        ("sent_id\ttoken_id\ttoken\n0\t0\tThe\n0\t1\tboy\n", [("The boy", 0, 1), ("The boy", 1, 1)]),
+        ("True\tthe boy runs .\nFalse\tthe boy run .\n", [("the boy runs .", 0, 4), ("the boy run .", 0, 4)]),
+    ],
+    ids=["a word a row", "sentences with labels"],
+)
+def test_the_header_and_the_labels_of_a_table_of_text_are_no_words_of_it(tmp_path, content, texts):
+    write_file(tmp_path / "simple_agrmt.txt", content)
+    assert [(one.text, one.before, one.length) for one in table_texts(tmp_path / "simple_agrmt.txt")] == texts
+    asked = "surprisal", "--model", "bundled:lstm", "--format", "tsv", "simple_agrmt.txt"
+    printed = succeed(*asked, cwd=tmp_path).stdout
+    assert printed.startswith("row\t")
+    assert len(printed.splitlines()) == 1 + len(texts)
+    write_file(tmp_path / "simple_agrmt.txt", "the boy\truns .\nhe left .\n")
+    assert succeed(*asked, cwd=tmp_path).stdout.startswith("sentence\tword\ttext\t")
+
+
 def test_rows_are_chosen_by_a_column(tmp_path):
     columns = "where=pronoun:obj,prefix=sent,item=frameNum,condition=cond,better=Mismatch"
     suite = read(tmp_path / "a.csv", TARGETS, columns)
     assert suite.cases[0].sentences["good"].to_pylist() == ["the woman hurt him"]
     with pytest.raises(SuiteError, match="where=pronun:obj names the column 'pronun', but the table has no"):
         read(tmp_path / "a.csv", TARGETS, "where=pronun:obj")
+    with pytest.raises(SuiteError, match=r"no row has 'him' in 'pronoun'.*\n.*Values: obj, poss"):
+        read(tmp_path / "a.csv", TARGETS, "where=pronoun:him")
+    masked = MASKED.replace("[MASK] was there .,1,m", "he was there .,1,x", 1)  # the first row is not meant
+    suite = read(tmp_path / "b.csv", masked, "where=gender:f,candidates=she|he")
+    assert suite.cases[0].sentences["good"].to_pylist()[0].endswith("because she was there .")
+
+
+def test_several_words_in_one_place_are_refused_or_named(tmp_path):
+    rows = "item,cond,prefix,continuation\n1,a,the boy,ran|fell\n1,b,the boys,ran\n"
+    with pytest.raises(SuiteError, match=r"a\.csv:2: continuation is 'ran\|fell', with several words"):
+        read(tmp_path / "a.csv", rows)
+    said = what_was_read(read(tmp_path / "b.csv", "good,bad\nhe hit|hurt him .,he hits him .\nx y,y x\n"))
+    assert "tseval scores the mark | unchanged, in 1 sentence such as 'he hit|hurt him .'" in said
+    rows = "item,cond,a,b,c\n1,x,the boy,NA,ran\n1,y,the boy,who left,ran\n"
+    said = what_was_read(read(tmp_path / "c.csv", rows, layout="a b *c"))
+    assert "missing value (NA, NaN) as a word, in 1 sentence such as 'the boy NA ran'" in said
+
+
+def test_the_better_condition_is_named_where_the_file_does_not_name_it(tmp_path):
+    rows = (
+        "item,context_had,target,Plausibility\n1,which man the boys had,killed,Plausible\n"
+        "1,which boys the man had,killed,Implausible\n"
+    )
+    suite = read(tmp_path / "a.csv", rows)
+    assert suite.cases[0].sentences["good"].to_pylist() == ["which man the boys had killed"]
+    assert "tseval takes 'Plausible' as better (to change it: --columns better=VALUE)" in what_was_read(suite)
+    other = read(tmp_path / "a.csv", rows, "better=Implausible")
+    assert other.cases[0].sentences["good"].to_pylist() == ["which boys the man had killed"]
+    assert "as better" not in what_was_read(other)
+
+
+def test_the_conditions_that_all_items_have_are_offered(tmp_path):
+    rows = "item,cond,prefix,continuation\n1,a,w,x\n1,b,v,x\n1,c,u,x\n2,a,w,z\n2,b,v,z\n"
+    with pytest.raises(SuiteError, match=r"item 2 has no sentence under 'c'.*\n.*\n.*'where=cond:a\|b'"):
+        read(tmp_path / "a.csv", rows)
+    assert read(tmp_path / "a.csv", rows, "where=cond:a|b").cases[0].n_items == 2
 
 
 def test_pairs_whose_last_words_are_unknown_because_of_their_periods_are_warned_of(tmp_path):
@@ -384,5 +556,7 @@ def test_a_letter_says_which_of_two_sentences_is_the_better_one(tmp_path):
     assert "not used" not in what_was_read(suite)
     with pytest.raises(SuiteError, match=r"a\.csv:3: the column 'gold_label' has 'C', but must have A or B"):
         read(tmp_path / "a.csv", rows.replace(",B\n", ",C\n"))
+    with pytest.raises(SuiteError, match=r"gold_label begins with '0', neither A nor B"):
+        read(tmp_path / "a.csv", rows.replace(",A\n", ",0\n").replace(",B\n", ",1\n"))
     better = "Better,Worse\nhe laughs .,he laugh .\n"
     assert read(tmp_path / "b.csv", better).cases[0].sentences["good"].to_pylist() == ["he laughs ."]

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tseval.errors import GrammarError
-from tseval.questions.regions import Regions, parse, regions_of
+from tseval.questions.formulas import parse, regions_of
+from tseval.questions.regions import Regions
 from tseval.suites import load_suite, stream_cases
 from tseval.suites.grammar.slots import read_marks
 from tseval.suites.lint import lint

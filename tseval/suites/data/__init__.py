@@ -22,11 +22,12 @@ from tseval.formats import bare_name, read_lines, stem_of
 from tseval.items import first_too_long
 from tseval.questions.regions import Regions
 from tseval.suites.agreement import gold_of
+from tseval.suites.data.alternatives import SEVERAL_WORDS
 from tseval.suites.data.candidates import fills
 from tseval.suites.data.entries import DataSet, TableReading
+from tseval.suites.data.gulordava import GULORDAVA, HEADINGS, has_patterns, read_gulordava
 from tseval.suites.data.layouts import (
     ALTERNATING,
-    follows_note,
     layout_of,
     read_entries,
     read_table_of,
@@ -36,7 +37,7 @@ from tseval.suites.data.pairs import (
     BLIMP_METHODS,
     BLIMP_SOURCE,
     CLAMS_SOURCE,
-    GULORDAVA,
+    FEATURES,
     LANGUAGES,
     LINZEN,
     find_roles,
@@ -45,13 +46,13 @@ from tseval.suites.data.pairs import (
     read_arrays,
     read_blimp,
     read_clams,
-    read_gulordava,
     read_linzen,
 )
 from tseval.suites.data.ratings import rated_columns, read_ratings
+from tseval.suites.data.readings import follows_note
 from tseval.suites.data.records import columns_of, encoding_of, header_of, json_kind
 from tseval.suites.data.regions import CONTEXT_COLUMNS, SYNTAXGYM_SOURCE, read_contexts, read_syntaxgym
-from tseval.suites.data.roles import check_columns, refuse_columns
+from tseval.suites.data.roles import check_columns, is_known_name, refuse_columns
 from tseval.tables import is_table
 from tseval.writing import BOUNDARY, single_spaced, without_boundaries
 
@@ -122,6 +123,7 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
     for kind, own in kinds.items():
         reading = TableReading(own, name, method, how)
         part = _READERS[kind](reading)
+        reading.unused |= _beside(kind, own, how)
         _refuse_useless(part, kind, how, path)
         said |= {_name(file, path): _read_as(kind, file, reading) for file in own}
         parts.append(replace(part, notes=tuple(reading.notes)))
@@ -129,6 +131,7 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
     if (joined := _joined_without_space(data.cases)) is not None:
         note = f"parts are joined without a space, as in {joined} (--columns join=space puts one)"
         data = replace(data, notes=(*data.notes, note))
+    data = replace(data, notes=(*data.notes, *_odd_words(data.cases)))
     if not data.cases:
         raise SuiteError(
             f"{path}: tseval found no pair of sentences.\n"
@@ -147,7 +150,31 @@ def _read_as(kind: str, file: Path, reading: TableReading) -> str:
     names = reading.unused.get(str(file), [])
     shown = [*names[:MOST_UNUSED], *([f"{len(names) - MOST_UNUSED} more"] if names[MOST_UNUSED:] else [])]
     unused = f"; not used: {', '.join(shown)}" if names else ""
-    return f"{kind}, {counted(reading.items[str(file)], 'item')}{unused}"
+    several = f"; alternatives={reading.how['alternatives']}" if "alternatives" in reading.how else ""
+    return f"{kind}, {counted(reading.items[str(file)], 'item')}{several}{unused}"
+
+
+# Columns that are used of tables with a format of their own.
+_USED = {
+    "gulordava": {*HEADINGS},
+    "agreement": {
+        "sentence",
+        "verb_index",
+        "number",
+        "verb_form",
+        "opp_verb_form",
+        "split",
+        *FEATURES.values(),
+    },
+}
+
+
+def _beside(kind: str, files: Mapping[Path, str], how: Mapping[str, str]) -> dict[str, list[str]]:
+    """Name the columns of each table that its format knows nothing of."""
+    tables = [file for file in files if kind in _USED and not bare_name(file).endswith(".text")]
+    return {
+        str(file): [name for name in columns_of(file, how)[1] if name not in _USED[kind]] for file in tables
+    }
 
 
 def _refuse_useless(part: DataSet, kind: str, how: Mapping[str, str], path: Path) -> None:
@@ -157,6 +184,26 @@ def _refuse_useless(part: DataSet, kind: str, how: Mapping[str, str], path: Path
             f"{path}: the setting predict= of --columns compares surprisals under conditions. "
             f"But tseval reads this file as {kind}, which have no conditions.\n"
             "  Leave predict= out, or name the columns: --columns sentence=NAME,item=NAME,condition=NAME."
+        )
+    if "alternatives" in how and kind != "pairs":
+        raise SuiteError(
+            f"{path}: alternatives= is for two continuations of a prefix, but the file has {kind}.\n"
+            "  Leave alternatives= out, or name the columns: --columns prefix=NAME,good=NAME,bad=NAME."
+        )
+    if "fill" in how and kind != "sentences":
+        raise SuiteError(
+            f"{path}: fill= puts words into the mask of a sentence a row, but the file has {kind}.\n"
+            "  Leave fill= out, or name the columns: --columns sentence=NAME,item=NAME,condition=NAME."
+        )
+    if "where" in how and kind in {"blimp", "agreement"}:
+        raise SuiteError(
+            f"{path}: where= chooses rows of a table, but the file has {kind}, which is read whole.\n"
+            "  Leave where= out, and choose with --case, or write the rows into a file of their own."
+        )
+    if "contradictions" in how and kind != "ratings":
+        raise SuiteError(
+            f"{path}: contradictions= is for sentences with ratings, but the file has {kind}.\n"
+            "  Leave contradictions= out, or name the ratings: --columns rating=NAME."
         )
     if "better" in how and kind in {"pairs", "candidates", "ratings"}:
         raise SuiteError(
@@ -175,6 +222,23 @@ def _joined_without_space(cases: Sequence[Case]) -> str | None:
             if len(found):
                 return quoted_text(without_boundaries(str(found[0])), 60)
     return None
+
+
+# What sentences may hold that nobody wrote as a word, and what tseval does with it.
+_ODD = {
+    SEVERAL_WORDS.pattern: "tseval scores the mark | unchanged",
+    r"(^|\s)(#?N/?A|NaN|NULL)(\s|$)": "tseval scores the mark of a missing value (NA, NaN) as a word",
+}
+
+
+def _odd_words(cases: Sequence[Case]) -> Iterator[str]:
+    """Say how many sentences hold several words in one place, or the mark of a missing value; quote one."""
+    columns = [case.sentences[label] for case in cases for label in case.labels]
+    for pattern, said in _ODD.items():
+        found = [column.filter(pc.match_substring_regex(column, pattern)) for column in columns]
+        if n_found := sum(map(len, found)):
+            first = quoted_text(str(next(column[0] for column in found if len(column))), 60)
+            yield f"{said}, in {counted(n_found, 'sentence')} such as {first}"
 
 
 def _as_one(parts: Sequence[DataSet], path: Path, name: str) -> DataSet:
@@ -234,8 +298,7 @@ def _files(folder: Path) -> tuple[dict[Path, str], dict[str, str]]:
     said, by_name = {}, dict[Path, Path]()
     for file in _walk(folder):
         if why := _why_not(file):
-            if not (why.startswith("it") and any(file == gold_of(text) for text in by_name.values())):
-                said[_name(file, folder)] = f"{NOT_READ}{why}"
+            said[_name(file, folder)] = f"{NOT_READ}{why}"
             continue
         plain = file.with_name(_without_ending(file))
         other = by_name.setdefault(plain, file)
@@ -243,6 +306,9 @@ def _files(folder: Path) -> tuple[dict[Path, str], dict[str, str]]:
             better, worse = sorted((other, file), key=_rank)
             by_name[plain] = better
             said[_name(worse, folder)] = f"{NOT_READ}{better.name} has the same name"
+    for text in by_name.values():  # each is read with its `.gold`
+        if text.name.endswith(".text"):
+            said.pop(_name(gold_of(text), folder), None)
     return _called(folder, list(by_name.values())), said
 
 
@@ -281,7 +347,7 @@ def kind_of(file: Path, how: Mapping[str, str]) -> str | None:
     if ending == ".json":
         kind = json_kind(file) or ""
     elif ending == ".text":
-        kind = "linzen"
+        kind = "gulordava" if has_patterns(file) else "linzen"
     elif ending == ".tab" and {"constr_id", "class", "form"} <= {*columns_of(file, how)[1]}:
         kind = "gulordava"
     elif ending == ".txt" and how.get("layout") not in ALTERNATING:
@@ -301,7 +367,7 @@ def _by_columns(file: Path, how: Mapping[str, str]) -> str | None:
     if {"sentence", "verb_index"} <= {*names} and bare_name(file).endswith((".tsv", ".parquet")):
         return "agreement"
     exact = "sentence" in names and {"rating", "ratings"} & {*names}
-    if (exact or "rating" in columns.given) and rated_columns(columns):
+    if (exact or {"rating", "ratings"} & {*columns.given}) and rated_columns(columns):
         return "ratings"
     published = columns.known is not None and columns.known.title is not None
     if {"UID", "pairID"} <= {*names} and not (is_table(file) or columns.given or published):
@@ -332,6 +398,14 @@ def table_texts(path: Path, columns: Mapping[str, str] | None = None) -> list[Ta
     how = dict(columns or {})
     kind = kind_of(path, how)
     readers = {"pairs": pair_entries, "candidates": read_entries, "arrays": read_arrays}
+    if kind == "clams":
+        lines = ((place, *line.partition("\t")) for place, line in read_lines(path))
+        return [_asked(place, label, text, ()) for place, label, _, text in lines]
+    if kind == "gulordava":
+        items = list(read_gulordava(path))
+        lengths = [[("", len(text.split()) - 1), ("", 1)] for one in items for text in one.sentences.values()]
+        asked = [(one.place, label, text) for one in items for label, text in one.sentences.items()]
+        return [_asked(*one, own) for one, own in zip(asked, lengths, strict=True)]
     if kind in readers:
         entries = readers[kind](path, _stem(path), TableReading({path: _stem(path)}, _stem(path), None, how))
         return [
@@ -349,6 +423,19 @@ def table_texts(path: Path, columns: Mapping[str, str] | None = None) -> list[Ta
         compared = [at for at, (name, _) in enumerate(pieces) if name in {"critical", "continuation"}]
         texts.append(_asked(one.place, what, one.text, pieces if compared else (), *compared[:1]))
     return texts
+
+
+def holds_table(path: Path) -> bool:
+    """Tell whether a file is a table rather than text: by its name, or a `.txt` by its first line."""
+    name = bare_name(path)
+    if not name.endswith(".txt"):
+        return name.endswith(TABLES)
+    try:
+        _, line = next(read_lines(path), ("", ""))
+    except TsevalError:  # the reader of texts says why
+        return False
+    cells = line.split("\t")
+    return len(cells) > 1 and (cells[0] in {"True", "False"} or any(map(is_known_name, cells)))
 
 
 def reading_taken(path: Path, columns: Mapping[str, str] | None = None) -> str | None:

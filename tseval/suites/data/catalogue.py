@@ -266,14 +266,18 @@ CATALOGUE = {
     **{
         f"gulordava_{code}": Published(
             f"Colourless green agreement, {language} (Gulordava et al. 2018)", "CC BY-NC 4.0", 2, n_items,
-            {"generated.tab": f"data/agreement/{language}/generated.tab"},
+            {f"generated.{kind}": f"data/agreement/{language}/generated.{kind}" for kind in kinds.split()},
             source=Commit("https://github.com/facebookresearch/colorlessgreenRNNs",
                           "dbffbf0f2ef86c50bac204d7a2292862e1c6036f"),
             digest=digest,
         )
-        for code, language, n_items, digest in (
-            ("he", "Hebrew", 3_730, "54a032b5af0ac3a1323cbd34a0ab884c18f4f588bb31ec2e58c0b65bd873fadf"),
-            ("it", "Italian", 1_190, "8183df5831da92dcbbac721454d975c75b91a874e26c644d912d8de2594b9f3a"),
+        for code, language, kinds, n_items, digest in (
+            ("he", "Hebrew", "tab", 3_730,
+             "54a032b5af0ac3a1323cbd34a0ab884c18f4f588bb31ec2e58c0b65bd873fadf"),
+            ("it", "Italian", "tab", 1_190,
+             "8183df5831da92dcbbac721454d975c75b91a874e26c644d912d8de2594b9f3a"),
+            ("ru", "Russian", "text gold", 4_420,
+             "521b1b7ea75cb4e2bf4a84c469601a449c6e2ea6bbdc9b06c7ce05fa3ec08517"),
         )
     },
     **{

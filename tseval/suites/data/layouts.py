@@ -22,9 +22,11 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, counted, quoted_text, suggest
 from tseval.formats import whole_number
+from tseval.suites.data.alternatives import SEVERAL_WORDS
 from tseval.suites.data.candidates import MASK, filled, fills, read_candidates
 from tseval.suites.data.entries import DataItem, are_marked, features_of, split_rows, table_row, without_mark
 from tseval.suites.data.joining import BY_SCRIPT, join_of, join_parts
+from tseval.suites.data.readings import follows, follows_note, refuse_between, refuse_names
 from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.regions import (
     PREFERS_GOOD,
@@ -167,8 +169,7 @@ def read_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataI
         columns = columns.without("case", case)
         sentences = sentences_in(file, stem, columns)
     reading.unused[str(file)] = columns.unused
-    if (note := follows_note(columns)) is not None:
-        reading.notes.append(note)
+    reading.notes += filter(None, (follows_note(columns), _numbered_note(columns, sentences)))
     if layout == "alternating":
         sentences = _by_turns(sentences, ALTERNATING[reading.how["layout"]])
     named = columns.rows(spelt=True).get("phenomenon") is not None
@@ -176,6 +177,13 @@ def read_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataI
     split = zip(sentences, rows, strict=True)
     sentences = [one if one.row == row else replace(one, row=row) for one, row in split]
     judged = _judged(sentences, columns)
+    if judged is not None and "better" not in reading.how and not any(one.label for one in sentences):
+        better = dict.fromkeys(
+            one.condition for one, good in zip(sentences, judged, strict=True) if good and one.condition
+        )
+        if better:
+            names = " and ".join(map(repr, better))
+            reading.notes.append(f"tseval takes {names} as better (to change it: --columns better=VALUE)")
     if judged is not None:
         yield from _alike(_pairs(sentences, judged, columns, reading))
     else:
@@ -189,32 +197,6 @@ def _names_rows(columns: Header, sentences: Sequence[Sentence]) -> str | None:
         return None
     alone = len({one.row[0] for one in sentences}) == len(sentences) > 1
     return case if alone else None
-
-
-def follows(columns: Header) -> str | None:
-    """Give the column of words that follow a sentence, as they do not stand in it; None if there is none.
-
-    Both columns are found by their names: a user who names one of them says what is scored.
-    """
-    sentence, target = columns.of("sentence"), columns.of("target") or columns.of("word")
-    if sentence is None or target is None or {"sentence", "target", "word", "prefix"} & {*columns.given}:
-        return None
-    if "fill" in columns.how or columns.of("critical") or columns.of("prefix") or columns.of("context"):
-        return None
-    text, words = (text_in(columns.first.get(name)) for name in (sentence, target))
-    inside = f" {words.lower()} " in " ".join(["", *re.findall(r"\w+", text.lower()), ""])
-    return target if text and words and not inside and not re.search(r"\d", words) else None
-
-
-def follows_note(columns: Header) -> str | None:
-    """Say that a column is read as what follows a sentence, and how to score the sentence alone."""
-    if (target := follows(columns)) is None:
-        return None
-    sentence = columns.of("sentence")
-    return (
-        f"tseval reads {target} as the continuation of {sentence} (to score "
-        f"{sentence} alone: --columns ignore={target})"
-    )
 
 
 def _alike(items: Iterable[DataItem]) -> Iterator[DataItem]:
@@ -235,10 +217,10 @@ def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: s
     if target := follows(columns):
         before, sentence = sentence, target
     critical = columns.of("critical")
-    _refuse_names(columns, columns.of("context"))
+    refuse_names(columns, columns.of("context"))
     fill = fillers(columns.how["fill"], columns.place, columns.names) if "fill" in columns.how else None
     join = join_of(columns.how)
-    _refuse_between(columns, before, sentence)
+    refuse_between(columns, before, sentence)
     make = _maker(columns, stem, sentence, before, critical, fill and fill[0])
     for place, record in records:
         text = running_text(record, sentence or "", join)
@@ -251,45 +233,17 @@ def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: s
             )
         pieces: Pieces = (("", text),)
         if before is not None:
+            if SEVERAL_WORDS.search(text):
+                raise SuiteError(
+                    f"{place}: {sentence} is {quoted_text(text, 60)}, with several words in one place.\n"
+                    "  Write one of them."
+                )
             pieces = (("prefix", running_text(record, before)), ("continuation", text))
         elif critical is not None:
             pieces = _cut(place, text, text_in(record.get(critical)), critical)
             yield replace(make(place, record, pieces), join="space")  # as it was before it was cut
             continue
         yield make(place, record, pieces)
-
-
-def _refuse_names(columns: Header, context: str | None) -> None:
-    """Refuse a column `context` that holds numbers or names of contexts, as 7 or frame1, and no text."""
-    first = text_in(columns.first.get(context or ""))
-    if context is not None and context not in columns.given.values() and re.fullmatch(r"\w*\d\w*", first):
-        raise SuiteError(
-            f"{columns.place}: the column {context!r} would be read as words before the sentence, but it has "
-            f"names such as {first!r}.\n"
-            f"  If these names are items, add --columns item={context}. If not, add --columns "
-            f"ignore={context}."
-        )
-
-
-def _refuse_between(columns: Header, before: str | None, sentence: str | None) -> None:
-    """Refuse a prefix and a continuation, found by their names, with texts in columns between them."""
-    if before is None or sentence is None or columns.of("target") != sentence:
-        return
-    if not {before, sentence} <= {*columns.names}:
-        return
-    if {before, sentence} & {*columns.given.values()}:
-        return
-    start, end = columns.names.index(before), columns.names.index(sentence)
-    between = [name for name in columns.names[start + 1 : end] if not columns.is_about_rows(name)]
-    texts = [name for name in between if re.search(r"[^\W\d]", text_in(columns.first.get(name)))]
-    if texts:
-        layout = " ".join([before, *between, f"*{sentence}"])
-        raise SuiteError(
-            f"{columns.place}: columns with text are between {before!r} and {sentence!r}: "
-            f"{', '.join(map(repr, texts))}.\n"
-            f"  If these columns are parts of the sentence, add --layout '{layout}'.\n"
-            f"  If they are not, add --columns prefix={before},target={sentence}."
-        )
 
 
 def _roles_of(columns: Header) -> tuple[str | None, str | None, str | None]:
@@ -325,11 +279,16 @@ def _cut(place: str, text: str, critical: str, column: str) -> Pieces:
     spans = [found.span() for found in re.finditer(r"\S+", text)]
     words = text.split()
     if critical.isdecimal():
-        start, length = int(critical) - (0 if "0idx" in column.lower() else 1), 1
+        start, length = int(critical) - _counts_from(column), 1
     else:
         own = critical.split()
         places = [at for at in range(len(words)) if words[at : at + len(own)] == own]
-        start, length = (places[0], len(own)) if own and len(places) == 1 else (-1, 1)
+        if own and len(places) > 1:
+            raise SuiteError(
+                f"{place}: {column} is {quoted_text(critical, 40)}, which stands {len(places)} times in "
+                f"{quoted_text(text, 60)}.\n  Write the number of the word, from 1."
+            )
+        start, length = (places[0], len(own)) if own and places else (-1, 1)
     if not 0 <= start < len(words):
         raise SuiteError(
             f"{place}: the column {column!r} has {quoted_text(critical, 40)}, which is no word of the "
@@ -340,6 +299,20 @@ def _cut(place: str, text: str, critical: str, column: str) -> Pieces:
     # An ordinary space is put back later; another one stays with what it stands behind or before.
     parts = ("before", text[:begin]), ("critical", text[begin:end]), ("after", text[end:])
     return tuple((name, part.strip(" ")) for name, part in parts)
+
+
+def _counts_from(column: str) -> int:
+    """Say which number the first word of a sentence has in a column of critical words: 1, or as it says."""
+    return 0 if "0idx" in column.lower() else 1
+
+
+def _numbered_note(columns: Header, sentences: Sequence[Sentence]) -> str | None:
+    """Say which word a number means, as numbers may begin with 0 or 1; None where words are not numbered."""
+    column = columns.of("critical")
+    word = next((text for one in sentences[:1] for name, text in one.pieces if name == "critical"), None)
+    if column is None or word is None or not text_in(columns.first.get(column)).isdecimal():
+        return None
+    return f"{column} counts words from {_counts_from(column)}: in the first row it means {word!r}"
 
 
 def _of_words(
@@ -590,9 +563,17 @@ def _conditions(sentences: Sequence[Sentence], columns: Header, reading: TableRe
     for (_, item), own in items.items():
         if lacking := [name for name in conditions if name not in own]:
             place = next(iter(own.values())).place
+            shared = [name for name in conditions if all(name in other for other in items.values())]
+            column = columns.of("condition")
+            offer = ""
+            if len(shared) > 1 and column in columns.names:
+                where = f"where={column}:{'|'.join(shared)}"
+                offer = (
+                    f"\n  To compare only the conditions that all items have, add --columns {quote(where)}."
+                )
             raise SuiteError(
                 f"{place}: the item {item!r} has no sentence under the condition {lacking[0]!r}.\n"
-                "  Add a row with this sentence, or remove the item."
+                f"  Add a row with this sentence, or remove the item.{offer}"
             )
         chosen = {names[condition]: replace(own[condition], condition="") for condition in conditions}
         yield _item(chosen, item, whole=True)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import SuiteError, counted, quoted_text, suggest
+from tseval.errors import SuiteError, counted, quoted_text
 from tseval.formats import (
     bare_name,
     is_count,
@@ -30,7 +30,6 @@ from tseval.formats import (
     read_lines,
     read_text,
     stem_of,
-    whole_number,
 )
 from tseval.items import ENTRY, Case, as_entries
 from tseval.questions import Contrast
@@ -38,6 +37,7 @@ from tseval.questions.pairs import ENDING, Pairs
 from tseval.questions.regions import Prediction
 from tseval.suites.agreement import SINGULAR, read_targets
 from tseval.suites.agreement.published import read_examples
+from tseval.suites.data.alternatives import ALTERNATIVES, alternatives_in, in_names
 from tseval.suites.data.entries import (
     AGREEMENT,
     DataItem,
@@ -60,7 +60,6 @@ from tseval.suites.data.roles import (
     text_in,
     value_of,
 )
-from tseval.tables import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -162,7 +161,8 @@ def pair_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataI
     split = split_rows(rows, named)
     several = [max((len(one[at]) for one in alternatives), default=1) for at in (0, 1)]
     if max(several) > 1:
-        reading.predictions = any_of(*several)
+        formula = ALTERNATIVES[reading.how["alternatives"]].formula(*several)
+        reading.predictions = (Prediction("good > bad", formula),)
     alternatives.reverse()
     records.reverse()  # each is let go once it is an item: of a million both would take twice the memory
     for row, *both in zip(split, good, bad, strict=True):
@@ -182,66 +182,6 @@ def pair_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataI
         yield continued(item, continuations, join_of(reading.how)) if continuations else item
 
 
-def alternatives_in(
-    records: Sequence[tuple[str, DataRecord, Roles]],
-    good: Sequence[str],
-    bad: Sequence[str],
-    how: Mapping[str, str],
-) -> list[tuple[list[str], list[str]]]:
-    """Give the alternatives of every continuation, `hit|hurt|seen`; nothing where no cell holds several.
-
-    Raises:
-        SuiteError: A cell holds several, and the user does not say what that means.
-    """
-    chosen = how.get("alternatives")
-    if chosen not in (None, "any"):
-        raise SuiteError(f"--columns: alternatives={chosen}: {suggest(chosen, ['any'], 'Values')}")
-    if chosen is None and not any("|" in text for texts in (good, bad) for text in texts):
-        return []  # of a million pairs none is cut
-    parts = [([*map(str.strip, one.split("|"))], [*map(str.strip, other.split("|"))])
-             for one, other in zip(good, bad, strict=True)]  # fmt: skip
-    for (place, _, roles), text, both in zip(records, zip(good, bad, strict=True), parts, strict=True):
-        several = next((at for at, one in enumerate(both) if len(one) > 1), None)
-        before, name = roles.parts[PAIR_LABELS[several or 0]]
-        if several is None or not before or not all(map(all, both)):
-            continue
-        if chosen is None:
-            raise SuiteError(
-                f"{place}: the column {name!r} has several words: {quoted_text(text[several], 40)}. tseval "
-                "does not know which of them to compare.\n  Write one word. Or add --columns "
-                "alternatives=any: then a pair is right if one good word is more probable than all bad words."
-            )
-        return parts
-    if chosen:
-        raise SuiteError(
-            f"{records[0][0] if records else 'The table'}: alternatives=any has no effect, because no "
-            "continuation of a prefix has words with | between them.\n  Leave alternatives=any out."
-        )
-    return []
-
-
-def in_names(label: str, texts: Sequence[str], n_texts: int) -> list[tuple[str, str]]:
-    """Name alternatives; where an item has fewer than others, its last one is repeated."""
-    names = _numbered(label, n_texts)
-    return [(name, texts[min(at, len(texts) - 1)]) for at, name in enumerate(names)]
-
-
-def _numbered(label: str, n_texts: int) -> list[str]:
-    """Give the labels of alternatives: good, good_2, good_3.
-
-    >>> _numbered("good", 3)
-    ['good', 'good_2', 'good_3']
-    """
-    return [label, *(f"{label}_{n}" for n in range(2, n_texts + 1))]
-
-
-def any_of(n_good: int, n_bad: int) -> tuple[Prediction, ...]:
-    """Predict that the most probable of some continuations is more probable than each of some others."""
-    good, bad = map(_numbered, PAIR_LABELS, (n_good, n_bad))
-    beaten = (" | ".join(f"(2;%{one}%) < (2;%{other}%)" for one in good) for other in bad)
-    return (Prediction("good > bad", " & ".join(f"[{one}]" for one in beaten)),)
-
-
 # Two sentences, and a column that says which of them is the better one, A or B.
 _LETTERED = ("sentence_A", "sentence_B")
 _ANSWERS = ("gold_label", "gold", "label", "answer")
@@ -252,7 +192,17 @@ def _answer_of(columns: Header) -> str | None:
     if not {*_LETTERED} <= {*columns.names} or {*PAIR_LABELS} & {*columns.given}:
         return None
     name = columns.given.get("answer") or next((one for one in _ANSWERS if one in columns.names), None)
-    return name if name and text_in(columns.first.get(name))[-1:].upper() in {"A", "B"} else None
+    if not name or not columns.first:
+        return None
+    if text_in(columns.first.get(name))[-1:].upper() not in {"A", "B"}:
+        if columns.given:
+            return None
+        raise SuiteError(
+            f"{columns.place}: {name} begins with {columns.first.get(name)!r}, neither A nor B.\n"
+            "  Write A if sentence_A is the better one, B if sentence_B is. If the first is always the "
+            "better one,\n  add --columns good=sentence_A,bad=sentence_B."
+        )
+    return name
 
 
 def _text(place: str, record: DataRecord, roles: Roles, label: str) -> str:
@@ -454,12 +404,6 @@ def _pairs(file: Path, row: TableRow, features: Mapping[str, str]) -> Iterator[D
 
 
 LINZEN = "Linzen, Dupoux & Goldberg 2016, TACL 4, as filtered by Gulordava et al. 2018"
-GULORDAVA = "Gulordava et al. 2018, Colorless Green Recurrent Networks Dream Hierarchically, NAACL"
-PAIR = ("correct", "wrong")
-# Feature to column: the original sentence, which of its versions, and how many attractors.
-NUMBER_FEATURES = {"sentence": "constr_id", "variant": "sent_id", "n_attractors": "n_attr"}
-SENTENCE_TYPES = {"original": "Original sentences", "generated": "Nonce sentences"}
-HEADINGS = ("pattern", "constr_id", "sent_id", "correct_number", "form", "class", "type", "prefix", "n_attr")
 
 
 def read_linzen(text: Path) -> Iterator[DataItem]:
@@ -476,53 +420,6 @@ def read_linzen(text: Path) -> Iterator[DataItem]:
         singular = max((target.right, target.wrong), key=lambda form: (form.endswith("s"), len(form)))
         place = f"{text}:{target.place.rpartition(':')[2]}"  # both files have the same lines
         yield DataItem(place, row, forms, features, verb_entries(sentence, singular))
-
-
-# Last word of a pattern that is no verb: `L__DET_ADJ_NOUN` (Italian, Hebrew and Russian have such patterns).
-_NOMINAL = ("NOUN", "ADJ", "DET", "PRON", "PROPN", "NUM")
-
-
-def read_gulordava(path: Path) -> Iterator[DataItem]:
-    """Read `generated.tab`: two rows for each item, the correct form first.
-
-    Its heading is subject-verb agreement only if all its patterns end in a verb.
-    """
-    rows = list(read_table(path, quotes=True))
-    nominal = any(row.get("pattern", "").rpartition("_")[2] in _NOMINAL for _, row in rows)
-    phenomenon = "Agreement" if nominal else AGREEMENT
-    if missing := [name for name in HEADINGS if rows and name not in rows[0][1]]:
-        raise SuiteError(
-            f"{path}: a table of agreement items needs the column {missing[0]!r}, but this table does not "
-            f"have it.\n  Add the column {missing[0]!r}."
-        )
-    if len(rows) % 2:
-        raise SuiteError(
-            f"{rows[-1][0]}: each item needs two rows, but the last row has no partner.\n"
-            "  Add the row with the other form of the verb."
-        )
-    for (place, right), (_, wrong) in zip(rows[::2], rows[1::2], strict=True):
-        if (right["class"], wrong["class"]) != PAIR or right["prefix"] != wrong["prefix"]:
-            raise SuiteError(
-                f"{place}: this row and the next row are not the correct and the wrong form of one item.\n"
-                "  Write the row of class correct first, and the row of class wrong after it."
-            )
-        if right["type"] not in SENTENCE_TYPES:
-            raise SuiteError(
-                f"{place}: the column 'type' has {right['type']!r}.\n"
-                f"  Write one of these: {', '.join(SENTENCE_TYPES)}."
-            )
-        singular = (right if right["correct_number"] == "sing" else wrong)["form"]
-        numbers = {
-            feature: whole_number(place, name, right[name]) for feature, name in NUMBER_FEATURES.items()
-        }
-        yield DataItem(
-            place,
-            (right["type"], SENTENCE_TYPES[right["type"]], phenomenon, None),
-            {form["class"]: f"{form['prefix']} {form['form']}" for form in (right, wrong)},
-            {"pattern": right["pattern"], "number": right["correct_number"], **numbers},
-            # The nonce versions of a sentence have its words in all other places.
-            verb_entries(f"{right['pattern']} {right['constr_id']}", singular),
-        )
 
 
 def verb_entries(sentence: str, singular: str) -> dict[str, str]:

@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass, replace
 from math import isfinite, log, nan, sqrt
 from statistics import fmean, variance
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.errors import SuiteError, counted
+from tseval.errors import SuiteError, counted, suggest
 from tseval.formats import bare_name, fits, read_jsonl
 from tseval.items import N_RATINGS, RATING, RATING_SE
 from tseval.questions.pairs import RATED, Ratings
@@ -63,6 +63,7 @@ RATER, ALL_RATINGS = "rater", "ratings"
 # What sentences share, where a table says it.
 SHARED = ("item", "cluster")
 FEWEST_SENTENCES = 3
+DROP = "drop"  # what may happen to sentences with different ratings, `--columns contradictions=`
 _NAMES = {RATED, RATING, RATING_SE, N_RATINGS, RATER, ALL_RATINGS, *SHARED, *ROW_NAMES}
 
 
@@ -89,7 +90,8 @@ def rated_columns(columns: Header) -> dict[str, str] | None:
     """
     single = RATED in columns.given or not columns.says_pair
     texts = (RATED,) if single else PAIR_LABELS
-    rating = ALL_RATINGS if ALL_RATINGS in columns.names and RATING not in columns.given else RATING
+    all_ratings = ALL_RATINGS in columns.names or ALL_RATINGS in columns.given
+    rating = ALL_RATINGS if all_ratings and RATING not in columns.given else RATING
     roles = {role: columns.of(role) for role in (*texts, rating)}
     if not {RATED, rating} <= {*columns.names} and (item := columns.of("item")):
         roles["item"] = item
@@ -100,19 +102,28 @@ def rated_columns(columns: Header) -> dict[str, str] | None:
 
 def read_ratings(reading: TableReading) -> tuple[Case, ...]:
     """Read rated sentences into cases."""
+    if (chosen := reading.how.get("contradictions", DROP)) != DROP:
+        raise SuiteError(f"--columns: contradictions={chosen}: {suggest(chosen, [DROP], 'Values')}")
     groups: dict[str, list[Rated]] = {}
     n_missing: dict[str, int] = {}  # what stands in the place of a rating to how often
+    n_single = 0  # ratings that are missing among others of their sentence
     for file, stem in reading.files.items():
         for place, record in _records(file, reading):
             if (missing := _not_available(record)) is not None:
                 n_missing[missing] = n_missing.get(missing, 0) + 1
                 continue
-            rated = _rated(place, record, stem)
+            own, n_lacking = _without_missing(record)
+            n_single += n_lacking
+            rated = _rated(place, own, stem)
             groups.setdefault(rated.item.row[0], []).append(rated)
     if n_missing:
         cells = " or ".join(f"'{cell}'" for cell in n_missing)
         reading.notes.append(
             f"tseval left out {counted(sum(n_missing.values()), 'row')} without a rating ({cells})"
+        )
+    if n_single:
+        reading.notes.append(
+            f"tseval left out {counted(n_single, 'missing rating')} of sentences that have others"
         )
     sentences = [one for group in groups.values() for one in _one_each(group, reading)]
     first = next(iter(reading.files))
@@ -136,10 +147,21 @@ NOT_AVAILABLE = ("", "na", "n/a", "#n/a", "nan", "null", "none")
 
 def _not_available(record: Mapping[str, Json]) -> str | None:
     """Give what stands in the place of a rating that is missing; None where there is one, or a list."""
-    if RATING not in record or (record.get(ALL_RATINGS) is not None and RATER not in record):
-        return None
-    cell = "" if record[RATING] is None else str(record[RATING]).strip()
+    name = RATING if RATER in record or record.get(ALL_RATINGS) is None else ALL_RATINGS
+    if name not in record:
+        return None if ALL_RATINGS not in record else ""
+    cell = "" if record[name] is None else str(record[name]).strip()
     return cell if cell.lower() in NOT_AVAILABLE else None
+
+
+def _without_missing(record: Mapping[str, Json]) -> tuple[Mapping[str, Json], int]:
+    """Give a record without the ratings that are missing in its list of them, and how many these are."""
+    cell = record.get(ALL_RATINGS)
+    if cell is None or RATER in record:
+        return record, 0
+    values: list[Json] = cell if isinstance(cell, list) else [*re.split(r"[\s,;|]+", str(cell).strip("[] "))]
+    known: list[Json] = [one for one in values if str(one).strip().lower() not in NOT_AVAILABLE]
+    return {**record, ALL_RATINGS: known}, len(values) - len(known)
 
 
 def _records(file: Path, reading: TableReading) -> Iterator[tuple[str, Mapping[str, Json]]]:
@@ -197,9 +219,9 @@ def _single(place: str, record: Mapping[str, Json]) -> dict[str, float]:
     cell = record.get(ALL_RATINGS)
     if cell is None:
         return {}
-    values: list[Json] = cell if isinstance(cell, list) else [*re.split(r"[\s,;|]+", str(cell).strip("[] "))]
+    values = cast("list[Json]", cell)  # as `_without_missing` gives them
     if not values:
-        raise SuiteError(f"{place}: {ALL_RATINGS} is empty")
+        raise SuiteError(f"{place}: {ALL_RATINGS} is empty.\n  Write numbers, or remove the row.")
     # Who is first in one cell need not be first in the next: no two are the same person.
     return {f"{place} {i}": _number(place, ALL_RATINGS, value) for i, value in enumerate(values)}
 
@@ -220,7 +242,7 @@ def _number(place: str, name: str, value: Json) -> float:
 def _se(place: str, record: Mapping[str, Json]) -> float | None:
     if RATING_SE not in record:
         return None
-    if record[RATING_SE] in (None, ""):
+    if str(record[RATING_SE]).strip().lower() in NOT_AVAILABLE:
         return nan  # of this one it is not known
     se = _number(place, RATING_SE, record[RATING_SE])
     if se < 0:
@@ -249,18 +271,35 @@ def _n(place: str, record: Mapping[str, Json]) -> int | None:
 def _one_each(group: list[Rated], reading: TableReading) -> list[Rated]:
     """Put the ratings of each sentence of a case together; where there are means, it has one row."""
     by_sentence: dict[tuple[str, ...], Rated] = {}
-    n_again = 0
+    again: list[Rated] = []
+    unlike: list[Rated] = []
     for one in group:
         first = by_sentence.setdefault(tuple(one.item.sentences.values()), one)
-        if first is not one and not (first.single or one.single) and first.mean == one.mean:
-            n_again += 1
-        elif first is not one:
+        if first is one:
+            continue
+        if first.single or one.single:
             by_sentence[tuple(one.item.sentences.values())] = _joined(first, one)
-    found = list(by_sentence.values())
-    if n_again:
+        elif first.mean == one.mean:
+            again.append(one)
+        elif "contradictions" in reading.how:
+            unlike.append(one)
+        else:
+            raise _contradiction(first, one)
+    if unlike:
+        dropped = {tuple(one.item.sentences.values()) for one in unlike}
+        n_rows = sum(tuple(one.item.sentences.values()) in dropped for one in group)
+        again = [one for one in again if tuple(one.item.sentences.values()) not in dropped]
+        by_sentence = {texts: one for texts, one in by_sentence.items() if texts not in dropped}
         reading.notes.append(
-            f"{counted(n_again, 'row')} with a sentence and a rating that repeat an earlier row: counted once"
+            f"tseval left out {counted(len(dropped), 'sentence')} with different ratings "
+            f"({counted(n_rows, 'row')}; contradictions=drop)"
         )
+    if again:
+        reading.notes.append(
+            f"{counted(len(again), 'row')} with a sentence and a rating that repeat an earlier row: "
+            "counted once"
+        )
+    found = list(by_sentence.values())
     if not any(one.single for one in found):
         return found
     if lacking := [one for one in found if not one.single]:
@@ -278,16 +317,20 @@ def _one_each(group: list[Rated], reading: TableReading) -> list[Rated]:
     ]
 
 
+def _contradiction(first: Rated, other: Rated) -> SuiteError:
+    return SuiteError(
+        f"{other.item.place}: this sentence has the rating {other.mean:g} here, but {first.mean:g} at "
+        f"{first.item.place}.\n"
+        "  Write one row for each sentence. If the rows are ratings by different people, add a column "
+        f"{RATER!r}.\n"
+        "  To leave out all sentences with different ratings, add --columns contradictions=drop."
+    )
+
+
 def _joined(first: Rated, other: Rated) -> Rated:
     here, there = other.item, first.item
     if not first.single or not other.single:
-        rating, earlier = other.mean, first.mean
-        raise SuiteError(
-            f"{here.place}: this sentence has the rating {rating:g} here, but {earlier:g} at "
-            f"{there.place}.\n"
-            "  Write one row for each sentence. If the rows are ratings by different people, add a column "
-            f"{RATER!r}."
-        )
+        raise _contradiction(first, other)
     if again := first.single.keys() & other.single.keys():
         raise SuiteError(
             f"{here.place}: the {RATER} {min(again)!r} rates this sentence a second time. "
@@ -390,7 +433,8 @@ def chosen_score(
             ):
                 raise SuiteError(
                     f"--normalise {by} works for whole sentences and for continuations of a prefix, but the "
-                    f"suite {suite.name!r} compares other regions.\n  Leave out --normalise."
+                    f"suite {suite.name!r} compares other regions, or several words at once.\n"
+                    "  Leave out --normalise."
                 )
         return Normalised(by, of="regions")
     for suite in suites:

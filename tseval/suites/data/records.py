@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from dataclasses import replace
+from itertools import chain
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -64,10 +65,33 @@ def columns_of(path: Path, how: Mapping[str, str]) -> tuple[str, Sequence[str], 
     """
     if _is_of_texts(path):
         place, names, rows = _open(path, how)
-        first = next(rows, None)
-        return place, names, {} if first is None else dict(zip(names, first[1], strict=True))
-    place, record = next(read_records(path, (), how), (f"{path}:1", {}))
-    return place, list(record), record
+        of_texts = (dict(zip(names, row, strict=True)) for _, row in rows)
+        return place, names, _first_chosen(place, names, of_texts, how)
+    found = read_records(path, (), {name: said for name, said in how.items() if name != "where"})
+    place, record = next(found, (f"{path}:1", {}))
+    records = chain([record] if record else [], (own for _, own in found))
+    return place, list(record), _first_chosen(place, list(record), records, how)
+
+
+def _first_chosen(
+    place: str, names: Sequence[str], records: Iterable[DataRecord], how: Mapping[str, str]
+) -> DataRecord:
+    """Give the first record that the user means; nothing of an empty file."""
+    column, values = chosen_rows(how)
+    if column is None or column not in names:  # a column that is not there is named later
+        return next(iter(records), {})
+    there: dict[str, None] = {}
+    for record in records:
+        value = text_in(record.get(column)).strip()
+        if value in values:
+            return record
+        there[value] = None
+    if there:
+        raise SuiteError(
+            f"{place}: no row has {' or '.join(map(repr, sorted(values)))} in {column!r} "
+            f"(--columns where={how['where']}).\n  {suggest(min(values), there, 'Values')}"
+        )
+    return {}
 
 
 def header_of(path: Path, how: Mapping[str, str]) -> Header:

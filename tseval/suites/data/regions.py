@@ -29,7 +29,9 @@ import pyarrow as pa
 
 from tseval.errors import SuiteError, quoted_text, suggest
 from tseval.formats import ContentError, checked, fits, parse_data, read_text, stem_of
-from tseval.questions.regions import REGION_METRICS, Prediction, Regions, regions_in, with_all
+from tseval.questions.formulas import regions_in
+from tseval.questions.regions import REGION_METRICS, Prediction, Regions, with_all
+from tseval.suites.data.alternatives import SEVERAL_WORDS
 from tseval.suites.data.entries import DataItem
 from tseval.suites.data.joining import BY_SCRIPT, join_of, join_parts
 from tseval.suites.data.records import read_records
@@ -42,7 +44,8 @@ if TYPE_CHECKING:
 
     from tseval.items import Case
     from tseval.questions import Question
-    from tseval.questions.regions import Metric, Region
+    from tseval.questions.formulas import Region
+    from tseval.questions.regions import Metric
     from tseval.suites.data.entries import TableReading
     from tseval.suites.data.roles import DataRecord, Header
 
@@ -101,7 +104,7 @@ def _crossed(reading: TableReading) -> Iterator[DataItem]:
             texts = {name: text_of(place, record, column) for name, column in columns.items()}
             reading.unused[str(path)] = [name for name in record if name not in known]
             for name, text in texts.items():
-                if re.search(r"\w\|\w", text):
+                if SEVERAL_WORDS.search(text):
                     raise SuiteError(
                         f"{place}: the column {columns[name]!r} has words with | between them, but tseval "
                         f"can compare only one of them: {quoted_text(text, 60)}.\n  Write one word."

@@ -10,7 +10,9 @@ What a user says of a table is a mapping: of roles to columns (`good=Satz`), and
     encoding  of the text, where it is not UTF-8
     sheet     of a file of Excel's
 
-    alternatives  what `hit|hurt|seen` in a cell of continuations means: `any`, the most probable is compared
+    alternatives  what `hit|hurt|seen` in a cell of continuations means: `any`, the most probable is compared;
+                  `sum`, their probabilities are added
+    contradictions  what happens to a sentence with two ratings: `drop` leaves out all its rows
     fill      which word fills the mask of a sentence, by a column: `fill=gender:m>he,f>she`
 
 `condition=NAME:suffix` reads items such as `61-a` and `61-b`: the condition is behind the last mark.
@@ -27,7 +29,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tseval.errors import SuiteError, suggest
+from tseval.errors import LONGEST_MESSAGE, SuiteError, suggest
 from tseval.suites.data.joining import join_parts
 from tseval.writing import BOUNDARY, single_spaced
 
@@ -49,7 +51,8 @@ ROLES = (
 )  # fmt: skip
 ALIASES = {"grammatical": "good", "ungrammatical": "bad", "group": "phenomenon"}
 SETTINGS = (
-    "layout", "predict", "better", "fill", "alternatives", "where", "join", "encoding", "sheet",
+    "layout", "predict", "better", "fill", "alternatives", "contradictions", "where", "join", "encoding",
+    "sheet",
 )  # fmt: skip
 USAGE = "--columns good=NAME,bad=NAME."
 _SENTENCES = "One sentence per row: --columns sentence=NAME,item=NAME,label=NAME. No header: write numbers."
@@ -130,7 +133,7 @@ _SPELT = {
     "candidates": "candidates options choices completions continuations alternatives",
     "item": "item item_id item_no item_num item_nr item_number itemid itemnum itemno itemnumber pair pair_id "
     "pairid pair_no pair_number minimal_pair minimal_pair_id mp_id set_id | sentence_frame frame",
-    "condition": "condition cond condition_name condition_id",
+    "condition": "condition cond condition_name condition_id | plausibility",
     "label": "label grammaticality grammatical is_grammatical gram acceptability acceptable is_acceptable "
     "judgment judgement well_formed | correctness correct is_correct",
     "rating": "rating mean_rating rating_mean avg_rating average_rating acceptability_rating "
@@ -152,7 +155,8 @@ _SPELT = {
 
 # Roles whose columns are about rows: none of them is a region of a sentence.
 _ABOUT_ROWS = ("item", "condition", "label", "rating", "case", "phenomenon", "number")
-MOST_REGIONS = 30  # that a message names
+LONGEST_LAYOUT = 240  # characters of a layout that a message offers
+SOME_NAMES = 3  # of columns that a message names where it offers a long layout
 
 
 def read_columns(text: str) -> dict[str, str]:
@@ -270,19 +274,33 @@ class Header:
         one = next((label for label in PAIR_LABELS if label not in self.given), None)
         one = one if {*PAIR_LABELS} & {*self.given} else None
         lacking = f"{one} sentence" if one else "pair of sentences"
-        rated = "" if one else f" For rated sentences, name two columns sentence and rating.\n  {_SENTENCES}"
-        regions = [name for name in self.names if not self.is_about_rows(name)]
-        if len(regions) > 2 and not one:
-            *others, last = (name if name.isidentifier() else f'"{name}"' for name in regions[:MOST_REGIONS])
-            rated += (
-                f"\n  One region per column: --layout '{' '.join(others)} *{last}', "
-                f"with {{A|B}} for conditions."
+        names = f"The columns are {', '.join(map(repr, self.names)) or 'none'}."
+        pairs = f"\n  Rename the columns good and bad, or name them: {USAGE}"
+        if one:
+            return SuiteError(f"{self.place}: no {lacking} found in this table. {names}{pairs}")
+        rated = f" For rated sentences, name two columns sentence and rating.\n  {_SENTENCES}"
+        layout = self._layout()
+        # A long message is cut in the middle of its lines: the line to type must be whole.
+        said = f"{self.place}: no {lacking} found in this table. {names}{pairs}{rated}{layout}"
+        if len(said) > LONGEST_MESSAGE and layout:
+            some = ", ".join(map(repr, self.names[:SOME_NAMES]))
+            said = (
+                f"{self.place}: no {lacking} found in {len(self.names)} columns: {some}, ...{pairs}{layout}"
             )
-        return SuiteError(
-            f"{self.place}: no {lacking} found in this table. The columns are "
-            f"{', '.join(map(repr, self.names)) or 'none'}.\n"
-            f"  Rename the columns good and bad, or name them: {USAGE}{rated}"
-        )
+        return SuiteError(said)
+
+    def _layout(self) -> str:
+        """Write the layout that takes each column that may hold text for a region; nothing of two or less."""
+        regions = [name for name in self.names if not self.is_about_rows(name)]
+        if len(regions) <= 2:
+            return ""
+        *others, last = (name if name.isidentifier() else f'"{name}"' for name in regions)
+        offered = f"--layout '{' '.join(others)} *{last}'"
+        if len(offered) > LONGEST_LAYOUT:
+            offered = (
+                "--layout with the names of all regions, in their order, and * before the one to compare"
+            )
+        return f"\n  One region per column: {offered}, with {{A|B}} for conditions."
 
     def is_about_rows(self, name: str) -> bool:
         """Whether a column says which item, condition or row of the table a row is of, and holds no text."""
@@ -441,6 +459,11 @@ def _words(name: str) -> str:
     """Write the name of a column as words in lower case: `ItemNum` as `item_num`."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     return "_".join(re.findall(r"[^\W_]+", apart)).lower()
+
+
+def is_known_name(name: str) -> bool:
+    """Tell whether a column of this name has a role where nobody gives it one."""
+    return any(_words(name) in rank for role in _SPELT for rank in _spelt(role))
 
 
 @cache

@@ -17,19 +17,8 @@ import pyarrow as pa
 
 from tseval.errors import GrammarError, suggest
 from tseval.items import ENTRY
-from tseval.questions.regions import (
-    ALL_PREDICTIONS,
-    REGION_METRICS,
-    Mark,
-    Operation,
-    Prediction,
-    Regions,
-    parse,
-    parts_of,
-    regions_in,
-    regions_of,
-    with_all,
-)
+from tseval.questions.formulas import Mark, Operation, parse, parts_of, regions_in, regions_of
+from tseval.questions.regions import ALL_PREDICTIONS, REGION_METRICS, Prediction, Regions, with_all
 from tseval.suites.grammar.source import (
     ALL_NUMBERS,
     NUMBERS,
@@ -50,7 +39,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.questions.regions import Metric, Region
+    from tseval.questions.formulas import Region
+    from tseval.questions.regions import Metric
 
 Filler = Word | str | int | float | bool
 Binding = Filler | tuple[Filler, ...]

@@ -1,0 +1,276 @@
+"""The language of formulas over the surprisals of regions: what is read, and how it is evaluated.
+
+`(5;%match%)` is the surprisal of region 5 under the condition `match`, `(*;%match%)` that of its whole
+sentence. Where regions have names, `match.critical` is that of the region `critical`, `match.critical+1` that
+of the first word behind it, and `match.*` that of the whole sentence. `(2;%good%,%good_2%)` is the surprisal
+of either: the probabilities of region 2 under both conditions are added. Numbers, `+ -`, the comparisons
+`< > =`, `& |`, and brackets of any shape combine them, binding in this order, and within a group alike, from
+left to right: `A | B & C` is `(A | B) & C`. Two values are equal within a thousandth of a nat or a
+hundred-thousandth of their size.
+
+Source: SyntaxGym (Gauthier et al. 2020, ACL demonstrations), as its program reads them, syntaxgym-core 0.6.0.
+Departures: names of regions and sums of probabilities are ours; `1 < 2 < 3`, of which that program reads the
+beginning, is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import isinf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tseval.errors import suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    # Of a place under one condition; under several, whose probabilities are added.
+    Surprisal = Callable[..., NDArray[np.float64]]
+
+
+LITERAL = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+NUMBERED = r"\(\s*(\d+|\*)\s*;\s*%([^%]+)%((?:\s*,\s*%[^%]+%)*)\s*\)"
+# Without spaces, `critical+1` is a word; `critical + 1` adds a nat.
+NAMED = r"([^\W\d]\w*)\.(?:([^\W\d]\w*)(?:\+([1-9]\d?)(?![\w.]))?|\*)"
+TOKEN = re.compile(rf"\s*(?:{NUMBERED}|{NAMED}|({LITERAL})|([-+<>=&|()\[\]{{}}]))")
+CLOSING = {"(": ")", "[": "]", "{": "}"}
+SIGNS = {"+": 1.0, "-": -1.0}
+# From the loosest to the tightest.
+LEVELS = ("&|", "<>=", "+-")
+DEEPEST = 50  # brackets within brackets
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A region by its name, or a word behind it: the first where `after` is 1, and so on."""
+
+    name: str
+    after: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.name}+{self.after}" if self.after else self.name
+
+
+# A region by its number or its name; None for the whole sentence.
+RegionPlace = int | Mark | None
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The surprisal of a region under a condition."""
+
+    place: RegionPlace
+    condition: str
+
+    def __str__(self) -> str:
+        return f"{self.condition}.{'*' if self.place is None else self.place}"
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """The surprisal of one text or another: the probabilities of a region under several conditions, added."""
+
+    regions: tuple[Region, ...]
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.regions))
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Two parts and what joins them."""
+
+    operator: str
+    left: Node
+    right: Node
+
+
+Leaf = Region | Either
+Node = Leaf | Operation | float
+
+
+def parse(text: str) -> Operation:
+    """Read a formula."""
+    tokens: list[str | Leaf | float] = []
+    position = 0
+    while position < len(text.rstrip()):
+        found = TOKEN.match(text, position)
+        if not found:
+            raise ValueError(f"has a part that tseval cannot read, at {text[position:].strip()[:20]!r}")
+        number, numbered, others, condition, name, after, literal, mark = found.groups()
+        if literal and isinf(float(literal)):
+            raise ValueError(f"has the number {literal[:20]}, which is too large")
+        if numbered:
+            labels = [numbered, *re.findall(r"%([^%]+)%", others)]
+            regions = tuple(Region(None if number == "*" else int(number), label) for label in labels)
+            tokens.append(Either(regions) if others else regions[0])
+        elif condition:
+            tokens.append(Region(Mark(name, int(after or 0)) if name else None, condition))
+        else:
+            tokens.append(float(literal) if literal else mark)
+        position = found.end()
+    tree = _Parser(tokens).parse()
+    if not isinstance(tree, Operation) or not _states(tree):
+        raise ValueError("compares nothing, but must state something that is true or false, as in (1) < (2)")
+    return tree
+
+
+class _Parser:
+    """Reads tokens from left to right, the loosest operators first."""
+
+    def __init__(self, tokens: list[str | Leaf | float]) -> None:
+        self._tokens = tokens
+        self._at = 0
+        self._depth = 0
+
+    def parse(self) -> Node:
+        tree = self._level(0)
+        if self._at < len(self._tokens):
+            raise ValueError(f"is complete before {self._tokens[self._at]}, which cannot follow it")
+        return tree
+
+    def _next(self) -> str | Leaf | float | None:
+        return self._tokens[self._at] if self._at < len(self._tokens) else None
+
+    def _level(self, level: int) -> Node:
+        if level == len(LEVELS):
+            return self._atom()
+        tree = self._level(level + 1)
+        while isinstance(mark := self._next(), str) and mark in LEVELS[level]:
+            self._at += 1
+            tree = _joined(mark, tree, self._level(level + 1))
+        return tree
+
+    def _atom(self) -> Node:
+        token = self._next()
+        self._at += 1
+        if isinstance(token, Region | Either | float):
+            return token
+        signed = self._next()
+        if isinstance(token, str) and token in SIGNS and isinstance(signed, float):
+            self._at += 1
+            return SIGNS[token] * signed
+        if token not in CLOSING or self._depth == DEEPEST:
+            raise ValueError(
+                "ends before it is complete: a region or a number is missing at its end"
+                if token is None
+                else f"has {token} in a place where it cannot be"
+            )
+        self._depth += 1
+        tree = self._level(0)
+        self._depth -= 1
+        if self._next() != CLOSING[token]:
+            raise ValueError(f"has an opening bracket {token} without a closing one")
+        self._at += 1
+        return tree
+
+
+def _states(node: Node) -> bool:
+    """Whether a part is true or false, rather than a number."""
+    return isinstance(node, Operation) and node.operator not in LEVELS[-1]
+
+
+def _joined(operator: str, left: Node, right: Node) -> Operation:
+    if {_states(left), _states(right)} != {operator in "&|"}:
+        wanted = "statements" if operator in "&|" else "numbers"
+        raise ValueError(f"has the operator {operator} between parts that are not {wanted}")
+    return Operation(operator, left, right)
+
+
+def regions_of(node: Node) -> set[Region]:
+    """Collect the regions that a formula refers to."""
+    return {part for part in parts_of(node) if isinstance(part, Region)}
+
+
+def regions_in(formula: str, known: Mapping[str, Collection[int | str]]) -> set[Region]:
+    """Give the regions that a formula is about; by condition, their numbers and names are known.
+
+    Raises:
+        ValueError: What the formula does wrong; of a name, as a second argument, what it could be.
+    """
+    regions = regions_of(parse(formula))
+    if not regions:
+        raise ValueError("names no region, such as (1) or name.region")
+    for region in sorted(regions, key=str):
+        place = region.place.name if isinstance(region.place, Mark) else region.place
+        own = known.get(region.condition, ())
+        for what, name, there in (("condition", region.condition, known), ("region", place, own)):
+            if name is not None and name not in there:
+                hint = suggest(str(name), map(str, there), f"{what.title()}s")
+                raise ValueError(f"names the {what} {str(name)!r}, which the items do not have", hint)
+    return regions
+
+
+def parts_of(node: Node) -> Iterator[Node]:
+    """Give a formula and all its parts, from left to right."""
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        if isinstance(part, Operation):
+            waiting += part.right, part.left
+        elif isinstance(part, Either):
+            waiting += reversed(part.regions)
+
+
+def signed(node: Node) -> Iterator[tuple[int, Region]]:
+    """Give the regions of a sum, with the sign of each; of a comparison as if all stood on its left side."""
+    waiting: list[tuple[int, Node]] = [(1, node)]
+    while waiting:
+        sign, node = waiting.pop()
+        if isinstance(node, Region):
+            yield sign, node
+        elif isinstance(node, Either):
+            yield from ((sign, region) for region in node.regions)
+        elif isinstance(node, Operation):
+            waiting += (sign if node.operator == "+" else -sign, node.right), (sign, node.left)
+
+
+def differences(comparison: Operation) -> list[list[tuple[int, Region]]]:
+    """Give what is set against what: each side that is a difference alone, else one side and the other."""
+    sides = [list(signed(side)) for side in (comparison.left, comparison.right)]
+    apart = [side for side in sides if len({sign for sign, _ in side}) > 1]
+    return apart or [list(signed(comparison))]
+
+
+def interactions_of(node: Node) -> Iterator[list[str]]:
+    """Give the conditions of every comparison of differences, `b.x - a.x > d.x - c.x` and the like."""
+    for part in parts_of(node):
+        if isinstance(part, Operation) and part.operator in LEVELS[1]:
+            operators = {one.operator for one in parts_of(part) if isinstance(one, Operation)}
+            if "-" in operators:
+                yield sorted({region.condition for region in regions_of(part)})
+
+
+def values(node: Node, surprisal: Surprisal) -> NDArray[np.float64] | NDArray[np.bool_]:
+    """Evaluate a formula, or a part of it, for many items at once; surprisals are in nats, (items,)."""
+    # Down the left parts by a loop: `1 + 1 + ... + 1` is as deep there as it is long.
+    above: list[Operation] = []
+    while isinstance(node, Operation):
+        above.append(node)
+        node = node.left
+    found = np.array(node) if isinstance(node, float) else surprisal(*_asked(node))
+    for operation in reversed(above):
+        found = _OPERATIONS[operation.operator](found, values(operation.right, surprisal))
+    return found
+
+
+def _asked(leaf: Leaf) -> tuple[RegionPlace, *tuple[str, ...]]:
+    regions = leaf.regions if isinstance(leaf, Either) else (leaf,)
+    return regions[0].place, *(region.condition for region in regions)
+
+
+_OPERATIONS: dict[str, Callable[..., NDArray[np.float64] | NDArray[np.bool_]]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "<": np.less,
+    ">": np.greater,
+    "=": lambda left, right: np.asarray(np.isclose(left, right, rtol=1e-5, atol=1e-3)),
+    "&": np.logical_and,
+    "|": np.logical_or,
+}

@@ -1,0 +1,108 @@
+"""Several words in one cell, `hit|hurt|seen`: which of two continuations is then the more probable one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tseval.errors import SuiteError, quoted_text, suggest
+from tseval.suites.data.roles import PAIR_LABELS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tseval.suites.data.pairs import Roles
+    from tseval.suites.data.roles import DataRecord
+
+
+SEVERAL_WORDS = re.compile(r"\w\|\w")  # `hit|hurt`
+
+
+def alternatives_in(
+    records: Sequence[tuple[str, DataRecord, Roles]],
+    good: Sequence[str],
+    bad: Sequence[str],
+    how: Mapping[str, str],
+) -> list[tuple[list[str], list[str]]]:
+    """Give the alternatives of every continuation, `hit|hurt|seen`; nothing where no cell holds several.
+
+    Raises:
+        SuiteError: A cell holds several, and the user does not say what that means.
+    """
+    chosen = how.get("alternatives")
+    if chosen is not None and chosen not in ALTERNATIVES:
+        raise SuiteError(f"--columns: alternatives={chosen}: {suggest(chosen, ALTERNATIVES, 'Values')}")
+    if chosen is None and not any("|" in text for texts in (good, bad) for text in texts):
+        return []  # of a million pairs none is cut
+    parts = [([*map(str.strip, one.split("|"))], [*map(str.strip, other.split("|"))])
+             for one, other in zip(good, bad, strict=True)]  # fmt: skip
+    for (place, _, roles), text, both in zip(records, zip(good, bad, strict=True), parts, strict=True):
+        several = next((at for at, one in enumerate(both) if len(one) > 1), None)
+        before, name = roles.parts[PAIR_LABELS[several or 0]]
+        if several is None or not before or not all(map(all, both)):
+            continue
+        if chosen is None:
+            raise SuiteError(
+                f"{place}: {name} is {quoted_text(text[several], 40)}: it has several words, "
+                "and tseval does not know which "
+                "one to compare.\n"
+                "  Write one word, or add --columns alternatives=any. Then a pair is right "
+                "if a better word is more "
+                "probable than all worse words.\n"
+                "  Or add alternatives=sum. Then the probabilities of the words in a cell are added."
+            )
+        return parts
+    if chosen:
+        raise SuiteError(
+            f"{records[0][0] if records else 'The table'}: alternatives={chosen}, but no continuation of a "
+            f"prefix has several words with | between them.\n  Leave alternatives={chosen} out."
+        )
+    return []
+
+
+def in_names(label: str, texts: Sequence[str], n_texts: int) -> list[tuple[str, str]]:
+    """Name alternatives; where an item has fewer than others, its last one is repeated."""
+    names = _numbered(label, n_texts)
+    return [(name, texts[min(at, len(texts) - 1)]) for at, name in enumerate(names)]
+
+
+def _numbered(label: str, n_texts: int) -> list[str]:
+    """Give the labels of alternatives: good, good_2, good_3.
+
+    >>> _numbered("good", 3)
+    ['good', 'good_2', 'good_3']
+    """
+    return [label, *(f"{label}_{n}" for n in range(2, n_texts + 1))]
+
+
+def any_of(n_good: int, n_bad: int) -> str:
+    """Write that the most probable of some continuations is more probable than each of some others."""
+    good, bad = map(_numbered, PAIR_LABELS, (n_good, n_bad))
+    beaten = (" | ".join(f"(2;%{one}%) < (2;%{other}%)" for one in good) for other in bad)
+    return " & ".join(f"[{one}]" for one in beaten)
+
+
+def sum_of(n_good: int, n_bad: int) -> str:
+    """Write that some continuations are more probable than some others, the probabilities of each added.
+
+    >>> sum_of(2, 1)
+    '(2;%good%,%good_2%) < (2;%bad%)'
+    """
+    added = (",".join(f"%{one}%" for one in _numbered(label, n)) for label, n in
+             zip(PAIR_LABELS, (n_good, n_bad), strict=True))  # fmt: skip
+    return " < ".join(f"(2;{labels})" for labels in added)
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """What several words in one cell mean."""
+
+    formula: Callable[[int, int], str]  # what is asked, by the most that a cell has of either kind
+    meaning: str
+
+
+ALTERNATIVES = {
+    "any": Alternatives(any_of, "a pair is right if a better word is more probable than all worse words"),
+    "sum": Alternatives(sum_of, "tseval adds the probabilities of the words in a cell"),
+}

@@ -1,0 +1,137 @@
+"""Gulordava et al.'s colourless green sentences: a form that agrees, and one that does not, after a prefix.
+
+A language has a table, `generated.tab`, of two rows for each item, the correct form first. Beside it are the
+sentences, `generated.text`, with a line for each in `generated.gold`. Both give the same items, but for words
+that the table writes as `<unk>`, and for the number of attractors, which only the table has.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tseval.errors import SuiteError, quoted_text
+from tseval.formats import is_count, read_lines, whole_number
+from tseval.suites.agreement import gold_of
+from tseval.suites.data.entries import AGREEMENT, DataItem
+from tseval.suites.data.pairs import verb_entries
+from tseval.tables import read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+
+GULORDAVA = "Gulordava et al. 2018, Colorless Green Recurrent Networks Dream Hierarchically, NAACL"
+PAIR = ("correct", "wrong")
+# Feature to column: the original sentence, which of its versions, and how many attractors.
+NUMBER_FEATURES = {"sentence": "constr_id", "variant": "sent_id", "n_attractors": "n_attr"}
+SENTENCE_TYPES = {"original": "Original sentences", "generated": "Nonce sentences"}
+HEADINGS = ("pattern", "constr_id", "sent_id", "correct_number", "form", "class", "type", "prefix", "n_attr")
+# Last word of a pattern that is no verb: `L__DET_ADJ_NOUN` (Italian, Hebrew and Russian have such patterns).
+_NOMINAL = ("NOUN", "ADJ", "DET", "PRON", "PROPN", "NUM")
+
+
+def _phenomenon(patterns: Iterable[str]) -> str:
+    """Give the heading of a file: subject-verb agreement only if all its patterns end in a verb."""
+    return "Agreement" if any(one.rpartition("_")[2] in _NOMINAL for one in patterns) else AGREEMENT
+
+
+def read_gulordava(path: Path) -> Iterator[DataItem]:
+    """Read `generated.tab`, or `generated.text` with `generated.gold` beside it."""
+    return _of_gold(path) if path.name.endswith(".text") else _of_table(path)
+
+
+def _of_table(path: Path) -> Iterator[DataItem]:
+    rows = list(read_table(path, quotes=True))
+    phenomenon = _phenomenon(row.get("pattern", "") for _, row in rows)
+    if missing := [name for name in HEADINGS if rows and name not in rows[0][1]]:
+        raise SuiteError(
+            f"{path}: a table of agreement items needs the column {missing[0]!r}, but this table does not "
+            f"have it.\n  Add the column {missing[0]!r}."
+        )
+    if len(rows) % 2:
+        raise SuiteError(
+            f"{rows[-1][0]}: each item needs two rows, but the last row has no partner.\n"
+            "  Add the row with the other form of the verb."
+        )
+    for (place, right), (_, wrong) in zip(rows[::2], rows[1::2], strict=True):
+        if (right["class"], wrong["class"]) != PAIR or right["prefix"] != wrong["prefix"]:
+            raise SuiteError(
+                f"{place}: this row and the next row are not the correct and the wrong form of one item.\n"
+                "  Write the row of class correct first, and the row of class wrong after it."
+            )
+        if right["type"] not in SENTENCE_TYPES:
+            raise SuiteError(
+                f"{place}: the column 'type' has {right['type']!r}.\n"
+                f"  Write one of these: {', '.join(SENTENCE_TYPES)}."
+            )
+        singular = (right if right["correct_number"] == "sing" else wrong)["form"]
+        numbers = {
+            feature: whole_number(place, name, right[name]) for feature, name in NUMBER_FEATURES.items()
+        }
+        yield DataItem(
+            place,
+            (right["type"], SENTENCE_TYPES[right["type"]], phenomenon, None),
+            {form["class"]: f"{form['prefix']} {form['form']}" for form in (right, wrong)},
+            {"pattern": right["pattern"], "number": right["correct_number"], **numbers},
+            # The nonce versions of a sentence have its words in all other places.
+            verb_entries(f"{right['pattern']} {right['constr_id']}", singular),
+        )
+
+
+# Of a line of `generated.gold`: pattern with both numbers, original sentence, version, place of the form,
+# part of speech, features, form, wrong form, lemma, where the pattern begins, its first tag, its words.
+_CELLS = 12
+_TYPES = {True: "original", False: "generated"}  # by whether the version is the sentence itself
+
+
+def has_patterns(text: Path) -> bool:
+    """Tell whether the `.gold` beside a `.text` is as Gulordava et al. write it, with patterns."""
+    gold = gold_of(text)
+    _, line = next(read_lines(gold), ("", "")) if gold.exists() else ("", "")
+    return line.count("\t") == _CELLS - 1
+
+
+def _of_gold(text: Path) -> Iterator[DataItem]:
+    sentences, lines = list(read_lines(text)), list(read_lines(gold_of(text)))
+    if len(sentences) != len(lines):
+        raise SuiteError(
+            f"{gold_of(text)}: the file has {len(lines)} lines, but {text} has {len(sentences)} sentences.\n"
+            "  Write one line for each sentence."
+        )
+    gold = [_gold_line(place, line) for place, line in lines]
+    phenomenon = _phenomenon(pattern for pattern, *_ in gold)
+    for (place, sentence), (pattern, original, version, at, number, right, wrong) in zip(
+        sentences, gold, strict=True
+    ):
+        words = sentence.split()
+        if at >= len(words):
+            raise SuiteError(
+                f"{place}: the sentence has {len(words)} words, but {gold_of(text).name} has the form at "
+                f"word {at}, counted from 0.\n  Correct the position."
+            )
+        kind = _TYPES[version == 0]
+        singular = right if number == "sing" else wrong
+        yield DataItem(
+            place,
+            (kind, SENTENCE_TYPES[kind], phenomenon, None),
+            {label: " ".join([*words[:at], form]) for label, form in zip(PAIR, (right, wrong), strict=True)},
+            {"pattern": pattern, "number": number, "sentence": original, "variant": version},
+            verb_entries(f"{pattern} {original}", singular),
+        )
+
+
+def _gold_line(place: str, line: str) -> tuple[str, int, int, int, str, str, str]:
+    """Give the pattern, the original sentence, its version, the form's place and number, and both forms."""
+    cells = line.split("\t")
+    number = re.search(r"\bNumber=(Sing|Plur)\b", cells[5]) if len(cells) == _CELLS else None
+    if number is None or not all(map(is_count, cells[1:4])):
+        raise SuiteError(
+            f"{place}: this line is {quoted_text(line, 60)}.\n"
+            f"  Write {_CELLS} cells with tabs between them: the pattern, three numbers, the part of "
+            "speech, features with Number=Sing or Number=Plur, both forms, and four more."
+        )
+    pattern = "__".join(cells[0].split("!")[:2])
+    original, version, at = map(int, cells[1:4])
+    return pattern, original, version, at, number[1].lower(), cells[6], cells[7]
