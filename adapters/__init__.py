@@ -122,7 +122,7 @@ def not_yet_installed(scheme: str) -> str:
 
 
 def _checkouts() -> Iterator[tuple[str, Path]]:
-    """Give name and folder of every package that is installed from a folder in which it can be edited."""
+    """Yield name and folder of every package that is installed from a folder in which it can be edited."""
     for dist in distributions():
         origin = _origin(dist)
         if origin is not None and origin[1]:
@@ -139,7 +139,7 @@ def _registered(folder: Path) -> set[str]:
 
 
 def _origin(dist: Distribution) -> tuple[Path, bool] | None:
-    """Give the folder that a package was installed from, if it was one, and whether it is edited there."""
+    """Return the folder that a package was installed from, if it was one, and whether it is edited there."""
     try:
         origin = json.loads(dist.read_text("direct_url.json") or "null")
         url = urlparse(origin["url"])

@@ -109,7 +109,7 @@ def _count_tensors(path: Path) -> int:
 
 
 def _numbers(value: object) -> Iterator[tuple[str, int]]:
-    """Give every whole number in a configuration with the name of its field."""
+    """Yield every whole number in a configuration with the name of its field."""
     waiting: list[tuple[str, object]] = [("", value)]
     while waiting:
         name, one = waiting.pop()

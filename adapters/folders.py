@@ -180,7 +180,7 @@ def place_in_training(folder: Path) -> dict[str, str | int]:
 
 
 def holds_tokenizer(folder: Path) -> bool:
-    """Tell whether a folder holds files of a tokenizer."""
+    """Return whether a folder holds files of a tokenizer."""
     return any(next(folder.glob(pattern), None) for pattern in TOKENIZER)
 
 
@@ -195,7 +195,7 @@ def stored_type(folder: Path) -> str | None:
 
 
 def fingerprint_of(folder: Path, variant: str | None = None, safe: bool = True) -> str:
-    """Give the SHA-256 over the names and bytes of the files that decide what a model computes.
+    """Return the SHA-256 over the names and bytes of the files that decide what a model computes.
 
     Of weights, these are the files that are loaded, wherever in the folder they are.
     """
@@ -229,13 +229,13 @@ class Lora:
     settings: dict[str, Json]  # all else that its configuration says
 
     def fingerprint(self, of_base: str, of_files: str) -> str:
-        """Give the SHA-256 over the base and the change, its files and settings; not where they lie."""
+        """Return the SHA-256 over the base and the change, its files and settings; not where they lie."""
         told = json.dumps([of_base, of_files, self.settings], sort_keys=True)
         return hashlib.sha256(told.encode()).hexdigest()
 
 
 def find_lora(scheme: str, rest: str) -> Lora | None:
-    """Tell whether a folder holds a change of a model, and of which."""
+    """Return whether a folder holds a change of a model, and of which."""
     where, file = f"{scheme}:{rest}", Path(rest, CONFIG)
     if not file.is_file():
         return None

@@ -252,7 +252,7 @@ class LiveMasked(MaskedModel):
             return super().token_logprobs(encoded, batch_tokens)
 
     def with_current_weights(self) -> Self:
-        """Give the same model as its weights are now; see `ChangingModel`."""
+        """Return the same model as its weights are now; see `ChangingModel`."""
 
         def wrap(opened: Pretrained) -> LiveMasked:
             return _as_masked(opened.model, opened.tokenizer, opened.name)
@@ -295,7 +295,7 @@ class Reading:
         return f"{self.call}, ids ({ids}), output {self.output}"
 
     def read(self, module: nn.Module, ids: Tensor, n_words: int) -> Tensor:
-        """Give logits, (batch, time, words), or (batch, 1, words) of `LAST`, for ids, (batch, time)."""
+        """Return logits, (batch, time, words), or (batch, 1, words) of `LAST`, for ids, (batch, time)."""
         batch, time = ids.shape
         given = ids.T.contiguous() if self.time_first else ids
         try:
@@ -428,14 +428,14 @@ class ModuleModel(OfWords):
         return dict([*self.module.named_parameters(), *self.module.named_buffers()])
 
     def _fingerprint(self) -> str:
-        """Give the SHA-256 over the words and the weights that the module has now."""
+        """Return the SHA-256 over the words and the weights that the module has now."""
         kind = json.dumps([type(self.module).__name__, self.vocabulary.words])
         digest = hashlib.sha256(kind.encode())
         hash_weights(digest, {key: one.reshape(one.shape or (1,)) for key, one in self._weights().items()})
         return digest.hexdigest()
 
     def with_current_weights(self) -> Self:
-        """Give the same module as its weights are now; see `ChangingModel`."""
+        """Return the same module as its weights are now; see `ChangingModel`."""
         if self._fingerprint() == self.card.fingerprint:
             return self
         now = type(self)(self.card.name, self.module, self.vocabulary)
@@ -443,7 +443,7 @@ class ModuleModel(OfWords):
         return now
 
     def next_logprobs(self, tokens: np.ndarray) -> Iterator[Tensor]:
-        """Give the log-probabilities of all words before each of a sentence; see `DistributionModel`."""
+        """Yield the log-probabilities of all words before each of a sentence; see `DistributionModel`."""
         ids = torch.tensor([[self._ids[self.vocabulary.start], *tokens.tolist()[:-1]]], device=self.device)
         ends = range(1, ids.shape[1] + 1) if self.reading.output == LAST else [ids.shape[1]]
         with undisturbed(self.module), torch.inference_mode(False), torch.no_grad():
@@ -455,7 +455,7 @@ class ModuleModel(OfWords):
                 )
 
     def token_texts(self, tokens: np.ndarray) -> list[str]:
-        """Give words by their ids."""
+        """Return words by their ids."""
         return [self.vocabulary.words[token] for token in tokens]
 
     def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
@@ -478,7 +478,7 @@ class ModuleModel(OfWords):
         return result[trie.paths], trie.n_contexts
 
     def _outputs(self, ids: Tensor, batch: Batch) -> Iterator[tuple[np.ndarray, Tensor]]:
-        """Give contexts that are asked for, and the logits after each, (contexts, words)."""
+        """Yield contexts that are asked for, and the logits after each, (contexts, words)."""
         asked = torch.from_numpy(batch.asked).to(self.device)
         try:
             if self.reading.output != LAST:

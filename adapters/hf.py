@@ -196,7 +196,7 @@ def _sentences(causal: CausalModel, longest: int, row: int) -> list[np.ndarray]:
 
 
 def _tiles_agree(causal: CausalModel, hidden: Tensor) -> bool:
-    """Tell whether the tiled head gives what the whole softmax does, of the same states, in float32."""
+    """Return whether the tiled head gives what the whole softmax does, of the same states, in float32."""
     with wide_logits(causal.opened.model):
         table = causal.opened.model.get_output_embeddings()(hidden).log_softmax(-1)
     rows = torch.arange(len(table), device=table.device)
@@ -346,7 +346,7 @@ class CausalModel(OfPieces):
         self.card = opened.card("hf", protocol, white_space, **about)
 
     def writing(self, rules: Writing) -> Self:
-        """Give the same model that reads sentences as natural text; see `WritingModel`."""
+        """Return the same model that reads sentences as natural text; see `WritingModel`."""
         written = super().writing(rules)
         if self._parts is not None:
             written._marks = find_marks(self.tokenizer, rules)
@@ -354,7 +354,7 @@ class CausalModel(OfPieces):
         return written
 
     def in_windows(self, window: int, stride: int) -> Self:
-        """Give the same model that reads texts of any length in windows (`tseval.adapters.windows`)."""
+        """Return the same model that reads texts of any length in windows (`tseval.adapters.windows`)."""
         check_window(self.opened, window, stride)
         read = copy(self)
         read.windows, read.card = (window, stride), card_of_windows(self.card, window, stride)
@@ -375,7 +375,7 @@ class CausalModel(OfPieces):
         return np.zeros(len(sentences), dtype=np.bool_)
 
     def next_logprobs(self, tokens: np.ndarray) -> Iterator[Tensor]:
-        """Give the log-probabilities of all tokens before each of a sentence; see `DistributionModel`."""
+        """Yield the log-probabilities of all tokens before each of a sentence; see `DistributionModel`."""
         ids = [*self.starts, *tokens.tolist()]
         for first, rows in rows_before(self.opened, ids, self.windows):
             yield rows[max(0, len(self.starts) - first) :]

@@ -56,7 +56,7 @@ class Backend(Protocol):
     def loglikelihood(
         self, requests: Sequence[object], disable_tqdm: bool = False
     ) -> Sequence[tuple[float, bool]]:
-        """Give the log-probability of each continuation, and whether it is the greedy one."""
+        """Return the log-probability of each continuation, and whether it is the greedy one."""
 
 
 class LmEvalModel:
@@ -219,7 +219,7 @@ def _name(backend: str, arguments: Mapping[str, str]) -> str:
 
 
 def _protocol(backend: str, model: Backend, arguments: Mapping[str, str]) -> dict[str, Json]:
-    """Give every choice that can change a number; files count by their content, in the fingerprint."""
+    """Return every choice that can change a number; files count by their content, in the fingerprint."""
     told = {
         key: value
         for key, value in sorted(arguments.items())

@@ -116,7 +116,7 @@ def _refuse_copies(where: str, ranges: Json) -> None:
 
 
 def _numbers(settings: Mapping[str, Json]) -> Iterator[tuple[str, str, float]]:
-    """Give every number with its setting, and the name that it has in there."""
+    """Yield every number with its setting, and the name that it has in there."""
     waiting: list[tuple[str, str, Json]] = [(name, name, value) for name, value in settings.items()]
     while waiting:
         setting, name, value = waiting.pop()
@@ -130,7 +130,7 @@ def _numbers(settings: Mapping[str, Json]) -> Iterator[tuple[str, str, float]]:
 
 
 def _widths(file: Path) -> Iterator[int]:
-    """Give the sizes of the tensors of a change."""
+    """Yield the sizes of the tensors of a change."""
     if not file.name.endswith(".safetensors"):
         return
     try:
@@ -142,7 +142,7 @@ def _widths(file: Path) -> Iterator[int]:
 
 
 def _patterns(settings: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
-    """Give every setting that peft reads as a regular expression, names of modules among them."""
+    """Yield every setting that peft reads as a regular expression, names of modules among them."""
     for name in (
         "target_modules",
         "exclude_modules",

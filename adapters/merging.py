@@ -61,7 +61,7 @@ def merge(where: str, folder: Path, model: PreTrainedModel) -> PreTrainedModel:
 
 @torch.inference_mode()
 def _predictions(model: nn.Module, base: PreTrainedModel) -> Tensor:
-    """Give log-probabilities of a plain forward pass over made-up sentences, (rows, length, words)."""
+    """Return log-probabilities of a plain forward pass over made-up sentences, (rows, length, words)."""
     rows = int(base.get_input_embeddings().weight.shape[0])
     ids = torch.from_numpy(np.random.default_rng(0).integers(rows, size=(ROWS, LENGTH)))
     ids = ids.to(base.device)
@@ -73,7 +73,7 @@ def _predictions(model: nn.Module, base: PreTrainedModel) -> Tensor:
 
 
 def _make_room(model: PreTrainedModel, saved: dict[str, Tensor], config: Any) -> None:
-    """Give the embeddings as many rows as the saved change has: tokens were added, or rows taken off."""
+    """Return the embeddings as many rows as the saved change has: tokens were added, or rows taken off."""
     layers = [one for one in (model.get_input_embeddings(), model.get_output_embeddings()) if one is not None]
     names = [name for name, module in model.named_modules() if any(module is one for one in layers)]
     had = int(layers[0].weight.shape[0])
@@ -101,7 +101,7 @@ def _rows_of(key: str, value: Tensor, names: list[str]) -> int | None:
 
 
 def _untie(changed: nn.Module) -> None:
-    """Give each changed layer a weight of its own where it shares one with another layer."""
+    """Return each changed layer a weight of its own where it shares one with another layer."""
     holders: dict[int, list[nn.Module]] = {}
     for module in changed.modules():
         for weight in module.parameters(recurse=False):

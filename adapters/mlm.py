@@ -202,7 +202,7 @@ class MaskedModel(OfPieces):
 
     @torch.inference_mode()
     def _agrees(self) -> bool:
-        """Tell whether the head at the masks alone gives what the plain forward pass gives."""
+        """Return whether the head at the masks alone gives what the plain forward pass gives."""
         draw = np.random.default_rng(0)
         copies = draw.choice(ordinary_tokens(self.opened), (3, 5))
         places = np.array([0, 2, 4])

@@ -162,7 +162,7 @@ def _read(path: Path, which: str | None) -> tuple[GPT2LMHeadModel, dict[str, Ten
 def _tokenizer(
     path: Path, vocab: str | None, rows: int
 ) -> tuple[frozenset[str] | None, PreTrainedTokenizerBase, str]:
-    """Give the characters that are known, if characters are read; the tokenizer; and its digest."""
+    """Return the characters that are known, if characters are read; the tokenizer; and its digest."""
     from tokenizers import Regex, Tokenizer, models, pre_tokenizers  # noqa: PLC0415  optional, and heavy
     from transformers import AutoTokenizer, PreTrainedTokenizerFast  # noqa: PLC0415  heavy
 

@@ -195,7 +195,7 @@ class NativeModel(OfWords):
         return sum(tensor.nbytes for tensor in self.model.initial_state(1))
 
     def start(self) -> State:
-        """Give the state after `<eos>`, one row."""
+        """Return the state after `<eos>`, one row."""
         return self.advance(self.model.initial_state(1), np.array([self._ids[self.vocabulary.start]]))
 
     def advance(self, state: State, tokens: np.ndarray) -> State:
@@ -207,7 +207,7 @@ class NativeModel(OfWords):
             return self.model.step(projected[on_device(which, self.device)], state)
 
     def logprobs(self, state: State, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray | Tensor:
-        """Give log-probabilities of next words, (words,) float32, in nats; they stay on a GPU.
+        """Return log-probabilities of next words, (words,) float32, in nats; they stay on a GPU.
 
         Logits of the whole vocabulary never exist at once.
         """
@@ -225,18 +225,18 @@ class NativeModel(OfWords):
 
     @torch.inference_mode()
     def next_logprobs(self, tokens: np.ndarray) -> Iterator[Tensor]:
-        """Give the log-probabilities of all words before each of a sentence; see `DistributionModel`."""
+        """Yield the log-probabilities of all words before each of a sentence; see `DistributionModel`."""
         state = self.start()
         for token in tokens:
             yield self.model.logits(self.model.top(state)).float().log_softmax(-1)
             state = self.advance(state, np.array([token]))
 
     def token_texts(self, tokens: np.ndarray) -> list[str]:
-        """Give words by their ids."""
+        """Return words by their ids."""
         return [self.vocabulary.words[token] for token in tokens]
 
     def best_tokens(self, state: State) -> np.ndarray:
-        """Give the most probable next word of every row, (rows,) int64."""
+        """Return the most probable next word of every row, (rows,) int64."""
         hidden, output = self.model.top(state), self.model.output
         best: np.ndarray = best_words(hidden, output.weight, output.bias).cpu().numpy()
         return best
@@ -283,11 +283,11 @@ class NativeClassifier(NativeModel):
         self.encode(sentences)
 
     def start(self) -> State:
-        """Give the fresh state, one row."""
+        """Return the fresh state, one row."""
         return self.model.initial_state(1)
 
     def logprobs(self, state: State, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """Give log-probabilities of labels, and 0 for words, (tokens,) float32, in nats."""
+        """Return log-probabilities of labels, and 0 for words, (tokens,) float32, in nats."""
         result = np.zeros(len(tokens), dtype=np.float32)
         asked = tokens >= self._n_words
         if asked.any():
@@ -297,7 +297,7 @@ class NativeClassifier(NativeModel):
         return result
 
     def best_tokens(self, state: State) -> np.ndarray:
-        """Give the more probable label of every row, (rows,) int64."""
+        """Return the more probable label of every row, (rows,) int64."""
         best: np.ndarray = self.model.logits(self.model.top(state)).argmax(1).cpu().numpy() + self._n_words
         return best
 
@@ -335,7 +335,8 @@ def open_bundled(rest: str, arguments: Mapping[str, str], device: str) -> Native
     known = bundled_checkpoints()
     if rest not in known:
         raise ModelError(
-            f"no checkpoint that comes with tseval has the name {rest!r}.\n  {suggest(rest, known, 'Bundled')}"
+            f"no checkpoint that comes with tseval has the name {rest!r}.\n"
+            f"  {suggest(rest, known, 'Bundled')}"
         )
     return open_checkpoint(str(known[rest]), arguments, device)
 
@@ -375,7 +376,7 @@ class LiveCausal(CausalModel):
             return super().corrected_logprobs(encoded, batch_tokens)
 
     def with_current_weights(self) -> Self:
-        """Give the same model as its weights are now; see `ChangingModel`."""
+        """Return the same model as its weights are now; see `ChangingModel`."""
 
         def wrap(opened: Pretrained) -> CausalModel:
             return as_causal(opened.model, opened.tokenizer, opened.name)
@@ -433,7 +434,7 @@ def undisturbed(*modules: nn.Module) -> Iterator[None]:
 
 
 def fingerprint_in_memory(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
-    """Give the SHA-256 over the vocabulary and the weights, which are in no file yet."""
+    """Return the SHA-256 over the vocabulary and the weights, which are in no file yet."""
     vocabulary = sorted(tokenizer.get_vocab().items())
     digest = hashlib.sha256(json.dumps([type(model).__name__, vocabulary]).encode())
     hash_weights(digest, model.state_dict())

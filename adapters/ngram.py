@@ -40,7 +40,7 @@ class Queries(Protocol):
     order: int
 
     def full_scores(self, sentence: str, bos: bool, eos: bool) -> Iterator[tuple[float, int, bool]]:
-        """Give each word's log10 probability, the length of the n-gram found, and whether it is unknown."""
+        """Return each word's log10 probability, the length of the n-gram found, and whether it is unknown."""
         ...
 
     def __contains__(self, word: str) -> bool: ...

@@ -58,7 +58,7 @@ class AutomatonModel(OfWords):
         return 8
 
     def start(self) -> StackState:
-        """Give the state before a string, one row."""
+        """Return the state before a string, one row."""
         return (torch.zeros(1, 1, dtype=torch.int64),)
 
     def advance(self, state: StackState, tokens: np.ndarray) -> StackState:
@@ -67,7 +67,7 @@ class AutomatonModel(OfWords):
         return (torch.from_numpy(after.astype("int64"))[:, None],)
 
     def logprobs(self, state: StackState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """Give log-probabilities of next symbols, (words,) float32, in nats."""
+        """Return log-probabilities of next symbols, (words,) float32, in nats."""
         found: np.ndarray = self.automaton.logprobs[state[0][:, 0].numpy()[rows], tokens]
         return found
 
@@ -95,7 +95,7 @@ class SecondOrderModel(AutomatonModel):
         return 4 * len(self.automaton.after)
 
     def start(self) -> StackState:
-        """Give the state before a string, one row: the unit of the empty stack is on."""
+        """Return the state before a string, one row: the unit of the empty stack is on."""
         units = torch.zeros(1, len(self.automaton.after))
         units[:, 0] = 1
         return (units,)
@@ -107,7 +107,7 @@ class SecondOrderModel(AutomatonModel):
         return (torch.sigmoid(STEEPNESS * (drives - 1 / 2)),)
 
     def logprobs(self, state: StackState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """Give log-probabilities of next symbols, (words,) float32, in nats."""
+        """Return log-probabilities of next symbols, (words,) float32, in nats."""
         found: np.ndarray = (state[0] @ self._output).log_softmax(1).numpy()[rows, tokens]
         return found
 

@@ -63,7 +63,7 @@ class SplitUp:
     joined: np.ndarray | None  # which words have no space before them; None where all but first ones have
 
     def equals(self, other: SplitUp) -> bool:
-        """Tell whether another has the same pieces of the same words, joined alike."""
+        """Return whether another has the same pieces of the same words, joined alike."""
         own, its = self.placed, other.placed
         same = (np.array_equal(getattr(own, name), getattr(its, name)) for name in Placed.__slots__)
         if self.joined is None or other.joined is None:
@@ -134,7 +134,7 @@ class Pieces:
         return self._writing
 
     def writing(self, rules: Writing) -> Pieces:
-        """Give pieces of the same vocabulary, of sentences that are written as natural text."""
+        """Return pieces of the same vocabulary, of sentences that are written as natural text."""
         return Pieces(self.tokenizer, self.leading_space, self._white_space, rules)
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
@@ -176,7 +176,7 @@ class Pieces:
         return SplitUp(placed, lengths, None if starts is None else _are_joined(texts, starts))
 
     def _chunks_are_apart(self, sample: pa.StringArray) -> bool:
-        """Tell whether sentences show no difference if each chunk between spaces is split by itself.
+        """Return whether sentences show no difference if each chunk between spaces is split by itself.
 
         A tokenizer may split by what stands beyond a space: it is asked of made-up sentences, of words from
         all over the vocabulary, of some of all sentences of a run, and of some of each shard.
@@ -222,7 +222,7 @@ class Pieces:
         return SplitUp(Placed(*parts), lengths, joined)
 
     def _pieces_of_chunks(self, chunks: list[tuple[str, bool]]) -> list[tuple[np.ndarray, ...]]:
-        """Give the parts of `Placed` for each chunk; each chunk is split once in a run.
+        """Return the parts of `Placed` for each chunk; each chunk is split once in a run.
 
         Chunks are words with nothing between them in the text, and whether they begin a sentence; all others
         are split behind the word `BEFORE`, since a tokenizer may treat beginnings otherwise.
@@ -251,7 +251,7 @@ class Pieces:
         return [self._chunks[chunk] for chunk in chunks]
 
     def _reaches_out(self, word: str) -> bool:
-        """Tell whether some piece may begin within a word and end beyond it."""
+        """Return whether some piece may begin within a word and end beyond it."""
         word = word.lower()
         return not self._firsts.isdisjoint(word) and any(part in word for part in self._reaching)
 
@@ -322,7 +322,7 @@ class Pieces:
         return texts
 
     def _texts(self, sentences: pa.StringArray) -> tuple[list[str], np.ndarray, list[list[int]] | None]:
-        """Give sentences as they are split into pieces, and the number of words of each.
+        """Return sentences as they are split into pieces, and the number of words of each.
 
         Where they are written as natural text, also where each word begins, with the space before it.
         """
@@ -405,7 +405,7 @@ class Pieces:
         return Placed(tokens, pieces, unfinished, lost)
 
     def _leaves_out(self, word: str, letter: str) -> bool:
-        """Tell whether a tokenizer has no piece for a letter of a word, and says nothing of it.
+        """Return whether a tokenizer has no piece for a letter of a word, and says nothing of it.
 
         What its normaliser takes off, as accents and control characters, it was trained without.
         """
@@ -486,7 +486,7 @@ class OfPieces:
         return self._pieces.rules
 
     def writing(self, rules: Writing) -> Self:
-        """Give the same model that reads sentences as natural text; see `WritingModel`."""
+        """Return the same model that reads sentences as natural text; see `WritingModel`."""
         written = copy(self)
         written._pieces = self._pieces.writing(rules)
         written.card = self.card.reading("natural")
@@ -547,13 +547,13 @@ def _pieces_beside_white_space(
 
 
 def holds_other_gaps(sentences: pa.StringArray) -> bool:
-    """Tell whether anything but ordinary white space parts words of some sentence."""
+    """Return whether anything but ordinary white space parts words of some sentence."""
     pattern = f"{OTHER_SPACES.pattern[:-1]}{BOUNDARY}]"
     return bool(pc.any(pc.match_substring_regex(sentences, pattern), min_count=0).as_py())
 
 
 def _byte_letters() -> dict[str, int]:
-    """Give the byte of each letter of a vocabulary of bytes, as GPT-2 has it.
+    """Return the byte of each letter of a vocabulary of bytes, as GPT-2 has it.
 
     Printable bytes of Latin-1 are themselves; the others are letters from 256 on, in order.
     """

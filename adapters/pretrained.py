@@ -49,7 +49,7 @@ ANSWER_SECONDS = 1.5  # in which a hub that can be reached answers
 
 
 def stays_here(rest: str) -> bool:
-    """Tell whether a model must be opened without asking the hub: it is a folder, or the hub is silent."""
+    """Return whether a model must be opened without asking the hub: it is a folder, or the hub is silent."""
     return Path(rest).exists() or not _answers()
 
 
@@ -163,7 +163,7 @@ class Pretrained:
         return {"input_ids": tokens} if mask is None else {"input_ids": tokens, "attention_mask": mask}
 
     def logits(self, inputs: Mapping[str, Tensor]) -> Tensor:
-        """Give logits, (rows, tokens, vocabulary); a model's own code may give a tuple, these first."""
+        """Return logits, (rows, tokens, vocabulary); a model's own code may give a tuple, these first."""
         found = self.model(**inputs)
         return cast("Tensor", found[0] if isinstance(found, tuple) else found.logits)
 
@@ -268,7 +268,7 @@ def wide_logits(model: PreTrainedModel) -> Iterator[list[Tensor]]:
 
 
 def ordinary_tokens(opened: Pretrained) -> np.ndarray:
-    """Give the ids of all tokens but the special ones, to make up sentences from."""
+    """Return the ids of all tokens but the special ones, to make up sentences from."""
     known = min(len(opened.tokenizer), opened.n_tokens)
     return np.setdiff1d(np.arange(known), opened.tokenizer.all_special_ids)
 
@@ -452,7 +452,7 @@ TYPES = {
 
 
 def _with_types(arguments: Mapping[str, str]) -> dict[str, str]:
-    """Give types the names that torch has for them; refuse what is no type."""
+    """Return types the names that torch has for them; refuse what is no type."""
     found = dict(arguments)
     for name in ("dtype", "torch_dtype"):
         if name in found:

@@ -151,7 +151,7 @@ class PrefixModel(OfPieces):
         return found
 
     def _read(self, ids: np.ndarray, read: ModelOutput | None) -> Tensor:
-        """Give the decoder's logits, (rows, length, vocabulary); without `read` the encoder reads too."""
+        """Return the decoder's logits, (rows, length, vocabulary); without `read` the encoder reads too."""
         given: dict[str, object] = {"attention_mask": self._mask.expand(len(ids), -1)}
         if read is None:
             given["input_ids"] = self._context.expand(len(ids), -1)

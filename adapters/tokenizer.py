@@ -68,7 +68,7 @@ def open_tokenizer(
 
 
 def splits_by_backend(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Tell whether the library `tokenizers` alone makes the pieces, and says where they stand.
+    """Return whether the library `tokenizers` alone makes the pieces, and says where they stand.
 
     Of a class that is not one of transformers, any step may be its own.
     """
@@ -229,7 +229,7 @@ def separator(tokenizer: PreTrainedTokenizerBase) -> int | None:
 
 
 def is_chat_mark(tokenizer: PreTrainedTokenizerBase, token: str | None) -> bool:
-    """Tell whether a chat template spells a token out, elsewhere than before the first turn alone."""
+    """Return whether a chat template spells a token out, elsewhere than before the first turn alone."""
     if not token or str(token) not in str(tokenizer.chat_template or ""):
         return False
     try:
@@ -269,7 +269,7 @@ def start_kind(tokenizer: PreTrainedTokenizerBase, starts: Sequence[int]) -> str
 
 
 def special_tokens(tokenizer: PreTrainedTokenizerBase, who: str = "") -> tuple[list[int], list[int]]:
-    """Give the special tokens that a tokenizer puts before and after a text by itself.
+    """Return the special tokens that a tokenizer puts before and after a text by itself.
 
     One that makes nothing else of a letter is refused. Where nobody is named who asks, it is said to put
     none.

@@ -51,7 +51,7 @@ def try_tokenizer(path: str) -> None:
 
 
 def _memory() -> int:
-    """Give the bytes of memory that this process had at most; 0 where the system does not say."""
+    """Return the bytes of memory that this process had at most; 0 where the system does not say."""
     try:
         import resource  # noqa: PLC0415 - not on Windows
     except ImportError:

@@ -50,7 +50,7 @@ def card_of_windows(card: ModelCard, window: int, stride: int) -> ModelCard:
 def rows_before(
     opened: Pretrained, ids: Sequence[int], windows: tuple[int, int] | None
 ) -> Iterator[tuple[int, Tensor]]:
-    """Give the log-probabilities of all words before the tokens of a text but the first, in order.
+    """Yield the log-probabilities of all words before the tokens of a text but the first, in order.
 
     Yields the place of the first token that is meant, from 1, and (tokens, vocabulary) float32, a window at a
     time; without windows all at once.

@@ -111,7 +111,7 @@ def read_to_the_end(encoded: Encoded) -> Ended:
 
 
 def corrections(encoded: Encoded, ended: Ended, marks: WordMarks, found: np.ndarray) -> np.ndarray:
-    """Give what is added to the sum over the pieces of each word, in nats, (words,) float64.
+    """Return what is added to the sum over the pieces of each word, in nats, (words,) float64.
 
     `found` holds for each of the tokens as they were scored its log-probability, and the logarithms of the
     sums over `marks.parts` in its place, (tokens and ends, 3).

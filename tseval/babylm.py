@@ -309,7 +309,7 @@ def predict(loaded: LoadedTask, run: Run) -> TaskResult:
 
 
 def _scores(case: Case, scored: ScoredSentences) -> NDArray[np.float64]:
-    """Give the log-probability of what is compared of every option, in nats, (items, options)."""
+    """Return the log-probability of what is compared of every option, in nats, (items, options)."""
     question = case.question
     assert isinstance(question, Regions)
     columns = [
@@ -340,7 +340,7 @@ BACKENDS = {"mlm": "mlm", "seq2seq": "enc_dec_mask"}  # what the pipeline calls 
 
 
 def results_folder(out: Path, spec: str, revision: str) -> Path:
-    """Give the folder of a model's zero-shot results, named as the pipeline names it."""
+    """Return the folder of a model's zero-shot results, named as the pipeline names it."""
     scheme, _, rest = spec.rpartition(":")
     # The pipeline, too, takes what follows the last period for an ending.
     named = file_and_function(spec)

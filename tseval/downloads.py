@@ -101,7 +101,7 @@ class _Download(threading.Thread):
 
 
 def _connect(held: list[socket.socket], guarded: bool) -> Callable[..., socket.socket]:
-    """Give what connects, to the very address that was looked at: a name may stand for another next time."""
+    """Return a connection to the very address that was checked: a name may mean another one next time."""
 
     def connect(address: tuple[str, int], timeout: Any = None, source: Any = None) -> socket.socket:
         host, port = address

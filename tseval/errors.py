@@ -133,7 +133,7 @@ def reason(error: Exception) -> str:
 
 
 def first_line(error: Exception) -> str:
-    r"""Give the first line of what an error says, or its type where it says nothing.
+    r"""Return the first line of what an error says, or its type where it says nothing.
 
     >>> first_line(ValueError("wrong type\nand more")), first_line(EOFError())
     ('wrong type', 'EOFError')

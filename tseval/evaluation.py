@@ -153,7 +153,7 @@ EVERY = 0.2  # seconds between two pictures of a bar
 
 
 def _in_notebook(title: str) -> Callable[[int, int], None] | None:
-    """Give what shows a bar below the cell of a notebook; nothing elsewhere."""
+    """Return what shows a bar below the cell of a notebook; nothing elsewhere."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is None or not shell.has_trait("kernel"):
         return None
@@ -173,7 +173,7 @@ def _in_notebook(title: str) -> Callable[[int, int], None] | None:
 
 
 def as_read(model: Model, suite: Suite | None, text: Form) -> Model:
-    """Give the model that reads a suite's sentences in a form (`FORMS`).
+    """Return the model that reads a suite's sentences in a form (`FORMS`).
 
     `auto` is what the model was trained on. Sentences of data, which somebody wrote, stay as written. What
     is typed is of no suite, and written as English is.
@@ -201,7 +201,7 @@ def as_read(model: Model, suite: Suite | None, text: Form) -> Model:
 
 
 def holds_boundaries(suite: Suite) -> bool:
-    """Tell whether parts of some sentence were joined without a space."""
+    """Return whether parts of some sentence were joined without a space."""
     columns = (case.sentences[label] for case in suite.cases for label in case.labels)
     return any(pc.any(pc.match_substring(one, BOUNDARY), min_count=0).as_py() for one in columns)
 
@@ -226,7 +226,7 @@ def refuse_cut_words(model: Model, suite: Suite) -> None:
 
 
 def without_spaces(model: Model) -> Model:
-    """Give the same model, whose card says that parts of sentences were joined without a space."""
+    """Return the same model, whose card says that parts of sentences were joined without a space."""
     joined = copy(model)
     joined.card = replace(model.card, protocol={**model.card.protocol, "join": "none"})
     return joined
@@ -306,7 +306,7 @@ def make_plan(
 
 
 def as_given(model: Model, suite: Suite, sentences: pa.StringArray) -> list[str]:
-    """Give sentences as the model is given them, in natural text or as they stand."""
+    """Return sentences as the model is given them, in natural text or as they stand."""
     texts = [str(text) for text in sentences.to_pylist()]
     if model.card.protocol.get("text") == "natural" and suite.writing:
         return [suite.writing.write(text)[0] for text in texts]

@@ -351,12 +351,12 @@ def _table(logprob: pa.Array, seen: pa.StringArray, own: pa.StringArray) -> pa.T
 
 
 def whole_column(table: pa.Table, name: str) -> pa.StringArray:
-    """Give a column of text in one piece."""
+    """Return a column of text in one piece."""
     return cast("pa.StringArray", table[name].combine_chunks())
 
 
 def flat_column(table: pa.Table, name: str) -> pa.FloatArray:
-    """Give the numbers of a column of lists end to end."""
+    """Return the numbers of a column of lists end to end."""
     lists = cast("pa.ListArray[pa.FloatScalar]", table[name].combine_chunks())
     return cast("pa.FloatArray", lists.flatten())
 
@@ -387,7 +387,7 @@ class _Head:
 
 
 def evidence_bytes(evidence: Evidence) -> bytes:
-    """Give the bytes of `evidence.parquet`."""
+    """Return the bytes of `evidence.parquet`."""
     head = {
         "format": EVIDENCE_FORMAT,
         "suite_digest": evidence.suite_digest,
@@ -497,7 +497,7 @@ def keep_evidence(content: bytes) -> Path:
 
 
 def fetch_evidence(address: EvidenceAddress) -> bytes:
-    """Give evidence from the cache, or else from its address.
+    """Return evidence from the cache, or else from its address.
 
     Raises:
         EvidenceError: It is larger than it says or may be, or has another digest.

@@ -44,7 +44,7 @@ class PatternError(Exception):
 
 
 def whole_matcher(expression: str) -> Callable[[str], bool]:
-    """Give what tells whether a whole text fits an expression.
+    """Return what tells whether a whole text fits an expression.
 
     Raises:
         PatternError: It is none, or asks for what only an engine can do that goes back.

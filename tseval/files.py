@@ -62,7 +62,7 @@ class Limits:
 
 
 def limits() -> Limits:
-    """Give the limits that hold now; a LimitError where `TSEVAL_LIMITS` cannot be read."""
+    """Return the limits that hold now; a LimitError where `TSEVAL_LIMITS` cannot be read."""
     return _parsed(os.environ.get(VARIABLE, ""))
 
 
@@ -227,7 +227,7 @@ class _Packed:
 
 
 def bounded_lines(text: TextIO, path: Path | str, rows: bool = True) -> Iterator[str]:
-    """Give the lines of an open text, none of them too long; with `rows` their number is limited too."""
+    """Yield the lines of an open text, none of them too long; with `rows` their number is limited too."""
     longest, most = limits().line_chars, limits().rows if rows else sys.maxsize
     for number, line in enumerate(iter(partial(text.readline, longest + 1), ""), 1):
         if len(line) > longest:
@@ -308,7 +308,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def to_utf8(text: str) -> bytes:
-    """Give the bytes of a text; what is no text (halves of surrogate pairs) becomes a question mark."""
+    """Return the bytes of a text; what is no text (halves of surrogate pairs) becomes a question mark."""
     return text.encode(errors="replace")
 
 
@@ -396,7 +396,7 @@ def _put(content: Content, file: IO[bytes]) -> None:
 
 
 def _is_stream(path: Path) -> bool:
-    """Tell whether a path is to be written into, not replaced: a pipe, a device, a name of an open file."""
+    """Return whether a path is to be written into, not replaced: a pipe, a device, a name of an open file."""
     link = path
     # Under /dev and /proc a name (/dev/stdout) may stand for a file that is open elsewhere.
     for _ in range(40):  # as many links as Linux follows

@@ -236,7 +236,7 @@ def stem_of(path: Path) -> str:
 
 
 def read_lines(path: Path, encoding: str = UTF_8) -> Iterator[tuple[str, str]]:
-    """Give every line of a text with its place, `file:line`; blank ones are passed over."""
+    """Yield every line of a text with its place, `file:line`; blank ones are passed over."""
     for number, line in numbered_lines(path, encoding=encoding):
         if line.strip():
             yield f"{path}:{number}", line
@@ -245,7 +245,7 @@ def read_lines(path: Path, encoding: str = UTF_8) -> Iterator[tuple[str, str]]:
 def numbered_lines(
     path: Path, limit: str = "file_bytes", rows: bool = True, encoding: str = UTF_8
 ) -> Iterator[tuple[int, str]]:
-    """Give every line of a text with its number, from 1, without its end; reads no more than it gives.
+    """Yield every line of a text with its number, from 1, without its end; reads no more than it gives.
 
     What begins with a mark of UTF-16 is read as such, whatever the encoding. `limit` names that on bytes;
     with `rows` the number of lines is limited too.
@@ -260,7 +260,7 @@ def numbered_lines(
 
 
 def _blocks(path: Path, limit: str, within: Limits, encoding: str) -> Iterator[list[str]]:
-    """Give the lines of a text, many at once: to decode each by itself would take longer."""
+    """Yield the lines of a text, many at once: to decode each by itself would take longer."""
     number, start = 0, 0
     with _reading(path), open_limited(path, limit) as file:
         read = _in_utf8(path, file, encoding)
@@ -288,7 +288,7 @@ def _blocks(path: Path, limit: str, within: Limits, encoding: str) -> Iterator[l
 
 
 def _in_utf8(path: Path, file: io.BufferedReader, encoding: str) -> Callable[[], bytes]:
-    """Give what reads a text block by block in UTF-8; nothing where it ends."""
+    """Return what reads a text block by block in UTF-8; nothing where it ends."""
     if file.peek(2)[:2] in _MARKS:
         encoding = "utf-16"
     if encoding == UTF_8:
@@ -325,7 +325,7 @@ def known_encoding(name: str) -> str:
 
 
 def read_text(path: Path, encoding: str = UTF_8) -> str:
-    """Give the whole text of a document."""
+    """Return the whole text of a document."""
     try:
         with _reading(path):
             content = read_bytes(path, "document_bytes")
@@ -350,7 +350,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def read_jsonl(path: Path, encoding: str = UTF_8) -> Iterator[tuple[str, Record]]:
-    """Give every record of a file of JSON lines with its place."""
+    """Yield every record of a file of JSON lines with its place."""
     most = limits().columns
     for place, line in read_lines(path, encoding):
         record = parse_data(line, place)
@@ -387,7 +387,7 @@ def parse_data(text: str, place: str) -> Json:
 
 
 def _is_deeper(value: Json, most: int) -> bool:
-    """Tell whether lists and mappings are nested more deeply than they should."""
+    """Return whether lists and mappings are nested more deeply than they should."""
     level = [value]
     for _ in range(most + 1):
         lists = [inner for one in level if isinstance(one, list) for inner in one]

@@ -55,7 +55,7 @@ class Repository:
     _program: str
 
     def ask(self, *words: str, may_fail: bool = False) -> str:
-        """Give what git prints; nothing where it says no and may.
+        """Return what git prints; nothing where it says no and may.
 
         Raises:
             BoardError: There is no answer in time, or git says no.
@@ -109,7 +109,7 @@ def opened_repository(folder: Path) -> Iterator[Repository | None]:
 
 
 def has_git() -> bool:
-    """Tell whether git is installed."""
+    """Return whether git is installed."""
     return find_program("git") is not None
 
 

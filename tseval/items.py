@@ -136,7 +136,7 @@ class Case:
         return (*features, *(f"{name}{ENTRY}" for name in self.entries.column_names))
 
     def take(self, rows: Sequence[int]) -> Case:
-        """Give the same case with some of its items, by their places."""
+        """Return the same case with some of its items, by their places."""
         if len(rows) == self.n_items:
             return self
         index = pa.array(rows, pa.int64())
@@ -150,7 +150,7 @@ class Case:
         )
 
     def written(self, rules: Writing, terminator: str | None = None) -> Case:
-        """Give the same case in natural text, as a model reads it, with what ends its sentences."""
+        """Return the same case in natural text, as a model reads it, with what ends its sentences."""
         end = "" if terminator is None else f" {terminator}"
         texts = {label: self.sentences[label].to_pylist() for label in self.labels}
         columns = {
@@ -160,7 +160,7 @@ class Case:
         return replace(self, sentences=written)
 
     def ended(self, terminator: str | None) -> Case:
-        """Give the same case with what ends its sentences when they are scored."""
+        """Return the same case with what ends its sentences when they are scored."""
         if terminator is None:
             return self
         texts: list[Any] = [self.sentences[label] for label in self.labels]
@@ -168,7 +168,7 @@ class Case:
         return replace(self, sentences=pa.table(ended, names=list(self.labels)))
 
     def as_text(self) -> Case:
-        """Give the same case for readers and other programs: without boundaries at which nothing stands."""
+        """Return the same case for readers and other programs: without boundaries at which nothing stands."""
         columns: dict[str, Any] = {label: self.sentences[label] for label in self.labels}
         held = [label for label in columns if pc.any(pc.match_substring(columns[label], BOUNDARY)).as_py()]
         if not held:
@@ -177,7 +177,7 @@ class Case:
         return replace(self, sentences=pa.table(columns))
 
     def items(self) -> Iterator[Item]:
-        """Give the items one by one, in order."""
+        """Yield the items one by one, in order."""
         for batch in range(0, self.n_items, 4096):
             indices = self.index[batch : batch + 4096].to_pylist()
             sentences = self.sentences.slice(batch, 4096).to_pylist()
@@ -215,7 +215,7 @@ def choose_rows(
 
 
 def first_too_long(sentences: pa.StringArray | pa.ChunkedArray[Any]) -> int:
-    """Give the place of the first sentence that is a whole text, which would take minutes to score, or -1."""
+    """Return the place of the first sentence that is a whole text, which takes minutes to score, or -1."""
     beyond = pc.greater(pc.utf8_length(sentences), pa.scalar(limits().sentence_chars))
     return int(pc.index(beyond, pa.scalar(True)).as_py())
 

@@ -91,7 +91,7 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
         return self._model.card
 
     def set_cache_hook(self, cache_hook: CacheHook) -> None:
-        """Give this model a table of its own in the file of `--use_cache`: lm-eval's keys name no model."""
+        """Return this model a table of its own in the file of `--use_cache`: lm-eval's keys name no model."""
         super().set_cache_hook(cache_hook)
         if (cache := cache_hook.dbdict) is not None:
             scored = [self.card.fingerprint, self.card.protocol, self._tokenise, version("tseval")]
@@ -104,7 +104,7 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
     def loglikelihood(
         self, requests: Sequence[Instance], disable_tqdm: bool = False
     ) -> list[tuple[float, bool]]:
-        """Give the log-probability of each continuation, in nats, and whether it is the model's first choice.
+        """Return the log-probability of each continuation, in nats, and whether the model chooses it first.
 
         The second is known of tseval's own checkpoints; of other models it is said to be false.
         """
@@ -123,7 +123,7 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
         return results
 
     def loglikelihood_rolling(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[float]:
-        """Give the log-probability of each text, in nats."""
+        """Return the log-probability of each text, in nats."""
         texts = [one.args[0] for one in requests]
         sentences = [self._sentence(text, self._words(text)) for text in texts]
         logprobs = _word_scores(self._model, sentences)
@@ -137,7 +137,7 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
         )
 
     def _words(self, text: str) -> list[tuple[int, int]]:
-        """Give the beginning and end of each word."""
+        """Return the beginning and end of each word."""
         return list(spans(text, self._tokenise))
 
     def _sentence(self, text: str, words: Sequence[tuple[int, int]]) -> str:
@@ -145,7 +145,7 @@ class TsevalLM(LM):  # type: ignore[misc] # lm-eval has no types
 
 
 def _reads_words(model: Model) -> bool:
-    """Tell whether a model takes the words of a sentence to be what stands between spaces."""
+    """Return whether a model takes the words of a sentence to be what stands between spaces."""
     return not isinstance(model, TokenModel | TotalModel) and model.card.kind != "lm-eval"
 
 
@@ -173,6 +173,6 @@ class FirstChoices:
         self.encode, self.start, self.advance = model.encode, model.start, model.advance
 
     def logprobs(self, state: PrefixState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """Give 0 where a word is the most probable one, else -1, (words,) float32."""
+        """Return 0 where a word is the most probable one, else -1, (words,) float32."""
         best = self._model.best_tokens(state)
         return np.where(best[rows] == tokens, 0, -1).astype(np.float32)

@@ -21,12 +21,12 @@ _SAFE_PATH = "PYTHONSAFEPATH"
 
 
 def python_command(module: str, *words: str) -> list[str]:
-    """Give the command that runs a module of ours in a new process, the current folder not on its path."""
+    """Return the command that runs a module of ours in a new process, the current folder not on its path."""
     return [sys.executable, "-P", "-m", module, *words]
 
 
 def python_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Give the environment of such a process: the Python that it starts in turn is as careful."""
+    """Return the environment of such a process: the Python that it starts in turn is as careful."""
     return {**os.environ, **(more or {}), _SAFE_PATH: "1"}
 
 

@@ -200,7 +200,7 @@ def open_table(
 
 
 def read_table(path: Path, quotes: bool | None = None) -> Iterator[tuple[str, dict[str, str]]]:
-    """Give every row of a table, as texts, with its place.
+    """Yield every row of a table, as texts, with its place.
 
     Cells may stand in quotes as in `.csv`, or quotes are ordinary characters; by default the ending says.
     """

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def all_sentences(suite: Suite) -> pa.StringArray:
-    """Give all sentences, case by case, label by label, with the terminator: `the author laughs .`."""
+    """Return all sentences, case by case, label by label, with the terminator: `the author laughs .`."""
     columns = (case.sentences[label] for case in suite.cases for label in case.labels)
     chunks = [chunk.cast(pa.string()) for column in columns for chunk in column.chunks]
     text = cast("pa.StringArray", pa.concat_arrays(chunks))

@@ -38,7 +38,7 @@ def single_spaced(text: str) -> str:
 
 
 def without_boundaries(text: str) -> str:
-    """Give a text as it is read, without boundaries between words that nothing is written at."""
+    """Return a text as it is read, without boundaries between words that nothing is written at."""
     return text.replace(BOUNDARY, "")
 
 
@@ -189,7 +189,7 @@ _NAMES = {
 
 
 def language_of(name: str) -> str | None:
-    """Give the language with rules of writing that a name, or a code of ISO 639-1, means; None for others."""
+    """Return the language with rules of writing that a name, or a code of ISO 639-1, means, or None."""
     name = name.strip().casefold()
     return name if name in LANGUAGES else _NAMES.get(name)
 
@@ -226,7 +226,7 @@ def read_writing(given: object, where: str) -> Writing | None:
 
 
 def rules_for(language: str) -> tuple[Writing | None, tuple[str, ...]]:
-    """Give the rules by which a language is written, or none, and what a reader should know of that."""
+    """Return the rules by which a language is written, or none, and what a reader should know of that."""
     known = language_of(language)
     if known is not None:
         return LANGUAGES[known], ()

@@ -170,7 +170,7 @@ def _row(gold: pd.DataFrame, parsed: pd.DataFrame) -> dict[str, int | float | No
 
 
 def _share(examples: pd.DataFrame, what: str) -> tuple[float | None, float | None, float | None]:
-    """Give the share of examples that are so, and the ends of its interval, clustered by sentence."""
+    """Return the share of examples that are so, and the ends of its interval, clustered by sentence."""
     design = Design.of(Factors.of(examples[["sentence"]]))
     found = estimate(examples[what].to_numpy(bool), np.ones(len(examples), bool), design)
     return (None, None, None) if found is None else (found.value, found.low, found.high)

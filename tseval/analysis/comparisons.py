@@ -142,7 +142,7 @@ Marks = tuple["NDArray[np.bool_]", "NDArray[np.bool_]"]
 
 
 def share_entries(verdicts: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Give every run the lexical factors that any of them knows.
+    """Return every run the lexical factors that any of them knows.
 
     They are over the same items, so what one says of them holds for all: for a run that was made before
     factors were kept, and for one in which `--cluster` named others.
@@ -158,14 +158,14 @@ def share_entries(verdicts: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFram
 
 
 def marks(verdicts: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Give what is right among verdicts, and what is decidable, (items,) each."""
+    """Return what is right among verdicts, and what is decidable, (items,) each."""
     correct: NDArray[np.bool_] = verdicts["correct"].to_numpy(bool)
     undecidable: NDArray[np.bool_] = verdicts["undecidable"].to_numpy(bool)
     return correct, ~undecidable
 
 
 def marks_of_seeds(seeds: Sequence[pd.DataFrame]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Give what each seed gets right, (items, seeds), and what is decidable for all of them, (items,)."""
+    """Return what each seed gets right, (items, seeds), and what is decidable for all of them, (items,)."""
     marked = [marks(verdicts) for verdicts in seeds]
     correct = np.stack([one for one, _ in marked], axis=1)
     return correct, np.logical_and.reduce([known for _, known in marked])
@@ -311,7 +311,7 @@ def _count(first: Marks, second: Marks) -> dict[str, int]:
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Give the two-sided p of McNemar's exact test; 1 where the two never differ.
+    """Return the two-sided p of McNemar's exact test; 1 where the two never differ.
 
     Where two models are equally good, an item that one of them alone gets right is as likely to be the one's
     as the other's, whatever the others are: items are regarded as independent.
@@ -366,7 +366,7 @@ def against(
 def _accuracies(
     correct: NDArray[np.bool_], decidable: NDArray[np.bool_], row_of: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Give the accuracy of each seed on each row, (rows, seeds), not a number where nothing is decidable."""
+    """Return the accuracy of each seed on each row, (rows, seeds), NaN where nothing is decidable."""
     n_rows = int(row_of.max()) + 1
     n_items = np.bincount(row_of[decidable], minlength=n_rows)[:, None]
     right = [np.bincount(row_of[decidable], own[decidable], n_rows) for own in correct.T]

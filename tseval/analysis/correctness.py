@@ -71,5 +71,5 @@ def factors_of_any(models: Sequence[Correctness]) -> Factors:
 
 
 def items_of_rows(rows: NDArray[np.int64], factors: Factors) -> Iterator[tuple[NDArray[np.int64], Design]]:
-    """Give the places of the items of each row, and their design."""
+    """Return the places of the items of each row, and their design."""
     return ((items, Design.of(factors.take(items))) for items in split_by_row(rows))

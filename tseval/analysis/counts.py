@@ -123,6 +123,6 @@ def decidable(counts: pd.DataFrame) -> pd.Series[int]:
 
 
 def exact_accuracy(counts: pd.DataFrame) -> list[Fraction | None]:
-    """Give each row's accuracy as a fraction of whole numbers, None where no item is decidable."""
+    """Return each row's accuracy as a fraction of whole numbers, None where no item is decidable."""
     pairs = zip(counts["n_correct"], decidable(counts), strict=True)
     return [Fraction(int(k), int(n)) if n else None for k, n in pairs]

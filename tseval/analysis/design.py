@@ -30,7 +30,7 @@ class Factors:
 
     @classmethod
     def of(cls, entries: pd.DataFrame) -> Factors:
-        """Give every entry of each factor a number; without columns, items are independent.
+        """Return every entry of each factor a number; without columns, items are independent.
 
         The frame has a row per item and a column per factor; missing where an item has no entry.
         """
@@ -163,7 +163,7 @@ class Cells:
 
 
 def _degrees(cell: NDArray[np.int64], row: NDArray[np.int64], squares: Array, shares: Array) -> float:
-    """Give the degrees of freedom of the sum of squares of cells, as if items were independent.
+    """Return the degrees of freedom of the sum of squares of cells, as if items were independent.
 
     The sums of cells then have the covariance K = D - BB', with D diagonal and a column of B for each row;
     the degrees of freedom are (trace K)² / trace K².
@@ -196,7 +196,7 @@ class Spread:
 
 
 def split_by_row(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Give the places of the items of each row, in order of the rows."""
+    """Return the places of the items of each row, in order of the rows."""
     return np.split(np.argsort(rows, kind="stable"), np.cumsum(np.bincount(rows))[:-1])
 
 
@@ -242,7 +242,7 @@ class Design:
         return self.factors.codes[:, [name in self.clusters for name in self.factors.names]]
 
     def among(self, counted: NDArray[np.bool_]) -> Design:
-        """Give the design of the items that count; without the others, a factor may have too few entries."""
+        """Return the design of the items that count; a factor may have too few entries in them."""
         return self if counted.all() else Design.of(self.factors.take(counted), self.rows[counted])
 
     def weights(self) -> Array:
@@ -251,7 +251,7 @@ class Design:
         return 1 / (len(sizes) * sizes[self.rows])
 
     def means(self, values: Array) -> Array:
-        """Give the mean of each column, all rows weighing alike, (items, columns) to (columns,)."""
+        """Return the mean of each column, all rows weighing alike, (items, columns) to (columns,)."""
         means: Array = self._of_rows(values).mean(axis=0)
         return means
 
@@ -291,7 +291,7 @@ class Design:
         return Spread(variances, independent, round(df, 9))
 
     def _within_rows(self, values: Array, square: Square) -> Array:
-        """Give the variance of single items within each row, (rows, ...)."""
+        """Return the variance of single items within each row, (rows, ...)."""
         of_rows = self._of_rows(values)
         n_rows, found = len(of_rows), []
         for items, mean in zip(self.places, of_rows, strict=True):

@@ -154,7 +154,7 @@ def average(values: NDArray[np.float64], design: Design) -> Average | None:
 
 
 def over_seeds(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the mean over seeds, (rows, seeds) to (rows,), and the standard deviation between several."""
+    """Return the mean over seeds, (rows, seeds) to (rows,), and the standard deviation between several."""
     several = values.shape[1] > 1
     return values.mean(axis=1), values.std(axis=1, ddof=1) if several else np.full(len(values), nan)
 

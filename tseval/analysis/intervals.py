@@ -84,14 +84,14 @@ def quantile(df: float | None) -> float:
 
 
 def upper_tail(t: float, df: float) -> float:
-    """Give the probability of a larger t, exact far out too."""
+    """Return the probability of a larger t, exact far out too."""
     from scipy.special import stdtr  # noqa: PLC0415 - slow to import
 
     return float(stdtr(df, -t))
 
 
 def score_interval(p: float, n: float, quantile: float) -> tuple[float, float]:
-    """Give the ends of Wilson's interval of a share, for any number of items and any quantile.
+    """Return the ends of Wilson's interval of a share, for any number of items and any quantile.
 
     It holds the shares π from which p lies no further than the quantile times √(π(1 - π)/n).
 

@@ -36,7 +36,7 @@ AVERAGED = ("value", "low", "high", "se", "df", "n_items", "clusters", "fixed")
 
 
 def effects(verdicts: pd.DataFrame) -> NDArray[np.float64]:
-    """Give by how many bits each verdict's prediction holds, negative where it does not, (verdicts,).
+    """Return by how many bits each verdict's prediction holds, negative where it does not, (verdicts,).
 
     That is what should be greater less what should be smaller: of `a.x < b.x` the surprisal of `b.x` less
     that of `a.x`, and of a comparison of two differences the difference of these. Not a number where a
@@ -190,7 +190,7 @@ def _in_reach(values: Values) -> Values:
 
 
 def _shares(values: Values) -> Values:
-    """Give each item the share of those below it, equal ones counted half, (items,)."""
+    """Return each item the share of those below it, equal ones counted half, (items,)."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     below = np.cumsum(counts) - counts
     shares: Values = ((below + counts / 2) / len(values))[place]
@@ -248,7 +248,7 @@ def correlate(verdicts: pd.DataFrame, by: str | Sequence[str] = ()) -> pd.DataFr
 
 
 def points(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Give the `score`, `rating` and `error` of every sentence that was scored; an error may not be known."""
+    """Return the `score`, `rating` and `error` of every scored sentence; an error may be unknown."""
     scored = verdicts[~verdicts["undecidable"].to_numpy(bool)]
     columns = {"score": "better_score", "rating": RATING, "error": RATING_SE}
     return pd.DataFrame(
@@ -282,7 +282,7 @@ def _row(verdicts: pd.DataFrame, factors: Factors) -> dict[str, object]:
 
 
 def noise_ceiling(ratings: NDArray[np.float64], errors: NDArray[np.float64]) -> float | None:
-    """Give the correlation with these ratings of a model that knows what people say on average.
+    """Return the correlation with these ratings of a model that knows what people say on average.
 
     It is the square root of the reliability of the mean ratings, 1 - mean(s.e.²) / variance. For as many
     ratings of each sentence that is the intraclass correlation of their mean, which halves of the ratings,

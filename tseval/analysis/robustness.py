@@ -121,7 +121,7 @@ def frequencies(entries: Iterable[str], counts: Mapping[str, int]) -> list[int]:
 
 
 def smallest_difference(se: float, df: float | None) -> float:
-    """Give the smallest difference between two models that items would show, four times in five.
+    """Return the smallest difference between two models that items would show, four times in five.
 
     The models' errors are taken to have nothing in common; what they have in common makes it smaller.
 
@@ -151,7 +151,7 @@ def _of_row(items: _Items, whole: Estimate) -> dict[str, object]:
 
 
 def _shares(items: _Items, whole: Estimate) -> Iterator[tuple[str, float]]:
-    """Give the part of each factor, and of single items, in the variance of a row; none more than all.
+    """Yield the part of each factor, and of single items, in the variance of a row; none more than all.
 
     That of a factor is what clustering by it alone adds to the variance of independent items. Words that
     matter only together are in none of them or in several, so the parts need not add up to 1.

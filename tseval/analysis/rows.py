@@ -44,7 +44,7 @@ SECTIONS = {"short": "Short-range dependency", "long": "Long-range dependency"}
 
 
 def row_sets(rows: pd.DataFrame) -> Iterator[tuple[str, list[int]]]:
-    """Give the sets of rows that a table has means over, each with its name and the places of its rows."""
+    """Yield the sets of rows that a table has means over, each with its name and the places of its rows."""
     for name, title in (("dependency", SECTIONS), ("phenomenon", {})):
         values = list(rows[name].dropna().unique())
         if len(values) > 1:
@@ -59,7 +59,7 @@ def heads_of(sets: Iterable[tuple[str, Sequence[int]]]) -> pd.DataFrame:
 
 
 def row_places(verdicts: pd.DataFrame, by: Sequence[str]) -> tuple[pd.DataFrame, NDArray[np.int64]]:
-    """Give the rows of a table in its order, and the row of each verdict."""
+    """Return the rows of a table in its order, and the row of each verdict."""
     names = [*ROW, *by]
     cells = verdicts[names].astype({name: "str" for name in by if name.endswith(ENTRY)})
     appeared = cells.groupby(names, sort=False, dropna=False, observed=True).ngroup().to_numpy()

@@ -70,7 +70,7 @@ class Hidden:
         return cls(of_item, worth, float(apart), df)
 
     def variances(self, often: Array) -> Array:
-        """Give the variance of differences if nothing was seen of entries, (models, models).
+        """Return the variance of differences if nothing was seen of entries, (models, models).
 
         `often` says how often verdicts differ; P is Wilson's upper end for that.
         """
@@ -111,7 +111,7 @@ class Hidden:
         return _turned(n_verdicts, most, len(values)), np.minimum(n_entries, self.worth * weight)
 
     def _cells(self, sizes: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-        """Give the places of the items of each entry that has several."""
+        """Yield the places of the items of each entry that has several."""
         order = np.argsort(self.of_item, kind="stable")
         ends = np.cumsum(sizes)
         for entry in np.flatnonzero(sizes > 1):
@@ -126,7 +126,7 @@ def _turned(found: Array, most: NDArray[np.bool_], of_all: float) -> Array:
 def hidden_variances(
     values: Array, variances: Array, often: Array, design: Design, df: float
 ) -> tuple[Array, Array]:
-    """Give the least variance of each difference, and its degrees of freedom, (models, models) each.
+    """Return the least variance of each difference, and its degrees of freedom, (models, models) each.
 
     Args:
         values: (items, models), what each model gets right, or in which share of its seeds.

@@ -43,7 +43,7 @@ LONGEST_NAME = 100
 
 
 def today() -> str:
-    """Give the date as a board's files have it."""
+    """Return the date as a board's files have it."""
     return f"{datetime.now(UTC):%Y-%m-%d}"
 
 
@@ -253,7 +253,7 @@ def check_dates(found: Iterable[Checked | Retraction | Hidden], where: str) -> N
 
 
 def checks_text(checks: BoardChecks) -> str:
-    """Give the text of the maintainer's file."""
+    """Return the text of the maintainer's file."""
     return write_yaml({name: value for name, value in asdict(checks).items() if value})
 
 
@@ -322,7 +322,7 @@ def _read(folder: Path, kind: type[_Kind]) -> _Kind:
 
 
 def write_entry(entry: Entry) -> str:
-    """Give the text of `entry.yaml`."""
+    """Return the text of `entry.yaml`."""
     said = asdict(entry)
     for part, optional in ((said, _OPTIONAL), (said["about"], _OPTIONAL_ABOUT)):
         for name in optional:

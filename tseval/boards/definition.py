@@ -184,7 +184,7 @@ def refuse_strangers(content: object, found: object, where: str = "") -> None:
 
 
 def write_definition(definition: Definition) -> str:
-    """Give the text of `board.yaml`: what whoever begins a board may fill in, and what is not as always."""
+    """Return the text of `board.yaml`: what whoever begins a board may fill in, and what is not as always."""
     content, usual = asdict(definition), asdict(Definition(0, "", "", "", "sentence"))
     return write_yaml(
         {name: value for name, value in content.items() if name in _SHOWN or value != usual[name]}
@@ -195,7 +195,7 @@ _SHOWN = ("format", "title", "suite", "digest", "score", "text", "source", "prot
 
 
 def write_yaml(content: Mapping[str, object]) -> str:
-    """Give the text of a file that people may write too."""
+    """Return the text of a file that people may write too."""
     return yaml.dump(_plain(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
 
 

@@ -317,7 +317,7 @@ def _as_board_error(what: str) -> Iterator[None]:
 
 
 def _is_taken(folder: Path, others: Iterable[Path]) -> bool:
-    """Tell whether another has the name, in whatever case: some disks do not tell these apart."""
+    """Return whether another has the name, in whatever case: some disks do not tell these apart."""
     return folder.name.lower() in {one.name.lower() for one in others}
 
 
@@ -329,7 +329,7 @@ def write_beside(folder: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def _successor(entry: Entry, old: Path) -> Entry:
-    """Give an entry the names by which that in whose place it stands was known."""
+    """Return an entry the names by which that in whose place it stands was known."""
     known = [*readable_entries([old])]
     aliases = dict.fromkeys([alias for one in known for alias in one.aliases] + [old.name])
     return replace(entry, aliases=tuple(alias for alias in aliases if alias != entry.name))
@@ -374,7 +374,7 @@ def _board_of(folder: Path) -> Path:
 
 
 def rename_entry(folder: Path, name: str) -> None:
-    """Give an entry another name; the old one goes on to lead to it."""
+    """Return an entry another name; the old one goes on to lead to it."""
     command = "rename", folder.name, name
     if complete_interrupted(_board_of(folder), *command) is not None:
         return
@@ -519,7 +519,7 @@ def record_hidden(board: Path, paths: Sequence[Path], suite: str) -> dict[str, H
 
 
 def _mean_over_rows(run: Run, path: Path) -> tuple[list[RowKey], Estimate]:
-    """Give the rows of a run, and the mean over them."""
+    """Return the rows of a run, and the mean over them."""
     counts, answers = tally(run.verdicts)
     rows = [one.key for one in rows_of(run.verdicts)]
     ((mean,),) = estimate_means([answers], [range(len(rows))])

@@ -87,7 +87,7 @@ def new_board(
 
 
 def is_there(board: Path, definition: Definition) -> bool:
-    """Tell whether a board without entries is there, over what it should be over."""
+    """Return whether a board without entries is there, over what it should be over."""
     if not (board / DEFINITION).is_file() or entry_folders(board):
         return False
     return read_definition(board) == definition

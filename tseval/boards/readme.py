@@ -76,7 +76,7 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def pages(board: Path, definition: Definition, runs: Sequence[Run], *, feed: bool = True) -> dict[str, str]:
-    """Give the texts of the files that follow from definition and entries, by name.
+    """Return the texts of the files that follow from definition and entries, by name.
 
     Without `feed`, as an earlier tseval wrote them: `board.json` with nothing of single entries.
     """
@@ -109,7 +109,7 @@ def _numbers(
     entries: Mapping[str, Entry],
     known: BoardChecks,
 ) -> Board | None:
-    """Give what stands in `board.json`; None while there are no entries."""
+    """Return what stands in `board.json`; None while there are no entries."""
     if definition.published:
         return published_board(board, definition)
     if not columns:
@@ -124,7 +124,7 @@ def _numbers(
 
 
 def _board_entry(entry: Entry, column: Column | None, retraction: Retraction | None) -> BoardEntry:
-    """Give what programs read of an entry; of one without a column, which was retracted, no numbers."""
+    """Return what programs read of an entry; of one without a column, which was retracted, no numbers."""
     said = asdict(entry.about)
     listed = BoardEntry(
         id=entry.name,
@@ -389,7 +389,7 @@ def _row(
 
 
 def _spread_of_means(columns: Sequence[Column], decimals: int) -> dict[str, str]:
-    """Give the spread between seeds of the mean accuracy over each set of rows that a table averages."""
+    """Return the spread between seeds of the mean accuracy over each set of rows that a table averages."""
     keys = columns[0].keys(())
     exact = [column.exact(()) for column in columns]
     spreads = {}
@@ -449,7 +449,7 @@ def _notes(columns: Mapping[str, Sequence[Column]]) -> Iterator[str]:
 
 
 def request_text(folders: Sequence[Path]) -> str:
-    """Give the text of a request that adds entries, in Markdown."""
+    """Return the text of a request that adds entries, in Markdown."""
     entries = [read_entry(folder) for folder in folders]
     lines = [f"# {', '.join(markdown(entry.about.display_name or entry.name) for entry in entries)}", ""]
     for folder, entry in zip(folders, entries, strict=True):

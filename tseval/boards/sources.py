@@ -91,7 +91,7 @@ def open_run(path: Path) -> Run:
 
 
 def _found(name: str, items: bool) -> list[tuple[Path, Callable[[], Run | Board]]]:
-    """Give where the runs or boards are that a name stands for, each with what opens it."""
+    """Return where the runs or boards are that a name stands for, each with what opens it."""
     if not name:
         raise RunError(
             "an argument of the command is empty (''), so it names no run or leaderboard.\n"
@@ -169,7 +169,7 @@ def _entries(path: Path, folders: list[Path]) -> list[tuple[Path, Callable[[], R
 
 
 def lacks_evidence(board: Path) -> bool:
-    """Tell whether a board came with tseval, but its evidence did not: installed, or in a sparse clone."""
+    """Return whether a board came with tseval, but its evidence did not: installed, or in a sparse clone."""
     bundled = BUNDLED_BOARDS.resolve() in board.resolve().parents
     folders = entry_folders(board) if bundled else []
     here = any((folder / EVIDENCE).exists() or read_entry(folder).evidence for folder in folders)

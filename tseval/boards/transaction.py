@@ -183,7 +183,7 @@ def complete_interrupted(board: Path, *command: str) -> Plan | None:
 
 
 def is_interrupted(board: Path) -> bool:
-    """Tell whether a change of a board was begun and not ended, by a process that may still be at it."""
+    """Return whether a change of a board was begun and not ended, by a process that may still be at it."""
     try:
         return (board / STAGING).exists() or (board / BOARD_LOCK).stat().st_size > 0
     except OSError:
@@ -348,7 +348,7 @@ def built_aside(folder: Path) -> Iterator[Path]:
 
 
 def is_begun(folder: Path) -> bool:
-    """Tell whether a kill left a board without entries that was being moved into a folder."""
+    """Return whether a kill left a board without entries that was being moved into a folder."""
     names = {one.name for one in folder.iterdir()}
     has_entries = (folder / ENTRY_FOLDERS).is_dir() and any((folder / ENTRY_FOLDERS).iterdir())
     return BOARD_LOCK in names and names <= _OF_A_NEW_BOARD and not has_entries

@@ -118,7 +118,7 @@ class Root(Group):
         return super().get_command(ctx, "suites" if cmd_name == "suite" else cmd_name)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Give the address of the project."""
+        """Return the address of the project."""
         urls = dict(url.split(", ", 1) for url in metadata("tseval").get_all("Project-URL", []))
         formatter.write_paragraph()
         formatter.write_text(f"Documentation, such as docs/adapters.md: {urls['Homepage']}")

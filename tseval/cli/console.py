@@ -43,7 +43,7 @@ OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud80
 
 
 def nearest(letter: str) -> str:
-    """Give what stands for a letter in ASCII: its like, the letter without its accents, or a question mark.
+    """Return what stands for a letter in ASCII: its like, the letter without its accents, or a question mark.
 
     >>> print("".join(map(nearest, "–é…日")))
     -e...?
@@ -113,7 +113,7 @@ def typed_text(text: str) -> str:
 
 
 def drawable(stream: TextIO) -> TextIO:
-    """Give a stream to what colours, moves the cursor, and spells texts out on its own."""
+    """Return a stream to what colours, moves the cursor, and spells texts out on its own."""
     return Stream(stream, spells=False) if isinstance(stream, Stream) else stream
 
 
@@ -131,7 +131,7 @@ def unguarded() -> Iterator[None]:
 
 
 def width_of(stream: TextIO) -> int | None:
-    """Give the characters of a line of a terminal: None for files and pipes, and where it does not say."""
+    """Return the characters of a line of a terminal: None for files and pipes, and where it does not say."""
     try:
         return (os.get_terminal_size(stream.fileno()).columns or None) if stream.isatty() else None
     except OSError:
@@ -175,7 +175,7 @@ def print_hanging(text: str, indent: int) -> None:
 
 
 def open_console(quiet: bool = False) -> Console:
-    """Give standard error as rich draws on it, which spells out texts but not what rich itself means."""
+    """Yield standard error as rich draws on it, which spells out texts but not what rich itself means."""
     import rich.console
 
     class Spelling(rich.console.Console):

@@ -204,5 +204,5 @@ tseval completion fish > ~/.config/fish/completions/tseval.fish""",
 
 
 def examples_of(names: Sequence[str]) -> list[str]:
-    """Give the lines of examples of a command, such as ("board", "add")."""
+    """Return the lines of examples of a command, such as ("board", "add")."""
     return EXAMPLES.get(" ".join(names), "").splitlines()

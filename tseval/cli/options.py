@@ -130,7 +130,7 @@ class Group(click.Group):
 
 
 def _respelt(word: str, known: Collection[str]) -> str:
-    """Give a word of the command line as options are spelt today, and say so."""
+    """Return a word of the command line as options are spelt today, and say so."""
     option, equals, value = word.partition("=")
     today = RENAMED.get(option)
     if today not in known or option in known:
@@ -175,7 +175,7 @@ _MOST_READ = 1 << 16  # bytes of one file
 
 
 def found_in_time(names: Iterable[str]) -> set[str]:
-    """Give the names that are found while a user waits; nothing is said of what goes wrong meanwhile.
+    """Return the names that are found while a user waits; nothing is said of what goes wrong meanwhile.
 
     The folder may be a stranger's: with a pipe for a grammar, or a million files.
     """
@@ -195,7 +195,7 @@ def found_in_time(names: Iterable[str]) -> set[str]:
 
 
 def _beginning(path: Path) -> str:
-    """Give the beginning of a file, if it is a regular one."""
+    """Return the beginning of a file, if it is a regular one."""
     with open_regular(path) as file:
         return file.read(_MOST_READ).decode(errors="replace")
 

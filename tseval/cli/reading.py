@@ -21,7 +21,7 @@ ITEMS = 10
 
 
 def readings(spec: str, model_args: str, paths: Sequence[Path]) -> Iterator[str]:
-    """Give lines that show how a model reads ten items of each suite.
+    """Yield lines that show how a model reads ten items of each suite.
 
     A space parts words, and `|` the pieces of a word; words that it does not know stand in `<unk: ...>`.
     Behind each sentence stands its surprisal.
@@ -60,7 +60,7 @@ def readings(spec: str, model_args: str, paths: Sequence[Path]) -> Iterator[str]
 
 
 def _some_items(suite: Suite) -> list[tuple[str, int, str, str]]:
-    """Give case, item, label and sentence of ten items, of each case in turn."""
+    """Return case, item, label and sentence of ten items, of each case in turn."""
     places = [(case, place) for place in range(ITEMS) for case in suite.cases if place < case.n_items]
     order = {case.name: number for number, case in enumerate(suite.cases)}
     chosen = sorted(places[:ITEMS], key=lambda one: (order[one[0].name], one[1]))

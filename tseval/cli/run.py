@@ -529,7 +529,7 @@ def verify_command(
 
 
 def _claimed_precision(paths: Sequence[Path], model_args: str) -> str:
-    """Give the precision that the first of several claims states, unless the user says which."""
+    """Return the precision that the first of several claims states, unless the user says which."""
     from tseval.runs.manifest import load_manifest
 
     if "precision" in read_arguments(model_args):

@@ -19,7 +19,7 @@ _OF_MODELS = {".pt", ".pth", ".safetensors", ".bin", ".ckpt", ".gguf", ".pkl", "
 
 
 def known_words(spec: str, model_args: str = "") -> Callable[[str], bool]:
-    """Give a function that tells whether a vocabulary knows a word."""
+    """Return a function that tells whether a vocabulary knows a word."""
     from tseval.models import bundled_checkpoints
     from tseval.models.checkpoint import read_vocabulary
     from tseval.models.state_files import is_foreign

@@ -48,7 +48,7 @@ class Vocabulary:
         return len(self.words)
 
     def ids(self) -> dict[str, int]:
-        """Give the id of every word."""
+        """Return the id of every word."""
         return {word: index for index, word in enumerate(self.words)}
 
     @classmethod

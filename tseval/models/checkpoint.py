@@ -102,7 +102,7 @@ def _stored(value: object) -> StoredTensor:
 
 
 def _written_out(value: object, made: dict[StoredTensor, Tensor]) -> object:
-    """Give a value of its own to every place, with tensors for what stands for them."""
+    """Return a value of its own to every place, with tensors for what stands for them."""
     if isinstance(value, dict):
         return {key: _written_out(entry, made) for key, entry in value.items()}
     if isinstance(value, list):
@@ -217,7 +217,7 @@ def quantise(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str
 
 
 def dequantise(stored: Mapping[str, Tensor], columns: Mapping[str, int]) -> dict[str, Tensor]:
-    """Give weights as they score: s·q in float32, which is exact."""
+    """Return weights as they score: s·q in float32, which is exact."""
     weights = dict(stored)
     for name, width in columns.items():
         packed, scales = weights.get(name), weights.pop(f"{name}{SCALE}", None)
@@ -292,7 +292,7 @@ class Checkpoint:
 
 
 def stored_weights(model: Network, dtype: PackedType) -> dict[str, Tensor]:
-    """Give the weights as they come back from disk: rounded to `dtype`, a tied matrix once."""
+    """Return the weights as they come back from disk: rounded to `dtype`, a tied matrix once."""
     if dtype == "int8":
         return dequantise(*quantise(stored_weights(model, "float32")))
     return {

@@ -150,7 +150,7 @@ class Sizes:
             ) from None
 
     def to_mapping(self) -> dict[str, object]:
-        """Give the sizes as a checkpoint holds them; what a model does not have leaves no trace."""
+        """Return the sizes as a checkpoint holds them; what a model does not have leaves no trace."""
         mapping = asdict(self)
         if not self.options:
             del mapping["options"]
@@ -190,7 +190,7 @@ class Network(nn.Module):
         return sum(parameter.numel() for parameter in self.layers.parameters())
 
     def initial_state(self, batch: int) -> State:
-        """Give the state of all layers before the first word: the cells' states one after the other."""
+        """Return the state of all layers before the first word: the cells' states one after the other."""
         return tuple(tensor for cell in self.cells for tensor in cell.initial_state(batch))
 
     def forward(self, words: Tensor, state: State) -> tuple[Tensor, State]:
@@ -224,7 +224,7 @@ class Network(nn.Module):
         return F.dropout(x, share, self.training)
 
     def project(self, words: Tensor) -> Tensor:
-        """Give the words' part of the first layer's update, (words, ...) as the cell has it."""
+        """Return the words' part of the first layer's update, (words, ...) as the cell has it."""
         return self.cells[0].project(self.embedding(words))
 
     def step(self, projected: Tensor, state: State) -> State:
@@ -267,7 +267,7 @@ def count_parameters(model: nn.Module) -> int:
 
 
 def all_finite(weights: Mapping[str, Tensor]) -> str | None:
-    """Give the name of the first tensor with a NaN or an infinity, or None."""
+    """Return the name of the first tensor with a NaN or an infinity, or None."""
     return next((name for name, tensor in weights.items() if not torch.isfinite(tensor).all()), None)
 
 

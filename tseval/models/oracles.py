@@ -137,7 +137,7 @@ class BracketCode:
 
 
 def one_hot(k: int) -> BracketCode:
-    """Give each of k types a unit of its own: k units."""
+    """Return each of k types a unit of its own: k units."""
     return BracketCode(torch.eye(k), torch.eye(k), torch.ones(k))
 
 
@@ -326,7 +326,7 @@ def _set_lstm(model: LanguageModel, code: BracketCode, m: int) -> None:
 
 
 def _readout(code: BracketCode, top: Tensor, full: Tensor) -> tuple[Tensor, Tensor]:
-    """Give weights and biases that turn the stack into logits: 0 where allowed, else -CERTAINTY or less.
+    """Return weights and biases that turn the stack into logits: 0 where allowed, else -CERTAINTY or less.
 
     Args:
         top: 1 for the slots that the top of the stack can be seen in, (m,).
@@ -394,7 +394,7 @@ def read_stack(oracle: Oracle, state: State) -> list[int]:
 
 
 def _slots(oracle: Oracle, state: State) -> Tensor:
-    """Give the slots of the stack from its bottom, (m, width); the empty ones last."""
+    """Return the slots of the stack from its bottom, (m, width); the empty ones last."""
     if oracle.kind == "dyck-lstm":
         return state[1].view(oracle.m, oracle.slot)
     slots = _copies(oracle, state).sum(0)
@@ -403,7 +403,7 @@ def _slots(oracle: Oracle, state: State) -> Tensor:
 
 
 def _copies(oracle: Oracle, state: State) -> Tensor:
-    """Give both copies of a simple RNN's stack, the top first, as units of 0 and 1: (2, m, width)."""
+    """Return both copies of a simple RNN's stack, the top first, as units of 0 and 1: (2, m, width)."""
     return (state[0].view(2, oracle.m, oracle.slot) + 1) / 2
 
 
@@ -413,7 +413,7 @@ def _copy(oracle: Oracle, state: State) -> str:
 
 
 def _gates(oracle: Oracle, model: Network, projected: Tensor, state: State) -> dict[str, str]:
-    """Give an LSTM's gates of each slot for one symbol, from slot 1: `100` is open, shut, shut."""
+    """Return an LSTM's gates of each slot for one symbol, from slot 1: `100` is open, shut, shut."""
     if oracle.kind == "dyck-srn":
         return {}
     recurrent = dict(model.cells[0].named_parameters())["layer.weight_hh_l0"]

@@ -345,7 +345,7 @@ def _fill(target: dict[object, object], pairs: Iterable[Iterable[object]]) -> No
 
 
 def _made(path: str, arguments: tuple[object, ...]) -> object:
-    """Give what a permitted call makes: plain values for Python's own containers, records for the rest."""
+    """Return what a permitted call makes: plain values for Python's own containers, records for the rest."""
     if path.endswith("._reconstructor"):  # how protocols 0 and 1 make an object
         cls = arguments[0]
         if not isinstance(cls, Name):
@@ -365,7 +365,7 @@ def _made(path: str, arguments: tuple[object, ...]) -> object:
 
 
 def _only_list(arguments: tuple[object, ...]) -> list[list[object]]:
-    """Give the one list that Python's containers are made from, empty if there is none."""
+    """Return the one list that Python's containers are made from, empty if there is none."""
     (values,) = arguments or ([],)
     if not isinstance(values, list):
         raise TypeError("its Python pickle makes a container from an object that is not a list")

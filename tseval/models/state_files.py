@@ -198,7 +198,7 @@ def choose_state(value: object, place: str | None) -> State:
 
 
 def find_states(value: object, place: str = "", depth: int = 4, walk: Walk | None = None) -> Iterator[State]:
-    """Give every model in what was saved: modules, and dictionaries of tensors that hold a matrix."""
+    """Yield every model in what was saved: modules, and dictionaries of tensors that hold a matrix."""
     walk = walk or Walk()
     if not depth or isinstance(value, str):
         return
@@ -240,7 +240,7 @@ def without_wrappers(tensors: Mapping[str, StoredTensor]) -> dict[str, StoredTen
 
 
 def _parts_of(module: object) -> Mapping[str, object] | None:
-    """Give the dictionaries that make up a module; None if it is none."""
+    """Return the dictionaries that make up a module; None if it is none."""
     state = module.state if isinstance(module, Pickled) else None
     if isinstance(state, dict) and isinstance(state.get("_parameters"), dict):
         return state if isinstance(state.get("_modules"), dict) else None
@@ -248,7 +248,7 @@ def _parts_of(module: object) -> Mapping[str, object] | None:
 
 
 def _modules(value: object, depth: int = 4, walk: Walk | None = None) -> Iterator[Pickled]:
-    """Give the outermost modules in what was saved, in DataParallel the one inside it too."""
+    """Yield the outermost modules in what was saved, in DataParallel the one inside it too."""
     walk = walk or Walk()
     if isinstance(value, Pickled | Mapping | list | tuple) and not walk.enters(value, depth):
         return
@@ -363,7 +363,7 @@ def find_vocabulary(path: Path, value: object, size: int, options: VocabularyOpt
 
 
 def _words(path: Path, value: object, size: int, options: VocabularyOptions) -> tuple[list[str], str]:
-    """Give the words in the order of their ids, and where they were found."""
+    """Return the words in the order of their ids, and where they were found."""
     if options.vocab is not None and options.vocab_from is not None:
         raise ModelError("--model-args vocab= and vocab_from= cannot be used together. Remove one of the two")
     if options.vocab_from is not None:
@@ -434,7 +434,7 @@ def describe_words(words: list[str], source: str, options: VocabularyOptions) ->
 def find_words(
     value: object, place: str = "", depth: int = 5, walk: Walk | None = None
 ) -> Iterator[tuple[str, list[str]]]:
-    """Give everything in what was saved that may be a vocabulary, with its place (`corpus.dictionary`)."""
+    """Yield everything in what was saved that may be a vocabulary, with its place (`corpus.dictionary`)."""
     walk = walk or Walk()
     value = value.state if isinstance(value, Pickled) else value
     if isinstance(value, Mapping | list) and not walk.enters(value, depth):
@@ -555,7 +555,7 @@ def words_of_text(text: str, size: int | None = None) -> list[str]:
 
 
 def _named_words(value: object) -> list[list[str]]:
-    """Give what may be a vocabulary in a pickle, at a place that is called like one."""
+    """Return what may be a vocabulary in a pickle, at a place that is called like one."""
     return [words for place, words in find_words(value) if not place or _is_named(place)]
 
 

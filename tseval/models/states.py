@@ -261,7 +261,7 @@ def _bias_of(matrix: str, rest: Mapping[str, StoredTensor]) -> str | None:
 
 
 def _lone_bias(rest: Mapping[str, StoredTensor], rows: int) -> str | None:
-    """Give the one vector with a number for each word."""
+    """Return the one vector with a number for each word."""
     found = [name for name, tensor in rest.items() if tuple(tensor.shape) == (rows,)]
     return found[0] if len(found) == 1 else None
 

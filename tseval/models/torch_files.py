@@ -133,7 +133,7 @@ class TorchFile:
 
 
 def find_tensor(value: object) -> StoredTensor | None:
-    """Give the tensor that the record of a parameter or a tensor stands for; None if it is none."""
+    """Return the tensor that the record of a parameter or a tensor stands for; None if it is none."""
     while isinstance(value, Pickled) and value.called in _PARAMETERS and value.arguments:
         value = value.arguments[0]
     if not isinstance(value, Pickled) or value.called not in _TENSORS:
@@ -166,7 +166,7 @@ class Views:
         self.storages: dict[str, Storage] = {}  # all that it named, by their keys
 
     def find(self, saved: tuple[object, ...]) -> object:
-        """Give what a persistent id stands for: a class, saved with its source, or numbers in the file."""
+        """Return what a persistent id stands for: a class, saved with its source, or numbers in the file."""
         match saved:
             case ("module", Name() as cls, *_):
                 return cls
@@ -227,7 +227,7 @@ def zip_parts(path: Path) -> dict[str, ZipPart]:
 
 
 def start_of_pickle(path: Path, size: int) -> bytes:
-    """Give the first bytes of the one pickle in a zip file of torch; none where that cannot be read."""
+    """Return the first bytes of the one pickle in a zip file of torch; none where that cannot be read."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if name.endswith(PICKLE)]
@@ -260,7 +260,7 @@ def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
 
 
 def _plain(text: str) -> str:
-    """Give a text from a file as one that a terminal can show, cut short."""
+    """Return a text from a file as one that a terminal can show, cut short."""
     return repr(text[:100])[1:-1]
 
 

@@ -23,7 +23,7 @@ class Walk:
         self._most, self._visits = most, 0
 
     def enters(self, value: object, depth: int = 0) -> bool:
-        """Tell whether a container is met for the first time with so many levels left; count its entries."""
+        """Return whether a container is met for the first time with so many levels left; count entries."""
         place = id(value), depth
         if place in self._entered:
             return False

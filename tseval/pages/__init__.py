@@ -150,7 +150,7 @@ def _write_site(site: Path, texts: Mapping[str, str]) -> None:
 
 
 def _moved_pages(folder: Path, about: PageTopic) -> dict[str, str]:
-    """Give what stands where an entry was: under another name, or before it was retracted."""
+    """Return what stands where an entry was: under another name, or before it was retracted."""
     pages = {}
     for entry in readable_entries(entry_folders(folder)):
         retracted = about.retracted.get(entry.name)
@@ -199,7 +199,7 @@ def _with_standing(model: ModelFacts, table: Table, place: int, about: PageTopic
 
 
 def _for_programs(folder: Path, about: PageTopic) -> dict[str, str]:
-    """Give what programs read of a board, and the feed of its entries, the newest first."""
+    """Return what programs read of a board, and the feed of its entries, the newest first."""
     if not (folder / ACCURACIES).is_file():
         return {}
     text = read_bytes(folder / ACCURACIES, "document_bytes").decode()
@@ -267,7 +267,7 @@ def _about(folder: Path, definition: Definition | None, published: Board | None)
 
 
 def _cited(board: Path, definition: Definition) -> dict[str, str | None]:
-    """Give the fields of a board's BibTeX: who keeps it, since when, where, and which state this is."""
+    """Return the fields of a board's BibTeX: who keeps it, since when, where, and which state this is."""
     with opened_repository(board) as repository:
         known = ""
         if repository is not None:

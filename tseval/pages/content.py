@@ -127,7 +127,7 @@ def facts_of(
 def bibtex(
     name: str, title: str, source: str | None, note: str, more: Mapping[str, str | None] | None = None
 ) -> str:
-    """Give a BibTeX entry for the numbers of a page; `more` are fields, those that are known."""
+    """Return a BibTeX entry for the numbers of a page; `more` are fields, those that are known."""
     fields = {"title": title, "howpublished": "tseval, targeted syntactic evaluation", "note": note}
     if source and source != title:
         fields["note"] = f"{note}. Source: {source}"
@@ -295,13 +295,13 @@ class PageLine:
     cells: tuple[PageCell, ...] = ()
 
     def of_cells(self, name: str) -> str | list[str | None] | None:
-        """Give what each cell says under a name; once, where all say the same."""
+        """Return what each cell says under a name; once, where all say the same."""
         said = [getattr(cell, name) for cell in self.cells]
         return said if len({*said}) > 1 else said[0] if said else None
 
 
 def page_lines(table: Table) -> list[PageLine]:
-    """Give the lines of a table as `tseval table` prints it: Table 4 of Bhatt et al. 2020."""
+    """Return the lines of a table as `tseval table` prints it: Table 4 of Bhatt et al. 2020."""
     grid = grid_of_columns(table)
     n_rows, n_means = len(table.rows), len(table.means)
     parts = [*["body"] * n_rows, *["means"] * n_means, *["ranks"] * n_means]
@@ -327,7 +327,7 @@ def page_lines(table: Table) -> list[PageLine]:
 
 
 def hidden_lines(models: Sequence[ModelFacts], n_people: int) -> list[PageLine]:
-    """Give the lines of means on withheld words, and of their differences; none where there are none."""
+    """Return the lines of means on withheld words, and of their differences; none where there are none."""
     if not any(model.hidden for model in models):
         return []
     means, differences = [], []
@@ -356,7 +356,7 @@ def hidden_lines(models: Sequence[ModelFacts], n_people: int) -> list[PageLine]:
 
 
 def mean_lines(means: Document) -> list[PageLine]:
-    """Give the lines of means over seeds (`tseval.report.comparisons`), with intervals in the cells."""
+    """Return the lines of means over seeds (`tseval.report.comparisons`), with intervals in the cells."""
     (grid,) = means.grids
     lines = []
     for line in grid.lines:
@@ -431,7 +431,7 @@ def _means(table: Table) -> Iterator[list[PageCell]]:
 
 
 def _of_number(value: object, part: str) -> PageCell:
-    """Give a cell of which no more is known than its value; sorted by are those that are numbers."""
+    """Return a cell of which no more is known than its value; sorted by are those that are numbers."""
     number = _number(value)
     return PageCell(
         "", shade(number) if number is not None and part in ("body", "means") else None, value=number
@@ -446,7 +446,7 @@ def _number(value: object) -> float | None:
 
 
 def shade(accuracy: float) -> int:
-    """Give the shade of an accuracy: as far from the middle one as it is from chance, .5."""
+    """Return the shade of an accuracy: as far from the middle one as it is from chance, .5."""
     return min(int(accuracy * N_SHADES), N_SHADES - 1)
 
 
@@ -482,7 +482,7 @@ def index_page(
     means: Document | None = None,
     sections: Mapping[int, Sequence[RowPage]] | None = None,
 ) -> str:
-    """Give the page of a table; of some columns the rows from near by stand on the same page."""
+    """Return the page of a table; of some columns the rows from near by stand on the same page."""
     lines, column = [*page_lines(table), *hidden_lines(models, len(people_of(table)))], table.columns[0]
     over = f"Suite {column.suite}" + (f", digest {column.digest}" if column.digest else "")
     note = f"{over}; {about.command}"
@@ -509,12 +509,12 @@ def index_page(
 
 
 def entry_page(about: PageTopic, model: ModelFacts, rows: Sequence[RowPage]) -> str:
-    """Give the page of one model from near by."""
+    """Return the page of one model from near by."""
     return render_page("entry.html", {**_frame(about), "model": model, "rows": rows})
 
 
 def pair_pages(about: PageTopic, table: Table, models: Sequence[ModelFacts]) -> Iterator[tuple[str, str]]:
-    """Give a page for each model, on which it is compared with any other: name and page."""
+    """Yield a page for each model, on which it is compared with any other: name and page."""
     pairs = compare_pairs(table)
     lines = page_lines(table)
     data = _data(about, table, lines, models)
@@ -527,12 +527,12 @@ def pair_pages(about: PageTopic, table: Table, models: Sequence[ModelFacts]) -> 
 
 
 def write_list(title: str, boards: Sequence[tuple[str, PageTopic, int]]) -> str:
-    """Give the page of several boards: the folder of each, what it is over, and how many models it has."""
+    """Return the page of several boards: the folder of each, what it is over, and how many models it has."""
     return render_page("boards.html", {"title": title, "boards": boards, "version": version("tseval")})
 
 
 def moved_page(about: PageTopic, address: str, name: str, retracted: Retraction | None) -> str:
-    """Give the page that stands where an entry was: under another name, or before it was retracted."""
+    """Return the page that stands where an entry was: under another name, or before it was retracted."""
     context = {"about": about, "address": address, "name": name, "retracted": retracted}
     return render_page("moved.html", context)
 
@@ -551,7 +551,7 @@ def _frame(about: PageTopic) -> dict[str, object]:
 def _data(
     about: PageTopic, table: Table, lines: Sequence[PageLine], models: Sequence[ModelFacts]
 ) -> dict[str, object]:
-    """Give what the script of a page works with: values, intervals, ranks and addresses, line by line."""
+    """Return what the script of a page works with: values, intervals, ranks and addresses, line by line."""
     rows = [line for line in lines if line.kind == "row"]
     return {
         "name": about.name,
@@ -574,12 +574,12 @@ def _data(
 
 
 def _how_many(line: PageLine) -> str | None:
-    """Give how many items a row has; what they are worth differs between models, and is long of many."""
+    """Return how many items a row has; what they are worth differs between models, and is long of many."""
     return next((cell.items.partition(", worth")[0] for cell in line.cells if cell.items), None)
 
 
 def _inline(table: Table, files: Mapping[str, str] | None) -> dict[str, object]:
-    """Give what stands on the page itself where nothing lies beside it: pairs in thousandths, downloads."""
+    """Return what stands on the page itself where nothing lies beside it: pairs in thousandths, downloads."""
     if files is not None:
         return {"pairs": None, "files": {}, "apart": True}
     pairs = compare_pairs(table)

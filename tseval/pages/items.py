@@ -67,7 +67,7 @@ class Verdicts:
         )
 
     def answer(self, place: int) -> tuple[str, float | None]:
-        """Give the outcome of one, and the margin in nats, if anything was compared."""
+        """Return the outcome of one, and the margin in nats, if anything was compared."""
         margin = float(self.margin[place])
         if self.undecidable[place]:
             return HALF_KNOWN_OUTCOME if self.half_known[place] else UNDECIDABLE, None
@@ -146,7 +146,7 @@ def choose_items(
 
 
 def _smallest(values: NDArray[np.float64], n: int) -> NDArray[np.int64]:
-    """Give the places of the smallest values; what is not a number is none."""
+    """Return the places of the smallest values; what is not a number is none."""
     known = np.flatnonzero(~np.isnan(values))
     return known[np.argsort(values[known], kind="stable")[:n]]
 
@@ -177,7 +177,7 @@ def show_items(
 
 
 def _sentences(suite: Suite, case: Case, item: int, contrast: str) -> list[tuple[str, str]] | None:
-    """Give the labels and sentences that a verdict is about, as the model was given them."""
+    """Return the labels and sentences that a verdict is about, as the model was given them."""
     places = np.flatnonzero(case.index.to_numpy() == item)
     if not len(places):
         return None
@@ -298,7 +298,7 @@ class ItemPages:
         }
 
     def rows(self, place: int) -> list[RowPage]:
-        """Give the rows of one model."""
+        """Return the rows of one model."""
         kept, column = self._kept[place], self._table.columns[place]
         assert kept is not None
         verdicts = self._answered[place]

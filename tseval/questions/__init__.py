@@ -68,19 +68,19 @@ class Question(ABC):
         return iter(())
 
     def right_or_wrong(self) -> bool:
-        """Say whether verdicts are right or wrong, so that there is an accuracy."""
+        """Return whether verdicts are right or wrong, so that there is an accuracy."""
         return True
 
     def contrasts(self) -> tuple[Contrast, ...]:
-        """Give the ordered pairs of labels that count; none where something else is asked."""
+        """Return the ordered pairs of labels that count; none where something else is asked."""
         return ()
 
     def feature_types(self) -> list[pa.Field[Any]]:
-        """Give the features of single verdicts, beside those of their items, with their types."""
+        """Return the features of single verdicts, beside those of their items, with their types."""
         return []
 
     def asks(self) -> Asks | None:
-        """Give what can be asked inside sentences; None where their scores are enough."""
+        """Return what can be asked inside sentences; None where their scores are enough."""
         return None
 
     def asked(self, texts: pa.StringArray, sentences: pa.StringArray) -> Asked | None:
@@ -163,7 +163,7 @@ class Contrast:
 
 
 def named_columns(table: pa.Table) -> list[tuple[str, pa.Array[Any]]]:
-    """Give the columns of a table, each in one piece, with its name."""
+    """Return the columns of a table, each in one piece, with its name."""
     return [(name, table.column(name).combine_chunks()) for name in table.column_names]
 
 

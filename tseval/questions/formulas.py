@@ -188,7 +188,7 @@ def regions_of(node: Node) -> set[Region]:
 
 
 def regions_in(formula: str, known: Mapping[str, Collection[int | str]]) -> set[Region]:
-    """Give the regions that a formula is about; by condition, their numbers and names are known.
+    """Return the regions that a formula is about; by condition, their numbers and names are known.
 
     Raises:
         ValueError: What the formula does wrong; of a name, as a second argument, what it could be.
@@ -207,7 +207,7 @@ def regions_in(formula: str, known: Mapping[str, Collection[int | str]]) -> set[
 
 
 def parts_of(node: Node) -> Iterator[Node]:
-    """Give a formula and all its parts, from left to right."""
+    """Yield a formula and all its parts, from left to right."""
     waiting = [node]
     while waiting:
         part = waiting.pop()
@@ -219,7 +219,7 @@ def parts_of(node: Node) -> Iterator[Node]:
 
 
 def signed(node: Node) -> Iterator[tuple[int, Region]]:
-    """Give the regions of a sum, with the sign of each; of a comparison as if all stood on its left side."""
+    """Yield the regions of a sum, with the sign of each; of a comparison as if all stood on its left side."""
     waiting: list[tuple[int, Node]] = [(1, node)]
     while waiting:
         sign, node = waiting.pop()
@@ -232,14 +232,14 @@ def signed(node: Node) -> Iterator[tuple[int, Region]]:
 
 
 def differences(comparison: Operation) -> list[list[tuple[int, Region]]]:
-    """Give what is set against what: each side that is a difference alone, else one side and the other."""
+    """Return what is set against what: each side that is a difference alone, else one side and the other."""
     sides = [list(signed(side)) for side in (comparison.left, comparison.right)]
     apart = [side for side in sides if len({sign for sign, _ in side}) > 1]
     return apart or [list(signed(comparison))]
 
 
 def interactions_of(node: Node) -> Iterator[list[str]]:
-    """Give the conditions of every comparison of differences, `b.x - a.x > d.x - c.x` and the like."""
+    """Yield the conditions of every comparison of differences, `b.x - a.x > d.x - c.x` and the like."""
     for part in parts_of(node):
         if isinstance(part, Operation) and part.operator in LEVELS[1]:
             operators = {one.operator for one in parts_of(part) if isinstance(one, Operation)}

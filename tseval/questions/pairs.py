@@ -130,11 +130,11 @@ class Choices(Question):
             hash_column(digest, column)
 
     def feature_types(self) -> list[pa.Field[Any]]:
-        """Give the features of single choices, where these have verdicts of their own."""
+        """Return the features of single choices, where these have verdicts of their own."""
         return [] if self.whole else list(self.features.schema)
 
     def asks(self) -> Asks:
-        """Give what is compared after prefixes."""
+        """Return what is compared after prefixes."""
         return self.alternatives
 
     def asked(self, texts: pa.StringArray, sentences: pa.StringArray) -> Asked:
@@ -181,7 +181,7 @@ class Ratings(Question):
     def decide(
         self, scored: ScoredSentences, rows: RowsByLabel, features: pa.Table, score: Score
     ) -> Iterator[Decided]:
-        """Give the score of every sentence, or the difference of a pair's, the first less the second.
+        """Yield the score of every sentence, or the difference of a pair's, the first less the second.
 
         Where the model leaves first tokens unscored the score is that of the others. A sentence with unknown
         words is counted as half known, and keeps its score; the difference of a half-known pair says nothing.
@@ -269,7 +269,7 @@ class Pairs(Question):
         return [[contrast.better, contrast.worse] for contrast in self.ordered]
 
     def contrasts(self) -> tuple[Contrast, ...]:
-        """Give the contrasts."""
+        """Return the contrasts."""
         return self.ordered
 
 

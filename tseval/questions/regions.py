@@ -78,7 +78,7 @@ class Regions(Question):
     named: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by label; name to number
 
     def regions_of(self, condition: str) -> list[list[int]]:
-        """Give the number of words of each region of each sentence under a condition."""
+        """Return the number of words of each region of each sentence under a condition."""
         return [list(lengths or ()) for lengths in self.lengths[condition].to_pylist()]
 
     def refusal(self, score: Score, features: pa.Table) -> str | None:
@@ -289,7 +289,7 @@ class Regions(Question):
         return np.array([reduced(-own) for own in words.within(rows, before, lengths)])
 
     def compares_continuations(self) -> bool:
-        """Tell whether nothing is asked but which of two continuations, region 2, is more probable."""
+        """Return whether nothing is asked but which of two continuations, region 2, is more probable."""
         formulas = [parse(one.formula) for one in self.predictions]
         sides = [side for one in formulas for side in (one.left, one.right)]
         return self.metric == "sum" and all(isinstance(side, Region) and side.place == 2 for side in sides)
@@ -371,7 +371,7 @@ class Regions(Question):
             digest.update(json.dumps(self.named, sort_keys=True).encode())
 
     def feature_types(self) -> list[pa.Field[Any]]:
-        """Give the surprisals that predictions refer to, in nats: `match.4`, `what_gap.critical`."""
+        """Return the surprisals that predictions refer to, in nats: `match.4`, `what_gap.critical`."""
         return [pa.field(str(region), pa.float64()) for region in self.compared()]
 
     def take(self, rows: pa.Int64Array) -> Regions:
@@ -380,7 +380,7 @@ class Regions(Question):
 
 
 def _of_either(found: Sequence[tuple[NDArray[np.float64], NDArray[np.int64]]]) -> NDArray[np.float64]:
-    """Give the surprisal of one text or another from that of each and its row; equal texts count once."""
+    """Return the surprisal of one text or another from that of each and its row; equal texts count once."""
     logprobs = np.stack([-surprisal for surprisal, _ in found])
     for at, (_, row) in enumerate(found):
         for _, earlier in found[:at]:

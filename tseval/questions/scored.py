@@ -112,7 +112,7 @@ def split_measure(measure: str) -> tuple[str, str | None]:
 
 
 def _checked(by: str) -> str:
-    """Give a normalisation as signatures name it: `alpha=.50` is `alpha=0.5`."""
+    """Return a normalisation as signatures name it: `alpha=.50` is `alpha=0.5`."""
     found = _ALPHA.fullmatch(by)
     if found and 0 < float(found[1]) <= 1:
         return f"alpha={float(found[1])!r}"
@@ -186,7 +186,7 @@ class ScoredSentences:
             )
 
     def find(self, sentences: pa.StringArray) -> Rows:
-        """Give the row of each sentence, -1 for one that was too long, (sentences,)."""
+        """Return the row of each sentence, -1 for one that was too long, (sentences,)."""
         # One look-up for a whole suite: each would index all scored sentences anew.
         rows = pc.index_in(sentences, value_set=self.table["sentence"])
         known = pc.is_in(sentences.filter(rows.is_null()), value_set=self.too_long)
@@ -234,7 +234,7 @@ class ScoredSentences:
         return WordScores(self.table)
 
     def inside(self, rows: Rows, positions: Rows) -> tuple[Sums, Sums]:
-        """Give what was answered before words of sentences: what the right symbols have, and the wrong ones.
+        """Return what was answered before words of sentences: the right symbols and the wrong ones.
 
         Rows are those of the sentences, positions how many words stand before the place, (asks,) each.
         """
@@ -341,7 +341,7 @@ class WordScores:
         return self._sums(self.starts[rows] + before, lengths)
 
     def within(self, rows: Rows, before: Rows, lengths: Rows) -> list[NDArray[np.float64]]:
-        """Give the log-probabilities of a stretch of words, as `sums_within` takes it, (words,) each."""
+        """Return the log-probabilities of a stretch of words, as `sums_within` takes it, (words,) each."""
         spans = zip(self.starts[rows] + before, lengths, strict=True)
         found = [self.logprobs[start : start + length].astype(np.float64) for start, length in spans]
         if not self.unfinished.any():

@@ -71,7 +71,7 @@ class Unknown:
         return cls(rule, mark if isinstance(mark, str) else None, protocol.get("lowercase") is True)
 
     def is_unknown(self, word: str, seen: str) -> bool:
-        """Tell whether a model that shows a word so does not know it."""
+        """Return whether a model that shows a word so does not know it."""
         if self.mark is not None:
             return seen == self.mark
         if seen == word:  # a word of the text, whatever it looks like
@@ -79,7 +79,7 @@ class Unknown:
         return seen in UNKNOWN_MARKS or any(mark in seen for mark in _BRACKETED)
 
     def pattern(self) -> str:
-        """Give a regular expression that finds the sentences in which a word may be unknown."""
+        """Return a regular expression that finds the sentences in which a word may be unknown."""
         return "|".join(map(re.escape, UNKNOWN_MARKS if self.mark is None else (self.mark,)))
 
 

@@ -174,7 +174,7 @@ def profile_panels(analysis: Document) -> list[Panel]:
 
 
 def _words(rows: pd.DataFrame) -> list[str]:
-    """Give the word at each place of a case; that of the first item in brackets, where others differ."""
+    """Return the word at each place of a case; that of the first item in brackets, where others differ."""
     places = rows.groupby("position").first()
     pairs = zip(places["word"], places[VARIES], strict=True)
     return [f"({word})" if varies else str(word) for word, varies in pairs]
@@ -366,7 +366,7 @@ def _ceiling(rows: pd.DataFrame) -> list[Field]:
 def _rating_lines(
     rows: pd.DataFrame, cells: Iterator[tuple[object, ...]], by: str | Sequence[str]
 ) -> Iterator[Line]:
-    """Give the body under its headings; what is over all sentences stands last."""
+    """Yield the body under its headings; what is over all sentences stands last."""
     keys = rows[[*ROW]].astype(object).where(rows[[*ROW]].notna(), None).itertuples(index=False, name=None)
     labelled = rows[[*ROW, *as_names(by)]]
     several = len(rows) > 1
@@ -460,7 +460,7 @@ def _attractors(n: str) -> str:
 
 
 def noun_count_bars(counts: Document, title: str) -> Panel:
-    """Give a group of bars for each number of intervening nouns; what is rare is counted together.
+    """Return a group of bars for each number of intervening nouns; what is rare is counted together.
 
     One table has a bar for each number of attractors, of several each has one.
     """

@@ -204,7 +204,7 @@ class _Version:
 
 
 def board_text(board: Board) -> str:
-    """Give the text of `board.json`."""
+    """Return the text of `board.json`."""
     content = asdict(board)
     for part in (*content["models"], *content["rows"]):
         if not part["spread"]:  # of one seed there is none

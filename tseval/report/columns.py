@@ -192,7 +192,7 @@ def human_of(board: Board) -> Column | None:
 
 
 def distinct_headings(columns: Sequence[Column]) -> list[Column]:
-    """Give every column a heading of its own: equal names get their origin, then a number."""
+    """Return every column a heading of its own: equal names get their origin, then a number."""
     shared = Counter(column.heading for column in columns)
     named = [
         replace(column, heading=f"{column.heading} ({column.origin})")
@@ -272,7 +272,7 @@ def _is_endless(value: float) -> bool:
 
 
 def printed_decimals(columns: Sequence[Column]) -> int | None:
-    """Give the decimals that published accuracies are cut to, None without a published column."""
+    """Return the decimals that published accuracies are cut to, None without a published column."""
     return min((column.decimals for column in columns if column.decimals is not None), default=None)
 
 

@@ -149,7 +149,7 @@ def _about_ranks(found: SeedTable, grouped: bool) -> Iterator[str]:
 
 
 def row_bars(analysis: Document, title: str) -> Panel:
-    """Give the bars of the rows of a table, after Figure 4 of Bhatt et al. 2020."""
+    """Return the bars of the rows of a table, after Figure 4 of Bhatt et al. 2020."""
     records = analysis.records
     columns = list(records.columns)
     heads = columns[columns.index(ROW[0]) : columns.index(SEED_COLUMNS[0])]

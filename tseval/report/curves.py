@@ -132,7 +132,7 @@ def write_curves_figure(curves: Sequence[pd.DataFrame], paths: Sequence[Path]) -
 
 
 def curve_panels(curves: Sequence[pd.DataFrame]) -> tuple[list[Panel], Look]:
-    """Give a panel for each watched scalar, one for the losses and one for perplexity or accuracy.
+    """Return a panel for each watched scalar, one for the losses and one for perplexity or accuracy.
 
     Few models share the panels and a legend. Of many, each family has a row of its own, with names at
     the ends of lines.
@@ -203,7 +203,7 @@ def _goal(curves: Sequence[pd.DataFrame], kind: TrainingKind, time: Axis) -> Pan
 
 
 def ceiling(curves: Iterable[Sequence[float]], times: float) -> float:
-    """Give the height up to which falling curves are worth showing: so many times the lowest value of each.
+    """Return the height up to which falling curves are worth showing: so many times the lowest value of each.
 
     A model may explode at the start and recover; that must not flatten all that follows, here or of others.
     """
@@ -265,7 +265,7 @@ def _beside(path: Path) -> Path:
 
 
 def error_panels(curves: Sequence[pd.DataFrame]) -> tuple[list[Panel], Look]:
-    """Give error against training loss, which falls to the right: a panel for each suite."""
+    """Return error against training loss, which falls to the right: a panel for each suite."""
     names = list(dict.fromkeys(one["model"].iloc[0] for one in curves))
     found: dict[str, list[Series]] = {}
     for one in curves:
@@ -323,7 +323,7 @@ def read_string_curves(paths: Sequence[Path]) -> pd.DataFrame:
 
 
 def string_panels(rows: pd.DataFrame) -> tuple[list[Panel], Look]:
-    """Give loss on strings and error by epoch, and error against loss."""
+    """Return loss on strings and error by epoch, and error against loss."""
     series: tuple[list[Series], list[Series], list[Series]] = [], [], []
     by_loss, by_error, both = series
     for index, (name, own) in enumerate(rows.groupby("model", sort=False)):
@@ -344,6 +344,6 @@ def string_panels(rows: pd.DataFrame) -> tuple[list[Panel], Look]:
 
 
 def _up_from_zero(series: Sequence[Series]) -> Axis:
-    """Give the axis of errors, with all bands on it."""
+    """Return the axis of errors, with all bands on it."""
     highest = max(value for one in series for value in one.high or one.y)
     return Axis("error", (0, (1 + MARGIN) * highest or 1))

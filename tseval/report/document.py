@@ -262,7 +262,7 @@ def as_json(document: Document) -> str:
 
 
 def _tidy(value: object) -> Json:
-    """Give a value as JSON: text made plain, a frame as its rows, a fraction as a number."""
+    """Return a value as JSON: text made plain, a frame as its rows, a fraction as a number."""
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, pd.DataFrame):
@@ -335,7 +335,7 @@ def _tabular(grid: Grid, bold: bool = False) -> Iterator[str]:
 
 
 def _cells(grid: Grid, line: Line, bold: bool) -> list[str]:
-    """Give the cells of a line; the label of a section or a group stands across all columns."""
+    """Return the cells of a line; the label of a section or a group stands across all columns."""
     label, *others = map(latex, grid.texts(line))
     if line.kind == "row":
         values = [_measured(*pair) for pair in zip(grid.fields[1:], line.cells[1:], strict=False)]
@@ -348,7 +348,7 @@ def _cells(grid: Grid, line: Line, bold: bool) -> list[str]:
 
 
 def _measured(field: Field, cell: object) -> Fraction | float | None:
-    """Give what was measured, a mean before its spread; nothing for what says more of another field."""
+    """Return what was measured, a mean before its spread; nothing for what says more of another field."""
     value = cell[0] if isinstance(cell, tuple) else cell
     if field.joined or not isinstance(value, (int, float, Fraction)):
         return None

@@ -375,7 +375,7 @@ def write_verdicts(opened: RunSet, file: IO[bytes]) -> None:
 
 
 def _tidy(model: str, verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Give the decidable verdicts of one model, ready to be written."""
+    """Return the decidable verdicts of one model, ready to be written."""
     frame = _decided(verdicts)
     keys = {
         "model": cell(model),
@@ -481,7 +481,7 @@ def write_tasks(suite: Suite, folder: Path) -> list[str]:
 
 
 def _tasks(suite: Suite, group: str) -> Iterator[tuple[str, list[tuple[Case, Contrast]]]]:
-    """Give each task with the cases and contrasts that make it up: those of one row of the table."""
+    """Yield each task with the cases and contrasts that make it up: those of one row of the table."""
     rows: dict[tuple[str, str | None, str, str], list[tuple[Case, Contrast]]] = {}
     for case in suite.cases:
         for contrast in case.contrasts:

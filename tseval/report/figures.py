@@ -167,13 +167,13 @@ SCATTER = Look("scatter", (3.4, 3.2), (0.4, 0), across=3, shared="y", edges="y",
 
 
 def share_panel(title: str, series: Sequence[Series], x_label: str, y_label: str) -> Panel:
-    """Give shares over whole numbers, from zero up to a little above the highest interval."""
+    """Return shares over whole numbers, from zero up to a little above the highest interval."""
     highest = max((value for one in series for value in one.high), default=0.0)
     return Panel(title, series, Axis(x_label, most=12), Axis(y_label, (0, HEADROOM * max(highest, 0.02))))
 
 
 def lines_of(rows: pd.DataFrame, x: str, y: str, models: Iterable[object] | None = None) -> list[Series]:
-    """Give a line with intervals for each model of some records, in the order of these or of all models."""
+    """Return a line with intervals for each model of some records, in the order of these or of all models."""
     models = list(rows["model"].unique() if models is None else models)
     return [
         Series(models.index(name), str(name), *(own[of].tolist() for of in (x, y, "low", "high")))
@@ -349,7 +349,7 @@ def _draw_panel(axes: Axes, panel: Panel, look: Look) -> None:
 
 
 def _sides(panel: Panel, look: Look) -> tuple[Axis, Axis]:
-    """Give the horizontal axis of a panel, and the vertical one: dots have their words from below upwards."""
+    """Return the horizontal and the vertical axis of a panel: dots have their words from below upwards."""
     return (panel.y, panel.x) if look.mark == "dot" else (panel.x, panel.y)
 
 

@@ -129,7 +129,7 @@ def human_mean(table: Table, human: Column, over: Mean) -> Fraction | None:
 
 
 def _ranks(table: Table, place: int) -> dict[tuple[object, ...], dict[str, int | None]]:
-    """Give the rank of a model in every row, and between which ranks it may be."""
+    """Return the rank of a model in every row, and between which ranks it may be."""
     of_rows = () if table.ranking is None else table.ranking.of_rows
     ranks = table.ranks[table.columns[place].heading].reindex(table.rows.index)
     found = {}
@@ -141,7 +141,7 @@ def _ranks(table: Table, place: int) -> dict[tuple[object, ...], dict[str, int |
 
 
 def content_of(table: Table, rows: pd.DataFrame) -> dict[str, object]:
-    """Give what json holds."""
+    """Return what json holds."""
     content: dict[str, object] = {
         "by": table.by,
         "confidence_level": confidence_level(),
@@ -181,7 +181,7 @@ def _mean(table: Table, mean: Mean) -> dict[str, object]:
 
 
 def _ranking(table: Table) -> dict[str, object] | None:
-    """Give ranks by mean accuracy, intervals of mean arithmetic ranks, and who is not told apart."""
+    """Return ranks by mean accuracy, intervals of mean arithmetic ranks, and who is not told apart."""
     found = table.ranking
     if found is None:
         return None
@@ -339,7 +339,7 @@ def _ranking_lines(table: Table) -> list[Line]:
 
 
 def _body(table: Table, cells_of: CellsOf) -> Iterator[Line]:
-    """Give the body under its headings; a row of several parts stands whole above them."""
+    """Return the body under its headings; a row of several parts stands whole above them."""
     rows = _lines_of_rows(table, cells_of)
     n_parts = Counter(key for key, _ in rows)
     wholes = {} if table.unsplit is None else dict(_lines_of_rows(table.unsplit, cells_of))
@@ -405,7 +405,7 @@ def _lines_of_rows(table: Table, cells_of: CellsOf) -> list[tuple[Key, Line]]:
 
 
 def _accuracies(table: Table, column: Column) -> list[object]:
-    """Give the accuracies of a column, published ones as they were printed."""
+    """Return the accuracies of a column, published ones as they were printed."""
     printed = column.shown(table.by)
     keys = table.rows.itertuples(index=False, name=None)
     return [
@@ -414,7 +414,7 @@ def _accuracies(table: Table, column: Column) -> list[object]:
 
 
 def _means(table: Table, mean: Mean) -> list[object]:
-    """Give the mean accuracies over a set of rows, those of several seeds with their spread."""
+    """Return the mean accuracies over a set of rows, those of several seeds with their spread."""
     cells: list[object] = []
     for column, value in zip(table.columns, mean.accuracy, strict=True):
         spread = column.spread.get(mean.over)

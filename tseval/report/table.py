@@ -147,7 +147,7 @@ def _coverage(run: Column) -> Iterator[str]:
 
 
 def is_low(column: Column) -> bool:
-    """Tell whether a model decides so little that its accuracies say little."""
+    """Return whether a model decides so little that its accuracies say little."""
     return column.coverage is not None and column.coverage < LOW_COVERAGE
 
 

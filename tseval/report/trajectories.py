@@ -113,7 +113,7 @@ def find_trainings(
 
 
 def _distinct(names: Mapping[str, str]) -> dict[str, str]:
-    """Give every training a name of its own: equal ones get a number."""
+    """Return every training a name of its own: equal ones get a number."""
     shared, seen = Counter(names.values()), Counter[str]()
     distinct = {}
     for training, name in names.items():
@@ -209,7 +209,7 @@ def trajectory_panels(trainings: Sequence[Training], over: Clock) -> list[Panel]
 
 
 def time_axis(moments: Collection[int], over: str) -> Axis:
-    """Give the axis of a training: logarithmic but for its start where most moments lie there.
+    """Return the axis of a training: logarithmic but for its start where most moments lie there.
 
     So it is where steps double, and checkpoints were saved ever less often.
     """
@@ -232,7 +232,7 @@ def _lines(trainings: Sequence[Training], place: int, part: str) -> list[Series]
 
 
 def _of_rises(training: Training, measured: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
-    """Give for each line when it rises, how accurate the model is then, and at the end."""
+    """Return for each line when it rises, how accurate the model is then, and at the end."""
     moments = list(measured)
     rows = []
     for place, one in enumerate(training.emergences(measured)):

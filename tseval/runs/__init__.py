@@ -429,7 +429,7 @@ class CachedRun:
         self._verdicts: pa.Table | None = None
 
     def verdicts(self) -> pa.Table:
-        """Give the verdicts, without features."""
+        """Return the verdicts, without features."""
         if self._verdicts is None:
             table = self.run.load_verdicts()
             names = [name for name in table.column_names if name in _NEEDED or name.endswith(ENTRY)]
@@ -443,7 +443,7 @@ class CachedRun:
         return self._verdicts
 
     def for_table(self) -> Run:
-        """Give the run as tables read it."""
+        """Return the run as tables read it."""
         return replace(self.run, load_verdicts=self.verdicts)
 
 

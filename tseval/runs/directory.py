@@ -58,7 +58,7 @@ HALF_KNOWN = {"half_known": pa.bool_()}  # beside them where anything is
 
 
 def to_parquet(table: pa.Table) -> bytes:
-    """Give the bytes of a parquet file."""
+    """Return the bytes of a parquet file."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     return sink.getvalue().to_pybytes()
@@ -70,7 +70,7 @@ def read_sentences(content: bytes) -> pa.Table:
 
 
 def part_bytes(part: Part) -> bytes:
-    """Give the bytes of a saved part; the number of its contexts stands in the metadata of the file."""
+    """Return the bytes of a saved part; the number of its contexts stands in the metadata of the file."""
     return to_parquet(part.table.replace_schema_metadata({CONTEXTS: str(part.n_contexts)}))
 
 
@@ -147,7 +147,7 @@ def _remove_begun(path: Path) -> None:
 
 
 def _is_begun(path: Path) -> bool:
-    """Tell whether a directory holds no more than a run does before its first manifest."""
+    """Return whether a directory holds no more than a run does before its first manifest."""
     return {entry.name for entry in path.iterdir()} <= BEFORE_MANIFEST
 
 
@@ -292,7 +292,7 @@ def _claim(path: Path) -> int:
 
 
 def is_free(path: Path) -> bool:
-    """Tell whether no process is writing a run and this one could."""
+    """Return whether no process is writing a run and this one could."""
     with suppress(OSError):
         if (held := take_lock(path / RUN_LOCK)) is not None:
             remove_lock(path / RUN_LOCK, held)
@@ -346,7 +346,7 @@ class RunWriter:
         self._write(f"{PARTS}/{i:06d}-{digest(content)[:16]}.parquet", content)
 
     def load_part(self, i: int) -> Part | None:
-        """Give a saved shard, or None where there is none or it is damaged."""
+        """Return a saved shard, or None where there is none or it is damaged."""
         for path in self._saved(i):
             try:
                 with open_regular(path) as file:

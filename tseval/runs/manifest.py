@@ -103,13 +103,13 @@ class RunKey:
         return set(self.protocol) & {part.name for part in fields(self)}
 
     def parts(self) -> dict[str, Json]:
-        """Give what decides, by name, the protocol's parts among them."""
+        """Return what decides, by name, the protocol's parts among them."""
         decisive = {part.name for part in fields(self) if part.compare} - {"protocol"}
         own = {name: value for name, value in self.to_mapping().items() if name in decisive}
         return own | dict(self.protocol)
 
     def to_mapping(self) -> dict[str, Json]:
-        """Give the key as it stands in a manifest."""
+        """Return the key as it stands in a manifest."""
         own = {part.name: getattr(self, part.name) for part in fields(self)}
         own |= {"protocol": dict(self.protocol)}
         for name in ("exclude", "half_known"):
@@ -240,7 +240,7 @@ class Manifest:
         )
 
     def __getitem__(self, name: str) -> Json:
-        """Give a field as it stands in `manifest.json`."""
+        """Return a field as it stands in `manifest.json`."""
         return self.to_mapping()[name]
 
     def sealed(self, files: Mapping[str, str]) -> Manifest:
@@ -259,7 +259,7 @@ class Manifest:
         return replace(Unknown.of(self.key.protocol, rule), unsaid=unsaid)
 
     def to_mapping(self) -> dict[str, Json]:
-        """Give the content of `manifest.json`."""
+        """Return the content of `manifest.json`."""
         own = cast("dict[str, Json]", {part.name: getattr(self, part.name) for part in fields(self)})
         own |= {"key": self.key.to_mapping(), "warnings": list(self.warnings)}
         for name in ("suite", "model", "timings", "counts"):
@@ -280,7 +280,7 @@ class UnfinishedManifest:
     seal: Seal | None = None
 
     def to_mapping(self) -> dict[str, Json]:
-        """Give the content of `manifest.json`, sealed."""
+        """Return the content of `manifest.json`, sealed."""
         head: dict[str, Json] = {"format": MANIFEST_FORMAT, "status": "running"}
         content = head | {"signature": self.key.signature, "key": self.key.to_mapping()}
         return content | {FIELD: asdict(seal(content))}

@@ -53,7 +53,7 @@ class Saved(Protocol):
     """Where parts are kept, so that an interrupted run can go on."""
 
     def load_part(self, i: int) -> Part | None:
-        """Give a saved part, or None where there is none."""
+        """Return a saved part, or None where there is none."""
 
     def save_part(self, i: int, part: Part) -> None:
         """Save a part."""

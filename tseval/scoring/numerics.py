@@ -54,12 +54,12 @@ LEAST_ROWS, LEAST_WEIGHTS = 32, 2**18
 
 
 def multiplies_bfloat16() -> bool:
-    """Tell whether this processor has products in bfloat16; the question has no public name."""
+    """Return whether this processor has products in bfloat16; the question has no public name."""
     return bool(torch.cpu._is_avx512_bf16_supported())
 
 
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Give x Wᵀ + b, (..., outputs), as `torch.nn.functional.linear` does."""
+    """Return x Wᵀ + b, (..., outputs), as `torch.nn.functional.linear` does."""
     if not _suits(inputs, weight):
         return F.linear(inputs, weight, bias)
     # Its operator has no public name; torch's own compiler calls it as well.
@@ -68,7 +68,7 @@ def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
 
 
 def _suits(inputs: Tensor, weight: Tensor) -> bool:
-    """Tell whether oneDNN can multiply these, and may be quicker."""
+    """Return whether oneDNN can multiply these, and may be quicker."""
     return (
         HAS_ONEDNN
         and not torch.is_grad_enabled()  # it knows no gradients
@@ -140,7 +140,7 @@ def _library() -> tuple[Kernel, Callable[[bool], None]] | None:
 
 
 def has_fast_products(device: torch.device) -> bool:
-    """Tell whether operands in bfloat16 are multiplied faster than in float32 on a device."""
+    """Return whether operands in bfloat16 are multiplied faster than in float32 on a device."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return device.type == "cpu" and bool(torch.backends.mkldnn.enabled) and _library() is not None
@@ -168,7 +168,7 @@ class NarrowMatrix:
     def product(
         self, inputs: Tensor, bias: Tensor | None = None, first: int = 0, stop: int | None = None
     ) -> Tensor:
-        """Give x Wᵀ + b for outputs [first, stop) of W, (rows, stop - first) float32.
+        """Return x Wᵀ + b for outputs [first, stop) of W, (rows, stop - first) float32.
 
         Args:
             inputs: (rows, columns), narrow, or float32 to be rounded.
@@ -258,7 +258,7 @@ class Bfloat16Products:
         self._lasting: dict[int, NarrowMatrix | None] = {weight.data_ptr(): None for weight in weights}
 
     def linear(self, inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        """Give x Wᵀ + b, as `torch.nn.functional.linear` does, (..., columns) to (..., outputs)."""
+        """Return x Wᵀ + b, as `torch.nn.functional.linear` does, (..., columns) to (..., outputs)."""
         matrix = self._matrix(weight)
         product = matrix.product(inputs.reshape(-1, inputs.shape[-1]), bias)
         return product.reshape(*inputs.shape[:-1], len(matrix))
@@ -286,7 +286,7 @@ MOST_STEPS = 128
 
 
 def noise_limits(noise: np.ndarray, dtype: torch.dtype) -> np.ndarray:
-    """Give the most that `LEVELS` of honest differences may be, in nats a token.
+    """Return the most that `LEVELS` of honest differences may be, in nats a token.
 
     `noise` is the difference of two computations that are beyond doubt, (tokens,), with products of `dtype`.
     """
@@ -299,7 +299,7 @@ def noise_limits(noise: np.ndarray, dtype: torch.dtype) -> np.ndarray:
 
 
 def within_noise(differences: np.ndarray, noise: np.ndarray, dtype: torch.dtype) -> bool:
-    """Tell whether numbers differ, (others,), as they do by rounding alone; otherwise as `noise_limits`."""
+    """Return whether numbers differ, (others,), as they do by rounding alone; otherwise as `noise_limits`."""
     found = np.abs(differences)
     return bool(np.isfinite(found).all() and (np.quantile(found, LEVELS) <= noise_limits(noise, dtype)).all())
 
@@ -318,7 +318,7 @@ DENSE = 4
 def _tiles(
     hidden: Tensor, weight: Tensor | NarrowMatrix, bias: Tensor | None, width: int | None = None
 ) -> Iterator[tuple[int, Tensor]]:
-    """Give the logits of a tile of the vocabulary at a time, (rows, words), with its first word id.
+    """Yield the logits of a tile of the vocabulary at a time, (rows, words), with its first word id.
 
     Tiles have so many words, or what suits the device.
     """
@@ -357,7 +357,7 @@ def log_normaliser(hidden: Tensor, weight: Tensor | NarrowMatrix, bias: Tensor |
 def log_sums(
     hidden: Tensor, weight: Tensor | NarrowMatrix, bias: Tensor | None, parts: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Give the same logarithm, and that of the sum over parts of the vocabulary only.
+    """Return the same logarithm, and that of the sum over parts of the vocabulary only.
 
     A part costs one more product with exponentials that are there already: `parts` is 1 where a word belongs
     to it, else 0, (parts, vocabulary), in the type of `hidden`.
@@ -382,7 +382,7 @@ ONE_PASS, ONE_TILE = 1_024, 2**23
 
 
 def _log_sums_by_rows(hidden: Tensor, weight: Tensor | NarrowMatrix, bias: Tensor | None) -> Tensor:
-    """Give the logarithm of sums of exponentials on CUDA, (rows,).
+    """Return the logarithm of sums of exponentials on CUDA, (rows,).
 
     A tile's is the difference between any logit and its log-probability within the tile. So one pass over the
     logits does what takes four otherwise: on an H200 2.4 ms, not 5.1, for 8,192 rows of 50,257 words.
@@ -394,7 +394,7 @@ def _log_sums_by_rows(hidden: Tensor, weight: Tensor | NarrowMatrix, bias: Tenso
 
 
 def log_sum_exp_(logits: Tensor) -> Tensor:
-    """Give log Σ_v exp(logit_v), (rows, words) to (rows,), without overflow; the logits are overwritten.
+    """Return log Σ_v exp(logit_v), (rows, words) to (rows,), without overflow; the logits are overwritten.
 
     In place, because memory as large as the logits takes longer to get than to fill.
     """
@@ -402,7 +402,7 @@ def log_sum_exp_(logits: Tensor) -> Tensor:
 
 
 def log_sums_exp_(logits: Tensor, parts: Tensor) -> tuple[Tensor, Tensor]:
-    """Give the same, and the same of parts of the words, (parts, words); (rows,) and (rows, parts)."""
+    """Return the same, and the same of parts of the words, (parts, words); (rows,) and (rows, parts)."""
     return _log_sums_of(*_scale_(logits), parts)
 
 
@@ -412,7 +412,7 @@ def _log_sums_of(scaled: Tensor, top: Tensor, parts: Tensor) -> tuple[Tensor, Te
 
 
 def _scale_(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Give exp(logit - maximum) in place of the logits, and the maximum of each row."""
+    """Return exp(logit - maximum) in place of the logits, and the maximum of each row."""
     top = logits.amax(1)
     return logits.sub_(top[:, None]).exp_(), top
 
@@ -502,7 +502,7 @@ def bfloat16_logprobs(
 
 
 def accelerator() -> torch.device | None:
-    """Give the GPU, or whatever torch has besides the CPU on this machine."""
+    """Return the GPU, or whatever torch has besides the CPU on this machine."""
     return torch.accelerator.current_accelerator(check_available=True)
 
 
@@ -520,7 +520,7 @@ def pick_device(name: str) -> torch.device:
 
 
 def _computes(name: str) -> bool:
-    """Tell whether a name is that of a device that is here, and holds numbers: torch's `meta` does not."""
+    """Return whether a name is that of a device that is here, and holds numbers: torch's `meta` does not."""
     try:
         kind = torch.empty(0, device=name).device.type
         return kind == "cpu" or bool(torch.get_device_module(kind).is_available())
@@ -535,7 +535,7 @@ def on_device(array: np.ndarray, device: torch.device) -> Tensor:
 
 
 def widest_float(device: torch.device) -> torch.dtype:
-    """Give the type for long sums: float64, or float32 on devices that lack it, such as Apple's GPUs."""
+    """Return the type for long sums: float64, or float32 on devices that lack it, such as Apple's GPUs."""
     try:
         return torch.empty(0, dtype=torch.float64, device=device).dtype
     except (RuntimeError, TypeError):
@@ -543,7 +543,7 @@ def widest_float(device: torch.device) -> torch.dtype:
 
 
 def empty_caches() -> None:
-    """Give back the accelerator's memory that torch keeps although nothing is in it."""
+    """Return back the accelerator's memory that torch keeps although nothing is in it."""
     found = accelerator()
     if found is not None:
         torch.get_device_module(found).empty_cache()

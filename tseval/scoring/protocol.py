@@ -56,7 +56,7 @@ class ModelCard:
         return one_line(self, self.name, self.kind, f"fingerprint {self.fingerprint[:8]}")
 
     def reading(self, form: str) -> ModelCard:
-        """Give the card of the same model where it reads sentences in another form than their tokens."""
+        """Return the card of the same model where it reads sentences in another form than their tokens."""
         return replace(self, protocol={**self.protocol, "text": form})
 
     def show(self, model: object) -> str:
@@ -107,7 +107,7 @@ class SentenceModel(Protocol):
     card: ModelCard
 
     def word_logprobs(self, sentences: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Give the natural-log probability of each word of every sentence given the words before it.
+        """Return the natural-log probability of each word of every sentence given the words before it.
 
         Sentences are tokenised text, words separated by single spaces, the final period included.
         """
@@ -118,7 +118,7 @@ class ReportingModel(SentenceModel, Protocol):
     """A sentence model with a vocabulary of words: it can say which words it does not know."""
 
     def seen(self, sentences: Sequence[str]) -> Sequence[str]:
-        """Give sentences as the model sees them, each unknown word as `<unk>`.
+        """Return sentences as the model sees them, each unknown word as `<unk>`.
 
         Two sentences of a contrast that look the same make it undecidable.
         """
@@ -142,13 +142,13 @@ class RecurrentModel(Protocol):
         """Bring sentences to the model's vocabulary."""
 
     def start(self) -> PrefixState:
-        """Give the state after the start symbol, one row."""
+        """Return the state after the start symbol, one row."""
 
     def advance(self, state: PrefixState, tokens: np.ndarray) -> PrefixState:
         """Read one more word in every row: `tokens`, (rows,) int64."""
 
     def logprobs(self, state: PrefixState, rows: np.ndarray, tokens: np.ndarray) -> np.ndarray | Tensor:
-        """Give log-probabilities of next words, in nats; on a GPU a tensor may stay where it is.
+        """Return log-probabilities of next words, in nats; on a GPU a tensor may stay where it is.
 
         Args:
             state: One row for each prefix.
@@ -193,7 +193,7 @@ class WritingModel(Protocol):
     reads: str
 
     def writing(self, rules: Writing) -> Model:
-        """Give the same model, which writes tokens as natural text before it reads them.
+        """Return the same model, which writes tokens as natural text before it reads them.
 
         Words stay those of the tokens, and pieces belong to them; the card's protocol says `text: natural`.
         """
@@ -204,7 +204,7 @@ class ChangingModel(Protocol):
     """A model in memory whose weights may change between two evaluations, as in a training loop."""
 
     def with_current_weights(self) -> Model:
-        """Give the same model, with the fingerprint and the derived tables of the weights that it has now."""
+        """Return the same model with the fingerprint and the derived tables of its present weights."""
 
 
 @runtime_checkable
@@ -242,7 +242,7 @@ class DistributionModel(Protocol):
     """A model that says how probable every token is next, not only the one that is there."""
 
     def next_logprobs(self, tokens: np.ndarray) -> Iterator[Tensor]:
-        """Give the natural-log probabilities of all tokens before each token of a sentence, in order.
+        """Return the natural-log probabilities of all tokens before each token of a sentence, in order.
 
         Args:
             tokens: As `encode` gives them, (tokens,) int64.
@@ -282,7 +282,7 @@ class TotalModel(Protocol):
     card: ModelCard
 
     def sentence_logprobs(self, sentences: Sequence[str]) -> Sequence[float]:
-        """Give the natural-log probability of each sentence, the sum over its words."""
+        """Return the natural-log probability of each sentence, the sum over its words."""
 
 
 # Models that score single words, and all models.
@@ -299,12 +299,12 @@ PROTOCOL_PARTS = {
 
 
 def current(model: Model) -> Model:
-    """Give a model as its weights are now: each evaluation and each call of `surprisals` begins with this."""
+    """Return a model as its weights are now: each evaluation and call of `surprisals` begins with this."""
     return model.with_current_weights() if isinstance(model, ChangingModel) else model
 
 
 def recarded(card: ModelCard, now: ModelCard) -> ModelCard:
-    """Give the card of a model after its weights changed: what its owner wrote on the card stays."""
+    """Return the card of a model after its weights changed: what its owner wrote on the card stays."""
     protocol = {**card.protocol, **now.protocol}
     return replace(card, fingerprint=now.fingerprint, protocol=protocol, details=now.details)
 

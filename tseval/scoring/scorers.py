@@ -336,7 +336,7 @@ class SentenceScorer(Scorer):
 
     @torch.inference_mode()
     def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
-        """Give the model sentences sorted by length; the tokens are words."""
+        """Return the model sentences sorted by length; the tokens are words."""
         refuse_empty(sentences)
         encoded, texts = self._encode(sentences), _texts_of(sentences)
         lengths = encoded.lengths
@@ -376,7 +376,7 @@ class SentenceScorer(Scorer):
             return np.concatenate(words).astype(np.float32)
 
     def _seen(self, sentences: pa.StringArray, texts: list[str]) -> tuple[pa.StringArray, np.ndarray]:
-        """Give sentences as the model sees them, and the unknown words of each, if it can say."""
+        """Return sentences as the model sees them, and the unknown words of each, if it can say."""
         if not isinstance(self._model, ReportingModel):
             return sentences, np.zeros(len(texts), dtype=np.int32)
         what = f"sentences as it sees them, for {len(texts)}, the first {quoted_text(texts[0])}"
@@ -460,7 +460,7 @@ class TokenScorer(Scorer):
 
 
 def _texts_of(sentences: pa.StringArray) -> list[str]:
-    """Give sentences to a model that counts their words: a space parts also what is written without one."""
+    """Return sentences to a model that counts their words: a space parts also what is written without one."""
     return [str(text).replace(BOUNDARY, " ") for text in sentences.to_pylist()]
 
 
@@ -479,7 +479,7 @@ class TotalScorer(Scorer):
 
     @torch.inference_mode()
     def score(self, sentences: pa.StringArray) -> pa.Table:
-        """Give the model the whole shard; `words` are null."""
+        """Return the model the whole shard; `words` are null."""
         refuse_empty(sentences)
         texts = [without_boundaries(str(text)) for text in sentences.to_pylist()]
         what = f"log-probabilities of {len(texts)} sentences, the first {quoted_text(texts[0])}"
@@ -506,7 +506,7 @@ class TotalScorer(Scorer):
 
 
 def scorer_for(model: object, *, words: bool = False) -> Scorer:
-    """Give the scorer of a model, the one of the richest protocol that it offers.
+    """Return the scorer of a model, the one of the richest protocol that it offers.
 
     Where single `words` matter and a model splits them into pieces, the numbers of words are probabilities,
     at the cost of a little more computing; else they are sums over pieces, which is all that whole sentences

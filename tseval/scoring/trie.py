@@ -47,7 +47,7 @@ def words_and_lengths(sentences: pa.StringArray) -> tuple[Any, np.ndarray]:
 
 
 def pieces_of(encoded: Encoded) -> np.ndarray:
-    """Give the number of tokens of each word, (words,) int64."""
+    """Return the number of tokens of each word, (words,) int64."""
     if encoded.pieces is not None:
         return encoded.pieces
     return np.ones(int(encoded.lengths.sum()), dtype=np.int64)
@@ -372,7 +372,7 @@ def contexts_of(trie: Trie, start: int | None) -> Contexts:
 
 
 def _preorder(above: list[np.ndarray], base: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Give the numbers of each level's nodes in preorder, and those after their last descendants."""
+    """Return the numbers of each level's nodes in preorder, and those after their last descendants."""
     sizes = [np.ones(len(parents), dtype=np.int64) for parents in above]
     for depth in range(len(above) - 1, 0, -1):
         np.add.at(sizes[depth - 1], above[depth], sizes[depth])
@@ -431,7 +431,7 @@ def attends(contexts: Contexts, batch: Batch, device: torch.device) -> Tensor:
 
 
 def path_batches(contexts: Contexts, batch_tokens: int) -> Iterator[Batch]:
-    """Give the path to every last context as a row; a batch holds rows of one length, and no padding.
+    """Yield the path to every last context as a row; a batch holds rows of one length, and no padding.
 
     It is `batch_tokens` contexts, at least one row.
     """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def known_to(model: Model) -> Callable[[str], bool]:
-    """Give a function that tells whether a model knows a word; it asks the model once for each."""
+    """Return a function that tells whether a model knows a word; it asks the model once for each."""
     if not isinstance(model, RecurrentModel | TokenModel | ReportingModel):
         raise ModelError(
             f"{model.card.name} does not tell tseval which words are in its vocabulary.\n"

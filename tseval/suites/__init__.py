@@ -158,7 +158,7 @@ def _read_case(facts: _CaseFacts, source: pa.BufferReader) -> Case:
 
 
 def _is_sound(case: Case) -> bool:
-    """Tell whether a case hangs together: a checksum anyone can compute proves nothing."""
+    """Return whether a case hangs together: a checksum anyone can compute proves nothing."""
     return (
         case.index.type == pa.int64()
         and len(case.index) == case.sentences.num_rows == case.features.num_rows
@@ -187,7 +187,7 @@ def available_suites() -> tuple[str, ...]:
 
 
 def bundled_sizes(name: str) -> tuple[str, int, int, int]:
-    """Give title and numbers of cases, items and contrasts of a bundled suite, without expanding it."""
+    """Return title and numbers of cases, items and contrasts of a bundled suite, without expanding it."""
     from tseval.suites.grammar import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
 
     folder = read_folder(TEMPLATES / name)
@@ -467,7 +467,7 @@ def stream_cases(  # noqa: PLR0913 - what a user may say, and what is told
 
 
 def _all_labels(of_cases: Iterable[tuple[str, ...]]) -> Iterable[str]:
-    """Give the labels of all cases, each once, in the order of the case that has the most."""
+    """Return the labels of all cases, each once, in the order of the case that has the most."""
     return dict.fromkeys(label for labels in sorted(of_cases, key=len, reverse=True) for label in labels)
 
 

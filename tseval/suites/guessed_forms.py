@@ -63,7 +63,7 @@ def guessed_forms(
 
 
 def _by_rule(grammars: Sequence[Grammar], tokens: Collection[str]) -> Iterator[tuple[Word, bool]]:
-    """Give words whose plural is by rule, and whether their grammar states its language.
+    """Yield words whose plural is by rule, and whether their grammar states its language.
 
     Not those that stand in the singular alone.
     """

@@ -85,7 +85,7 @@ def add_s(base: str) -> str:
 
 
 def remove_s(form: str) -> str | None:
-    """Give the base form of a regular third person singular, by rule; None if it does not end in -s.
+    """Return the base form of a regular third person singular, by rule; None if it does not end in -s.
 
     >>> [remove_s(form) for form in ("laughs", "passes", "carries", "uses", "lies", "can")]
     ['laugh', 'pass', 'carry', 'use', 'lie', None]
@@ -100,7 +100,7 @@ def remove_s(form: str) -> str | None:
 
 
 def listed_plural(noun: str) -> str | None:
-    """Give the plural of a noun that a list says is not regular: itself with another ending, or nothing.
+    """Return the plural of a noun that a list says is not regular: itself with another ending, or nothing.
 
     >>> [listed_plural(noun) for noun in ("policeman", "sheep", "police", "human")]
     ['policemen', 'sheep', '', None]
@@ -117,7 +117,7 @@ def listed_plural(noun: str) -> str | None:
 
 
 def plural_by_rule(part: str, lemma: str) -> str | None:
-    """Give the plural of a noun, or of a verb phrase in the singular, by rule; None where it does not hold.
+    """Return the plural of a noun, or of a verb phrase in the singular, by rule; None where it does not hold.
 
     >>> [plural_by_rule("noun", noun) for noun in ("author", "box", "man")]
     ['authors', None, None]
@@ -135,7 +135,7 @@ def plural_by_rule(part: str, lemma: str) -> str | None:
 
 
 def right_plural(part: str, lemma: str) -> str | None:
-    """Give the plural of a word that has none by rule, where it is known; nothing where there is none.
+    """Return the plural of a word that has none by rule, where it is known; nothing where there is none.
 
     >>> right_plural("noun", "box"), right_plural("verb", "goes home"), right_plural("noun", "gas station")
     ('boxes', 'go home', None)

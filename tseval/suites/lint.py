@@ -97,7 +97,7 @@ class WordsKnown:
         return ", ".join(words) if self.name_all else some(words)
 
     def told(self, message: str) -> str:
-        """Give a message that names words."""
+        """Return a message that names words."""
         return Whole(message) if self.name_all else message
 
 
@@ -228,7 +228,7 @@ def _half_known(case: Case, known: WordsKnown) -> Iterator[Found]:
 def _half_known_items(
     case: Case, words: UnknownWords, rows: Mapping[str, NDArray[np.int64]], seen: NDArray[np.str_]
 ) -> Iterator[tuple[str, Sequence[str], NDArray[np.bool_]]]:
-    """Give what counts in a case, the labels that it is about, and which items are half known there."""
+    """Yield what counts in a case, the labels that it is about, and which items are half known there."""
     for contrast in case.contrasts:
         better, worse = rows[contrast.better], rows[contrast.worse]
         half_known = words.differ(better, worse) & (seen[better] != seen[worse])
@@ -303,7 +303,7 @@ def _confounded(question: Regions, prediction: Prediction, words: _Words) -> Ite
 
 
 def _cut(question: Regions, region: Region, words: _Words) -> list[tuple[str, str]]:
-    """Give what stands before a region, and the region."""
+    """Return what stands before a region, and the region."""
     spans = zip(words[region.condition], *question.span(region), strict=True)
     return [
         (" ".join(own[:before]), " ".join(own[before : before + length])) for own, before, length in spans
@@ -389,7 +389,7 @@ def _of_code(grammar: Grammar, *, all_items: bool) -> list[LintFinding]:
 
 
 def minimal_step(one: str, other: str) -> bool:
-    """Tell whether two sentences differ in one stretch of words, or in the order of the same ones."""
+    """Return whether two sentences differ in one stretch of words, or in the order of the same ones."""
     left, right = one.split(), other.split()
     if sorted(left) == sorted(right):
         return left != right
@@ -487,7 +487,7 @@ def _as_written(
 
 
 def _stays_minimal(one: str, other: str, written: Mapping[str, str]) -> bool:
-    """Tell whether a pair differs minimally as people write it, but for the capital of the first word."""
+    """Return whether a pair differs minimally as people write it, but for the capital of the first word."""
     first, second = (written[text].lower() for text in (one, other))
     return first == second or minimal_step(first, second)
 

@@ -83,7 +83,7 @@ def is_invisible(character: str, before: str = "") -> bool:
 
 
 def first_mistake(case: Case, terminator: str | None) -> str | None:
-    """Give the first mistake in a case after which its numbers mean something else; None if there is none."""
+    """Return the first mistake in a case after which its numbers mean something else, or None."""
     checks = [unseen_differences(case), contradictions(case), forgotten_regions(case)]
     if terminator is not None:
         checks.append(ended_twice(case, terminator))
@@ -184,7 +184,7 @@ def ended_twice(case: Case, terminator: str) -> Iterator[Found]:
 
 
 def _ending_in(marks: Sequence[str]) -> str:
-    """Give the pattern of a text that ends in a mark, but for closing quotes."""
+    """Return the pattern of a text that ends in a mark, but for closing quotes."""
     return f"(?:{'|'.join(map(re.escape, marks))})[{re.escape(_CLOSING)}]*$"
 
 
@@ -221,7 +221,7 @@ def idle_labels(case: Case) -> Iterator[Found]:
 
 
 def _matching(case: Case, label: str, pattern: str) -> list[str]:
-    """Give the distinct sentences of a label that match."""
+    """Return the distinct sentences of a label that match."""
     texts = case.sentences[label]
     return [str(text) for text in texts.filter(pc.match_substring_regex(texts, pattern)).unique().to_pylist()]
 

@@ -59,7 +59,7 @@ def overview_of(case: Case, slots: Sequence[Slot] = (), n_all: int | None = None
 
 
 def write_overview(cases: Sequence[CaseOverview]) -> Iterator[str]:
-    """Give the lines of the table."""
+    """Yield the lines of the table."""
     if len(cases) > MOST_CASES:
         width = max(len(case.name) for case in cases)
         digits = max(len(f"{case.n_items:,}") for case in cases)

@@ -190,7 +190,7 @@ def _one_word_in_two_slots(grammar: Grammar, case: Case) -> Iterator[Slip]:
 
 
 def _differing(slot: Slot, earlier: Slot) -> str:
-    """Give the line of the front matter that lets a slot differ from another."""
+    """Return the line of the front matter that lets a slot differ from another."""
     if slot.class_name != earlier.class_name:
         return f"where: {earlier.name}.lemma != {slot.name}.lemma"
     number = "" if slot.numbers > 1 else f", number: {getattr(slot.fillers[0], 'number', 'sing')}"
@@ -240,7 +240,7 @@ def _without_braces(grammar: Grammar, label: str, text: str) -> Iterator[Slip]:
 
 
 def _source_line(grammar: Grammar, label: str) -> str:
-    """Give the line of the file on which a sentence is written."""
+    """Return the line of the file on which a sentence is written."""
     return composed(read_grammar_text(grammar.path).split("\n")[_line(grammar, label) - 1])
 
 
@@ -296,7 +296,7 @@ def _run_together(grammar: Grammar, case: Case) -> Iterator[Slip]:
 
 
 def _together(one: str, other: str) -> str | None:
-    """Give a word that another sentence writes as two, if letters on both sides of the space are shared."""
+    """Return a word that another sentence writes as two, if letters on both sides of the space are shared."""
     if len(one.split()) == len(other.split()):
         return None
     letters = [text.replace(" ", "") for text in (one, other)]
@@ -313,7 +313,7 @@ def _together(one: str, other: str) -> str | None:
 
 
 def _starts(text: str) -> dict[int, str]:
-    """Give the words of a text by where they start, spaces not counted."""
+    """Return the words of a text by where they start, spaces not counted."""
     starts, place = {}, 0
     for word in text.split():
         starts[place] = word

@@ -24,7 +24,7 @@ def starter_languages() -> list[str]:
 
 
 def starter_language(name: str) -> str:
-    """Give the language that a name or an ISO code means (`German`, `de`, `deu`, `de-AT`)."""
+    """Return the language that a name or an ISO code means (`German`, `de`, `deu`, `de-AT`)."""
     code = name.strip().casefold()
     main = code.replace("_", "-").partition("-")[0]
     language = _CODES.get(main) or language_of(code) or language_of(main) or code
@@ -39,7 +39,7 @@ def starter_language(name: str) -> str:
 
 
 def starter_files(language: str, case: str) -> dict[str, str]:
-    """Give the files of a starter suite, with the grammar under the name of the case."""
+    """Return the files of a starter suite, with the grammar under the name of the case."""
     texts = {
         name: (_FOLDER / language / name).read_text("utf-8")
         for name in ("grammar.jinja", "lexicon.yaml", "suite.yaml")

@@ -38,7 +38,7 @@ _OF_A_SLOT = f"_{NUMBER}"  # `subject_number`: grammars say the number of each n
 
 
 def numbers_asked(case: Case, forms: Sequence[tuple[str, str]]) -> list[str]:
-    """Give the number, `sing` or `plur`, that the critical word of every item should have.
+    """Return the number, `sing` or `plur`, that the critical word of every item should have.
 
     A feature `number` says it. Otherwise it is the number of the noun that the word agrees with: of features
     such as `subject_number` the one on which the choice between its right and its wrong form depends. The
@@ -71,7 +71,7 @@ def numbers_asked(case: Case, forms: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _chosen_by(numbers: Sequence[str], forms: Sequence[tuple[str, str]]) -> bool:
-    """Tell whether numbers choose between two forms: each is right with one number, never with the other."""
+    """Return whether numbers choose between two forms: each is right with one number only."""
     right: dict[tuple[str, str], str] = {}
     for (better, worse), number in zip(forms, numbers, strict=True):
         if number not in EXAMPLE_NUMBERS or right.setdefault((better, worse), number) != number:
@@ -97,12 +97,12 @@ class Pair:
 
     @property
     def forms(self) -> tuple[str, str]:
-        """Give the words at the critical position, the better first."""
+        """Return the words at the critical position, the better first."""
         return self.better[self.critical], self.worse[self.critical]
 
     @property
     def number_words(self) -> tuple[str, str]:
-        """Give the right word for the number, then the wrong one."""
+        """Return the right word for the number, then the wrong one."""
         singular, plural = NUMBER_WORDS.values()
         return (singular, plural) if self.number == SINGULAR else (plural, singular)
 
@@ -259,7 +259,7 @@ def _coin(seed: int, case: str, item: int | None) -> bool:
 
 
 def spans(text: str, penn: bool) -> Iterator[tuple[int, int]]:
-    """Give the beginning and end of every word: of Penn Treebank tokens, or of what stands between spaces.
+    """Yield the beginning and end of every word: of Penn Treebank tokens, or of what stands between spaces.
 
     Double quotes stay as they are, as in running text; the Treebank writes them as `` and ''.
     """

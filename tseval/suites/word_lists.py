@@ -24,7 +24,7 @@ _KNOWN, _MORE = 0.6, 0.2
 
 @cache
 def word_list(code: str) -> Collection[str]:
-    """Give the words of a language, in small letters."""
+    """Return the words of a language, in small letters."""
     try:
         from spellchecker import SpellChecker  # noqa: PLC0415 - only lint needs it
     except ImportError:  # an environment that is older than this check: capital letters alone tell
@@ -51,12 +51,12 @@ def likely_language(words: Collection[str]) -> str | None:
 
 
 def words_of(text: str) -> list[str]:
-    """Give the words of a text, letters alone."""
+    """Return the words of a text, letters alone."""
     return _LETTERS.findall(text)
 
 
 def not_english(text: str) -> str | None:
-    """Give the first word of a text that is in no list of English words, but for acronyms."""
+    """Return the first word of a text that is in no list of English words, but for acronyms."""
     english = word_list("en")
     unknown = (word for word in words_of(text) if not word.isupper() and word.lower() not in english)
     return next(unknown, None) if english else None

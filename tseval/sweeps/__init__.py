@@ -108,7 +108,7 @@ def sweep(units: Sequence[SweepUnit], place: Records, force: Workforce, watch: W
 
 
 def states_of(units: Sequence[SweepUnit], place: Records) -> list[UnitState]:
-    """Give how far units are, without doing anything; what a killed worker left waits again."""
+    """Return how far units are, without doing anything; what a killed worker left waits again."""
     states = []
     for unit in units:
         record, done = place.read(unit), place.is_done(unit)

@@ -89,7 +89,7 @@ class SweepUnit:
 
 
 def _files(name: str) -> Files:
-    """Give names, sizes and times of a file, or of the files of a folder; nothing where a name is no path."""
+    """Return names, sizes and times of a file, or of the files of a folder; nothing if a name is no path."""
     try:
         path = Path(name)
         if not name or not path.exists():
@@ -134,7 +134,7 @@ def _choices(inside: str) -> list[str]:
 
 
 def natural_order(text: str) -> list[tuple[int, str]]:
-    """Give what to sort by so that numbers come in their order.
+    """Return what to sort by so that numbers come in their order.
 
     >>> sorted(["step10.pt", "step2.pt"], key=natural_order)
     ['step2.pt', 'step10.pt']
@@ -187,7 +187,7 @@ class SweepPlan:
     ray: Mapping[str, Json] = field(default_factory=dict)  # of each worker: `num_cpus`, `num_gpus`, ...
 
     def settings(self, engine: str) -> Mapping[str, Json]:
-        """Give what the plan says to an engine."""
+        """Return what the plan says to an engine."""
         return {"slurm": self.slurm, "ray": self.ray}.get(engine, {})
 
 
@@ -245,7 +245,7 @@ def plan_units(plan: SweepPlan) -> list[SweepUnit]:
 
 
 def _models(entries: Sequence[str | ModelEntry]) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Give name, specification and arguments of every model."""
+    """Yield name, specification and arguments of every model."""
     for named in entries:
         entry = ModelEntry(named) if isinstance(named, str) else named
         found = [one for text in _written_out(entry.model) for one in _matching(text)]
@@ -269,7 +269,7 @@ def _models(entries: Sequence[str | ModelEntry]) -> Iterator[tuple[str, str, dic
 
 
 def _matching(text: str) -> Iterator[tuple[str, str, str]]:
-    """Give name, specification and revision of each model that a pattern, or a plain name, stands for."""
+    """Yield name, specification and revision of each model that a pattern, or a plain name, stands for."""
     if (named := file_and_function(text)) and not Path(text).exists():
         for path, parts in _matching_files(str(named[0]), text) or [(named[0], ("",))]:
             yield "-".join((*parts[:-1], name_of_function(path, named[1]))), f"{path}:{named[1]}", ""
@@ -348,7 +348,7 @@ class Records:
         return self.logs / f"{unit.name}.log"
 
     def read(self, unit: SweepUnit) -> UnitRecord:
-        """Give what is known of a unit; what cannot be read says nothing."""
+        """Return what is known of a unit; what cannot be read says nothing."""
         try:
             return checked(read_json(self._record(unit)), UnitRecord)
         except (OSError, ContentError, LimitError):
@@ -360,12 +360,12 @@ class Records:
         return record
 
     def is_done(self, unit: SweepUnit) -> bool:
-        """Tell whether the run of this very unit is there."""
+        """Return whether the run of this very unit is there."""
         record = self.read(unit)
         return record.stage == "done" and _run_exists(unit) and record.stamp == unit.stamp()
 
     def ended(self, unit: SweepUnit) -> bool:
-        """Tell whether a worker that was given a unit need not begin it."""
+        """Return whether a worker that was given a unit need not begin it."""
         stage = self.read(unit).stage
         return stage == "failed" or (stage == "done" and _run_exists(unit))
 
@@ -378,7 +378,7 @@ class Records:
         remove_lock(self._lock(unit), held)
 
     def is_held(self, unit: SweepUnit) -> bool:
-        """Tell whether a process works on a unit."""
+        """Return whether a process works on a unit."""
         with suppress(OSError):
             if not self._lock(unit).exists():
                 return False
@@ -388,7 +388,7 @@ class Records:
         return False
 
     def open_again(self, units: Sequence[SweepUnit]) -> list[SweepUnit]:
-        """Give the units that are not done; failures and deaths of an earlier sweep are forgotten.
+        """Return the units that are not done; failures and deaths of an earlier sweep are forgotten.
 
         Those that another sweep works on are left to it, and given too.
         """
@@ -403,11 +403,11 @@ class Records:
         return left
 
     def last_line(self, unit: SweepUnit) -> str:
-        """Give the last line of a unit's log that says something."""
+        """Return the last line of a unit's log that says something."""
         return (self._tail(unit) or [""])[-1].strip()
 
     def complaint(self, unit: SweepUnit) -> str:
-        """Give the last error in a log: from the last line in which tseval speaks up, or the last line."""
+        """Return the last error in a log: from the last line in which tseval speaks up, or the last line."""
         lines = self._tail(unit)
         starts = [i for i, line in enumerate(lines) if line.startswith("tseval: ")]
         return "\n".join(lines[starts[-1] :]).removeprefix("tseval: ") if starts else self.last_line(unit)

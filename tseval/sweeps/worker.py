@@ -234,7 +234,7 @@ class UnitScorer:
 
 
 def _own_device(device: str, number: int) -> str:
-    """Give each worker a GPU of its own, where the machine, or what a scheduler shows of it, has several."""
+    """Assign each worker a GPU of its own if the machine, or what a scheduler shows of it, has several."""
     found = accelerator() if device in ("auto", "cuda") else None
     n_devices = torch.accelerator.device_count() if found else 1
     return device if found is None or n_devices == 1 else f"{found.type}:{number % n_devices}"

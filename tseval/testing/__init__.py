@@ -105,7 +105,7 @@ class Report:
         raise ModelError("\n".join([f"{self.model} fails {what}:", *lines]))
 
     def to_mapping(self) -> dict[str, Json]:
-        """Give the report as plain data."""
+        """Return the report as plain data."""
         results: list[Json] = [
             {"name": result.name, "claim": result.claim, **asdict(result.finding)} for result in self.results
         ]

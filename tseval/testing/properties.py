@@ -143,7 +143,7 @@ NONSENSE = ("blicketwug", "daxfepzorp", "zuvlimquot")
 
 
 def default_sentences() -> list[str]:
-    """Give 288 English sentences of 4 to 10 words, of words that small vocabularies have."""
+    """Return 288 English sentences of 4 to 10 words, of words that small vocabularies have."""
     parts = product(NOUNS, BEHIND_NOUNS, VERBS)
     return [f"the {noun}{behind} {verb} ." for noun, behind, verb in parts]
 
@@ -211,7 +211,7 @@ class Subject:
     numbers: Numbers  # of each of them
 
     def numbers_for(self, sentences: Sequence[str]) -> Numbers:
-        """Give the numbers of some of the sentences."""
+        """Return the numbers of some of the sentences."""
         place = {sentence: i for i, sentence in enumerate(self.sentences)}
         return [self.numbers[place[sentence]] for sentence in sentences]
 
@@ -290,7 +290,7 @@ def _reported(subject: Subject, groups: Sequence[Sequence[ScoredRow]]) -> Findin
 
 
 def _tells_words_apart(subject: Subject) -> bool:
-    """Tell whether some sentences of as many words get different numbers."""
+    """Return whether some sentences of as many words get different numbers."""
     totals: dict[int, set[float]] = {}
     for text, row in zip(subject.sentences, subject.numbers, strict=True):
         totals.setdefault(len(text.split()), set()).add(float(row.sum()))
@@ -328,7 +328,7 @@ def _wrong_with(subject: Subject, long: str, found: np.ndarray) -> str | None:
 
 
 def _cuts(subject: Subject, long: str) -> bool:
-    """Tell whether the first or the last words of a long sentence do not reach a model of whole sentences."""
+    """Return whether the first or the last words of a long sentence are lost to a model of whole sentences."""
     words = long.split()
     # Eight words turned round are the same words, so that a model of single words need not mind.
     at_start = words[:8][::-1] + words[8:]
@@ -387,7 +387,7 @@ def _rows(model: RecurrentModel, sentences: Sequence[str]) -> Finding:
 
 
 def _scoring(model: Model, sentences: Sequence[str], few: Sequence[str]) -> Callable[[], object]:
-    """Give an action that scores sentences in small batches, of a size that `few` fill several times."""
+    """Return an action that scores sentences in small batches, of a size that `few` fill several times."""
     if isinstance(model, TokenModel):
         n_tokens = len(model.encode(pa.array(few, pa.string())).tokens)
         return lambda: directly(model, sentences, batch_tokens=max(1, n_tokens // BATCHES))
@@ -422,7 +422,7 @@ def _highest(action: Callable[[], object]) -> tuple[int, int]:
 
 
 def _give_back() -> None:
-    """Give the system what arrow and the heap hold unused: what a model puts there could not be seen."""
+    """Return the system what arrow and the heap hold unused: what a model puts there could not be seen."""
     pa.default_memory_pool().release_unused()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's; others keep less
     if trim is not None:
@@ -430,7 +430,7 @@ def _give_back() -> None:
 
 
 def _gpus_in_use() -> tuple[ModuleType, range]:
-    """Give torch's module for the accelerators whose highest memory it tells, and their numbers.
+    """Return torch's module for the accelerators whose highest memory it tells, and their numbers.
 
     Apple's does not tell; one that nothing was put on has none.
     """

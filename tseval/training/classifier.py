@@ -201,7 +201,7 @@ def validate(model: Classifier, examples: Examples) -> tuple[float, float]:
 
 
 def _window_of(examples: Examples, device: torch.device) -> Window:
-    """Give the first examples as a window that ends where each of them does."""
+    """Return the first examples as a window that ends where each of them does."""
     words, lengths, classes = examples.batch(torch.arange(min(VALIDATION_EXAMPLES, len(examples))))
     inside = (torch.arange(len(words))[:, None] < lengths).flatten().nonzero().flatten()
     return Window(words.to(device), classes.to(device), inside.to(device), fresh=True)
@@ -269,7 +269,7 @@ class _Run(Training):
         course.loss += self._loss
 
     def read_losses(self) -> float | None:
-        """Give the loss of the newest batch."""
+        """Return the loss of the newest batch."""
         return self._loss
 
     def _validates(self) -> bool:

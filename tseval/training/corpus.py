@@ -63,7 +63,7 @@ class NumberedText:
 
 
 def number_text(path: Path) -> NumberedText:
-    """Give every word of a text file a number, from 1, as they come."""
+    """Return every word of a text file a number, from 1, as they come."""
     try:
         sha256 = file_sha256(path)
     except OSError as error:
@@ -86,7 +86,7 @@ def number_text(path: Path) -> NumberedText:
 
 
 def text_lines(path: Path) -> Iterator[str]:
-    """Give the lines of a text file, plain or gzip-compressed."""
+    """Yield the lines of a text file, plain or gzip-compressed."""
     try:
         with open_limited(path, "text_bytes") as file:
             yield from bounded_lines(io.TextIOWrapper(file, encoding="utf-8"), path, rows=False)
@@ -117,7 +117,7 @@ def _fresh_numbers() -> defaultdict[str, int]:
 
 
 def _numbered(path: Path, known: defaultdict[str, int]) -> Iterator[NDArray[np.uint32]]:
-    """Give the numbers of a text in blocks; `known` learns the words."""
+    """Yield the numbers of a text in blocks; `known` learns the words."""
     number, block = known.__getitem__, list[int]()
     for line in text_lines(path):
         if words := line.split():
@@ -237,7 +237,7 @@ class EncodedText:
         return torch.from_numpy(found)
 
     def split(self, size: int) -> Iterator[Tensor]:
-        """Give all ids in order, in blocks of at most `size`."""
+        """Yield all ids in order, in blocks of at most `size`."""
         yield torch.tensor([self.eos])
         for numbers, ids in self.parts:
             for start in range(0, len(numbers), size):
@@ -322,7 +322,7 @@ class Window:
         return flat if self.rows is None else flat[self.rows]
 
     def columns(self, first: int, stop: int) -> Window:
-        """Give the columns from `first` to before `stop`, or to the last, alone."""
+        """Return the columns from `first` to before `stop`, or to the last, alone."""
         batch = self.words.shape[1]
         words = self.words[:, first:stop]
         if self.rows is None:
@@ -349,7 +349,7 @@ class Windows(Protocol):
         """Count the windows, from the first, in which at least so many words are predicted."""
 
     def read(self, window: int, device: torch.device) -> Window:
-        """Give one window, counted from 0."""
+        """Return one window, counted from 0."""
 
 
 @dataclass(frozen=True, slots=True)

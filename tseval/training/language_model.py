@@ -68,7 +68,7 @@ def string_loss(model: LanguageModel, vocabulary: Vocabulary, suite: Suite) -> f
 
 
 def headline_error(run: Run) -> float:
-    """Give the number that the paper on a language reports, as an error.
+    """Return the number that the paper on a language reports, as an error.
 
     That is the largest error over attractors, the share of strings with an error, or 1 minus the mean
     accuracy over distances (`tseval.analysis.breakdowns.MEASURES`).

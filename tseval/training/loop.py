@@ -105,14 +105,14 @@ def _sha256(stream: Stream) -> str:
 
 
 def random_there(device: torch.device) -> dict[str, Tensor]:
-    """Give the state of the random numbers of a device, by its kind; a CPU's have a place of their own."""
+    """Return the state of the random numbers of a device, by its kind; a CPU's have a place of their own."""
     if device.type == "cpu":
         return {}
     return {device.type: torch.get_device_module(device.type).get_rng_state(device)}
 
 
 def snapshot(model: Network, optimiser: Optimizer, course: Course) -> dict[str, object]:
-    """Give what decides how a run goes on, as tensors and plain data."""
+    """Return what decides how a run goes on, as tensors and plain data."""
     device = next(model.parameters()).device
     return {
         "weights": model.state_dict(),
@@ -423,14 +423,14 @@ class Training(ABC):
 
     @abstractmethod
     def read_losses(self) -> float | None:
-        """Give the mean loss of the newest steps, if there are some."""
+        """Return the mean loss of the newest steps, if there are some."""
 
     @abstractmethod
     def add_row(self) -> None:
         """Add a point to the learning curve."""
 
     def content(self) -> dict[str, object]:
-        """Give everything that `restore` needs, as tensors and plain data."""
+        """Return everything that `restore` needs, as tensors and plain data."""
         return snapshot(self.model, self.optimiser, self.course)
 
     def restore(self, content: Mapping[str, object]) -> None:
@@ -439,7 +439,7 @@ class Training(ABC):
 
     @abstractmethod
     def _progress(self) -> tuple[int, int]:
-        """Give how many tokens or examples were learnt from, and how many there are."""
+        """Return how many tokens or examples were learnt from, and how many there are."""
 
     @abstractmethod
     def _ended(self) -> bool: ...
@@ -530,7 +530,7 @@ def _widened(weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
 def _product(
     inputs: Tensor, weight: Tensor, bias: Tensor | None = None, room: Tensor | None = None
 ) -> Tensor:
-    """Give x Wᵀ + b, in `room` where that is faster: of a new tensor the system has to clear every page."""
+    """Return x Wᵀ + b, in `room` where that is faster: of a new tensor the system has to clear every page."""
     if inputs.device.type != "cpu" or (inputs.dtype == torch.float32 and ONEDNN_IS_FASTER):
         return linear(inputs, weight, bias)
     if bias is None:

@@ -201,7 +201,7 @@ class Schedule:
         return (max(step, 1) - 1) // self.text.n_windows + 1
 
     def validates(self, step: int) -> bool:
-        """Tell whether the model is validated after a step: at every end of an epoch and at the very end."""
+        """Return whether the model is validated after a step: at every end of an epoch and at the end."""
         every, epoch = self.settings.validate_every, self.text.n_windows
         return step == self.steps or step % epoch == 0 or (every is not None and step % every == 0)
 
@@ -240,7 +240,7 @@ UNCLIPPED = 1e9
 
 
 def _bernardy(task: str, *, learning_rate: float, embedding: int) -> Preset:
-    """Give every symbol of a URN the angles of its rotation, and of any other cell so many numbers."""
+    """Return every symbol of a URN the angles of its rotation, and of any other cell so many numbers."""
     return Preset(
         sizes={"hidden": 32, "layers": 1, "dropout": 0.05},
         settings={

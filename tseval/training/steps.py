@@ -279,7 +279,7 @@ def _rate_in(optimiser: Optimizer, rate: Tensor) -> Iterator[None]:
 
 
 def _repair_random(device: torch.device, state: Tensor) -> None:
-    """Give a device's random numbers back, which after a failed recording wait for its end."""
+    """Return a device's random numbers back, which after a failed recording wait for its end."""
     with suppress(RuntimeError):
         fresh = torch.Generator(device)
         fresh.set_state(state)
@@ -316,7 +316,7 @@ def fuse_loops(model: LanguageModel, batch: int, low: torch.dtype) -> int:
 
 
 def _trial_gradient(cell: Cell, batch: int, low: torch.dtype) -> Tensor:
-    """Give the gradient of something after a few random words, the same every time, (parameters,)."""
+    """Return the gradient of something after a few random words, the same every time, (parameters,)."""
     device = next(cell.parameters()).device
     torch.manual_seed(0)
     x = torch.randn(TRIAL_WORDS, batch, cell.input_size, device=device)
@@ -343,7 +343,7 @@ class LanguageCourse(Course):
 
 
 def product_type(precision: Precision, device: torch.device) -> torch.dtype:
-    """Give the type in which products are made.
+    """Return the type in which products are made.
 
     A processor without products in bfloat16 would imitate them, slower than it multiplies in float32.
     """
@@ -354,7 +354,7 @@ def product_type(precision: Precision, device: torch.device) -> torch.dtype:
 def window_loss(
     model: LanguageModel, low: torch.dtype, window: Window, before: State
 ) -> tuple[Tensor, State]:
-    """Give the mean loss of a window, nats, by products of a type, and the state after it, float32."""
+    """Return the mean loss of a window, nats, by products of a type, and the state after it, float32."""
     with torch.autocast(window.words.device.type, low, enabled=low is not torch.float32):
         outputs, after = model(window.words, before)
     hidden, output = window.predicting(outputs).float(), model.output
@@ -438,7 +438,7 @@ class TrainingState:
         course.at_row = course.step, course.loss
 
     def content(self) -> dict[str, object]:
-        """Give everything that `restore` needs, as tensors and plain data."""
+        """Return everything that `restore` needs, as tensors and plain data."""
         self.read_losses()
         return {**snapshot(self.model, self.optimiser, self.course), "carried": list(self.learner.carried)}
 

@@ -84,7 +84,7 @@ class ZooModel:
         return self.run.exists() or any(self.checkpoint.parent.glob(f"{self.name}.*"))
 
     def unit(self, corpus: Corpus) -> SweepUnit:
-        """Give the work that makes the model; all of it can be repeated."""
+        """Return the work that makes the model; all of it can be repeated."""
         text, valid = (corpus.folder / name for name in CORPUS_FILES)
         texts = [word for path in (text, *corpus.more) for word in ("--train", str(path))]
         # So that perplexities compare with those of models that learnt from the corpus alone.
@@ -94,7 +94,7 @@ class ZooModel:
         return SweepUnit(self.name, str(self.checkpoint), SUITE, str(self.run), train=tuple(train))
 
     def finished(self) -> Run | None:
-        """Give the run if the model is trained and scored."""
+        """Return the run if the model is trained and scored."""
         try:
             return read_run(self.run)
         except RunError:
@@ -136,7 +136,7 @@ def _model(recipe: Recipe, arch: str, seed: int, zoo: Path) -> ZooModel:
 
 
 def planned(recipe: Recipe, name: str, zoo: Path) -> ZooModel | None:
-    """Give the model of a zoo that has this name; None if no model of any zoo has."""
+    """Return the model of a zoo that has this name; None if no model of any zoo has."""
     arch, _, seed = (name, "", "1") if name in CELLS else name.rpartition("-")
     if arch not in CELLS or not seed.isascii() or not seed.isdigit():
         return None
@@ -230,7 +230,7 @@ class Recipe:
     own_seeds: Mapping[str, int]  # models of an architecture that does, by its name
 
     def seeds_of(self, arch: str) -> int:
-        """Give the number of models of an architecture, with seeds 1, 2, ..."""
+        """Return the number of models of an architecture, with seeds 1, 2, ..."""
         return self.own_seeds.get(arch, self.seeds)
 
     def arguments(self, arch: str) -> tuple[str, ...]:
@@ -331,7 +331,7 @@ PAPER = "bhatt2020"
 
 
 def sources_of(entries: Sequence[ZooModel], recipe: Recipe) -> list[Run | Board]:
-    """Give what a table of a zoo is made from: the runs, or with several seeds the board of their means."""
+    """Return what a table of a zoo is made from: the runs, or with several seeds the board of their means."""
     runs = {arch: [read_run(one.run) for one in own] for arch, own in in_architectures(entries).items()}
     if all(len(several) == 1 for several in runs.values()):
         return [run for several in runs.values() for run in several]

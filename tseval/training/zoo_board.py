@@ -46,7 +46,7 @@ _SHARED = "all"  # no architecture has this name
 
 
 def tell_options(recipe: Recipe, models: Sequence[ZooModel]) -> str:
-    """Give the options that all models share, and all options of each architecture that has its own."""
+    """Return the options that all models share, and all options of each architecture that has its own."""
     own = {model.arch: model.options for model in models if model.arch in recipe.cells}
     lines = {_SHARED: recipe.arguments(""), **{f"but {arch}": options for arch, options in own.items()}}
     return "\n".join(f"- {group}: `{' '.join(words)}`" for group, words in lines.items())
@@ -124,7 +124,7 @@ def remove_others(target: Path, names: Container[str]) -> None:
 
 
 def holds_entry(folder: Path) -> bool:
-    """Tell whether a folder is an entry's; one that was being written or removed lacks files."""
+    """Return whether a folder is an entry's; one that was being written or removed lacks files."""
     return {one.name.removesuffix(PARTIAL) for one in folder.iterdir()} <= _OF_ENTRY
 
 

@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?|\.\d+")
 
 
 def is_earlier_form(stored: str, printed: str) -> bool:
-    """Tell whether a stored table is what an earlier version printed, where today's prints another text."""
+    """Return whether a stored table is what an earlier version printed, where today's prints another text."""
     if EARLIER not in stored:
         return False
     if _cells(stored) != _cells(printed) or _titles(stored) != _titles(printed):
@@ -30,7 +30,7 @@ def is_earlier_form(stored: str, printed: str) -> bool:
 
 
 def _cells(table: str) -> list[list[str]]:
-    """Give the cells of all rows, under the headings of today."""
+    """Return the cells of all rows, under the headings of today."""
     rows = [line for line in table.split("\n") if line.startswith("|") and set(line) - set("|:- ")]
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
     return [[HEADINGS.get(cell, cell) for cell in row] for row in cells]

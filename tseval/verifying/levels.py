@@ -83,7 +83,7 @@ class Verification:
         return next((check.level for check in reversed(self.checks) if check.ok), None)
 
     def to_mapping(self) -> dict[str, Json]:
-        """Give the report as plain data."""
+        """Return the report as plain data."""
         checks: list[Json] = [{"level": c.level, "ok": c.ok, "found": c.found} for c in self.checks]
         return {"name": self.name, "what": self.what, "ok": self.ok, "level": self.level, "checks": checks}
 
@@ -300,7 +300,7 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
 
 
 def _with_factors(suite: Suite, claim: Claim) -> Suite:
-    """Give the suite the lexical factors of the claim: `--cluster`, or its own; old runs have none."""
+    """Return the suite the lexical factors of the claim: `--cluster`, or its own; old runs have none."""
     if not knows_factors(claim):
         return cluster_by(suite, (INDEPENDENT,))
     stated = claim.manifest.suite
@@ -318,13 +318,13 @@ def _with_factors(suite: Suite, claim: Claim) -> Suite:
 
 
 def knows_factors(claim: Claim) -> bool:
-    """Tell whether a run is from when there were lexical factors: it has some, or says which were chosen."""
+    """Return whether a run is from when there were lexical factors: it has some, or names the chosen."""
     chosen = claim.manifest.suite.clusters
     return chosen is not None or any(name.endswith(ENTRY) for name in claim.verdicts.column_names)
 
 
 def says_what_is_shared(claim: Claim, suite: Suite) -> bool:
-    """Tell whether a run has all factors that one over this suite would have today."""
+    """Return whether a run has all factors that one over this suite would have today."""
     stated = claim.manifest.suite
     has_all = stated.clusters or stated.inferred or not with_critical(suite).inferred
     return knows_factors(claim) and bool(has_all)

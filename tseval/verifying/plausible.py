@@ -202,7 +202,7 @@ def _check_answers(scored: pa.Table, words: Words, asked: Asked, before: _Rows, 
 
 
 def _nodes(look: _Rows, words: Words) -> tuple[_Rows, _Rows]:
-    """Give the number, from 1, of the prefix that each word ends, and of that before it or 0, (words,)."""
+    """Return the number, from 1, of the prefix that each word ends, and of that before it or 0, (words,)."""
     node, before = np.zeros_like(look), np.zeros_like(look)
     n_looks, n_nodes = int(look.max(initial=0)) + 1, 0
     reached = np.zeros(len(words.lengths), dtype=np.int64)
@@ -219,6 +219,6 @@ def _nodes(look: _Rows, words: Words) -> tuple[_Rows, _Rows]:
 
 
 def _sentence_with(scored: pa.Table, words: Words, at: int) -> str:
-    """Give the sentence of a word."""
+    """Return the sentence of a word."""
     row = int(np.searchsorted(words.starts, at, side="right")) - 1
     return str(scored["sentence"][row].as_py())

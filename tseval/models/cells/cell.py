@@ -53,7 +53,7 @@ class Cell(nn.Module):
         return {}
 
     def watched_words(self, projected: Tensor) -> Mapping[str, Tensor]:
-        """Give what is like `watched` but depends on the words of a window: by name, (time, batch, 1).
+        """Return what is like `watched` but depends on the words of a window: by name, (time, batch, 1).
 
         `projected` is what `project` gave for the window, (time, batch, ...).
         """
@@ -65,7 +65,7 @@ class Cell(nn.Module):
         return None
 
     def initial_state(self, batch: int) -> State:
-        """Give the zero state, `n_states` tensors of (batch, hidden)."""
+        """Return the zero state, `n_states` tensors of (batch, hidden)."""
         weight = next(self.parameters())
         return tuple(weight.new_zeros(batch, self.hidden_size) for _ in range(self.n_states))
 
@@ -184,7 +184,7 @@ class AdditiveCell(Cell):
 
 
 def by_window(cell: Cell, x: Tensor, state: State) -> bool:
-    """Tell whether `read_window` is the way: for gradients, with narrow products on a CPU, or with kernels.
+    """Return whether `read_window` is the way: for gradients, with narrow products on a CPU, or with kernels.
 
     On a GPU without them, or with small layers, its many operations take longer than what they save.
     """
@@ -194,7 +194,7 @@ def by_window(cell: Cell, x: Tensor, state: State) -> bool:
 
 
 def is_narrow(x: Tensor) -> bool:
-    """Tell whether products are made in a narrow type, on a CPU."""
+    """Return whether products are made in a narrow type, on a CPU."""
     return x.device.type == "cpu" and torch.is_autocast_enabled("cpu")
 
 
@@ -246,7 +246,7 @@ class FusedCell(Cell):
 
 
 def recurrent_matrix(rows: int, columns: int) -> nn.Parameter:
-    """Give fresh recurrent weights, (rows, columns), uniform within ±1/√columns as in torch's own layers."""
+    """Return new recurrent weights, (rows, columns), uniform within ±1/√columns as in torch's own layers."""
     bound = columns**-0.5
     return nn.Parameter(torch.empty(rows, columns).uniform_(-bound, bound))
 

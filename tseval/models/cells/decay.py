@@ -345,7 +345,7 @@ class ConvolutionalDecayRNN(AdditiveCell):
         self.register_buffer("signs", dale_signs(hidden_size, inhibitory), persistent=False)
 
     def initial_state(self, batch: int) -> State:
-        """Give h = 0 and nothing pending: (batch, hidden) and (batch, window - 1)."""
+        """Return h = 0 and nothing pending: (batch, hidden) and (batch, window - 1)."""
         widths = self.hidden_size, self.taps.out_features - 1
         return tuple(self.decay.new_zeros(batch, width) for width in widths)
 

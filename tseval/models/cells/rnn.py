@@ -163,7 +163,7 @@ class LSTM(FusedCell):
         return (F.linear(h, self.layer.all_weights[0][4]) if self.projection else h), c
 
     def initial_state(self, batch: int) -> State:
-        """Give the zero state; see `Cell.initial_state`."""
+        """Return the zero state; see `Cell.initial_state`."""
         widths = self.projection or self.hidden_size, self.hidden_size
         return tuple(self.weights[0].new_zeros(batch, width) for width in widths)
 
@@ -328,11 +328,11 @@ class ONLSTM(AdditiveCell):
         return self._spread(x.softmax(1).cumsum(1))
 
     def _cumax_backward(self, slopes: Tensor, shares: Tensor) -> Tensor:
-        """Give derivatives by what `_cumax` was given, from those by its result; `shares` is the softmax."""
+        """Return derivatives by the input of `_cumax` from those by its result; `shares` is the softmax."""
         by_sums = slopes.view(len(slopes), self.master, self.chunk).sum(2)
         by_shares = by_sums.flip(1).cumsum(1).flip(1)
         return shares * (by_shares - (by_shares * shares).sum(1, keepdim=True))
 
     def _spread(self, x: Tensor) -> Tensor:
-        """Give each unit the value of its master gate."""
+        """Return each unit the value of its master gate."""
         return x.repeat_interleave(self.chunk, dim=1)

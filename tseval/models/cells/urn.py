@@ -46,7 +46,7 @@ class URN(Cell):
         self.register_buffer("upper", torch.triu_indices(hidden_size, hidden_size, 1), persistent=False)
 
     def initial_state(self, batch: int) -> State:
-        """Give the first unit vector, (batch, hidden)."""
+        """Return the first unit vector, (batch, hidden)."""
         return (self.unit.repeat(batch, 1),)
 
     def project(self, x: Tensor) -> Tensor:

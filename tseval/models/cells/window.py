@@ -163,7 +163,7 @@ class Kernels:
 
     def __init__(self, cell: Recurrence) -> None:
         def advance(word: Tensor, product: Tensor | None, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
-            """Give the drive, the new state's first tensor in the type of the products, and the new state."""
+            """Return the drive, the state's first tensor in the type of the products, and the new state."""
             drive = F.pad(word.to(state[0].dtype), (cell.drive_size - word.shape[1], 0))
             if product is not None:
                 drive = drive + F.pad(product, (0, cell.drive_size - product.shape[1]))
@@ -174,7 +174,7 @@ class Kernels:
             at: tuple[Tensor, Tensors, Tensors], slopes: Tensors, output: Tensor, product: Tensor | None,
             totals: Tensors, low: torch.dtype,
         ) -> tuple[Tensor, Tensors, Tensors]:  # fmt: skip
-            """Give derivatives by the drive, in the type of the products, by the state, by the parameters.
+            """Return derivatives by the drive, in the type of the products, by the state, by the parameters.
 
             What the loss owes to the new state came by its own way, by the output and by the next product.
             """

@@ -155,7 +155,7 @@ class Shares:
 
 
 def split_of(document: str, shares: Shares) -> str:
-    """Say whether a document is for `train`, `valid` or `test`: the same on every machine and for ever.
+    """Return whether a document is for `train`, `valid` or `test`: the same on every machine and for ever.
 
     A larger share of training text takes in the smaller one.
     """

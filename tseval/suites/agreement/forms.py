@@ -34,7 +34,7 @@ Paradigm = tuple[str, str, tuple[tuple[str, str], ...]]
 
 
 def _paradigm(word: Word, *changing: str) -> Paradigm | None:
-    """Give what forms share that differ in some features alone, the first of which they have."""
+    """Return what forms share that differ in some features alone, the first of which they have."""
     lemma = word.values.get(LEMMA)
     if lemma is None or changing[0] not in word.values:
         return None
@@ -65,7 +65,7 @@ class SeenForms:
             self._any_mood.setdefault((_paradigm(word, self.feature, "Mood"), value), set()).add(form)
 
     def of(self, word: Word) -> Mapping[str, Counter[str]]:
-        """Give the forms of a word's paradigm by value."""
+        """Return the forms of a word's paradigm by value."""
         return self._seen.get(_paradigm(word, self.feature), {})
 
     def may_be(self, word: Word, form: str) -> bool:
@@ -88,7 +88,7 @@ class ListedForms:
     elided: frozenset[str] = frozenset()  # a table shows no sounds beside a form
 
     def of(self, word: Word) -> Mapping[str, Counter[str]]:
-        """Give the forms of a word's paradigm by value: rows that differ from one of its own in it alone."""
+        """Return the forms of a word's paradigm by value: rows that differ from its own in it alone."""
         rows = self._listed.get((word.values.get(LEMMA, ""), word.values.get(UPOS, "")), ())
         found: dict[str, Counter[str]] = defaultdict(Counter)
         for form, features in rows:
@@ -198,7 +198,7 @@ class OtherForm:
 def other_forms(
     word: Word, before: str, feature: str, wanted: str | None, tables: Sequence[SeenForms | ListedForms]
 ) -> tuple[list[OtherForm], str | None]:
-    """Give the forms of a word with other values, or the wanted one, or say why none is sure.
+    """Return the forms of a word with other values, or the wanted one, or say why none is sure.
 
     `before` is the lemma of the word before it.
     """

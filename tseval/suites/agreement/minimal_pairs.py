@@ -227,7 +227,7 @@ def _pairs_of(
     tables: Sequence[SeenForms | ListedForms],
     left_out: Counter[str],
 ) -> Iterator[dict[str, Any]]:
-    """Give the pairs of a sentence, one for each word and other value."""
+    """Yield the pairs of a sentence, one for each word and other value."""
     targets: dict[int, Mapping[str, int]] = {}
     for request in one.file.requests:
         # Of several matches of a word the first is meant, by the positions of their nodes.

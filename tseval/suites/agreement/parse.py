@@ -192,7 +192,7 @@ class Text:
         return bare.rpartition(".")[0] or bare
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Give the lines that are not blank, with their numbers."""
+        """Return the lines that are not blank, with their numbers."""
         return _lines(self.path)
 
 
@@ -233,7 +233,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _sentences(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Give the words of each sentence of a treebank, with the sentence's number."""
+    """Yield the words of each sentence of a treebank, with the sentence's number."""
     words: list[str] = []
     n_sentences = 0
     for number, line in lines:

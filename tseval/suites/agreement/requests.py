@@ -104,7 +104,7 @@ class Request:
     effort: Effort = field(default_factory=Effort, compare=False)
 
     def matches(self, words: Sequence[Word]) -> Iterator[Mapping[str, int]]:
-        """Give the matches in a sentence, each a position for every node of the pattern."""
+        """Yield the matches in a sentence, each a position for every node of the pattern."""
         self.effort.begin()
         for match in _search(self.pattern, words, {}, self.effort):
             if not any(next(_search(block, words, match, self.effort), None) for block in self.without):
@@ -114,7 +114,7 @@ class Request:
 def _search(
     block: Block, words: Sequence[Word], bound: Mapping[str, int], effort: Effort
 ) -> Iterator[dict[str, int]]:
-    """Give the ways in which a block fits, some of its nodes having their places; no two have the same."""
+    """Yield the ways in which a block fits, some of its nodes having their places; no two have the same."""
 
     def extend(match: dict[str, int], rest: Sequence[str]) -> Iterator[dict[str, int]]:
         if not rest:
@@ -135,7 +135,7 @@ def _search(
 
 
 def _candidates(block: Block, words: Sequence[Word], match: Mapping[str, int], node: str) -> Sequence[int]:
-    """Give the positions that a node may have, by its edges to nodes that have theirs."""
+    """Return the positions that a node may have, by its edges to nodes that have theirs."""
     for head, dependent in block.edges:
         if dependent in match and head == node:
             at = words[match[dependent]].head

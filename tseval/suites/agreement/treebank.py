@@ -57,7 +57,7 @@ class Tree:
         return " ".join(written)
 
     def contracted(self) -> list[tuple[int, int, str]]:
-        """Give the words that are written as others: from, up to, and the text; *don't* is *do n't*."""
+        """Return the words that are written as others: from, up to, and the text; *don't* is *do n't*."""
         return [
             (first, end, text)
             for text, _, first, end in self.pieces
@@ -77,7 +77,7 @@ class Tree:
 def as_written(
     words: Sequence[Word], contracted: Sequence[tuple[int, int, str]]
 ) -> tuple[list[str], list[int]]:
-    """Give the tokens of a sentence as people write them, and the place of each syntactic word among them."""
+    """Return the tokens of a sentence as people write them, and the place of each syntactic word."""
     texts = {first: (end, text) for first, end, text in contracted}
     written: list[str] = []
     places: list[int] = []
@@ -149,7 +149,7 @@ def read_trees(path: Path) -> Iterator[Tree]:
 
 
 def _pieces(tokens: TokenList) -> Iterator[tuple[str, bool, int, int]]:
-    """Give what is written: words, or the words that several syntactic words are written as."""
+    """Yield what is written: words, or the words that several syntactic words are written as."""
     end = 0
     for token in tokens:
         number = token["id"]
@@ -163,7 +163,7 @@ def _pieces(tokens: TokenList) -> Iterator[tuple[str, bool, int, int]]:
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Give the lines of each sentence, and the number of the first one; sentences count as rows."""
+    """Yield the lines of each sentence, and the number of the first one; sentences count as rows."""
     block: list[str] = []
     n_sentences, first, within = 0, 1, limits()
     for number, line in numbered_lines(path, rows=False):
@@ -309,7 +309,7 @@ _SINGULARS = {plural: singular for singular, plural in [*_PLURALS.items(), ("'ve
 
 
 def opposite_form(form: str, number: str, lemma: str | None = None) -> tuple[str, str] | None:
-    """Give the form of the other number, and how it was found; None where that is not sure.
+    """Return the form of the other number, and how it was found; None where that is not sure.
 
     Where the source gives a lemma, a singular form that is not the regular one of its lemma has no sure
     opposite, nor has a plural one that is not its lemma. The other form takes over the capitals; it was found
@@ -360,7 +360,7 @@ NO_OPPOSITE = "no sure form in the other number"
 
 
 def _attested(word: TaggedWord, forms: SeenForms) -> tuple[str, str] | None:
-    """Give the most frequent form that is like a verb in all but number; None if none is seen."""
+    """Return the most frequent form that is like a verb in all but number; None if none is seen."""
     seen = {UD_NUMBERS.get(number): counted for number, counted in forms.of(word).items()}
     others = seen.get(PLURAL if word.verb == SINGULAR else SINGULAR)
     form = min(others, key=lambda one: (-others[one], one)) if others else None

@@ -269,7 +269,7 @@ def methods_of(path: Path) -> tuple[str, ...]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Give the files of a folder and of those below it, by name; hidden ones are left out."""
+    """Yield the files of a folder and of those below it, by name; hidden ones are left out."""
     seen: set[str] = set()
     for root, folders, files in os.walk(folder, followlinks=True):
         if (real := os.path.realpath(root)) in seen:  # a link to a folder above
@@ -291,7 +291,7 @@ def _why_not(file: Path) -> str | None:
 
 
 def _files(folder: Path) -> tuple[dict[Path, str], dict[str, str]]:
-    """Give the files of data in a folder with what each is called, and why others are not read.
+    """Return the files of data in a folder with what each is called, and why others are not read.
 
     Programs write what they were given in other formats: of files that differ in their endings, one is read.
     """
@@ -394,7 +394,7 @@ class TableText:
 
 
 def table_texts(path: Path, columns: Mapping[str, str] | None = None) -> list[TableText]:
-    """Give what every row of a table holds: a sentence or its critical words, both of a pair, or a word."""
+    """Return what every row of a table holds: a sentence or its critical words, both of a pair, or a word."""
     how = dict(columns or {})
     kind = kind_of(path, how)
     readers = {"pairs": pair_entries, "candidates": read_entries, "arrays": read_arrays}
@@ -426,7 +426,7 @@ def table_texts(path: Path, columns: Mapping[str, str] | None = None) -> list[Ta
 
 
 def holds_table(path: Path) -> bool:
-    """Tell whether a file is a table rather than text: by its name, or a `.txt` by its first line."""
+    """Return whether a file is a table rather than text: by its name, or a `.txt` by its first line."""
     name = bare_name(path)
     if not name.endswith(".txt"):
         return name.endswith(TABLES)
@@ -508,7 +508,7 @@ def _syntaxgym(reading: TableReading) -> DataSet:
 def _published(
     read: Callable[[Path], Iterator[DataItem]], title: str, source: str
 ) -> Callable[[TableReading], DataSet]:
-    """Give the reader of sets whose files are read item by item."""
+    """Return the reader of sets whose files are read item by item."""
     return lambda reading: DataSet(
         reading.name,
         title,

@@ -25,7 +25,7 @@ def alternatives_in(
     bad: Sequence[str],
     how: Mapping[str, str],
 ) -> list[tuple[list[str], list[str]]]:
-    """Give the alternatives of every continuation, `hit|hurt|seen`; nothing where no cell holds several.
+    """Return the alternatives of every continuation, `hit|hurt|seen`; nothing where no cell holds several.
 
     Raises:
         SuiteError: A cell holds several, and the user does not say what that means.
@@ -68,7 +68,7 @@ def in_names(label: str, texts: Sequence[str], n_texts: int) -> list[tuple[str, 
 
 
 def _numbered(label: str, n_texts: int) -> list[str]:
-    """Give the labels of alternatives: good, good_2, good_3.
+    """Return the labels of alternatives: good, good_2, good_3.
 
     >>> _numbered("good", 3)
     ['good', 'good_2', 'good_3']

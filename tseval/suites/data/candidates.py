@@ -32,7 +32,7 @@ def fills(columns: Header) -> bool:
 
 
 def frame_of(columns: Header) -> str | None:
-    """Give the column of a sentence with a mask, which words are put into."""
+    """Return the column of a sentence with a mask, which words are put into."""
     name = columns.of("sentence")
     return name if name and MASK.search(text_in(columns.first.get(name))) else None
 

@@ -382,7 +382,7 @@ ELSEWHERE = {
 
 
 def published_at(path: Path) -> Published | None:
-    """Give the published set whose files a folder holds: that of its name, where such sets lie."""
+    """Return the published set whose files a folder holds: that of its name, where such sets lie."""
     return CATALOGUE.get(path.name) if path.parent == data_folder() else None
 
 
@@ -511,7 +511,7 @@ def _sources(published: Published, clone: Path) -> tuple[Mapping[str, str], Call
 
 
 def _unpacked(name: str, packed: bytes) -> dict[str, bytes]:
-    """Give the files of an archive."""
+    """Return the files of an archive."""
     if name.endswith(".zip"):
         with zipfile.ZipFile(io.BytesIO(packed)) as archive:
             return {one: archive.read(one) for one in archive.namelist()}

@@ -81,7 +81,7 @@ def cluster_data(suite: Suite, columns: Sequence[str]) -> Suite:
 
 
 def _names_words(case: Case) -> bool:
-    """Tell whether data say what items share, besides the sentence that several are made from."""
+    """Return whether data say what items share, besides the sentence that several are made from."""
     return bool(_shared(case) - {SENTENCE})
 
 
@@ -100,7 +100,7 @@ def _with_critical(case: Case) -> Case:
 
 
 def shared_columns(suite: Suite) -> Iterator[tuple[str, int]]:
-    """Give the columns that many items share and that may name words, with how many values each has."""
+    """Yield the columns that many items share and that may name words, with how many values each has."""
     names = dict.fromkeys(name for case in suite.cases for name in case.features.column_names)
     for name in names:
         own = [case for case in suite.cases if name in case.features.column_names]

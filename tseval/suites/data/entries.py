@@ -129,7 +129,7 @@ _JUDGED = re.compile(r"\s*(\*|\?{1,2}\*?|#|%)\s*(?=\S)")
 
 
 def are_marked(good: Iterable[str], bad: Sequence[str], places: Sequence[str], reading: TableReading) -> bool:
-    """Tell whether sentences begin with marks of judgement, to be taken off: every ungrammatical one has one.
+    """Return whether sentences begin with marks of judgement to take off: every ungrammatical one has one.
 
     Places are those of the ungrammatical ones. Refuse it where some of these have a star, no grammatical one
     has, and some have no mark.
@@ -161,7 +161,7 @@ def without_mark(text: str) -> str:
 
 
 def first_places(texts: Iterable[str]) -> list[str]:
-    """Give each text the number of the place where it stands first, from 1, so that equal ones share it."""
+    """Return each text the number of the place where it stands first, from 1, so that equal ones share it."""
     places: dict[str, str] = {}
     return [places.setdefault(text, str(place)) for place, text in enumerate(texts, 1)]
 
@@ -192,7 +192,7 @@ def _case(entries: Sequence[DataItem], ask: Callable[[Sequence[DataItem]], Quest
 
 
 def features_of(place: str, record: DataRecord, columns: Mapping[str, str]) -> dict[str, Feature | None]:
-    """Give the features of a record, whose place is for messages; columns are by feature."""
+    """Return the features of a record, whose place is for messages; columns are by feature."""
     features: dict[str, Feature | None] = {}
     for feature, name in columns.items():
         value: Any = record.get(name)
@@ -311,12 +311,12 @@ def _errata() -> dict[str, _Errata]:
 
 
 def known_errors(data: DataSet) -> list[KnownError]:
-    """Give the errors that are known of a set, told by its reference."""
+    """Return the errors that are known of a set, told by its reference."""
     return next((one.errors for one in _errata().values() if one.source == data.source), [])
 
 
 def count_known(data: DataSet) -> list[tuple[KnownError, int]]:
-    """Give the errors that are known of a set, with how many of its items each is about."""
+    """Return the errors that are known of a set, with how many of its items each is about."""
     cases = {case.name: case for case in data.cases}
     counts = (
         sum(int(_among(cases[name], ids).sum()) for name, ids in error.items.items() if name in cases)

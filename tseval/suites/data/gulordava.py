@@ -33,7 +33,7 @@ _NOMINAL = ("NOUN", "ADJ", "DET", "PRON", "PROPN", "NUM")
 
 
 def _phenomenon(patterns: Iterable[str]) -> str:
-    """Give the heading of a file: subject-verb agreement only if all its patterns end in a verb."""
+    """Return the heading of a file: subject-verb agreement only if all its patterns end in a verb."""
     return "Agreement" if any(one.rpartition("_")[2] in _NOMINAL for one in patterns) else AGREEMENT
 
 
@@ -87,7 +87,7 @@ _TYPES = {True: "original", False: "generated"}  # by whether the version is the
 
 
 def has_patterns(text: Path) -> bool:
-    """Tell whether the `.gold` beside a `.text` is as Gulordava et al. write it, with patterns."""
+    """Return whether the `.gold` beside a `.text` is as Gulordava et al. write it, with patterns."""
     gold = gold_of(text)
     _, line = next(read_lines(gold), ("", "")) if gold.exists() else ("", "")
     return line.count("\t") == _CELLS - 1
@@ -123,7 +123,7 @@ def _of_gold(text: Path) -> Iterator[DataItem]:
 
 
 def _gold_line(place: str, line: str) -> tuple[str, int, int, int, str, str, str]:
-    """Give the pattern, the original sentence, its version, the form's place and number, and both forms."""
+    """Return the pattern, the original sentence, its version, the form's place and number, and both forms."""
     cells = line.split("\t")
     number = re.search(r"\bNumber=(Sing|Plur)\b", cells[5]) if len(cells) == _CELLS else None
     if number is None or not all(map(is_count, cells[1:4])):

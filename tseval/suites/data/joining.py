@@ -41,7 +41,7 @@ _APART = re.compile(r"\s[.,;:?!]")  # the texts have spaces before marks: they a
 
 
 def join_of(how: Mapping[str, str]) -> str:
-    """Give what the user says should stand between parts; refuse what is none of `JOINS`."""
+    """Return what the user says should stand between parts; refuse what is none of `JOINS`."""
     join = how.get("join", "auto")
     if join not in JOINS:
         raise SuiteError(
@@ -66,7 +66,7 @@ def join_parts(parts: Sequence[str], join: str = "auto") -> str:
 
 
 def _has_no_space(text: str, part: str, attaches: bool) -> bool:
-    """Tell whether a text is written without a space between its beginning and what follows."""
+    """Return whether a text is written without a space between its beginning and what follows."""
     if _RUN_ON.match(text[-1]) and _RUN_ON.match(part[0]):
         return True
     if not attaches:

@@ -138,7 +138,7 @@ def read_table_of(
 
 
 def sentences_in(file: Path, stem: str, columns: Header, apart: bool = False) -> list[Sentence]:
-    """Give the sentences of a file, each with its regions, before they become items.
+    """Return the sentences of a file, each with its regions, before they become items.
 
     Words of a row each may be kept apart, as regions of their own that are called like their places.
     """
@@ -191,7 +191,7 @@ def read_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataI
 
 
 def _names_rows(columns: Header, sentences: Sequence[Sentence]) -> str | None:
-    """Give the column of cases, found by its name, that has another value in every row; None if not."""
+    """Return the column of cases, found by its name, that has another value in every row; None if not."""
     case = columns.rows(spelt=True).get("case")
     if case is None or "case" in columns.given or (columns.known and case in columns.known.roles.values()):
         return None
@@ -211,7 +211,7 @@ def _alike(items: Iterable[DataItem]) -> Iterator[DataItem]:
 
 
 def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: str) -> Iterator[Sentence]:
-    """Give the sentence of every row; where its critical word is numbered or named, cut into regions."""
+    """Yield the sentence of every row; where its critical word is numbered or named, cut into regions."""
     before = "+".join(filter(None, (columns.of("context"), columns.of("prefix")))) or None
     sentence = columns.of("sentence") or columns.of("target")
     if target := follows(columns):
@@ -251,7 +251,7 @@ def _roles_of(columns: Header) -> tuple[str | None, str | None, str | None]:
 
 
 def _maker(columns: Header, stem: str, *used: str | None) -> Callable[..., Sentence]:
-    """Give what makes a sentence of a record and its pieces; columns in use are none of its features."""
+    """Return what makes a sentence of a record and its pieces; columns in use are none of its features."""
     roles, rows, join = _roles_of(columns), columns.rows(spelt=True), join_of(columns.how)
     given = columns.given.get("condition", "")
     suffixed = given.removesuffix(SUFFIX) if given.endswith(SUFFIX) else None
@@ -456,7 +456,7 @@ def _pairs(
 def _grouped(
     sentences: Sequence[Sentence], judged: Sequence[bool]
 ) -> list[tuple[list[Sentence], list[Sentence]]]:
-    """Give the better and the worse sentences of each item; where it has several conditions, of each."""
+    """Return the better and the worse sentences of each item; where it has several conditions, of each."""
     fault: SuiteError | None = None
     for by_condition in (True, False):
         groups: dict[tuple[object, ...], tuple[list[Sentence], list[Sentence]]] = {}

@@ -125,7 +125,7 @@ def _parts(columns: Header) -> Parts | None:
 
 
 def _prefix(columns: Header, pair: tuple[str, str]) -> str | None:
-    """Give the column of what stands before both of a pair, where they are continuations of it."""
+    """Return the column of what stands before both of a pair, where they are continuations of it."""
     if given := [columns.given[role] for role in ("context", "prefix") if role in columns.given]:
         return "+".join(given)
     if columns.known is None or columns.says_pair or pair == PAIR_LABELS:
@@ -188,7 +188,7 @@ _ANSWERS = ("gold_label", "gold", "label", "answer")
 
 
 def _answer_of(columns: Header) -> str | None:
-    """Give the column that says which of two lettered sentences is the better one."""
+    """Return the column that says which of two lettered sentences is the better one."""
     if not {*_LETTERED} <= {*columns.names} or {*PAIR_LABELS} & {*columns.given}:
         return None
     name = columns.given.get("answer") or next((one for one in _ANSWERS if one in columns.names), None)
@@ -224,7 +224,7 @@ def _text(place: str, record: DataRecord, roles: Roles, label: str) -> str:
 
 
 def _with_roles(file: Path, how: Mapping[str, str]) -> Iterator[tuple[str, DataRecord, Roles]]:
-    """Give records with their roles; of JSON, each may have other names than the one before."""
+    """Yield records with their roles; of JSON, each may have other names than the one before."""
     columns = header_of(file, how)
     roles = _checked(columns)
     before = any(prefix for prefix, _ in roles.parts.values())

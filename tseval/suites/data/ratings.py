@@ -146,7 +146,7 @@ NOT_AVAILABLE = ("", "na", "n/a", "#n/a", "nan", "null", "none")
 
 
 def _not_available(record: Mapping[str, Json]) -> str | None:
-    """Give what stands in the place of a rating that is missing; None where there is one, or a list."""
+    """Return what stands in the place of a rating that is missing; None where there is one, or a list."""
     name = RATING if RATER in record or record.get(ALL_RATINGS) is None else ALL_RATINGS
     if name not in record:
         return None if ALL_RATINGS not in record else ""
@@ -155,7 +155,7 @@ def _not_available(record: Mapping[str, Json]) -> str | None:
 
 
 def _without_missing(record: Mapping[str, Json]) -> tuple[Mapping[str, Json], int]:
-    """Give a record without the ratings that are missing in its list of them, and how many these are."""
+    """Return a record without the ratings that are missing in its list of them, and how many these are."""
     cell = record.get(ALL_RATINGS)
     if cell is None or RATER in record:
         return record, 0
@@ -165,7 +165,7 @@ def _without_missing(record: Mapping[str, Json]) -> tuple[Mapping[str, Json], in
 
 
 def _records(file: Path, reading: TableReading) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    """Give records whose columns are called like their roles."""
+    """Yield records whose columns are called like their roles."""
     how = reading.how
     columns = header_of(file, how)
     names = columns.names
@@ -213,7 +213,7 @@ def _rated(place: str, record: Mapping[str, Json], stem: str) -> Rated:
 
 
 def _single(place: str, record: Mapping[str, Json]) -> dict[str, float]:
-    """Give the single ratings of a row by who gave them; in a cell of all ratings nobody is named."""
+    """Return the single ratings of a row by who gave them; in a cell of all ratings nobody is named."""
     if RATER in record:
         return {str(record[RATER]): _number(place, RATING, record.get(RATING))}
     cell = record.get(ALL_RATINGS)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def follows(columns: Header) -> str | None:
-    """Give the column of words that follow a sentence, as they do not stand in it; None if there is none.
+    """Return the column of words that follow a sentence, as they do not stand in it; None if there is none.
 
     Both columns are found by their names: a user who names one of them says what is scored.
     """

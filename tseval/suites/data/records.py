@@ -40,7 +40,7 @@ Opened = tuple[str, "Sequence[str]", "Iterator[Row]"]
 def read_records(
     path: Path, texts: Collection[str] = (), how: Mapping[str, str] | None = None
 ) -> Iterator[tuple[str, DataRecord]]:
-    """Give every record of a file with its place, `file:row`; the columns of a table are typed.
+    """Yield every record of a file with its place, `file:row`; the columns of a table are typed.
 
     Those in `texts` stay texts; `how` is what its user says of the file (`tseval.suites.data.roles`).
     """
@@ -59,7 +59,7 @@ def read_records(
 
 
 def columns_of(path: Path, how: Mapping[str, str]) -> tuple[str, Sequence[str], DataRecord]:
-    """Give the place of the header, the names of the columns, and the first record; nothing of an empty file.
+    """Return the place of the header, the names of the columns, and the first record; none of an empty file.
 
     Of JSON they are those of its first record.
     """
@@ -76,7 +76,7 @@ def columns_of(path: Path, how: Mapping[str, str]) -> tuple[str, Sequence[str], 
 def _first_chosen(
     place: str, names: Sequence[str], records: Iterable[DataRecord], how: Mapping[str, str]
 ) -> DataRecord:
-    """Give the first record that the user means; nothing of an empty file."""
+    """Return the first record that the user means; nothing of an empty file."""
     column, values = chosen_rows(how)
     if column is None or column not in names:  # a column that is not there is named later
         return next(iter(records), {})
@@ -147,7 +147,7 @@ def _open(path: Path, how: Mapping[str, str]) -> Opened:
 def _typed(
     names: Sequence[str], rows: Iterable[Row], texts: Collection[str]
 ) -> Iterator[tuple[str, DataRecord]]:
-    """Give rows as records; columns become numbers or truth values if all their cells are."""
+    """Yield rows as records; columns become numbers or truth values if all their cells are."""
     # Most columns hold few different cells: equal ones are kept once, as long as they are few.
     held: dict[str, str] = {}
     places: list[str] = []
@@ -168,7 +168,7 @@ MANY_TEXTS = 100_000  # of a table that differ; so many more are hardly repeated
 
 
 def as_typed(texts: Sequence[str]) -> Sequence[Feature]:
-    """Give a column the narrowest type that holds it: truth values, whole numbers, numbers, texts."""
+    """Return a column the narrowest type that holds it: truth values, whole numbers, numbers, texts."""
     truth = {"true": True, "false": False}
     if all(text.lower() in truth for text in texts):
         return [truth[text.lower()] for text in texts]
@@ -210,7 +210,7 @@ def _json_records(path: Path, encoding: str) -> Iterator[tuple[str, DataRecord]]
 
 
 def _listed(path: Path, encoding: str) -> list[Json] | None:
-    """Give the records of a `.json` file: a list of them, alone or in an object with no other; or lines."""
+    """Return the records of a `.json` file: a list of them, alone or in an object with no other; or lines."""
     text = read_text(path, encoding).strip()
     first, _, more = text.partition("\n")
     if first.startswith("{") and first.rstrip().endswith("}") and more.lstrip().startswith("{"):
@@ -297,7 +297,7 @@ MOST_PLACES = 2 * 10**8  # with those that hold nothing: a sheet may claim to go
 
 
 def _rows_of(path: Path, rows: Iterable[tuple[object, ...]]) -> Iterator[tuple[int, list[str]]]:
-    """Give the rows of a sheet with their numbers, within the limits on tables."""
+    """Yield the rows of a sheet with their numbers, within the limits on tables."""
     within, cells, places = limits(), 0, 0
     for number, row in enumerate(rows, 1):
         width = next((place for place in range(len(row), 0, -1) if row[place - 1] is not None), 0)

@@ -65,7 +65,7 @@ def read_contexts(reading: TableReading) -> tuple[Case, ...]:
 
 
 def ask_continuations(predictions: tuple[Prediction, ...]) -> Callable[[Sequence[DataItem]], Question]:
-    """Give what asks entries for their continuations, each region 2 behind its beginning, region 1."""
+    """Return what asks entries for their continuations, each region 2 behind its beginning, region 1."""
 
     def ask(entries: Sequence[DataItem]) -> Question:
         if whole := [entry for entry in entries if not entry.regions]:
@@ -246,7 +246,7 @@ def _item(path: Path, suite: str, item: _Item) -> DataItem:
 
 
 def check_formula(where: str, formula: str, known: Mapping[str, Collection[int | str]]) -> set[Region]:
-    """Give the regions that a formula is about; refuse what `regions_in` refuses."""
+    """Return the regions that a formula is about; refuse what `regions_in` refuses."""
     try:
         return regions_in(formula, known)
     except ValueError as error:
@@ -294,7 +294,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 
 
 def template_of(columns: Header) -> str | None:
-    """Give the template of a table whose columns are regions, of its user or as published."""
+    """Return the template of a table whose columns are regions, of its user or as published."""
     published = next((text for names, text in _PUBLISHED.items() if {*names} <= {*columns.names}), None)
     return columns.how.get("layout", published)
 

@@ -210,7 +210,7 @@ def refuse_columns(suite: object, columns: Mapping[str, str] | None) -> None:
 
 
 def roles_given(how: Mapping[str, str]) -> dict[str, str]:
-    """Give the roles among what a user says, to their columns."""
+    """Return the roles among what a user says, to their columns."""
     return {ALIASES.get(role, role): name for role, name in how.items() if role not in SETTINGS}
 
 
@@ -233,7 +233,7 @@ class Header:
     unused: list[str] = field(default_factory=list)  # columns without a role, once features are asked for
 
     def of(self, role: str) -> str | None:
-        """Give the column of a role: as it is given, else by its name; refuse several that could be meant."""
+        """Return the column of a role: as it is given, else by its name; refuse several candidates."""
         if role in self.given:
             return self.given[role]
         taken = {part for name in self.given.values() for part in parts_of(name, self.names)}
@@ -251,7 +251,7 @@ class Header:
         return found[0] if found else None
 
     def pair(self) -> tuple[str, str] | None:
-        """Give the columns of the better and of the worse sentence, or of what they differ in."""
+        """Return the columns of the better and of the worse sentence, or of what they differ in."""
         found = {**(self.known.roles if self.known else {}), **self.given}
         if {*PAIR_LABELS} & found.keys():
             return (found["good"], found["bad"]) if {*PAIR_LABELS} <= found.keys() else None
@@ -346,7 +346,7 @@ class Header:
         return {"lang" if name == lang else name: name for name in self.names if name not in apart}
 
     def without(self, role: str, column: str) -> Header:
-        """Give the same columns, one of which does not have the role that its name stands for."""
+        """Return the same columns, one of which does not have the role that its name stands for."""
         return replace(self, no_roles=self.no_roles | {(role, column)}, unused=[])
 
 
@@ -427,7 +427,7 @@ def parts_of(name: str, names: Collection[str]) -> list[str]:
 
 
 def value_of(record: DataRecord, column: str | None) -> Json:
-    """Give what a record has in a column, or in several; None where it has none."""
+    """Return what a record has in a column, or in several; None where it has none."""
     if column is None:
         return None
     if column in record:
@@ -450,7 +450,7 @@ def text_in(value: Json) -> str:
 
 
 def running_text(record: DataRecord, column: str, join: str = "auto") -> str:
-    """Give the text of a column, or of several that follow one another, as a context and a prefix do."""
+    """Return the text of a column, or of several that follow one another, as a context and a prefix do."""
     return join_parts([text_in(record.get(part)) for part in parts_of(column, record)], join)
 
 
@@ -462,7 +462,7 @@ def _words(name: str) -> str:
 
 
 def is_known_name(name: str) -> bool:
-    """Tell whether a column of this name has a role where nobody gives it one."""
+    """Return whether a column of this name has a role where nobody gives it one."""
     return any(_words(name) in rank for role in _SPELT for rank in _spelt(role))
 
 

@@ -55,7 +55,7 @@ class Strings:
         return len(self.lengths)
 
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Strings:
-        """Give some of the strings."""
+        """Return some of the strings."""
         return Strings(self.symbols[rows], self.lengths[rows])
 
     def texts(self, alphabet: Sequence[str]) -> list[str]:
@@ -70,7 +70,7 @@ def generator(seed: int, split: Split) -> np.random.Generator:
 
 
 def first_strings(blocks: Iterator[Strings], n: int) -> Iterator[Strings]:
-    """Give the first so many strings."""
+    """Yield the first so many strings."""
     for block in blocks:
         yield block.take(slice(n))
         n -= len(block)
@@ -79,7 +79,7 @@ def first_strings(blocks: Iterator[Strings], n: int) -> Iterator[Strings]:
 
 
 def first_tokens(blocks: Iterator[Strings], n: int) -> Iterator[Strings]:
-    """Give the first strings that together have so many tokens, or a few more; stop symbols count."""
+    """Yield the first strings that together have so many tokens, or a few more; stop symbols count."""
     for block in blocks:
         ends = np.cumsum(block.lengths + 1)
         yield block.take(slice(int(np.searchsorted(ends, n)) + 1))
@@ -103,7 +103,7 @@ def among(marks: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.bo
 
 
 def block_size(longest: int) -> int:
-    """Give the number of strings to sample together, at most so long each."""
+    """Return the number of strings to sample together, at most so long each."""
     return max(1, min(4096, BLOCK_SYMBOLS // longest))
 
 
@@ -184,7 +184,7 @@ class Dyck:
         return brackets(self.k)
 
     def window(self, split: Split) -> tuple[int, int]:
-        """Give the shortest and the longest string that is kept, in tokens, the stop symbol counted.
+        """Return the shortest and the longest string that is kept, in tokens, the stop symbol counted.
 
         Test strings are longer than any training string. As lengths are odd, and a stop symbol that comes
         before the shortest length is thrown away, the shortest strings have 3 tokens and 87 (m = 3).
@@ -228,7 +228,7 @@ class Dyck:
         return Strings(symbols[kept], lengths[kept])
 
     def allowed(self, prefix: Sequence[str]) -> frozenset[str]:
-        """Give the symbols that may follow a prefix."""
+        """Return the symbols that may follow a prefix."""
         stack = open_types(prefix, self.alphabet, self.m)
         opening = self.alphabet[: self.k] if len(stack) < self.m else ()
         return frozenset((*opening, self.alphabet[self.k + stack[-1]] if stack else STOP))
@@ -306,7 +306,7 @@ class GeneralisedDyck:
             yield block.take(new)
 
     def opening_probabilities(self, deepest: int) -> NDArray[np.float64]:
-        """Give the probability that the next symbol opens a bracket, on walks no deeper than `deepest`.
+        """Return the probability that the next symbol opens a bracket, on walks no deeper than `deepest`.
 
         By symbols so far and brackets open, (length, deepest + 1). Drawing walks without a limit and throwing
         away the deep ones gives the same strings; this way none is thrown away.
@@ -341,7 +341,7 @@ class GeneralisedDyck:
         return Strings(symbols, np.full(n, self.length))
 
     def allowed(self, prefix: Sequence[str]) -> frozenset[str]:
-        """Give the symbols that may follow a prefix."""
+        """Return the symbols that may follow a prefix."""
         stack = open_types(prefix, self.alphabet)
         left = self.length - len(prefix)
         if len(stack) > left:
@@ -355,7 +355,7 @@ class GeneralisedDyck:
 
 
 def _marks(strings: Strings) -> NDArray[np.uint64]:
-    """Give every string a number; two that share one by chance cost the test set a string, no more."""
+    """Return every string a number; two that share one by chance cost the test set a string, no more."""
     symbols = (strings.symbols + 1).astype(np.uint64)
     marks = np.zeros(len(strings), dtype=np.uint64)
     for column in symbols.T:
@@ -398,7 +398,7 @@ class CrossSerial:
         return ("a", "b", "c", "d")
 
     def bound(self, split: Split) -> int:
-        """Give what m + n stays below."""
+        """Return what m + n stays below."""
         return self.k + self.more if split == "test" else self.k
 
     def draw(self, split: Split) -> Iterator[Strings]:
@@ -418,7 +418,7 @@ class CrossSerial:
             yield Strings(np.where(parts < len(ends), parts, -1).astype(np.int32), ends[-1])
 
     def allowed(self, prefix: Sequence[str]) -> frozenset[str]:
-        """Give the symbols that may follow a prefix in C_{k+more}."""
+        """Return the symbols that may follow a prefix in C_{k+more}."""
         a, b, c, d = (list(prefix).count(symbol) for symbol in self.alphabet)
         sorted_so = list(prefix) == ["a"] * a + ["b"] * b + ["c"] * c + ["d"] * d
         counted = c <= a and d <= b and (d == 0 or c == a) and a + b < self.bound("test")
@@ -446,7 +446,7 @@ CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
 
 
 def names_language(spec: str) -> bool:
-    """Tell whether a specification is meant as a formal language: `dyck(k=4,m=3)`, or a known name alone."""
+    """Return whether a specification is meant as a formal language: `dyck(k=4,m=3)`, or a known name."""
     return CALL.fullmatch(spec) is not None or spec in FORMAL_LANGUAGES
 
 

@@ -159,7 +159,7 @@ _LANGUAGE = re.compile(r"^language:[ \t]*[\"']?([\w -]+?)[\"']?[ \t]*(?:#.*)?$",
 
 
 def _language_stated(files: Iterable[Path]) -> str:
-    """Give the language that all grammars of a suite state; English where they state none, or several."""
+    """Return the language that all grammars of a suite state; English where they state none, or several."""
     stated = [_LANGUAGE.search(read_grammar_text(file)) for file in files]
     names = {found[1].casefold() if found else ENGLISH for found in stated}
     return names.pop() if len(names) == 1 else ENGLISH
@@ -320,7 +320,7 @@ def _forms(words: Iterable[Word]) -> Iterator[str]:
 
 
 def _with_words(file: Path, withheld: Lexicon) -> str:
-    """Give the text of a lexicon with the withheld words in place of its own."""
+    """Return the text of a lexicon with the withheld words in place of its own."""
     document = parse_yaml(read_grammar_text(file), file, words=True)
     content = {part: dict(document.mapping(part)) for part in document.data}
     for part in withheld.document.data:
@@ -331,7 +331,7 @@ def _with_words(file: Path, withheld: Lexicon) -> str:
 
 
 def _about(folder: SuiteFolder) -> str:
-    """Give `suite.yaml` of the twin: that of the suite, under a title that says what it is."""
+    """Return `suite.yaml` of the twin: that of the suite, under a title that says what it is."""
     content: dict[str, YamlValue] = {}
     if (folder.path / SUITE_FILE).is_file():
         file = folder.path / SUITE_FILE

@@ -65,7 +65,7 @@ def watch(node: nodes.Node, scope: str, environment: Environment) -> None:
 
 
 def asked(test: nodes.Expr, scope: str, environment: Environment) -> nodes.Expr:
-    """Give a condition whose outcome the sandbox notes."""
+    """Return a condition whose outcome the sandbox notes."""
     noted = _filter(test, "asked_", nodes.Const(_key(scope, test)))
     noted.set_environment(environment)
     return noted
@@ -97,7 +97,7 @@ class Values:
     is_form: bool = False  # whether they are forms of words
 
     def element(self) -> Values:
-        """Give the values of what a list holds."""
+        """Return the values of what a list holds."""
         return replace(self, is_listed=False)
 
 
@@ -159,7 +159,7 @@ class Conditions:
         return next((message for _, at, message in self.problems(all_items=False) if at == line), None)
 
     def code(self) -> Iterator[nodes.Node]:
-        """Give all code of the grammar: macros, sets, lines and expressions."""
+        """Yield all code of the grammar: macros, sets, lines and expressions."""
         yield from self.definitions.values()
         yield from (body for body, _ in self._bodies)
 
@@ -381,7 +381,7 @@ class Conditions:
         return severity, _sentences(said, self._values_shown(sides, found), fix)
 
     def _compared(self, operator: str, sides: list[tuple[nodes.Expr, Scope]]) -> list[Values | None]:
-        """Give the values of both sides, those of the members where they are searched; None if unknown."""
+        """Return the values of both sides, those of the members where they are searched; None if unknown."""
         found = [self.values(*side) for side in sides]
         if operator in ("in", "notin"):
             is_known = found[1] is not None and found[1].is_listed and _is_list(sides[1][0])
@@ -390,7 +390,7 @@ class Conditions:
         return found if is_known else [None, None]
 
     def _asked_of(self, node: str) -> set[object]:
-        """Give all values that an expression is compared with in the grammar."""
+        """Return all values that an expression is compared with in the grammar."""
         return {
             value
             for comparison, scope in self._comparisons
@@ -401,7 +401,7 @@ class Conditions:
         }
 
     def _texts_of(self, values: Values) -> set[object]:
-        """Give the texts of all words, where words are compared as they are printed."""
+        """Return the texts of all words, where words are compared as they are printed."""
         if self.lexicon is None or not any(isinstance(one, Word) for one in values.has):
             return set()
         words = chain.from_iterable(self.lexicon.classes.values())
@@ -472,14 +472,14 @@ def _is_list(node: nodes.Node) -> bool:
 
 
 def _noted_under(node: nodes.Node, name: str) -> str | None:
-    """Give the key under which the sandbox notes a condition or an operand; None if it is a constant."""
+    """Return the key under which the sandbox notes a condition or an operand; None if it is a constant."""
     if isinstance(node, nodes.Filter) and node.name == name and isinstance(node.args[0], nodes.Const):
         return str(node.args[0].value)
     return None
 
 
 def _kinds_noted(sides: Sequence[nodes.Expr], observed: Mapping[str, int]) -> list[int]:
-    """Give the kinds of values that were compared, side by side; 0 where none is known."""
+    """Return the kinds of values that were compared, side by side; 0 where none is known."""
     keys = (_noted_under(side, "compared_") for side in sides)
     base = next((key.rpartition(" ")[0] for key in keys if key is not None), None)
     return [0 if base is None else observed.get(f"{base} {place}", 0) for place in range(len(sides))]
@@ -511,7 +511,7 @@ def _listed(parts: Sequence[Values | None]) -> Values | None:
 
 
 def _as_compared(value: Filler) -> str | int | float | None:
-    """Give what a value is compared as: a word as the text that it prints; None where it prints none."""
+    """Return what a value is compared as: a word as the text that it prints; None where it prints none."""
     if not isinstance(value, Word):
         return value
     try:

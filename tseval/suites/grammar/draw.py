@@ -335,7 +335,7 @@ def _n_places(slot: Slot, slots: Sequence[Slot], fixed: Mapping[str, int]) -> in
 
 
 def _evenly(n_choices: int, n_items: int, chance: random.Random) -> list[int]:
-    """Give every choice to as many items as any other, or to one more, in any order."""
+    """Return every choice to as many items as any other, or to one more, in any order."""
     choices = list(range(n_choices)) * (n_items // n_choices)
     choices += chance.sample(range(n_choices), n_items % n_choices)
     chance.shuffle(choices)

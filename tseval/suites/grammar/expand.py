@@ -139,7 +139,7 @@ class _Block:
         return self._texts[id(code)]
 
     def features(self) -> dict[str, ArrowColumn]:
-        """Give the fillers and numbers of all slots, then the declared features."""
+        """Return the fillers and numbers of all slots, then the declared features."""
         columns: dict[str, ArrowColumn] = {}
         for name, slot in self._slots.items():
             columns[name] = self._column((name,), lambda binding: _lemma(*binding.values()))
@@ -158,7 +158,7 @@ class _Block:
         return columns
 
     def entries(self) -> dict[str, ArrowColumn]:
-        """Give the lexicon entry of every lexical factor."""
+        """Return the lexicon entry of every lexical factor."""
         columns: dict[str, ArrowColumn] = {}
         for name, factor in self._grammar.factors.items():
             if isinstance(factor, Code):
@@ -169,7 +169,7 @@ class _Block:
         return columns
 
     def _column(self, names: tuple[str, ...], render: Render) -> ArrowColumn:
-        """Give every item the value that follows from some slots."""
+        """Return every item the value that follows from some slots."""
         values, places = self._rendered(names, render)
         column: ArrowColumn = pa.array(values).take(places)
         return column

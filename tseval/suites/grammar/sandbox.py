@@ -115,7 +115,7 @@ def disagree(word: object, with_: object, number: object = None) -> Word:
 
 
 def match(word: object, with_: object) -> str:
-    """Say whether two words have the same number: `match` or `mismatch`."""
+    """Return whether two words have the same number: `match` or `mismatch`."""
     return "match" if _number(word) == _number(with_) else "mismatch"
 
 

@@ -282,7 +282,7 @@ def _range(document: YamlDocument, name: str, end: YamlValue) -> tuple[Filler, .
 
 
 def _most(counting: Slot) -> YamlValue:
-    """Give the largest number of a slot that counts; False, which is none, where a filler cannot count."""
+    """Return the largest number of a slot that counts; False, which is none, where a filler cannot count."""
     numbers = [n for n in counting.fillers if isinstance(n, int) and n >= 1 and not isinstance(n, bool)]
     return max(numbers) if len(numbers) == len(counting.fillers) and counting.repeat is None else False
 
@@ -290,7 +290,7 @@ def _most(counting: Slot) -> YamlValue:
 def _numbered(
     document: YamlDocument, name: str, class_name: str, words: tuple[Word, ...], number: YamlValue
 ) -> tuple[tuple[Filler, ...], int]:
-    """Give nouns their numbers: both, singular first, unless the slot fixes one."""
+    """Return nouns their numbers: both, singular first, unless the slot fixes one."""
     known = numbers_of(document)
     if number is not None and number not in known:
         fix = f"Write {' or '.join(known)}." + (

@@ -295,7 +295,7 @@ class Word:
         return f"Write {{{given}, {name}: ...}}." if given else f"Write {{sing: {self.lemma}, plur: ...}}."
 
     def inflected(self, number: str) -> Word:
-        """Give the word a number."""
+        """Return the word a number."""
         self.form(number)
         return replace(self, number=number)
 

@@ -510,7 +510,7 @@ def _stray_text(output: nodes.Output) -> int | None:
 
 
 def _flatten(body: Collection[nodes.Node]) -> Iterator[nodes.Node]:
-    """Give the top-level fragments one by one, each printing by itself."""
+    """Yield the top-level fragments one by one, each printing by itself."""
     for node in body:
         if isinstance(node, nodes.Output):
             for child in node.nodes:
