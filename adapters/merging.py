@@ -101,7 +101,7 @@ def _rows_of(key: str, value: Tensor, names: list[str]) -> int | None:
 
 
 def _untie(changed: nn.Module) -> None:
-    """Return each changed layer a weight of its own where it shares one with another layer."""
+    """Assign each changed layer a weight of its own where it shares one with another layer."""
     holders: dict[int, list[nn.Module]] = {}
     for module in changed.modules():
         for weight in module.parameters(recurse=False):

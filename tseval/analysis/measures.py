@@ -190,7 +190,7 @@ def _in_reach(values: Values) -> Values:
 
 
 def _shares(values: Values) -> Values:
-    """Return each item the share of those below it, equal ones counted half, (items,)."""
+    """Assign each item the share of those below it, equal ones counted half, (items,)."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     below = np.cumsum(counts) - counts
     shares: Values = ((below + counts / 2) / len(values))[place]

@@ -137,7 +137,7 @@ class BracketCode:
 
 
 def one_hot(k: int) -> BracketCode:
-    """Return each of k types a unit of its own: k units."""
+    """Assign each of k types a unit of its own: k units."""
     return BracketCode(torch.eye(k), torch.eye(k), torch.ones(k))
 
 

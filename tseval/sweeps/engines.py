@@ -138,7 +138,7 @@ def n_cores() -> int:
 
 
 def _default_workers() -> int:
-    """Return one worker to each GPU, or to each core of a machine without any."""
+    """Return one worker for each GPU, or to each core of a machine without any."""
     import torch  # noqa: PLC0415 - slow to import, and not needed where the user says how many
 
     from tseval.scoring.numerics import accelerator  # noqa: PLC0415 - brings torch along

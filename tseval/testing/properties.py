@@ -328,7 +328,7 @@ def _wrong_with(subject: Subject, long: str, found: np.ndarray) -> str | None:
 
 
 def _cuts(subject: Subject, long: str) -> bool:
-    """Return whether the first or the last words of a long sentence are lost to a model of whole sentences."""
+    """Return whether the first or the last words of a long sentence are lost to a sentence model."""
     words = long.split()
     # Eight words turned round are the same words, so that a model of single words need not mind.
     at_start = words[:8][::-1] + words[8:]

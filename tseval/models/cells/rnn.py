@@ -334,5 +334,5 @@ class ONLSTM(AdditiveCell):
         return shares * (by_shares - (by_shares * shares).sum(1, keepdim=True))
 
     def _spread(self, x: Tensor) -> Tensor:
-        """Return each unit the value of its master gate."""
+        """Assign each unit the value of its master gate."""
         return x.repeat_interleave(self.chunk, dim=1)

@@ -161,7 +161,7 @@ def without_mark(text: str) -> str:
 
 
 def first_places(texts: Iterable[str]) -> list[str]:
-    """Return each text the number of the place where it stands first, from 1, so that equal ones share it."""
+    """Assign each text the number of the place where it stands first, from 1, so that equal ones share it."""
     places: dict[str, str] = {}
     return [places.setdefault(text, str(place)) for place, text in enumerate(texts, 1)]
 
