@@ -70,7 +70,7 @@ def refusal(path):
         ("view of one number", "a shape but no numbers"),
         ("overlapping views", "its tensors need 800,000,000 bytes, but the file has"),
         ("storage of two types", "its Python pickle describes the same numbers in two ways"),
-        ("laughs", "its Python pickle repeats its parts"),
+        ("laughs", "uses the same parts again and again"),
         ("laughs of text", "endless nesting"),
         ("list in itself", "endless nesting"),
         ("deep lists", "endless nesting"),

@@ -398,8 +398,8 @@ def refuse_misencoded(encoded: object, sentences: pa.StringArray, who: str) -> N
     counts = [len(encoded.seen), len(encoded.lengths), len(encoded.n_unknown)]
     if counts != [len(sentences)] * 3:
         raise wrong_output(
-            f"the method `encode` of {who} returned parts for {min(counts)} or "
-            f"{max(counts)} sentences, but received {what}"
+            f"the method `encode` of {who} received {what}, but the parts of its result do not all have one "
+            f"entry for each sentence: the shortest part has {min(counts)} entries, the longest {max(counts)}"
         )
     n_words = int(encoded.lengths.sum())
     if encoded.pieces is not None and len(encoded.pieces) != n_words:
