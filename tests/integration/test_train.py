@@ -228,8 +228,8 @@ def test_the_words_may_come_from_one_text_alone(corpus):
     }  # fmt: skip
     result = refused(train(corpus, *given, "--min-count", 10_000, out="other.pt"))
     assert result.stderr == (
-        "tseval: no word of train.txt occurs 10000 times, so the vocabulary would be empty. Lower --min-count "
-        "10000.\n"
+        "tseval: no word of train.txt occurs 10000 times, so the vocabulary would be empty. Lower "
+        "--min-count 10000.\n"
     )
 
 
