@@ -398,8 +398,8 @@ def refuse_misencoded(encoded: object, sentences: pa.StringArray, who: str) -> N
     counts = [len(encoded.seen), len(encoded.lengths), len(encoded.n_unknown)]
     if counts != [len(sentences)] * 3:
         raise wrong_output(
-            f"the method `encode` of {who} received {what}, but the parts of its result do not all have one "
-            f"entry for each sentence: the shortest part has {min(counts)} entries, the longest {max(counts)}"
+            f"each part of the result of `encode` of {who} must have {len(sentences)} entries, but the parts "
+            f"have {min(counts)} to {max(counts)} entries, for {what}"
         )
     n_words = int(encoded.lengths.sum())
     if encoded.pieces is not None and len(encoded.pieces) != n_words:
