@@ -150,7 +150,10 @@ def whole(stopped, resumed, few_cases, tmp_path, monkeypatch):
 def test_a_zoo_that_is_stopped_stops_its_models_and_says_how_to_go_on(stopped):
     assert stopped.code == 130
     assert "saved the finished runs in zoo. To continue, repeat the same command." in stopped.said
-    assert "is working in zoo" in stopped.meanwhile
+    assert (
+        "zoo: another process of tseval, here or on another machine, is working in this folder."
+        in stopped.meanwhile
+    )
     assert stopped.place.joinpath("zoo/models/drnn.pt.resume").exists(), "its training went on to the end"
     # A model left in training would hold the lock.
     held = take_lock(stopped.place / "zoo/sweep/unit-drnn.lock")
@@ -165,7 +168,9 @@ def test_the_same_command_goes_on_and_redoes_nothing(stopped, resumed):
     assert "srn: training" not in resumed.stderr
     assert "drnn: training" in resumed.stderr
     log = (stopped.place / "zoo/drnn.log").read_text()
-    assert "To continue, add --resume" in log, "the first training was told to stop, and saved"
+    assert "The state of the training is saved. To continue, repeat the command with --resume." in log, (
+        "the first training was told to stop, and saved"
+    )
     table = call("table", "zoo/runs/srn", "zoo/runs/drnn", cwd=stopped.place).stdout
     assert resumed.stdout.startswith(table.partition("- More notes")[0])
 
@@ -268,14 +273,16 @@ def test_models_made_in_another_way_are_not_published_together(parts, monkeypatc
     assert "Add --publish FOLDER" in refusal(second, monkeypatch, "--extend", archs=("drnn",))
     (second / "tiny.yaml").write_text(LONGER + "cells: {srn: {learning-rate: 0.02}}\n")
     message = refusal(second, monkeypatch, *extending, archs=("drnn",))
-    assert "tables holds a model srn with other settings: --embedding 8" in message
+    assert "tables: the published model srn was trained with other settings: --embedding 8" in message
     assert "--learning-rate 0.02" in message.partition("Settings of the recipe tiny:")[2]
     (second / "tiny.yaml").write_text(LONGER)
     text = second / "corpus/train.txt.gz"
     before = text.read_bytes()
     text.write_bytes(gzip.compress(gzip.decompress(before)[:-20], mtime=0))
     message = refusal(second, monkeypatch, *extending, archs=("drnn",))
-    assert "tables holds a model srn that was trained on other texts: train.txt.gz, 12,000 tokens" in message
+    assert (
+        "tables: the published model srn was trained on other texts: train.txt.gz, 12,000 tokens" in message
+    )
     text.write_bytes(before)
     curves = published / "curves/srn.parquet"
     curves.rename(published / "elsewhere")
@@ -311,7 +318,7 @@ def test_an_architecture_that_fails_is_named_at_the_end_and_the_others_go_on(who
 def test_models_of_other_settings_or_texts_are_not_mixed(whole, monkeypatch):
     (whole / "tiny.yaml").write_text(TINY.replace("60000", "30000"))
     message = refusal(whole, monkeypatch)
-    assert "zoo holds a model srn with other settings: --embedding 8" in message
+    assert "zoo: the model srn in this folder was trained with other settings: --embedding 8" in message
     assert "--max-tokens 30000" in message
     assert "or remove zoo/models/srn.* and zoo/runs/srn." in message
     (whole / "tiny.yaml").write_text(LONGER)
