@@ -131,4 +131,4 @@ def test_a_repository_does_not_overwrite_what_is_there(tmp_path):
     assert (tmp_path / "here/README.md").read_text("utf-8").startswith("# A $title of ${{ours}}\n")
     assert (tmp_path / "here/LICENSE").read_text() == "ours"
     again = call(*new, cwd=tmp_path)
-    assert (again.returncode, "exists" in again.stderr) == (2, True)
+    assert (again.returncode, "here/board already has the suite" in again.stderr) == (2, True)
