@@ -18,7 +18,7 @@ import pandas as pd
 from scipy.stats import binomtest
 from tabulate import tabulate
 
-from tseval.cli.run import sweep_and_tell
+from tseval.cli.sweep import sweep_and_tell
 from tseval.runs import read_run
 from tseval.sweeps import Workforce
 from tseval.sweeps.engines import find_engine

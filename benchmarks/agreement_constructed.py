@@ -17,7 +17,7 @@ import click
 from agreement import ARCHITECTURES, run_of
 from command import tseval
 
-from tseval.cli.run import sweep_and_tell
+from tseval.cli.sweep import sweep_and_tell
 from tseval.sweeps import Workforce
 from tseval.sweeps.engines import find_engine
 from tseval.sweeps.units import Options, SweepUnit

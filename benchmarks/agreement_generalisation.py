@@ -21,7 +21,7 @@ from agreement import ARCHITECTURES, FORCE, METHODS, RECIPE, run_of, spread
 from tabulate import tabulate
 
 import tseval
-from tseval.cli.run import sweep_and_tell
+from tseval.cli.sweep import sweep_and_tell
 from tseval.files import write_whole
 from tseval.runs import read_run
 from tseval.sweeps.units import Options, SweepUnit

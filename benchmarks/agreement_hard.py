@@ -20,7 +20,7 @@ import pandas as pd
 from agreement import pipes, run_of
 from agreement_parsed import ASKED, LINZEN, RECIPE, SHARED, TREEBANKS, linzen_table, spread_evenly
 
-from tseval.cli.run import sweep_and_tell
+from tseval.cli.sweep import sweep_and_tell
 from tseval.errors import RunError
 from tseval.files import write_text
 from tseval.report.figures import BANDS, Panel, Series, share_panel, write_figure

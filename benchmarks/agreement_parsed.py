@@ -22,7 +22,7 @@ from agreement import ARCHITECTURES, METHODS, PAPER, TABLES, pipes, run_of, spre
 from command import tseval
 from scipy.stats import binomtest
 
-from tseval.cli.run import sweep_and_tell
+from tseval.cli.sweep import sweep_and_tell
 from tseval.errors import RunError
 from tseval.files import write_text
 from tseval.report.figures import BANDS, Axis, Panel, Series, share_panel, write_figure

@@ -25,7 +25,7 @@ import pandas as pd
 from tabulate import tabulate
 
 from tseval.analysis.breakdowns import by_feature, headline, measure_of
-from tseval.cli.run import sweep_and_tell
+from tseval.cli.sweep import sweep_and_tell
 from tseval.errors import TsevalError
 from tseval.files import write_text
 from tseval.report.figures import BANDS, Axis, Panel, Series, write_figure

@@ -13,7 +13,8 @@ from supplied import MARVIN_LINZEN
 from systems import needs_posix
 
 from tseval import load_model
-from tseval.cli import COMMANDS, tseval
+from tseval.cli import tseval
+from tseval.cli.commands import COMMANDS
 from tseval.cli.examples import EXAMPLES
 from tseval.evaluation import run_key
 from tseval.report.boards import bundled_boards

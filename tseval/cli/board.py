@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.options import COLUMNS_OPTION, CONFIDENCE, COUNT, FILE, SCORE_NAMES, SUITE, Group, take_all
+from tseval.cli.groups import Group
+from tseval.cli.names import SUITE
+from tseval.cli.options import COLUMNS_OPTION, CONFIDENCE, COUNT, FILE, SCORE_NAMES, take_all
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -290,7 +292,7 @@ def build_page(board: str, site: Path) -> None:
     BOARD is the folder of a leaderboard, a folder with several leaderboards, or the name of a leaderboard
     that comes with tseval. The pages open in any browser, from disk or from a server, without a network.
     """
-    from tseval.cli.console import busy
+    from tseval.cli.progress import busy
     from tseval.pages import build_board
 
     with busy("reading entries"):

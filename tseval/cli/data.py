@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.console import busy, print_or_write, progress_bar
-from tseval.cli.options import COUNT, FILE, FORMAT, JSON_FORMAT, FiniteRange, Group
+from tseval.cli.groups import Group
+from tseval.cli.options import COUNT, FILE, FORMAT, JSON_FORMAT, FiniteRange
+from tseval.cli.printing import print_or_write
+from tseval.cli.progress import busy, progress_bar
 from tseval.errors import SuiteError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The command that fails a CI job where a model lost accuracy."""
+"""`tseval gate`: fail a CI job if a model lost accuracy."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.console import busy, print_or_write
-from tseval.cli.options import CONFIDENCE, FILE, FORMAT, JSON_FORMAT, NOTES, RUN, VERBOSE, Command
+from tseval.cli.groups import Command
+from tseval.cli.names import RUN
+from tseval.cli.options import CONFIDENCE, FILE, FORMAT, JSON_FORMAT, NOTES, VERBOSE
+from tseval.cli.printing import print_or_write
+from tseval.cli.progress import busy
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tseval.cli.options import open_chosen
+from tseval.cli.model_options import open_chosen
 from tseval.errors import GrammarError, ModelError, counted
 from tseval.writing import without_boundaries
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.cli.options import open_chosen, read_arguments
+from tseval.cli.model_options import open_chosen, read_arguments
 from tseval.errors import ModelError, SuiteError, suggest
 from tseval.files import read_bytes
 
