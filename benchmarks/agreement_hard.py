@@ -23,7 +23,9 @@ from agreement_parsed import ASKED, LINZEN, RECIPE, SHARED, TREEBANKS, linzen_ta
 from tseval.cli.sweep import sweep_and_tell
 from tseval.errors import RunError
 from tseval.files import write_text
-from tseval.report.figures import BANDS, Panel, Series, share_panel, write_figure
+from tseval.report.figures import write_figure
+from tseval.report.looks import BANDS
+from tseval.report.panels import Panel, Series, share_panel
 from tseval.runs import read_run
 from tseval.suites.agreement import write_examples
 from tseval.suites.agreement.published import read_examples

@@ -25,7 +25,9 @@ from scipy.stats import binomtest
 from tseval.cli.sweep import sweep_and_tell
 from tseval.errors import RunError
 from tseval.files import write_text
-from tseval.report.figures import BANDS, Axis, Panel, Series, share_panel, write_figure
+from tseval.report.figures import write_figure
+from tseval.report.looks import BANDS
+from tseval.report.panels import Axis, Panel, Series, share_panel
 from tseval.runs import read_run
 from tseval.suites.agreement import write_examples
 from tseval.suites.agreement.published import read_examples

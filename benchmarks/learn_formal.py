@@ -28,7 +28,9 @@ from tseval.analysis.breakdowns import by_feature, headline, measure_of
 from tseval.cli.sweep import sweep_and_tell
 from tseval.errors import TsevalError
 from tseval.files import write_text
-from tseval.report.figures import BANDS, Axis, Panel, Series, write_figure
+from tseval.report.figures import write_figure
+from tseval.report.looks import BANDS
+from tseval.report.panels import Axis, Panel, Series
 from tseval.runs import read_run
 from tseval.suites.formal.languages import Dyck, parse_language
 from tseval.sweeps import Workforce

@@ -18,8 +18,8 @@ from tseval.boards.folder import new_board
 from tseval.evaluation import evaluate
 from tseval.pages.content import bibtex, facts_of
 from tseval.pages.items import Verdicts, choose_items, draw_items, show_items
-from tseval.report.boards import BUNDLED_BOARDS, bundled_boards
 from tseval.report.columns import column_of
+from tseval.report.published import BUNDLED_BOARDS, bundled_boards
 from tseval.runs import read_run
 from tseval.suites import load_suite
 

@@ -14,7 +14,7 @@ from in_process import call
 from site_links import dead_links
 
 from tseval.pages.content import N_SHADES, shade
-from tseval.report.document import format_difference, format_interval, format_share
+from tseval.report.numbers import format_difference, format_interval, format_share
 
 pytestmark = pytest.mark.slow
 

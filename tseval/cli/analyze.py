@@ -34,10 +34,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tseval.report import Format
+    from tseval.report.analyses.trajectory import Training
     from tseval.report.document import Document
-    from tseval.report.figures import Panel
+    from tseval.report.looks import Look
     from tseval.report.opened import RunSet
-    from tseval.report.trajectories import Training
+    from tseval.report.panels import Panel
     from tseval.runs import Clock
 
 
@@ -45,11 +46,7 @@ NOTHING_TO_DRAW = (
     "no model could decide any of the chosen items, so the figure would be empty.\n"
     "  Choose other items with --case or --where."
 )
-
-
 NEW_FILE = click.Path(path_type=Path, dir_okay=False)
-
-
 run_options = take_all([
     click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN..."),
     click.option("--case", "cases", type=CASE, multiple=True, metavar="NAME",
@@ -66,8 +63,6 @@ run_options = take_all([
     NOTES,
     VERBOSE,
 ])  # fmt: skip
-
-
 FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metavar="FILE",
                       help="File in which to draw the result as a figure: .svg, .pdf or .png. Repeatable "
                            "(default: no figure).")  # fmt: skip
@@ -106,24 +101,24 @@ class Chosen:
         self,
         make: Callable[[RunSet], Document],
         panels: Callable[[RunSet, Document], Sequence[Panel]] | None = None,
-        look: str = "",
+        look: Look | None = None,
         *,
         rated: bool = False,
     ) -> None:
         """Analyse the runs, draw panels into the files of `--figure`, and print the numbers, or write them.
 
-        Panels are drawn in a look of `tseval.report.figures`; `rated` are runs over ratings of sentences.
+        Panels are drawn in a look of `tseval.report.looks`; `rated` are runs over ratings of sentences.
         """
-        from tseval.report import figures
+        from tseval.report.figures import write_figure
 
         with busy("analysing runs"):
             opened = self.open(rated=rated)
             found = make(opened)
-            if self.figures and panels is not None:
+            if self.figures and panels is not None and look is not None:
                 drawable = panels(opened, found)
                 if not any(panel.series for panel in drawable):
                     raise RunError(NOTHING_TO_DRAW)
-                figures.write_figure(drawable, getattr(figures, look), self.figures, RunError)
+                write_figure(drawable, look, self.figures, RunError)
         print_or_write(found, self.form, self.output)
 
 
@@ -141,14 +136,15 @@ class Chosen:
                    "count the other nouns (default: all items).")  # fmt: skip
 def attractors_command(distance: int | None, n_attractors: int | None, **given: Any) -> None:
     """Print accuracy by the number of nouns between subject and verb, and of attractors among them."""
-    from tseval.report import analyses
+    from tseval.report.analyses import attractors
+    from tseval.report.looks import SMALL_LINES
 
-    make, panels = analyses.attractors, analyses.attractor_panels
+    make, panels = attractors.attractors, attractors.attractor_panels
     if n_attractors is not None:
-        make, panels = analyses.non_attractors, analyses.non_attractor_panels
+        make, panels = attractors.non_attractors, attractors.non_attractor_panels
     fixed = {"distance": distance, "n_attractors": n_attractors}
     given["where"] += tuple(f"{name}={value}" for name, value in fixed.items() if value is not None)
-    Chosen(**given).analyse(make, lambda _, found: panels(found), "SMALL_LINES")
+    Chosen(**given).analyse(make, lambda _, found: panels(found), SMALL_LINES)
 
 
 @analyze_command.command("rows")
@@ -158,14 +154,15 @@ def attractors_command(distance: int | None, n_attractors: int | None, **given: 
 @SEEDS_TOGETHER
 def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
     """Print the accuracy of each row with its confidence interval, or draw it as bars."""
-    from tseval.report.comparisons import row_bars, seeds_of, seeds_table
+    from tseval.report.analyses.seeds import row_bars, seeds_of, seeds_table
+    from tseval.report.looks import BARS
 
     def make(opened: RunSet) -> Document:
         groups = seeds_of(opened) if group else {name: [name] for name in opened.verdicts}
         return seeds_table(opened, groups, by)
 
     Chosen(**given).analyse(
-        make, lambda opened, found: [row_bars(found, f"Accuracy on {opened.suite}")], "BARS"
+        make, lambda opened, found: [row_bars(found, f"Accuracy on {opened.suite}")], BARS
     )
 
 
@@ -180,10 +177,11 @@ def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
 )
 def profile_command(words: int | None, **given: Any) -> None:
     """Print the mean probability of the correct verb number after each word of the sentence."""
-    from tseval.report.analyses import profile_panels, profiles
+    from tseval.report.analyses.profile import profile_panels, profiles
+    from tseval.report.looks import LONG_LINES
 
     Chosen(**given).analyse(
-        lambda opened: profiles(opened, words), lambda _, found: profile_panels(found), "LONG_LINES"
+        lambda opened: profiles(opened, words), lambda _, found: profile_panels(found), LONG_LINES
     )
 
 
@@ -198,7 +196,7 @@ def profile_command(words: int | None, **given: Any) -> None:
 @MARGIN_OPTION
 def pairwise_command(by: str | None, margin: float, **given: Any) -> None:
     """Compare every two models: difference, its interval, and items that only one of them gets right."""
-    from tseval.report.comparisons import pairs
+    from tseval.report.analyses.pairwise import pairs
 
     Chosen(**given).analyse(lambda opened: pairs(opened, by, margin))
 
@@ -212,7 +210,8 @@ def pairwise_command(by: str | None, margin: float, **given: Any) -> None:
 )  # fmt: skip
 def robustness_command(texts: tuple[Path, ...], **given: Any) -> None:
     """Print how much the accuracy of each row depends on single words, and what widens its interval."""
-    from tseval.report.robustness import analyse_words, word_panels
+    from tseval.report.analyses.robustness import analyse_words, word_panels
+    from tseval.report.looks import ACCURACY_DOTS
 
     def make(opened: RunSet) -> Document:
         if not texts:
@@ -221,7 +220,7 @@ def robustness_command(texts: tuple[Path, ...], **given: Any) -> None:
 
         return analyse_words(opened, count_words(texts, lowercase=True))
 
-    Chosen(**given).analyse(make, lambda _, found: word_panels(found), "ACCURACY_DOTS")
+    Chosen(**given).analyse(make, lambda _, found: word_panels(found), ACCURACY_DOTS)
 
 
 @analyze_command.command("effects")
@@ -229,9 +228,10 @@ def robustness_command(texts: tuple[Path, ...], **given: Any) -> None:
 @FIGURE
 def effects_command(**given: Any) -> None:
     """Print the size of each predicted effect in bits, and the mean surprisal in each condition."""
-    from tseval.report.analyses import design_effects, surprisal_panels
+    from tseval.report.analyses.effects import design_effects, surprisal_panels
+    from tseval.report.looks import DOTS
 
-    Chosen(**given).analyse(design_effects, lambda _, found: surprisal_panels(found), "DOTS")
+    Chosen(**given).analyse(design_effects, lambda _, found: surprisal_panels(found), DOTS)
 
 
 @analyze_command.command("trajectory")
@@ -245,7 +245,8 @@ def trajectory_command(over: Clock, **given: Any) -> None:
 
     RUN is a run of a checkpoint; give the runs of many checkpoints of one training.
     """
-    from tseval.report.trajectories import rises, trajectory_panels
+    from tseval.report.analyses.trajectory import rises, trajectory_panels
+    from tseval.report.looks import TRAJECTORIES
 
     trainings: list[Training] = []
 
@@ -253,7 +254,7 @@ def trajectory_command(over: Clock, **given: Any) -> None:
         trainings.extend(trainings_of_runs(opened, over))
         return rises(opened, trainings, over)
 
-    Chosen(**given).analyse(make, lambda *_: trajectory_panels(trainings, over), "TRAJECTORIES")
+    Chosen(**given).analyse(make, lambda *_: trajectory_panels(trainings, over), TRAJECTORIES)
 
 
 @analyze_command.command("ratings")
@@ -262,9 +263,10 @@ def trajectory_command(over: Clock, **given: Any) -> None:
 @BY
 def ratings_command(by: tuple[str, ...], **given: Any) -> None:
     """Print correlations between model scores and human ratings, or draw a dot for each sentence."""
-    from tseval.report.analyses import ratings, scatter_panels
+    from tseval.report.analyses.ratings import ratings, scatter_panels
+    from tseval.report.looks import SCATTER
 
-    Chosen(**given).analyse(lambda opened: ratings(opened, by), scatter_panels, "SCATTER", rated=True)
+    Chosen(**given).analyse(lambda opened: ratings(opened, by), scatter_panels, SCATTER, rated=True)
 
 
 @analyze_command.command("formal")
@@ -273,10 +275,11 @@ def ratings_command(by: tuple[str, ...], **given: Any) -> None:
 @SEEDS_TOGETHER
 def formal_command(group: bool, **given: Any) -> None:
     """Print accuracy or error on formal languages, in the measure of the paper on each language."""
-    from tseval.report.analyses import formal, formal_of_seeds, formal_panel
-    from tseval.report.comparisons import seeds_of
+    from tseval.report.analyses.formal import formal, formal_of_seeds, formal_panel
+    from tseval.report.analyses.seeds import seeds_of
+    from tseval.report.looks import BANDS
 
     def make(opened: RunSet) -> Document:
         return formal_of_seeds(opened, seeds_of(opened)) if group else formal(opened)
 
-    Chosen(**given).analyse(make, lambda opened, found: [formal_panel(opened, found)], "BANDS")
+    Chosen(**given).analyse(make, lambda opened, found: [formal_panel(opened, found)], BANDS)

@@ -79,7 +79,7 @@ def babylm_command(
 def _table(results: Mapping[str, TaskResult]) -> str:
     from tabulate import tabulate
 
-    from tseval.report.document import NONE, format_count, format_share
+    from tseval.report.numbers import NONE, format_count, format_share
 
     rows = []
     for folder, result in results.items():

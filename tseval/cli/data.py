@@ -290,8 +290,9 @@ def count_command(
     TABLE is a table of examples from tseval data agreement. --figure draws bars: for one TABLE, each bar
     is split by the number of attractors; for several, each TABLE has its own bars.
     """
-    from tseval.report.analyses import noun_count_bars, noun_counts
-    from tseval.report.figures import COUNT_BARS, check_figure_names, write_figure
+    from tseval.report.analyses.noun_counts import noun_count_bars, noun_counts
+    from tseval.report.figures import check_figure_names, write_figure
+    from tseval.report.looks import COUNT_BARS
     from tseval.suites.agreement.published import read_examples
 
     check_figure_names(figures, SuiteError)
@@ -328,7 +329,7 @@ def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None)
     trees, one from the parser's trees.
     """
     from tseval.analysis.breakdowns import EQUAL, compare_examples
-    from tseval.report.analyses import found_examples
+    from tseval.report.analyses.parsed_examples import found_examples
     from tseval.suites.agreement.published import read_examples
 
     frames = []

@@ -52,7 +52,7 @@ def lm_eval(
     quiet: bool,
 ) -> None:  # fmt: skip
     """Write a suite as a group of tasks for lm-eval: one task for each row of the suite's table."""
-    from tseval.report.exports import write_tasks
+    from tseval.report.exports.lm_eval import write_tasks
     from tseval.suites import load_suite
 
     with busy(f"writing {suite}", quiet):
@@ -74,7 +74,7 @@ def lm_eval(
 def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
     """Write the verdicts of runs to a CSV file, and print R code that fits a mixed model (lme4) to them."""
     from tseval.boards.sources import open_runs
-    from tseval.report.exports import in_r, mixed_model, write_verdicts
+    from tseval.report.exports.mixed_models import in_r, mixed_model, write_verdicts
 
     with busy("writing verdicts", quiet):
         opened = open_runs(runs)
@@ -121,7 +121,7 @@ def eee(run: Path, output: Path | None, quiet: bool, **said: str | None) -> None
     RUN is the folder of a run, of an entry of a leaderboard, or of a whole leaderboard.
     """
     from tseval.boards.sources import entries_with_ids, open_run
-    from tseval.report.exports import Submission, make_record, write_record
+    from tseval.report.exports.every_eval_ever import Submission, make_record, write_record
     from tseval.runs import DEFINITION
 
     submission = Submission(**said)  # type: ignore[arg-type] # click holds them to their choices

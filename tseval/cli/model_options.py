@@ -25,8 +25,6 @@ DEVICE = click.option(
     show_default=True,
     help="Device that runs the model: auto (a GPU if there is one, else the CPU), cpu or cuda.",
 )
-
-
 MODEL_ARGS = click.option(
     "--model-args",
     default="",
@@ -34,8 +32,6 @@ MODEL_ARGS = click.option(
     help="Settings that the kind of model understands, such as dtype=float32 (default: none). "
     "docs/adapters.md lists them.",
 )
-
-
 model_options = take_all([
     click.option("--model", "spec", type=MODEL, required=True, metavar="MODEL",
                  help="Model to use: a checkpoint file, or KIND:NAME, such as bundled:lstm or hf:gpt2. "

@@ -45,14 +45,8 @@ class Name(click.ParamType[str]):
 # What a shell is offered is found by names and texts of files alone: whoever presses a key does not wait for
 # libraries.
 PACKAGE = Path(__file__).parents[1]
-
-
 SCHEMES = ("hf:", "lm-eval:", "mlm:", "ngram:", "oracle:", "seq2seq:")
-
-
 COMPLETION_SECONDS = 0.2
-
-
 _MOST_READ = 1 << 16  # bytes of one file
 
 
@@ -137,6 +131,4 @@ def _runs_here(_: click.Context) -> Iterator[str]:
 
 MODEL = Name(_models_here, "For example:\n\t--model bundled:lstm (comes with tseval)\n"
                            "\t--model drnn.pt (your checkpoint: docs/your-checkpoint.md)")  # fmt: skip
-
-
 SUITE, CASE, RUN = Name(_suites_here), Name(_cases_here), Name(_runs_here)

@@ -33,8 +33,6 @@ expect:
 grammatical:   the {{{{ subject }}}} near the {{{{ attractor }}}} {{{{ verb | agree(subject) }}}}
 ungrammatical: the {{{{ subject }}}} near the {{{{ attractor }}}} {{{{ verb | disagree(subject) }}}}
 """
-
-
 LEXICON_OF_ONES_OWN = """\
 noun:
   person: [author, guard]

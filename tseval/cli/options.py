@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 
 Function = TypeVar("Function", bound="Callable[..., object] | click.Command")
-
-
 FILE = click.Path(path_type=Path)
 COUNT = click.IntRange(min=1)
 # Names as `tseval.questions.SCORES`, `tseval.questions.unknown.UNKNOWN_RULES`, `tseval.report.FORMATS` and

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.report import Format
-    from tseval.report.document import Document, Screen
+    from tseval.report.document import Document
     from tseval.report.table import Table
+    from tseval.report.writers.terminal import Screen
 
 
 ALL_NOTES = f"{__name__}.notes"  # among the same: whether all notes of a table are printed
@@ -27,7 +28,7 @@ WHOLE = f"{__name__}.whole"  # among what a command was told: whether signatures
 
 def screen_of(stream: TextIO) -> Screen | None:
     """Say what a terminal can show; None for what is none, and where it does not say how wide it is."""
-    from tseval.report.document import Screen
+    from tseval.report.writers.terminal import Screen
 
     if (width := width_of(stream)) is None:
         return None
@@ -39,7 +40,7 @@ def print_table(
     rows: Sequence[Sequence[str]], headings: Sequence[str], align: Sequence[str] | None = None
 ) -> None:
     """Print a list, on a terminal within its width."""
-    from tseval.report.document import fitted
+    from tseval.report.writers.terminal import fitted
 
     click.echo(fitted(rows, headings, align or ["left"] * len(headings), width_of(sys.stdout)))
 

@@ -10,8 +10,6 @@ from tseval.cli.names import CASE
 from tseval.cli.options import COLUMNS_OPTION, COUNT, FILE, SCORE_NAMES, TEXT, UNKNOWN_OPTION, take_all
 
 RUNS = Path("runs")
-
-
 how_suites_are_read = take_all([
     click.option("--case", "cases", type=CASE, multiple=True,
                  help="Use only the case (part of the suite) with this name. Repeatable (default: all "
@@ -37,8 +35,6 @@ how_suites_are_read = take_all([
                       "data set. FILE: a table of items with the columns paradigm and pairID (default: "
                       "leave out none)."),
 ])  # fmt: skip
-
-
 how_sentences_are_compared = take_all([
     click.option("--score", type=SCORE_NAMES,
                  help="Part of the sentences to compare: sentence (all words), critical (the first "

@@ -95,18 +95,18 @@ def table_command(
         )
     with busy("reading runs"):
         if against is not None:
-            from tseval.report.comparisons import differences_table
+            from tseval.report.analyses.differences import differences_table
 
             told: Document | Table = differences_table(
                 *open_against(sources, against), by, margin, grouped=group
             )
         elif over is not None:
-            from tseval.report.trajectories import over_steps
+            from tseval.report.analyses.trajectory import over_steps
 
             opened = open_runs(sources)
             told = over_steps(opened, trainings_of_runs(opened, over, by), over)
         elif group:
-            from tseval.report.comparisons import seeds_of, seeds_table
+            from tseval.report.analyses.seeds import seeds_of, seeds_table
 
             opened = open_runs(sources)
             told = seeds_table(opened, seeds_of(opened), by)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 NEAREST = str.maketrans("–—−━╸╺‘’“”„█▉▊▋▌▍▎▏", '------\'\'"""#####   ') | str.maketrans(
     {"±": "+/-", "×": "x", "≤": "<=", "≥": ">=", "→": "->"}
 )
-
-
 # Control characters, but for the line break and the tabulator; what turns the direction of text around, so
 # that it reads as something else; and bytes that are no text.
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -12,8 +12,6 @@ DRAWN = click.option("--format", "form", type=click.Choice(["picture", "tsv", "j
                      help="Format of the output: picture (bars), tsv or jsonl (default: picture on a "
                           "terminal, else tsv).",
 )  # fmt: skip
-
-
 TYPED_TEXT = text_option("as-written", "auto", of="the text for the model, by the rules of English")
 
 

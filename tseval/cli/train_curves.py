@@ -12,15 +12,8 @@ from tseval.cli.options import FILE
 from tseval.cli.progress import busy
 from tseval.errors import TrainingError
 from tseval.files import write_text
-from tseval.report.curves import (
-    curve_numbers,
-    error_panels,
-    read_curves,
-    read_error_curves,
-    read_string_curves,
-    string_panels,
-    write_curves_figure,
-)
+from tseval.report.curves import curve_numbers, read_curves, write_curves_figure
+from tseval.report.error_curves import error_panels, read_error_curves, read_string_curves, string_panels
 from tseval.report.figures import write_figure
 
 if TYPE_CHECKING:

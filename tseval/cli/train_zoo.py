@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tseval.report.boards import Board
+    from tseval.report.published import Board
     from tseval.runs import Run
     from tseval.sweeps import UnitState
     from tseval.training.zoo import Recipe, ZooModel

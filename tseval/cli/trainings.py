@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from tseval.report.analyses.trajectory import Training
     from tseval.report.opened import RunSet
-    from tseval.report.trajectories import Training
     from tseval.runs import Clock
 
 
 def trainings_of_runs(opened: RunSet, over: Clock, by: tuple[str, ...] = ()) -> list[Training]:
     """Find the trainings that runs are of, and say which runs join none."""
-    from tseval.report.trajectories import find_trainings
+    from tseval.report.analyses.trajectory import find_trainings
 
     trainings, left_out = find_trainings(opened, over, by)
     for run in left_out:

@@ -167,7 +167,7 @@ def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
     from tseval.boards import ranked_folders
     from tseval.boards.definition import read_definition
     from tseval.boards.sources import boards_below, lacks_evidence, not_shipped
-    from tseval.report.boards import BUNDLED_BOARDS
+    from tseval.report.published import BUNDLED_BOARDS
     from tseval.runs import runs_below
 
     found: list[Path] = []

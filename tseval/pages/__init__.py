@@ -39,8 +39,8 @@ from tseval.pages.content import (
 )
 from tseval.pages.items import ItemPages
 from tseval.report import render
-from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards, read_board
-from tseval.report.document import format_interval, format_rank_set, format_share
+from tseval.report.numbers import format_interval, format_rank_set, format_share
+from tseval.report.published import BUNDLED_BOARDS, Board, bundled_boards, read_board
 from tseval.runs import DEFINITION, ENTRY_FILE
 from tseval.suites import load_suite
 

@@ -23,17 +23,10 @@ from tseval.analysis.intervals import confidence_percent, error_percent
 from tseval.errors import plain
 from tseval.pages.items import MOST_VALUES, N_CLOSEST, N_DRAWN, N_WORST, RowPage
 from tseval.report import build_table, render
-from tseval.report.boards import Board
-from tseval.report.document import (
-    NONE,
-    Document,
-    format_interval,
-    format_n_eff,
-    format_rank_set,
-    format_share,
-    latex,
-)
 from tseval.report.layout import RANK_LABEL, grid_of_columns, recorded
+from tseval.report.numbers import NONE, format_interval, format_n_eff, format_rank_set, format_share
+from tseval.report.published import Board
+from tseval.report.writers.latex import latex
 from tseval.runs import CachedRun, Run, cache_runs
 
 if TYPE_CHECKING:
@@ -44,6 +37,7 @@ if TYPE_CHECKING:
 
     from tseval.boards import Entry, Hidden, Retraction
     from tseval.report.columns import Column
+    from tseval.report.document import Document
     from tseval.report.table import Table
 
 
@@ -356,7 +350,7 @@ def hidden_lines(models: Sequence[ModelFacts], n_people: int) -> list[PageLine]:
 
 
 def mean_lines(means: Document) -> list[PageLine]:
-    """Return the lines of means over seeds (`tseval.report.comparisons`), with intervals in the cells."""
+    """Return the lines of means over seeds (`tseval.report.analyses.seeds`), with intervals in the cells."""
     (grid,) = means.grids
     lines = []
     for line in grid.lines:

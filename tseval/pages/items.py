@@ -17,8 +17,8 @@ from tseval.analysis.estimates import Estimate, estimate
 from tseval.errors import RunError
 from tseval.evidence import whole_column
 from tseval.items import ENTRY, HALF_KNOWN, NOT_FEATURES, Case, Suite
-from tseval.report.document import NONE, format_interval, format_share
 from tseval.report.layout import row_labels
+from tseval.report.numbers import NONE, format_interval, format_share
 from tseval.suites.data.critical import differing
 from tseval.writing import AS_WRITTEN
 

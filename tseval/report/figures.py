@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import io
-import re
 import warnings
-from dataclasses import dataclass, field, replace
-from math import isnan
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 from unicodedata import bidirectional
 
 from tseval.errors import TsevalError, plain
 from tseval.files import write_whole
+from tseval.report.families import by_family
+from tseval.report.panels import LONGEST, Axis, Panel, Series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.text import Text
 
+    from tseval.report.looks import Look
+
 
 FIGURE_ENDINGS = (".svg", ".pdf", ".png")
-LONGEST = 40  # characters of a model's name
 LONGEST_WORD = 46  # of a word at an axis
 # Paul Tol's "muted" colours, told apart with any colour vision, black and grey. The first seven, as many
 # as stand in one panel, differ in lightness too, for whoever prints without colours.
@@ -54,131 +53,6 @@ STYLE = {
     "legend.frameon": False,
     "lines.solid_capstyle": "round",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """The values of one model in a panel.
-
-    The index chooses colour and marker. Places are numbers, words count from 1; where `y` is not a number the
-    line breaks. Without intervals `low` and `high` are empty. The style goes before that of the look.
-    """
-
-    index: int
-    name: str
-    x: Sequence[float]
-    y: Sequence[float]
-    low: Sequence[float] = ()
-    high: Sequence[float] = ()
-    style: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
-
-    @property
-    def end(self) -> float | None:
-        """The last value there is."""
-        return next((value for value in reversed(self.y) if not isnan(value)), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """One axis of a panel.
-
-    Limits are None for what the values need; an upper end alone is only the highest it may be. It is
-    logarithmic from `log_from` on, 0 for all of it. At most `most` whole numbers stand at it, 0 for any
-    numbers; the numbers of a logarithmic axis are powers of ten unless written in full.
-    """
-
-    label: str = ""
-    limits: tuple[float | None, float | None] = (None, None)
-    log_from: float | None = None
-    most: int = 0
-    falling: bool = False
-    in_full: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """One set of axes; words stand at its places, or numbers where there are none.
-
-    Rings mark where lines end that do not run along time; lines of other models stand behind, grey and
-    nameless.
-    """
-
-    title: str
-    series: Sequence[Series]
-    x: Axis = Axis()
-    y: Axis = Axis()
-    words: Sequence[str] = ()
-    subtitle: str = ""
-    rings: bool = False
-    family: str = ""
-    behind: Sequence[Series] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How panels are drawn.
-
-    Attributes:
-        mark: Lines over few places, side by side with their intervals as strokes; lines with bands; groups of
-            bars; dots on lines of words, from left to right; or a scatter.
-        size: Width and height of a panel in inches; bars and dots take what their words need.
-        shared: Axes that all panels have in common: "xy", "y" or "".
-        edges: Axes whose labels stand only at the edge of the figure, likewise.
-        legend: Where names stand: below the figure; below each panel; at the ends of lines; or nowhere.
-            Where panels by family have no room for a legend, names stand at the ends in their first row.
-        columns: Of the legend; 0 for as many as there is room for.
-        keys: What the legend says besides: a style in matplotlib's terms, and what it means.
-        gap: Least distance of two names at the ends of lines, as a share of the axis.
-        clip: Whether lines are cut at the edge of the axes, as where a limit leaves values out.
-    """
-
-    mark: Literal["line", "band", "bar", "dot", "scatter"]
-    size: tuple[float, float] = (0, 0)
-    margin: tuple[float, float] = (0, 0)
-    across: int = 1
-    shared: str = ""
-    edges: str = ""
-    families: bool = True
-    legend: Literal["below", "each", "ends", ""] = "below"
-    columns: int = 0
-    keys: Sequence[tuple[Mapping[str, Any], str]] = ()
-    gap: float = 0.1
-    chance: bool = False
-    marker: float = 4
-    stroke: float = 1.5
-    clip: bool = True
-    title_size: float = 10
-
-
-HEADROOM = 1.06
-SHARES = (-0.03, 1.03)  # a marker at either end is whole
-SMALL_LINES = Look("line", (2.3, 2.2), (1.0, 0.9), across=4, shared="y", edges="xy", chance=True)
-LONG_LINES = Look("line", (8.4, 2.9), (0, 0.9), shared="y", edges="xy", legend="ends", gap=0.07, chance=True)
-BANDS = Look("band", (6.4, 3.0), (0, 0.8), legend="ends", gap=0.055, stroke=1.6, clip=False)
-TRAJECTORIES = Look(
-    "band", (2.7, 1.8), (0.5, 0.6), across=4, shared="xy", edges="xy", families=False, columns=4, chance=True,
-    marker=2.5, stroke=1.3, title_size=7,
-)  # fmt: skip
-BARS = Look("bar", legend="each", chance=True, marker=3.5)
-COUNT_BARS = replace(BARS, chance=False)
-ACCURACY_DOTS = Look("dot", margin=(0, 0.4), families=False, edges="x", columns=4, chance=True)
-DOTS = replace(ACCURACY_DOTS, chance=False)
-SCATTER = Look("scatter", (3.4, 3.2), (0.4, 0), across=3, shared="y", edges="y", families=False, legend="")
-
-
-def share_panel(title: str, series: Sequence[Series], x_label: str, y_label: str) -> Panel:
-    """Return shares over whole numbers, from zero up to a little above the highest interval."""
-    highest = max((value for one in series for value in one.high), default=0.0)
-    return Panel(title, series, Axis(x_label, most=12), Axis(y_label, (0, HEADROOM * max(highest, 0.02))))
-
-
-def lines_of(rows: pd.DataFrame, x: str, y: str, models: Iterable[object] | None = None) -> list[Series]:
-    """Return a line with intervals for each model of some records, in the order of these or of all models."""
-    models = list(rows["model"].unique() if models is None else models)
-    return [
-        Series(models.index(name), str(name), *(own[of].tolist() for of in (x, y, "low", "high")))
-        for name, own in rows.groupby("model", sort=False)
-    ]
 
 
 def check_figure_names(paths: Sequence[Path], error: type[TsevalError]) -> None:
@@ -490,69 +364,3 @@ def _apart(heights: Sequence[float], gap: float, limits: tuple[float, float]) ->
         max(height + move, low + space) for height, move, space in zip(heights, moves, gaps, strict=True)
     ]
     return [min(height, high - space) for height, space in zip(apart, reversed(gaps), strict=True)]
-
-
-MOST_TOGETHER = 7  # lines in one panel; so many colours differ in lightness too
-UNKNOWN_FAMILY = "Others"
-FAMILIES = {
-    "Gated": ("gru", "lstm", "ablated-lstm", "onlstm"),
-    "Decaying": ("eirnn", "drnn", "sdrnn", "abdrnn", "drnn-cnn"),
-}
-_FAMILY_OF = {arch: family for family, archs in FAMILIES.items() for arch in archs}
-# As a word of the name, in which `-` parts words: `number-lstm-1`. The longest first: `drnn-cnn` is one.
-_KNOWN = re.compile(
-    rf"(?<![^\W_])({'|'.join(sorted(_FAMILY_OF, key=len, reverse=True))})(?![^\W\d_])", re.IGNORECASE
-)
-_SEED = re.compile(r"(?<=.)-seed\d+$")
-
-
-def without_seed(name: str) -> str:
-    """Name what models have in common that differ in their seed.
-
-    >>> without_seed("lstm-16-seed2"), without_seed("lstm-16")
-    ('lstm-16', 'lstm-16')
-    """
-    return _SEED.sub("", name)
-
-
-def in_families(names: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """Part models into families by the architectures in their names, where they are too many for one panel.
-
-    A larger family comes in parts of at most `MOST_TOGETHER`. Few models are one family without a title.
-    """
-    if len(names) <= MOST_TOGETHER:
-        return [("", list(range(len(names))))]
-    families: dict[str, list[int]] = {family: [] for family in (*FAMILIES, UNKNOWN_FAMILY)}
-    for place, name in enumerate(names):
-        found = _KNOWN.search(name)
-        families[_FAMILY_OF[found[1].lower()] if found else UNKNOWN_FAMILY].append(place)
-    parts = []
-    for family, places in families.items():
-        n_parts = -(-len(places) // MOST_TOGETHER)
-        for part in range(n_parts):
-            own = places[part * len(places) // n_parts : (part + 1) * len(places) // n_parts]
-            parts.append((f"{family} {part + 1}" if n_parts > 1 else family, own))
-    return parts
-
-
-def by_family(panels: Sequence[Panel]) -> list[list[Panel]]:
-    """Draw each panel once for every family of models, the lines of the others behind.
-
-    Few models stay together, as one family without a name.
-    """
-    named = {one.index: one.name for panel in panels for one in panel.series if one.name}
-    indices, names = sorted(named), [named[index] for index in sorted(named)]
-    families = in_families(names)
-    if len(families) == 1:
-        return [list(panels)]
-    groups = []
-    for family, places in families:
-        own = {indices[place]: index for index, place in enumerate(places)}
-        group = []
-        for panel in panels:
-            series = [replace(one, index=own[one.index]) for one in panel.series if one.index in own]
-            behind = [one for one in panel.series if one.index not in own and one.name]
-            if series:
-                group.append(replace(panel, series=series, family=family, behind=behind))
-        groups.append(group)
-    return groups

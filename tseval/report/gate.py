@@ -13,19 +13,11 @@ from tseval.analysis.gate import ALL_ROWS, DEFAULT_MAX_DROP, MEAN_KEY, judged, r
 from tseval.analysis.intervals import confidence_level, error_percent
 from tseval.analysis.rows import ROW, row_places
 from tseval.errors import RunError, plain, suggest
-from tseval.report.document import (
-    Document,
-    Field,
-    Grid,
-    Line,
-    as_markdown,
-    format_count,
-    format_difference,
-    format_probability,
-    format_share,
-)
+from tseval.report.document import Document, Field, Grid, Line
 from tseval.report.layout import MEAN_HEADING, headed, in_full, row_labels
+from tseval.report.numbers import format_count, format_difference, format_probability, format_share
 from tseval.report.opened import INTERVAL, RunSet, for_analysis
+from tseval.report.writers.markdown import as_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from tseval.analysis.features import select
 from tseval.errors import RunError, plain
 from tseval.items import ENTRY, HALF_KNOWN, NOT_FEATURES, RATING, RATING_SE
-from tseval.report.document import Document, Field, Grid, format_difference
+from tseval.report.document import Document, Field, Grid
+from tseval.report.numbers import format_difference
 from tseval.suites.data.critical import differing
 from tseval.writing import AS_WRITTEN
 

@@ -14,13 +14,9 @@ from tseval.analysis.intervals import confidence_level
 from tseval.analysis.measures import EFFECT
 from tseval.analysis.rows import ROW, SECTIONS
 from tseval.report.columns import number_of
-from tseval.report.document import (
-    INTERVAL_HEADING,
+from tseval.report.document import INTERVAL_HEADING, Document, Field, Grid, Line, interval_heading
+from tseval.report.numbers import (
     NONE,
-    Document,
-    Field,
-    Grid,
-    Line,
     format_count,
     format_difference,
     format_interval,
@@ -28,7 +24,6 @@ from tseval.report.document import (
     format_n_eff,
     format_rank_set,
     format_share,
-    interval_heading,
     spread_beside,
 )
 from tseval.report.table import Table, is_low

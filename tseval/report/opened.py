@@ -15,7 +15,8 @@ from tseval.analysis.intervals import confidence_level, confidence_percent
 from tseval.errors import RunError
 from tseval.items import HALF_KNOWN
 from tseval.report.columns import description_of, distinct_headings, refuse_unlike
-from tseval.report.document import INTERVAL_HEADING, Document, Field, Grid, format_interval, format_share
+from tseval.report.document import INTERVAL_HEADING, Document, Field, Grid
+from tseval.report.numbers import format_interval, format_share
 from tseval.report.table import forms_note, inferred_note, sample_note, uneven_note
 
 if TYPE_CHECKING:

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from tseval.analysis.intervals import confidence_percent
 from tseval.errors import counted, plain
-from tseval.report.comparisons import seeds_table
-from tseval.report.document import Grid, as_latex_float, latex
+from tseval.report.analyses.seeds import seeds_table
 from tseval.report.opened import is_about_intervals
+from tseval.report.writers.latex import as_latex_float, latex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tseval.formats import Json
+    from tseval.report.document import Grid
     from tseval.report.opened import RunSet
     from tseval.runs.manifest import Manifest
 

@@ -17,7 +17,6 @@ from tseval.analysis.means import Mean, cut, mean, means, rank_rows
 from tseval.analysis.measures import EFFECT
 from tseval.analysis.ranks import Ranking, rank_models
 from tseval.analysis.rows import ROW, as_names, in_table_order
-from tseval.report.boards import Board
 from tseval.report.columns import (
     Column,
     Key,
@@ -28,7 +27,8 @@ from tseval.report.columns import (
     printed_decimals,
     refuse_unlike,
 )
-from tseval.report.document import RUN_DECIMALS
+from tseval.report.numbers import RUN_DECIMALS
+from tseval.report.published import Board
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

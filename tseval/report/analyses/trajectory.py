@@ -12,19 +12,11 @@ from tseval.analysis.comparisons import Emergence, RowsAndMeans, emergence, traj
 from tseval.analysis.features import require_features
 from tseval.analysis.intervals import error_percent
 from tseval.errors import RunError
-from tseval.report.document import (
-    INTERVAL_HEADING,
-    RUN_DECIMALS,
-    Document,
-    Field,
-    Grid,
-    format_count,
-    format_interval,
-    format_share,
-)
-from tseval.report.figures import SHARES, Axis, Panel, Series
+from tseval.report.document import INTERVAL_HEADING, Document, Field, Grid
 from tseval.report.layout import in_full, labelled, row_labels, rows_and_means
+from tseval.report.numbers import RUN_DECIMALS, format_count, format_interval, format_share
 from tseval.report.opened import RunSet, interval_note
+from tseval.report.panels import SHARES, Axis, Panel, Series
 from tseval.runs import CLOCKS, Clock, progress_of, training_of
 
 if TYPE_CHECKING:

@@ -18,20 +18,11 @@ from tseval.analysis.robustness import (
 )
 from tseval.analysis.rows import ROW
 from tseval.errors import RunError
-from tseval.report.document import (
-    NONE,
-    Document,
-    Field,
-    Grid,
-    Line,
-    format_count,
-    format_interval,
-    format_n_eff,
-    format_share,
-)
-from tseval.report.figures import Axis, Panel, lines_of
+from tseval.report.document import Document, Field, Grid, Line
 from tseval.report.layout import headed, row_labels
+from tseval.report.numbers import NONE, format_count, format_interval, format_n_eff, format_share
 from tseval.report.opened import INTERVAL, RunSet, stacked, tell
+from tseval.report.panels import Axis, Panel, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ from supplied import BLIMP_ACCURACIES, TABLE4
 
 from tseval.errors import BoardError
 from tseval.report import build_table, render
-from tseval.report.boards import BUNDLED_BOARDS, bundled_boards, read_board
+from tseval.report.published import BUNDLED_BOARDS, bundled_boards, read_board
 
 BOARD: dict[str, Any] = {
     "format": 1, "name": "paper", "title": "A paper", "source": "Someone 2020.", "suite": "small",

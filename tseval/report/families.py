@@ -1,0 +1,78 @@
+"""Families of architectures, which share a panel where there are many models."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tseval.report.panels import Panel
+
+
+MOST_TOGETHER = 7  # lines in one panel; so many colours differ in lightness too
+UNKNOWN_FAMILY = "Others"
+FAMILIES = {
+    "Gated": ("gru", "lstm", "ablated-lstm", "onlstm"),
+    "Decaying": ("eirnn", "drnn", "sdrnn", "abdrnn", "drnn-cnn"),
+}
+_FAMILY_OF = {arch: family for family, archs in FAMILIES.items() for arch in archs}
+# As a word of the name, in which `-` parts words: `number-lstm-1`. The longest first: `drnn-cnn` is one.
+_KNOWN = re.compile(
+    rf"(?<![^\W_])({'|'.join(sorted(_FAMILY_OF, key=len, reverse=True))})(?![^\W\d_])", re.IGNORECASE
+)
+_SEED = re.compile(r"(?<=.)-seed\d+$")
+
+
+def without_seed(name: str) -> str:
+    """Name what models have in common that differ in their seed.
+
+    >>> without_seed("lstm-16-seed2"), without_seed("lstm-16")
+    ('lstm-16', 'lstm-16')
+    """
+    return _SEED.sub("", name)
+
+
+def in_families(names: Sequence[str]) -> list[tuple[str, list[int]]]:
+    """Part models into families by the architectures in their names, where they are too many for one panel.
+
+    A larger family comes in parts of at most `MOST_TOGETHER`. Few models are one family without a title.
+    """
+    if len(names) <= MOST_TOGETHER:
+        return [("", list(range(len(names))))]
+    families: dict[str, list[int]] = {family: [] for family in (*FAMILIES, UNKNOWN_FAMILY)}
+    for place, name in enumerate(names):
+        found = _KNOWN.search(name)
+        families[_FAMILY_OF[found[1].lower()] if found else UNKNOWN_FAMILY].append(place)
+    parts = []
+    for family, places in families.items():
+        n_parts = -(-len(places) // MOST_TOGETHER)
+        for part in range(n_parts):
+            own = places[part * len(places) // n_parts : (part + 1) * len(places) // n_parts]
+            parts.append((f"{family} {part + 1}" if n_parts > 1 else family, own))
+    return parts
+
+
+def by_family(panels: Sequence[Panel]) -> list[list[Panel]]:
+    """Draw each panel once for every family of models, the lines of the others behind.
+
+    Few models stay together, as one family without a name.
+    """
+    named = {one.index: one.name for panel in panels for one in panel.series if one.name}
+    indices, names = sorted(named), [named[index] for index in sorted(named)]
+    families = in_families(names)
+    if len(families) == 1:
+        return [list(panels)]
+    groups = []
+    for family, places in families:
+        own = {indices[place]: index for index, place in enumerate(places)}
+        group = []
+        for panel in panels:
+            series = [replace(one, index=own[one.index]) for one in panel.series if one.index in own]
+            behind = [one for one in panel.series if one.index not in own and one.name]
+            if series:
+                group.append(replace(panel, series=series, family=family, behind=behind))
+        groups.append(group)
+    return groups
