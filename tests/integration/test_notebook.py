@@ -20,7 +20,8 @@ from tseval.report.opened import for_analysis
 attractors(for_analysis([run]))""",
     """%matplotlib inline
 from tseval.report.analyses.attractors import attractor_panels
-from tseval.report.figures import SMALL_LINES, draw
+from tseval.report.figures import draw
+from tseval.report.looks import SMALL_LINES
 draw(attractor_panels(attractors(for_analysis([run]))), SMALL_LINES)""",
     """from tseval.items import Item
 Item('a<b>', 0, {'good': '<script>alert(1)</script>', 'bad': 'x'}, {})""",

@@ -16,8 +16,11 @@ from tseval.adapters import open_model
 from tseval.boards import About, Checked, Entry, sources
 from tseval.boards.folder import new_board
 from tseval.evaluation import evaluate
-from tseval.pages.content import bibtex, facts_of
-from tseval.pages.items import Verdicts, choose_items, draw_items, show_items
+from tseval.pages.answers import Verdicts
+from tseval.pages.citation import bibtex
+from tseval.pages.facts import facts_of
+from tseval.pages.item_choice import choose_items, draw_items
+from tseval.pages.items import show_items
 from tseval.report.columns import column_of
 from tseval.report.published import BUNDLED_BOARDS, bundled_boards
 from tseval.runs import read_run

@@ -13,7 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from in_process import call
 from site_links import dead_links
 
-from tseval.pages.content import N_SHADES, shade
+from tseval.pages.lines import N_SHADES, shade
 from tseval.report.numbers import format_difference, format_interval, format_share
 
 pytestmark = pytest.mark.slow

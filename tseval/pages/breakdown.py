@@ -1,0 +1,50 @@
+"""The rows of a table by the features of their items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tseval.analysis.design import Design, split_by_row
+from tseval.analysis.estimates import Estimate, estimate
+from tseval.items import ENTRY, NOT_FEATURES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from tseval.analysis.correctness import Correctness
+
+
+MOST_VALUES = 8
+# Of a value of a feature: its name, the number of its items, and how each model does on them.
+Part = tuple[str, int, list["Estimate | None"]]
+
+
+def break_down(verdicts: pa.Table, models: Sequence[Correctness]) -> list[dict[str, list[Part]]]:
+    """Break every row down by each feature that splits it into a few parts."""
+    names = [name for name in verdicts.column_names
+             if name not in NOT_FEATURES and not name.endswith(ENTRY)]  # fmt: skip
+    features = verdicts.select(names).to_pandas()
+    found: list[dict[str, list[Part]]] = []
+    for items in split_by_row(models[0].rows):
+        found.append({})
+        for name in names:
+            column = features[name].iloc[items]
+            values = sorted(column.dropna().unique())
+            if 1 < len(values) <= MOST_VALUES:
+                parts = ((str(value), items[(column == value).to_numpy()]) for value in values)
+                found[-1][name] = [(value, len(own), _estimates(own, models)) for value, own in parts]
+    return found
+
+
+def _estimates(items: NDArray[np.int64], models: Sequence[Correctness]) -> list[Estimate | None]:
+    designs: dict[int, Design] = {}  # models mostly share their factors
+    found = []
+    for one in models:
+        if id(one.factors) not in designs:
+            designs[id(one.factors)] = Design.of(one.factors.take(items))
+        found.append(estimate(one.correct[items], one.decidable[items], designs[id(one.factors)]))
+    return found

@@ -1,0 +1,56 @@
+"""All pairs of the models of a table compared, for the script of a page."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import ceil, floor, trunc
+from typing import TYPE_CHECKING
+
+from tseval.analysis.comparisons import DEFAULT_MARGIN, differences
+from tseval.analysis.correctness import factors_of_any
+from tseval.analysis.differences import Difference, compare
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tseval.report.table import Table
+
+
+OUTCOMES = ("better", "worse", "equivalent", "undecided", "same verdicts")
+# The difference and the ends of its interval, in thousandths, and the place of its word in `OUTCOMES`.
+Cell = tuple[int, int, int, int] | None
+
+
+def compare_pairs(table: Table) -> dict[tuple[int, int], list[Cell]] | None:
+    """Compare all pairs of the models of a table, as `tseval table ONE OTHER --against OTHER` does each.
+
+    Tests are corrected by Holm over the rows of a pair, and likewise over its means. Told is of the first on
+    each row, then on each mean; nothing where it is not known which items a model got right.
+    """
+    models = [column.answers for column in table.columns if column.answers is not None]
+    if len(models) < len(table.columns) or len(models) < 2:
+        return None
+    sets = [*([place] for place in range(len(table.rows))), *(list(mean.rows) for mean in table.means)]
+    marked = {str(place): (one.correct, one.decidable) for place, one in enumerate(models)}
+    rows, n_rows = (factors_of_any(models), models[0].rows, sets), len(table.rows)
+    found = differences(marked, rows, list(combinations(marked, 2)))
+    return {
+        (int(one), int(other)): [*_cells(own[:n_rows]), *_cells(own[n_rows:])]
+        for (one, other), own in found.items()
+    }
+
+
+def _cells(found: Sequence[Difference | None]) -> list[Cell]:
+    """Cut what is known of each as tables do: differences towards 0, intervals outwards."""
+    words = iter(compare([one for one in found if one is not None], DEFAULT_MARGIN))
+    return [
+        None
+        if one is None
+        else (
+            trunc(round(one.value * 1000, 6)),
+            floor(one.low * 1000),
+            ceil(one.high * 1000),
+            OUTCOMES.index(next(words).word),
+        )
+        for one in found
+    ]
