@@ -59,7 +59,7 @@ ROOMS: dict[str, set[str]] = {
     # torch, submitit and Ray are imported where they are used: a plan and its status need none of them.
     "tseval.sweeps": {"ray", "submitit", "torch"},
     "tseval.boards": NUMBERS | {"pandas", "tabulate", "yaml"},
-    "tseval.pages": NUMBERS | {"jinja2", "markdown_it", "markupsafe", "pandas"},
+    "tseval.web": NUMBERS | {"jinja2", "markdown_it", "markupsafe", "pandas"},
     "tseval.training": NUMBERS | TORCH | {"tabulate", "yaml"},
     "tseval.cli": {"click", "lm_eval", "pandas", "rich", "tabulate", "torch"},
     "tseval": set(),

@@ -293,7 +293,7 @@ def build_page(board: str, site: Path) -> None:
     that comes with tseval. The pages open in any browser, from disk or from a server, without a network.
     """
     from tseval.cli.progress import busy
-    from tseval.pages import build_board
+    from tseval.web import build_board
 
     with busy("reading entries"):
         page = build_board(board, site)

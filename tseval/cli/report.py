@@ -39,7 +39,7 @@ def report_command(sources: tuple[str, ...], output: Path, suite: str | None, ti
     leaderboard that comes with tseval. The page is a single file, which opens in any browser without a
     network.
     """
-    from tseval.pages import write_report
+    from tseval.web import write_report
 
     with busy("reading runs"):
         lacking = write_report(sources, output, suite, title)

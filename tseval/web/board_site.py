@@ -21,17 +21,17 @@ from tseval.boards.readme import chosen_among, means_over_seeds
 from tseval.boards.sources import boards_below, lacks_evidence, not_shipped, open_sources
 from tseval.errors import BoardError, first_line
 from tseval.files import read_bytes, write_text, write_whole
-from tseval.pages.citation import bibtex
-from tseval.pages.facts import ModelFacts, facts_of
-from tseval.pages.feed import feed_files
-from tseval.pages.kinds import entry_page, index_page, moved_page, pair_pages, write_list
-from tseval.pages.row_pages import ItemPages
-from tseval.pages.tables import tabulate_once
-from tseval.pages.topic import PageTopic, topic_of
 from tseval.report import render
 from tseval.report.numbers import format_interval, format_rank_set, format_share
 from tseval.report.published import BUNDLED_BOARDS, Board, bundled_boards
 from tseval.runs import DEFINITION, ENTRY_FILE
+from tseval.web.citation import bibtex
+from tseval.web.facts import ModelFacts, facts_of
+from tseval.web.feed import feed_files
+from tseval.web.pages import entry_page, index_page, moved_page, pair_pages, write_list
+from tseval.web.row_pages import ItemPages
+from tseval.web.tables import tabulate_once
+from tseval.web.topic import PageTopic, topic_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.pages.answers import Verdicts
+    from tseval.web.answers import Verdicts
 
 
 N_DRAWN, N_CLOSEST, N_WORST = 4, 2, 3

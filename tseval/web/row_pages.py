@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tseval.pages.answers import Verdicts
-from tseval.pages.breakdown import Part, break_down
-from tseval.pages.item_choice import choose_items, draw_items
-from tseval.pages.items import ShownItem, show_items
 from tseval.report.layout import row_labels
 from tseval.report.numbers import NONE, format_interval, format_share
+from tseval.web.answers import Verdicts
+from tseval.web.breakdown import Part, break_down
+from tseval.web.item_choice import choose_items, draw_items
+from tseval.web.items import ShownItem, show_items
 from tseval.writing import AS_WRITTEN
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import RunError
-from tseval.pages.answers import UNDECIDABLE, Verdicts
 from tseval.suites.data.critical import differing
+from tseval.web.answers import UNDECIDABLE, Verdicts
 from tseval.writing import AS_WRITTEN
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Leaderboards and runs as web pages that need no network and no server."""
 
-from tseval.pages.board_site import build_board
-from tseval.pages.report_page import write_report
+from tseval.web.board_site import build_board
+from tseval.web.report_page import write_report
 
 __all__ = ["build_board", "write_report"]

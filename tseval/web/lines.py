@@ -15,9 +15,9 @@ from tseval.report.numbers import NONE, format_interval, format_n_eff, format_ra
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
 
-    from tseval.pages.facts import ModelFacts
     from tseval.report.document import Document
     from tseval.report.table import Table
+    from tseval.web.facts import ModelFacts
 
 
 N_SHADES = 11  # of the heat map; the middle one is chance

@@ -16,15 +16,15 @@ from tseval.adapters import open_model
 from tseval.boards import About, Checked, Entry, sources
 from tseval.boards.folder import new_board
 from tseval.evaluation import evaluate
-from tseval.pages.answers import Verdicts
-from tseval.pages.citation import bibtex
-from tseval.pages.facts import facts_of
-from tseval.pages.item_choice import choose_items, draw_items
-from tseval.pages.items import show_items
 from tseval.report.columns import column_of
 from tseval.report.published import BUNDLED_BOARDS, bundled_boards
 from tseval.runs import read_run
 from tseval.suites import load_suite
+from tseval.web.answers import Verdicts
+from tseval.web.citation import bibtex
+from tseval.web.facts import facts_of
+from tseval.web.item_choice import choose_items, draw_items
+from tseval.web.items import show_items
 
 NOUNS = ("author", "pilot", "guard", "chef")
 VERBS = (("laughs", "laugh"), ("is", "are"))

@@ -7,23 +7,23 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from tseval.analysis.comparisons import DEFAULT_MARGIN
-from tseval.pages.breakdown import MOST_VALUES
-from tseval.pages.citation import bibtex
-from tseval.pages.facts import BADGES, ModelFacts
-from tseval.pages.item_choice import N_CLOSEST, N_DRAWN, N_WORST
-from tseval.pages.lines import N_SHADES, PageLine, hidden_lines, mean_lines, page_lines, people_of
-from tseval.pages.pairs import OUTCOMES, Cell, compare_pairs
-from tseval.pages.rendering import render_page
 from tseval.report import render
+from tseval.web.breakdown import MOST_VALUES
+from tseval.web.citation import bibtex
+from tseval.web.facts import BADGES, ModelFacts
+from tseval.web.item_choice import N_CLOSEST, N_DRAWN, N_WORST
+from tseval.web.lines import N_SHADES, PageLine, hidden_lines, mean_lines, page_lines, people_of
+from tseval.web.pairs import OUTCOMES, Cell, compare_pairs
+from tseval.web.rendering import render_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tseval.boards import Retraction
-    from tseval.pages.row_pages import RowPage
-    from tseval.pages.topic import PageTopic
     from tseval.report.document import Document
     from tseval.report.table import Table
+    from tseval.web.row_pages import RowPage
+    from tseval.web.topic import PageTopic
 
 
 def index_page(

@@ -45,7 +45,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - tables need none
 
     environment = Environment(
-        loader=PackageLoader("tseval.pages", "web"),
+        loader=PackageLoader("tseval.web", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_made_plain,
@@ -59,7 +59,7 @@ def _environment() -> Environment:
 
 @cache
 def _text(name: str) -> str:
-    text = (files("tseval.pages") / "web" / name).read_text("utf-8")
+    text = (files("tseval.web") / "templates" / name).read_text("utf-8")
     return text.replace("\r\n", "\n")  # as a browser reads it, so that hashes agree
 
 

@@ -13,8 +13,8 @@ from axe_playwright_python.sync_playwright import Axe
 from in_process import call
 from site_links import dead_links
 
-from tseval.pages.lines import N_SHADES, shade
 from tseval.report.numbers import format_difference, format_interval, format_share
+from tseval.web.lines import N_SHADES, shade
 
 pytestmark = pytest.mark.slow
 

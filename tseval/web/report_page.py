@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from tseval.boards.sources import open_sources
 from tseval.errors import RunError, SuiteError, counted, first_line
 from tseval.files import write_text
-from tseval.pages.facts import facts_of
-from tseval.pages.kinds import index_page
-from tseval.pages.row_pages import ItemPages
-from tseval.pages.tables import tabulate_once
-from tseval.pages.topic import PageTopic
 from tseval.suites import load_suite
+from tseval.web.facts import facts_of
+from tseval.web.pages import index_page
+from tseval.web.row_pages import ItemPages
+from tseval.web.tables import tabulate_once
+from tseval.web.topic import PageTopic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

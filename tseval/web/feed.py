@@ -15,7 +15,7 @@ from tseval.report.published import read_board
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tseval.pages.topic import PageTopic
+    from tseval.web.topic import PageTopic
 
 FEED = "feed.xml"
 
