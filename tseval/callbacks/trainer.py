@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tseval.adapters.native import as_causal
-from tseval.callbacks import evaluate_during
+from tseval.callbacks.during import evaluate_during
 from tseval.errors import ModelError, SuiteError
 from tseval.items import Suite
 from tseval.suites import load_suite
