@@ -38,7 +38,7 @@ from tseval.errors import SuiteError, counted
     "--all",
     "name_all",
     is_flag=True,
-    help="List all words of the suite that are not in the vocabulary, not only the first ones.",
+    help="List all words of the suite that are missing from the vocabulary (default: the first few).",
 )
 @MODEL_ARGS
 @click.option("--sample", type=COUNT, metavar="N",

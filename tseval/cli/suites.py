@@ -49,7 +49,7 @@ def suites_command(context: click.Context) -> None:
         click.echo("\nSuites that you can download with tseval suites fetch NAME:\n")
         headings, align = ("name", "title", "cases", "items", "licence"), (*align[:4], "left")
         print_table(absent, headings, align)
-    click.echo("\nSuites that you can download with git clone ADDRESS, and then use with --suite ./FOLDER:\n")
+    click.echo("\nSuites to download with git clone ADDRESS (then: --suite ./FOLDER):\n")
     away = [(other.address, other.title, other.licence) for other in ELSEWHERE.values()]
     print_table(away, ("address", "title", "licence"))
     click.echo("\nFormal languages (tseval generates the strings):\n")
