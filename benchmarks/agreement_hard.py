@@ -20,7 +20,7 @@ import pandas as pd
 from agreement import pipes, run_of
 from agreement_parsed import ASKED, LINZEN, RECIPE, SHARED, TREEBANKS, linzen_table, spread_evenly
 
-from tseval.cli.sweep import sweep_and_tell
+from tseval.cli.sweep import sweep_and_report
 from tseval.errors import RunError
 from tseval.files import write_text
 from tseval.report.figures import write_figure
@@ -74,7 +74,7 @@ def main(
             units.append(
                 SweepUnit(f"{run.name}-{name}", f"{run}.pt", f"{file}:number", str(run / name), train=train)
             )
-        sweep_and_tell(units, out, Workforce(find_engine("local"), workers))
+        sweep_and_report(units, out, Workforce(find_engine("local"), workers))
     found = pd.concat(by_attractors(out, name, seeds, archs) for name in asked)
     write_text(out / "attractors.csv", found.to_csv(index=False))
     for name in asked:

@@ -78,7 +78,7 @@ def analyze_command() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenRuns:
     """What the options of every analysis say."""
 
     runs: tuple[str, ...]
@@ -113,13 +113,13 @@ class Chosen:
 
         with busy("analysing runs"):
             opened = self.open(rated=rated)
-            found = make(opened)
+            document = make(opened)
             if self.figures and panels is not None and look is not None:
-                drawable = panels(opened, found)
+                drawable = panels(opened, document)
                 if not any(panel.series for panel in drawable):
                     raise RunError(NOTHING_TO_DRAW)
                 write_figure(drawable, look, self.figures, RunError)
-        print_or_write(found, self.form, self.output)
+        print_or_write(document, self.form, self.output)
 
 
 @analyze_command.command("attractors")
@@ -134,7 +134,7 @@ class Chosen:
 @click.option("--attractors", "n_attractors", type=int, metavar="K",
               help="Use only items with K attractors (nouns before the verb that do not have its "
                    "number). The table then goes by the other nouns (default: all items).")  # fmt: skip
-def attractors_command(distance: int | None, n_attractors: int | None, **given: Any) -> None:
+def attractors_command(distance: int | None, n_attractors: int | None, **options: Any) -> None:
     """Print accuracy by the number of nouns between subject and verb, and of attractors among them."""
     from tseval.report.analyses import attractors
     from tseval.report.looks import SMALL_LINES
@@ -143,8 +143,8 @@ def attractors_command(distance: int | None, n_attractors: int | None, **given: 
     if n_attractors is not None:
         make, panels = attractors.non_attractors, attractors.non_attractor_panels
     fixed = {"distance": distance, "n_attractors": n_attractors}
-    given["where"] += tuple(f"{name}={value}" for name, value in fixed.items() if value is not None)
-    Chosen(**given).analyse(make, lambda _, found: panels(found), SMALL_LINES)
+    options["where"] += tuple(f"{name}={value}" for name, value in fixed.items() if value is not None)
+    ChosenRuns(**options).analyse(make, lambda _, document: panels(document), SMALL_LINES)
 
 
 @analyze_command.command("rows")
@@ -152,7 +152,7 @@ def attractors_command(distance: int | None, n_attractors: int | None, **given: 
 @FIGURE
 @BY
 @SEEDS_TOGETHER
-def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
+def rows_command(by: tuple[str, ...], group: bool, **options: Any) -> None:
     """Print the accuracy of each row with its confidence interval, or draw it as bars."""
     from tseval.report.analyses.seeds import row_bars, seeds_of, seeds_table
     from tseval.report.looks import BARS
@@ -161,8 +161,8 @@ def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
         groups = seeds_of(opened) if group else {name: [name] for name in opened.verdicts}
         return seeds_table(opened, groups, by)
 
-    Chosen(**given).analyse(
-        make, lambda opened, found: [row_bars(found, f"Accuracy on {opened.suite}")], BARS
+    ChosenRuns(**options).analyse(
+        make, lambda opened, document: [row_bars(document, f"Accuracy on {opened.suite}")], BARS
     )
 
 
@@ -175,13 +175,13 @@ def rows_command(by: tuple[str, ...], group: bool, **given: Any) -> None:
     metavar="N",
     help="Use only items with N words before the verb (default: all items).",
 )
-def profile_command(words: int | None, **given: Any) -> None:
+def profile_command(words: int | None, **options: Any) -> None:
     """Print the mean probability of the correct verb number after each word of the sentence."""
     from tseval.report.analyses.profile import profile_panels, profiles
     from tseval.report.looks import LONG_LINES
 
-    Chosen(**given).analyse(
-        lambda opened: profiles(opened, words), lambda _, found: profile_panels(found), LONG_LINES
+    ChosenRuns(**options).analyse(
+        lambda opened: profiles(opened, words), lambda _, document: profile_panels(document), LONG_LINES
     )
 
 
@@ -194,11 +194,11 @@ def profile_command(words: int | None, **given: Any) -> None:
     "n_intervening, if the items have this feature).",
 )
 @MARGIN_OPTION
-def pairwise_command(by: str | None, margin: float, **given: Any) -> None:
+def pairwise_command(by: str | None, margin: float, **options: Any) -> None:
     """Compare every two models: difference, its interval, and items that only one of them gets right."""
     from tseval.report.analyses.pairwise import pairs
 
-    Chosen(**given).analyse(lambda opened: pairs(opened, by, margin))
+    ChosenRuns(**options).analyse(lambda opened: pairs(opened, by, margin))
 
 
 @analyze_command.command("robustness")
@@ -208,7 +208,7 @@ def pairwise_command(by: str | None, margin: float, **given: Any) -> None:
               help="Text in which to count words: tseval prints how accuracy depends on word frequency. "
                    "Repeatable (default: none).",
 )  # fmt: skip
-def robustness_command(texts: tuple[Path, ...], **given: Any) -> None:
+def robustness_command(texts: tuple[Path, ...], **options: Any) -> None:
     """Print how much each row depends on single words, and which words make its confidence interval wide."""
     from tseval.report.analyses.robustness import analyse_words, word_panels
     from tseval.report.looks import ACCURACY_DOTS
@@ -220,18 +220,18 @@ def robustness_command(texts: tuple[Path, ...], **given: Any) -> None:
 
         return analyse_words(opened, count_words(texts, lowercase=True))
 
-    Chosen(**given).analyse(make, lambda _, found: word_panels(found), ACCURACY_DOTS)
+    ChosenRuns(**options).analyse(make, lambda _, document: word_panels(document), ACCURACY_DOTS)
 
 
 @analyze_command.command("effects")
 @run_options
 @FIGURE
-def effects_command(**given: Any) -> None:
+def effects_command(**options: Any) -> None:
     """Print the size of each predicted effect in bits, and the mean surprisal in each condition."""
     from tseval.report.analyses.effects import design_effects, surprisal_panels
     from tseval.report.looks import DOTS
 
-    Chosen(**given).analyse(design_effects, lambda _, found: surprisal_panels(found), DOTS)
+    ChosenRuns(**options).analyse(design_effects, lambda _, document: surprisal_panels(document), DOTS)
 
 
 @analyze_command.command("trajectory")
@@ -240,7 +240,7 @@ def effects_command(**given: Any) -> None:
 @click.option("--over", type=CLOCK_NAMES, default="step", show_default=True,
               help="Unit in which the progress of the training is counted: step, tokens (read so far) or "
                    "epoch.")  # fmt: skip
-def trajectory_command(over: Clock, **given: Any) -> None:
+def trajectory_command(over: Clock, **options: Any) -> None:
     """Print the training step at which the accuracy of each row rises above chance.
 
     RUN is a run of a checkpoint; give the runs of many checkpoints of one training.
@@ -254,26 +254,26 @@ def trajectory_command(over: Clock, **given: Any) -> None:
         trainings.extend(trainings_of_runs(opened, over))
         return rises(opened, trainings, over)
 
-    Chosen(**given).analyse(make, lambda *_: trajectory_panels(trainings, over), TRAJECTORIES)
+    ChosenRuns(**options).analyse(make, lambda *_: trajectory_panels(trainings, over), TRAJECTORIES)
 
 
 @analyze_command.command("ratings")
 @run_options
 @FIGURE
 @BY
-def ratings_command(by: tuple[str, ...], **given: Any) -> None:
+def ratings_command(by: tuple[str, ...], **options: Any) -> None:
     """Print correlations between model scores and human ratings, or draw a dot for each sentence."""
     from tseval.report.analyses.ratings import ratings, scatter_panels
     from tseval.report.looks import SCATTER
 
-    Chosen(**given).analyse(lambda opened: ratings(opened, by), scatter_panels, SCATTER, rated=True)
+    ChosenRuns(**options).analyse(lambda opened: ratings(opened, by), scatter_panels, SCATTER, rated=True)
 
 
 @analyze_command.command("formal")
 @run_options
 @FIGURE
 @SEEDS_TOGETHER
-def formal_command(group: bool, **given: Any) -> None:
+def formal_command(group: bool, **options: Any) -> None:
     """Print the results on formal languages, each by the measure of its paper (docs/formal_languages.md)."""
     from tseval.report.analyses.formal import formal, formal_of_seeds, formal_panel
     from tseval.report.analyses.seeds import seeds_of
@@ -282,4 +282,4 @@ def formal_command(group: bool, **given: Any) -> None:
     def make(opened: RunSet) -> Document:
         return formal_of_seeds(opened, seeds_of(opened)) if group else formal(opened)
 
-    Chosen(**given).analyse(make, lambda opened, found: [formal_panel(opened, found)], BANDS)
+    ChosenRuns(**options).analyse(make, lambda opened, document: [formal_panel(opened, document)], BANDS)

@@ -56,11 +56,11 @@ def babylm_command(
     say_warnings(model)
     for folder, result in results.items():
         if 100 * result.n_tied > result.n_items:
-            said = (
+            message = (
                 f"{folder}: {result.n_tied:,} of {result.n_items:,} items are ties, which BabyLM counts as "
                 "right"
             )
-            click.echo(f"warning: {said}", err=True)
+            click.echo(f"warning: {message}", err=True)
     for name in missing:
         click.echo(
             f"missing: the folder {data / name} does not exist, so tseval wrote no predictions for this task",

@@ -6,7 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from tseval.cli.groups import Command
-from tseval.cli.program import ASKED, tseval
+from tseval.cli.program import COMPLETION_VARIABLE, tseval
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -23,7 +23,7 @@ def completion_command(shell: str) -> None:
     assert kind is not None
     if shell == "bash":  # would take bundled:lstm for three words
         click.echo("COMP_WORDBREAKS=${COMP_WORDBREAKS//:}")
-    script = kind(tseval, {}, "tseval", ASKED).source()
+    script = kind(tseval, {}, "tseval", COMPLETION_VARIABLE).source()
     # As click has them, zsh drops the name of "any file", which is empty, and fish cuts help at a comma.
     script = script.replace("descr in ${response}", 'descr in "${response[@]}"')
     click.echo(script.replace('string split ","', 'string split --max 1 ","'))

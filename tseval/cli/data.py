@@ -161,8 +161,8 @@ def pairs_command(
             )
         with busy("counting pairs", quiet):
             rows = [
-                (one.name, one.title, f"{own.table.num_rows:,}" if own else "–")
-                for one, own in mp.list_phenomena(files)
+                (pattern.name, pattern.title, f"{pairs_found.table.num_rows:,}" if pairs_found else "–")
+                for pattern, pairs_found in mp.list_phenomena(files)
             ]
         headers = ("Phenomenon", "", "Pairs")
         click.echo(tabulate(rows, headers, "pipe", disable_numparse=True, colalign=("left", "left", "right")))
@@ -252,11 +252,11 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
     if parsed is None:
         click.echo(f"{output}: finished already", err=True)
     else:
-        told = (
+        summary = (
             f"{parsed.sentences:,} sentences, {parsed.words:,} words; {parsed.left_out:,} left out (the "
             f"parser found no tree)"
         )
-        click.echo(f"{told}\n{output}", err=True)
+        click.echo(f"{summary}\n{output}", err=True)
 
 
 @data_command.command("count")
@@ -296,7 +296,7 @@ def count_command(
     from tseval.suites.agreement.published import read_examples
 
     check_figure_names(figures, SuiteError)
-    if repeated := {path.name for path in tables if [one.name for one in tables].count(path.name) > 1}:
+    if repeated := {path.name for path in tables if [other.name for other in tables].count(path.name) > 1}:
         raise SuiteError(
             f"two tables have the file name {min(repeated)!r}, so their bars would have the same label.\n"
             "  Rename one of the two files."
@@ -343,5 +343,5 @@ def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None)
                     "TABLE"
                 )
             frames.append(table.to_pandas())
-        found = found_examples(compare_examples(*frames), gold.name, parsed.name)
-    print_or_write(found, form, output)
+        document = found_examples(compare_examples(*frames), gold.name, parsed.name)
+    print_or_write(document, form, output)

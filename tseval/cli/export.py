@@ -115,7 +115,7 @@ def glmm(runs: tuple[str, ...], output: Path, quiet: bool) -> None:
               help="Availability of the model's weights to everyone: open_weights, closed_weights or "
                    "unknown.")  # fmt: skip
 @QUIET
-def eee(run: Path, output: Path | None, quiet: bool, **said: str | None) -> None:  # fmt: skip
+def eee(run: Path, output: Path | None, quiet: bool, **facts: str | None) -> None:  # fmt: skip
     """Write runs as records in the format of Every Eval Ever, a public store of evaluations.
 
     RUN is the folder of a run, of an entry of a leaderboard, or of a whole leaderboard.
@@ -124,7 +124,7 @@ def eee(run: Path, output: Path | None, quiet: bool, **said: str | None) -> None
     from tseval.report.exports.every_eval_ever import Submission, make_record, write_record
     from tseval.runs import DEFINITION
 
-    submission = Submission(**said)  # type: ignore[arg-type] # click holds them to their choices
+    submission = Submission(**facts)  # type: ignore[arg-type] # click holds them to their choices
     named = [(run, submission)]
     if (run / DEFINITION).is_file():
         if output is None or output.suffix == ".json" or submission.model_id is not None:
@@ -132,7 +132,7 @@ def eee(run: Path, output: Path | None, quiet: bool, **said: str | None) -> None
                 f"{run} is a leaderboard, whose entries become several records. Name a folder with -o, and "
                 "leave out --model-id."
             )
-        named = [(folder, replace(submission, model_id=one)) for folder, one in entries_with_ids(run)]
+        named = [(folder, replace(submission, model_id=name)) for folder, name in entries_with_ids(run)]
     notes: dict[str, None] = {}
     written: list[Path] = []
     for path, submitted in named:

@@ -81,11 +81,11 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that is meant, with what it is given in the spelling of today."""
-        name, command, given = super().resolve_command(ctx, args)
+        name, command, words = super().resolve_command(ctx, args)
         if command is not None and not isinstance(command, click.Group):
             known = {option for parameter in command.params for option in parameter.opts}
-            given = [_respelt(word, known) for word in given]
-        return name, command, given
+            words = [_current_spelling(word, known) for word in words]
+        return name, command, words
 
     def _summary(self, ctx: click.Context, name: str) -> str:
         if name in self.summaries:
@@ -108,11 +108,11 @@ class Group(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Offer the commands without importing them."""
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
-        found = [CompletionItem(name, help=self._summary(ctx, name)) for name in names]
-        return found + click.Command.shell_complete(self, ctx, incomplete)
+        items = [CompletionItem(name, help=self._summary(ctx, name)) for name in names]
+        return items + click.Command.shell_complete(self, ctx, incomplete)
 
 
-def _respelt(word: str, known: Collection[str]) -> str:
+def _current_spelling(word: str, known: Collection[str]) -> str:
     """Return a word of the command line as options are spelt today, and say so."""
     option, equals, value = word.partition("=")
     today = RENAMED.get(option)

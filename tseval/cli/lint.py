@@ -69,24 +69,24 @@ def lint_command(
     knows = None if vocab is None else known_words(vocab, model_args)
     paths = [find_suite(suite) for suite in suites]
     with busy(f"checking {', '.join(suites)}"):
-        found = []
+        checked = []
         for path in paths:
             if not is_data(path):
                 refuse_columns(path, columns)
-            found.append(
+            checked.append(
                 lint_data(path, knows, columns, name_all=name_all)
                 if is_data(path)
                 else lint(path, knows, sample, name_all=name_all)
             )
-    findings = list(chain.from_iterable(found))
+    findings = list(chain.from_iterable(checked))
     for finding in findings:
         click.echo(str(finding))
-    items = counted(sum(one.n_items for one in found), "item")
+    items = counted(sum(result.n_items for result in checked), "item")
     severe = [finding for finding in findings if finding.severity != "note" and finding.counts]
     weak = "Notes only" if all(finding.severity == "note" for finding in findings) else "Nothing that fails"
     how_many = counted(len(severe), "finding") if severe else weak if findings else "No findings"
     click.echo(f"{how_many} in {items}.", err=True)
-    for line in () if quiet else write_overview([case for one in found for case in one.cases]):
+    for line in () if quiet else write_overview([case for result in checked for case in result.cases]):
         click.echo(line)
     if spec is not None:
         with busy(f"reading {', '.join(suites)}"):

@@ -84,14 +84,14 @@ def read_arguments(text: str) -> dict[str, str]:
 
     So does what makes the path of a file or folder with it: paths may hold commas and equals signs.
     """
-    found: dict[str, str] = {}
+    arguments: dict[str, str] = {}
     parts = text.rstrip(",").split(",") if text.rstrip(",") else []
     last, at = "", 0
     while at < len(parts):
         key, equals, value = parts[at].partition("=")
-        whole = _end_of_path(found.get(last), parts, at)
+        whole = _end_of_path(arguments.get(last), parts, at)
         if whole > at:
-            found[last] = ",".join([found[last], *parts[at:whole]])
+            arguments[last] = ",".join([arguments[last], *parts[at:whole]])
             at = whole
             continue
         if (equals and not key) or not (equals or last):
@@ -100,9 +100,9 @@ def read_arguments(text: str) -> dict[str, str]:
                 "Write NAME=VALUE,NAME=VALUE, such as dtype=float32."
             )
         last = key if equals else last
-        found[last] = value if equals else f"{found[last]},{parts[at]}"
+        arguments[last] = value if equals else f"{arguments[last]},{parts[at]}"
         at += 1
-    return found
+    return arguments
 
 
 LONGEST_PATH, MOST_COMMAS = 4_096, 16  # characters of a path; commas in it

@@ -35,10 +35,10 @@ class Name(click.ParamType[str]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Offer what is here; where nothing is, the shell offers files."""
-        found = sorted(name for name in found_in_time(self.known(ctx)) if name.startswith(incomplete))
+        names = sorted(name for name in found_in_time(self.known(ctx)) if name.startswith(incomplete))
         return [
             CompletionItem(incomplete, type="file"),
-            *map(CompletionItem, found),
+            *map(CompletionItem, names),
         ]  # bash: files first, else alone
 
 
@@ -57,17 +57,17 @@ def found_in_time(names: Iterable[str]) -> set[str]:
     """
     from threading import Thread
 
-    found: list[str] = []
+    names_so_far: list[str] = []
 
     def look() -> None:
         with suppress(Exception):
             for name in names:
-                found.append(name)
+                names_so_far.append(name)
 
     thread = Thread(target=look, daemon=True)
     thread.start()
     thread.join(COMPLETION_SECONDS)
-    return set(found)
+    return set(names_so_far)
 
 
 def _beginning(path: Path) -> str:
@@ -78,8 +78,8 @@ def _beginning(path: Path) -> str:
 
 def _models_here(_: click.Context) -> Iterator[str]:
     bundled = (PACKAGE / "models" / "bundled").glob("*.pt")
-    own = (path for ending in ("pt", "safetensors") for path in Path().glob(f"*.{ending}"))
-    return chain((f"bundled:{path.stem}" for path in bundled), map(str, own), SCHEMES)
+    checkpoints = (path for ending in ("pt", "safetensors") for path in Path().glob(f"*.{ending}"))
+    return chain((f"bundled:{path.stem}" for path in bundled), map(str, checkpoints), SCHEMES)
 
 
 def _suite_folders() -> tuple[Path, Path]:
@@ -118,8 +118,8 @@ def features_here(ctx: click.Context) -> Iterator[str]:
         text = ""
         with suppress(OSError):
             text = _beginning(path) if path.suffix == ".jinja" else ""
-        if found := _FEATURES.search(text):
-            yield from re.findall(r"^  (\w+):", found[1], re.MULTILINE)
+        if match := _FEATURES.search(text):
+            yield from re.findall(r"^  (\w+):", match[1], re.MULTILINE)
 
 
 def _runs_here(_: click.Context) -> Iterator[str]:

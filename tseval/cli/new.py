@@ -12,7 +12,7 @@ from tseval.cli.groups import Command
 from tseval.errors import SuiteError
 from tseval.files import write_text
 
-GRAMMAR_OF_ONES_OWN = """\
+EXAMPLE_GRAMMAR = """\
 ---
 construction: {title}
 phenomenon: {title}
@@ -33,7 +33,7 @@ expect:
 grammatical:   the {{{{ subject }}}} near the {{{{ attractor }}}} {{{{ verb | agree(subject) }}}}
 ungrammatical: the {{{{ subject }}}} near the {{{{ attractor }}}} {{{{ verb | disagree(subject) }}}}
 """
-LEXICON_OF_ONES_OWN = """\
+EXAMPLE_LEXICON = """\
 noun:
   person: [author, guard]
   thing:  [{sing: box, plur: boxes}, table]
@@ -67,8 +67,8 @@ def new_command(name: str, language: str | None) -> None:
     title = case.replace("_", " ").capitalize()
     if language is None:
         files = {
-            f"{case}.jinja": GRAMMAR_OF_ONES_OWN.format(title=title),
-            "lexicon.yaml": LEXICON_OF_ONES_OWN,
+            f"{case}.jinja": EXAMPLE_GRAMMAR.format(title=title),
+            "lexicon.yaml": EXAMPLE_LEXICON,
             "suite.yaml": f"title: {title}\nsource: Your name and the year\nlanguage: english\n",
         }
     else:

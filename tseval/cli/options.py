@@ -37,7 +37,7 @@ FORMAT = click.option("--format", "form", type=FORMAT_NAMES, default="md", show_
                       help="Format of the output: md (Markdown), csv, json or latex.")  # fmt: skip
 JSON_FORMAT = click.option("--json", "form", flag_value="json", help="Print JSON: the same as --format json.")
 BY = click.option("--by", multiple=True, metavar="FEATURE", type=Name(features_here),
-                  callback=lambda _context, _option, given: _listed(given),
+                  callback=lambda _context, _option, texts: _listed(texts),
                   help="Split each row of the table by the values of FEATURE, such as n_intervening. For "
                        "several features, write A,B or repeat the option.",
 )  # fmt: skip
@@ -80,21 +80,21 @@ CONFIDENCE = click.option("--confidence", type=float, default=0.95, show_default
 
 def text_option(default: str | None, *forms: str, of: str) -> Callable[[Function], Function]:
     """Let a user choose the form in which sentences are read, or written out."""
-    shown = ("natural (The author laughs.)", "tokenised (the author laughs .)", "as-written (unchanged)")
+    examples = ("natural (The author laughs.)", "tokenised (the author laughs .)", "as-written (unchanged)")
     auto = ["auto (the form in its training)"] if "auto" in forms else []
-    names = click.Choice([*forms, *(form.partition(" ")[0] for form in shown)])
+    names = click.Choice([*forms, *(form.partition(" ")[0] for form in examples)])
     unset = "" if default else " (default: as the grammar writes them)"
     return click.option("--text", type=names, default=default, show_default=True,
-                        help=f"Form of {of}: {', '.join([*shown, *auto])}{unset}.")  # fmt: skip
+                        help=f"Form of {of}: {', '.join([*examples, *auto])}{unset}.")  # fmt: skip
 
 
 TEXT = text_option("auto", "auto", of="a grammar's sentences")
 VERBOSE = click.option("-v", "--verbose", "whole_signatures", is_flag=True, expose_value=False,
-                       callback=lambda context, _option, given: context.meta.update({WHOLE: given}),
+                       callback=lambda context, _option, value: context.meta.update({WHOLE: value}),
                        help="Print the complete signature of each run (suite, settings, version), which a "
                             "terminal otherwise shows shortened.")  # fmt: skip
 NOTES = click.option("--notes", is_flag=True, expose_value=False,
-                     callback=lambda context, _option, given: context.meta.update({ALL_NOTES: given}),
+                     callback=lambda context, _option, value: context.meta.update({ALL_NOTES: value}),
                      help="Print all notes below the table, not only the first five.")  # fmt: skip
 QUIET = click.option("--quiet", is_flag=True, help="Print only errors.")
 
@@ -104,21 +104,21 @@ def take_all(options: Sequence[Callable[[Function], Function]]) -> Callable[[Fun
     return lambda function: reduce(lambda inner, option: option(inner), reversed(options), function)
 
 
-def _listed(given: Sequence[str]) -> tuple[str, ...]:
+def _listed(texts: Sequence[str]) -> tuple[str, ...]:
     """Take names apart that stand in one list.
 
     >>> _listed(["number,distance", "attractor"])
     ('number', 'distance', 'attractor')
     """
-    return tuple(name.strip() for part in given for name in part.split(","))
+    return tuple(name.strip() for part in texts for name in part.split(","))
 
 
-def _columns(context: click.Context, given: str | None) -> dict[str, str] | None:
+def _columns(context: click.Context, text: str | None) -> dict[str, str] | None:
     columns: dict[str, str] = {}
-    if given is not None:
+    if text is not None:
         from tseval.suites.data.roles import read_columns
 
-        columns = read_columns(typed_text(given))
+        columns = read_columns(typed_text(text))
     if (layout := context.meta.get(_LAYOUT)) is not None:
         columns["layout"] = typed_text(layout)
     return columns or None
@@ -127,12 +127,12 @@ def _columns(context: click.Context, given: str | None) -> dict[str, str] | None
 _LAYOUT = f"{__name__}.layout"
 COLUMNS_OPTION = take_all([
     click.option("--layout", metavar="LAYOUT", is_eager=True, expose_value=False,
-                 callback=lambda context, _option, given: context.meta.update({_LAYOUT: given}),
+                 callback=lambda context, _option, value: context.meta.update({_LAYOUT: value}),
                  help="Layout of a table of items (default: one row for each item). alternating: good and "
                       "bad sentences in turn, one a row. A list of columns: each column is one region of "
                       "the sentence, as in 'Start {Transitive|Intransitive} {,|} NP *Verb'."),
     click.option("--columns", metavar="ROLE=NAME,...",
-                 callback=lambda context, _option, given: _columns(context, given),
+                 callback=lambda context, _option, text: _columns(context, text),
                  help="Columns to read from a table of items. ROLE is good, bad, sentence, rating or "
                       "another role in docs/datasets.md; NAME is the name of a column (default: columns "
                       "with usual names)."),

@@ -54,7 +54,7 @@ def pair_command(
     device: str,
 ) -> None:  # fmt: skip
     """Score GOOD and BAD, tokenised sentences, and say which the model prefers."""
-    good, bad = (typed_text(one.removeprefix(_NO_OPTION)) for one in (good, bad))
+    good, bad = (typed_text(typed.removeprefix(_NO_OPTION)) for typed in (good, bad))
     for name, sentence in (("GOOD", good), ("BAD", bad)):
         if not sentence.strip():
             raise SuiteError(
@@ -74,16 +74,17 @@ def pair_command(
     with busy(f"asking {model.card.name}"):
         if isinstance(model, TotalModel):  # one number a sentence, and none of a token
             totals = model.sentence_logprobs([good, bad])
-            found = [
-                [Token(0, one, one, 0.0 - total)] for one, total in zip((good, bad), totals, strict=True)
+            tokens = [
+                [Token(0, typed, typed, 0.0 - total)]
+                for typed, total in zip((good, bad), totals, strict=True)
             ]
         else:
-            found = surprisals(model, [good, bad])
+            tokens = surprisals(model, [good, bad])
     if (form or chosen_format()) == "picture":
-        click.echo(as_picture(found))
+        click.echo(as_picture(tokens))
     else:
-        click.echo(as_rows(["good", "bad"], found, form or "tsv"), nl=False)
-    tokens_of_good, tokens_of_bad = found
+        click.echo(as_rows(["good", "bad"], tokens, form or "tsv"), nl=False)
+    tokens_of_good, tokens_of_bad = tokens
     rule = Unknown.of(model.card.protocol, unknown)
     click.echo(_verdict(tokens_of_good, tokens_of_bad, rule), err=True)
     say_warnings(model)
@@ -95,7 +96,7 @@ def _verdict(good: Sequence[Token], bad: Sequence[Token], unknown: Unknown) -> s
     from tseval.scoring.surprisal import unknown_words
 
     if [token.token for token in good] == [token.token for token in bad]:
-        texts = (one.text for one, other in zip(good, bad, strict=True) if one.text != other.text)
+        texts = (better.text for better, worse in zip(good, bad, strict=True) if better.text != worse.text)
         glued = next((text for text in texts if len(text) > 1 and text[-1] in ".,;:?!"), None)
         why = (
             f", to which {glued!r} is one word: separate punctuation, {glued[:-1]} {glued[-1]}"

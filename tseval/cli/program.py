@@ -18,7 +18,7 @@ from tseval.cli.groups import Group
 from tseval.cli.terminal import open_streams
 from tseval.errors import TsevalError, shortened
 
-ASKED = "_TSEVAL_COMPLETE"  # by which a shell asks what may stand on a line
+COMPLETION_VARIABLE = "_TSEVAL_COMPLETE"  # by which a shell asks what may stand on a line
 
 
 class Root(Group):
@@ -51,7 +51,7 @@ def main() -> None:
     # objects of torch would take as long as a third of its import.
     gc.set_threshold(200_000, 50, 100)
     open_streams()
-    if asked := os.environ.get(ASKED):
+    if asked := os.environ.get(COMPLETION_VARIABLE):
         sys.exit(_complete(asked))
     try:
         # Not `tseval.main`: click would turn a reader that has gone into exit code 1.
@@ -88,10 +88,10 @@ def main() -> None:
         gc.freeze()  # Python would look through all that is loaded for garbage once more, while it quits
 
 
-def _complete(asked: str) -> int:
+def _complete(instruction: str) -> int:
     """Answer a shell, which has no place for messages."""
     try:
-        return shell_complete(tseval, {}, "tseval", ASKED, asked)
+        return shell_complete(tseval, {}, "tseval", COMPLETION_VARIABLE, instruction)
     except Exception:  # whatever is wrong with a line or a folder
         return 1
 

@@ -16,7 +16,7 @@ from tseval.cli.model_options import model_options, open_chosen
 from tseval.cli.names import SUITE
 from tseval.cli.options import BY, FILE, NOTES, VERBOSE
 from tseval.cli.progress import busy, progress_bar
-from tseval.cli.scoring_options import RUNS, how_sentences_are_compared, how_suites_are_read
+from tseval.cli.scoring_options import RUNS, comparison_options, suite_options
 from tseval.errors import RunError, SuiteError, shortened
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
               help="Suite to score: its name, or the path of its grammars or data. To use the same items "
                    "for another task, add :METHOD, such as marvin_linzen:profile. Repeatable.",
 )  # fmt: skip
-@how_suites_are_read
-@how_sentences_are_compared
+@suite_options
+@comparison_options
 @BY
 @click.option("-o", "--out", type=FILE, help="Folder for the run (default: a new folder in runs/).")
 @click.option("--resume", is_flag=True, help="Continue the interrupted run in the folder of --out.")
@@ -60,8 +60,8 @@ def run_command(
     with busy(f"reading {', '.join(suites)}", quiet):
         loaded = [with_critical(cluster_data(load_suite(name, **reading), clusters)) for name in suites]
     for name in suites:
-        if (said := taken_before(name)) and not quiet:
-            click.echo(said, err=True)
+        if (note := taken_before(name)) and not quiet:
+            click.echo(note, err=True)
     for suite in loaded:
         check_features(suite, by)
         if suite.left_out and not quiet:
@@ -114,8 +114,8 @@ def _score(
                 out=out, resume=resume, progress=progress,
             )  # fmt: skip
     except KeyboardInterrupt:
-        said = f"\nFinished scores are saved. To continue, add --resume --out {out}"
-        click.echo(shortened(said), err=True)
+        message = f"\nFinished scores are saved. To continue, add --resume --out {out}"
+        click.echo(shortened(message), err=True)
         raise
     refuse_other_clusters(run, out, suite)
     return run, out

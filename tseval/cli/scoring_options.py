@@ -10,7 +10,7 @@ from tseval.cli.names import CASE
 from tseval.cli.options import COLUMNS_OPTION, COUNT, FILE, SCORE_NAMES, TEXT, UNKNOWN_OPTION, take_all
 
 RUNS = Path("runs")
-how_suites_are_read = take_all([
+suite_options = take_all([
     click.option("--case", "cases", type=CASE, multiple=True,
                  help="Use only the case (part of the suite) with this name. Repeatable (default: all "
                       "cases)."),
@@ -35,7 +35,7 @@ how_suites_are_read = take_all([
                       "data set. FILE: a table of items with the columns paradigm and pairID (default: "
                       "leave out none)."),
 ])  # fmt: skip
-how_sentences_are_compared = take_all([
+comparison_options = take_all([
     click.option("--score", type=SCORE_NAMES,
                  help="Part of the sentences to compare: sentence (all words), critical (the first "
                       "different word), ending (the last words), regions, choices (single symbols) or "

@@ -97,25 +97,25 @@ def surprisal_command(
     model = as_read(open_chosen(spec, model_args, device), None, text)
     if window is not None:
         model = _in_windows(model, window, stride)
-    shown = [*(["entropy"] if entropy else []), *(["top"] if top else [])]
-    if shown and (words or texts):
+    extra_columns = [*(["entropy"] if entropy else []), *(["top"] if top else [])]
+    if extra_columns and (words or texts):
         raise SuiteError(
-            f"--{shown[0]} works only for the tokens of a text file with one sentence a line. Leave "
+            f"--{extra_columns[0]} works only for the tokens of a text file with one sentence a line. Leave "
             "out --words, and name a text file, not a table."
         )
     with busy(f"asking {model.card.name}"):
-        ask = word_surprisals if words or texts else surprisals
-        found = ask(model, list(sentences.values()))
-        expected = next_tokens(model, list(sentences.values()), top or 0) if shown else None
+        measure = word_surprisals if words or texts else surprisals
+        tokens = measure(model, list(sentences.values()))
+        expected = next_tokens(model, list(sentences.values()), top or 0) if extra_columns else None
     form = form or chosen_format()
     if form == "picture":
-        click.echo(as_picture(found, expected, shown), nl=False)
+        click.echo(as_picture(tokens, expected, extra_columns), nl=False)
     elif texts and not words:
-        asked = [(one.row, one.what, one.before, one.length) for one in texts]
-        by_text = dict(zip(sentences.values(), found, strict=True))
-        click.echo(as_table(asked, [by_text[one.text] for one in texts], form), nl=False)
+        keys = [(part.row, part.what, part.before, part.length) for part in texts]
+        by_text = dict(zip(sentences.values(), tokens, strict=True))
+        click.echo(as_table(keys, [by_text[part.text] for part in texts], form), nl=False)
     else:
-        click.echo(as_rows(list(sentences), found, form, expected, shown), nl=False)
+        click.echo(as_rows(list(sentences), tokens, form, expected, extra_columns), nl=False)
     say_warnings(model)
 
 

@@ -13,7 +13,7 @@ from tseval.cli.groups import Command
 from tseval.cli.model_options import DEVICE, MODEL_ARGS, read_arguments, with_precision
 from tseval.cli.names import MODEL, SUITE
 from tseval.cli.options import COUNT, FILE
-from tseval.cli.scoring_options import RUNS, how_sentences_are_compared, how_suites_are_read
+from tseval.cli.scoring_options import RUNS, comparison_options, suite_options
 from tseval.errors import counted, shortened
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ _STATUS = "status"
 @MODEL_ARGS
 @click.option("--suite", "suites", type=SUITE, multiple=True, default=["marvin_linzen"], show_default=True,
               help="Suite to score, as for tseval run. Repeatable.")  # fmt: skip
-@how_suites_are_read
-@how_sentences_are_compared
+@suite_options
+@comparison_options
 @DEVICE
 @click.option("--engine", "engine_name", type=click.Choice(["local", "slurm", "ray"]), default="local",
               show_default=True, help="Start the processes that score here: local (this machine), slurm "
@@ -66,17 +66,17 @@ def sweep_command(
     from tseval.sweeps.engines import find_engine
     from tseval.sweeps.units import ModelEntry, Options, Records, SweepPlan, plan_units, read_plan
 
-    asks, files = words[:1] == (_STATUS,), [word for i, word in enumerate(words) if i or word != _STATUS]
+    is_status, files = words[:1] == (_STATUS,), [word for i, word in enumerate(words) if i or word != _STATUS]
     if len(files) + bool(models) != 1:
         wrong = "the command must name the models to score. Name one PLAN, or the models with --model MODEL."
         raise click.UsageError(wrong)
     if files:
-        context, besides = click.get_current_context(), {"words", "engine_name", "workers", "out", "quiet"}
-        for one in context.command.params:
-            given = context.get_parameter_source(str(one.name)) is ParameterSource.COMMANDLINE
-            if given and one.name not in besides:
+        context, allowed = click.get_current_context(), {"words", "engine_name", "workers", "out", "quiet"}
+        for param in context.command.params:
+            typed = context.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
+            if typed and param.name not in allowed:
                 raise click.UsageError(
-                    f"{one.opts[0]} cannot be combined with a plan, which has its own options. Write the "
+                    f"{param.opts[0]} cannot be combined with a plan, which has its own options. Write the "
                     f"option into the file {files[0]}."
                 )
         plan = read_plan(Path(files[0]))
@@ -91,25 +91,25 @@ def sweep_command(
         plan = replace(plan, out=str(out))
     units = plan_units(plan)
     folder = Path(str(plan.out))
-    if asks:
-        _tell(states_of(units, Records(folder / STATE)))
+    if is_status:
+        _print_status(states_of(units, Records(folder / STATE)))
         return
     force = Workforce(find_engine(engine_name), workers, plan.settings(engine_name))
-    sweep_and_tell(units, folder, force, quiet)
+    sweep_and_report(units, folder, force, quiet)
     if not quiet:
         click.echo(f"tseval table {folder}", err=True)
 
 
-def sweep_and_tell(units: Sequence[SweepUnit], folder: Path, force: Workforce, quiet: bool = False) -> None:
+def sweep_and_report(units: Sequence[SweepUnit], folder: Path, force: Workforce, quiet: bool = False) -> None:
     """Sweep, show how it goes, and name all that failed, with its log."""
     from tseval.cli.interrupts import ended_in_order
     from tseval.cli.progress import counts_of, say_progress, watching
     from tseval.sweeps import STATE, sweep
     from tseval.sweeps.units import ENDED, Records
 
-    place = Records(folder / STATE)
+    records = Records(folder / STATE)
     with ended_in_order(folder), watching(quiet, say_progress) as watch:
-        swept = sweep(units, place, force, watch)
+        swept = sweep(units, records, force, watch)
     if not quiet:
         before = sum(state.was_done for state in swept.states)
         click.echo(
@@ -118,18 +118,18 @@ def sweep_and_tell(units: Sequence[SweepUnit], folder: Path, force: Workforce, q
     failed = [state for state in swept.states if state.record.stage == "failed"]
     left = [state for state in swept.states if state.record.stage not in ENDED]
     for state in failed:
-        said = f"tseval: {state.unit.name} failed: {state.record.said}\n  Log: {place.log(state.unit)}"
-        click.echo(shortened(said), err=True)
+        message = f"tseval: {state.unit.name} failed: {state.record.said}\n  Log: {records.log(state.unit)}"
+        click.echo(shortened(message), err=True)
     for complaint in dict.fromkeys(swept.complaints):
         click.echo(shortened(f"tseval: {complaint}"), err=True)
     if left:
-        said = f"tseval: {counted(len(left), 'unit')} not finished, such as {left[0].unit.name}.\n"
-        click.echo(f"{said}  To continue, repeat the same command.", err=True)
+        message = f"tseval: {counted(len(left), 'unit')} not finished, such as {left[0].unit.name}.\n"
+        click.echo(f"{message}  To continue, repeat the same command.", err=True)
     if failed or left:
         raise click.exceptions.Exit(1)
 
 
-def _tell(states: Sequence[UnitState]) -> None:
+def _print_status(states: Sequence[UnitState]) -> None:
     from tseval.cli.progress import counts_of, say_progress
 
     width = max(len(state.unit.name) for state in states)

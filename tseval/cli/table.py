@@ -97,19 +97,19 @@ def table_command(
         if against is not None:
             from tseval.report.analyses.differences import differences_table
 
-            told: Document | Table = differences_table(
+            document: Document | Table = differences_table(
                 *open_against(sources, against), by, margin, grouped=group
             )
         elif over is not None:
             from tseval.report.analyses.trajectory import over_steps
 
             opened = open_runs(sources)
-            told = over_steps(opened, trainings_of_runs(opened, over, by), over)
+            document = over_steps(opened, trainings_of_runs(opened, over, by), over)
         elif group:
             from tseval.report.analyses.seeds import seeds_of, seeds_table
 
             opened = open_runs(sources)
-            told = seeds_table(opened, seeds_of(opened), by)
+            document = seeds_table(opened, seeds_of(opened), by)
         else:
-            told = document_of(open_sources(sources, items=bool(by)), by, human)
-    print_or_write(told, form, output)
+            document = document_of(open_sources(sources, items=bool(by)), by, human)
+    print_or_write(document, form, output)

@@ -41,7 +41,7 @@ def escaped(text: str) -> str:
     >>> print(escaped("one\ttwo \x1b[2J \u202eeerht"))
     one	two \x1b[2J \u202eeerht
     """
-    return OBEYED.sub(lambda found: _spelt(ord(found[0])), text)
+    return OBEYED.sub(lambda match: _spelt(ord(match[0])), text)
 
 
 def _spelt(code: int) -> str:
@@ -75,12 +75,14 @@ class Stream(io.TextIOWrapper):
 
     def write(self, text: str, /) -> int:
         """Write a text as the stream can show it."""
-        seen = escaped(text) if self.spells else text
+        written = escaped(text) if self.spells else text
         try:
-            seen.encode(self.letters)
+            written.encode(self.letters)
         except UnicodeEncodeError:
-            seen = "".join(one if one.encode(self.letters, "ignore") else nearest(one) for one in seen)
-        super().write(seen)
+            written = "".join(
+                letter if letter.encode(self.letters, "ignore") else nearest(letter) for letter in written
+            )
+        super().write(written)
         return len(text)
 
     def close(self) -> None:

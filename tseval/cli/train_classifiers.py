@@ -54,10 +54,10 @@ def grammaticality_command(context: click.Context, /, **_: object) -> None:
 
 
 def _train(context: click.Context, task: str) -> None:
-    given = context.params
-    out: Path = given["out"]
-    resume: bool = given["resume"]
-    console = open_console(given["quiet"])
+    options = context.params
+    out: Path = options["out"]
+    resume: bool = options["resume"]
+    console = open_console(options["quiet"])
     apply_preset(context, CLASSIFIER_PRESETS)
     settings = chosen_settings(context, ClassifierSettings)
     context.with_resource(reserved(out, resume))
@@ -66,16 +66,16 @@ def _train(context: click.Context, task: str) -> None:
     if done := finished(out, resume, sizes, settings):
         console.out(done)
         return
-    device = pick_device(given["device"])
-    with busy("reading examples", given["quiet"]):
-        suites = [load_suite(f"{name}:{TASKS[task].methods[0]}") for name in dict.fromkeys(given["data"])]
+    device = pick_device(options["device"])
+    with busy("reading examples", options["quiet"]):
+        suites = [load_suite(f"{name}:{TASKS[task].methods[0]}") for name in dict.fromkeys(options["data"])]
         train, valid = (read_split(suites, TASKS[task], split) for split in (TRAIN, VALID))
-        words = make_vocabulary(train, min_count=given["min_count"], lowercase=given["lowercase"])
+        words = make_vocabulary(train, min_count=options["min_count"], lowercase=options["lowercase"])
     model = build(Classifier, replace(sizes, vocabulary=len(words)), settings, device)
     examples_read = f"{len(train):,} examples to train on, {len(valid):,} to validate on"
     console.out(f"{describe_model(model, len(words))}, {examples_read}")
     data: list[Json] = [{"suite": suite.name, "digest": suite.digest} for suite in suites]
-    destination = Destination(out, origin_of(given["preset"], data=data), given["save_every"], resume)
+    destination = Destination(out, origin_of(options["preset"], data=data), options["save_every"], resume)
     examples = Examples.encode(train, words), Examples.encode(valid, words)
     with Bar(console, "examples", "epoch {}: validation accuracy {:.3f}") as bar:
         best = train_classifier(model, words, examples, settings, destination, bar)

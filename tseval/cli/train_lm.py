@@ -58,9 +58,12 @@ def lm_command(
         if figure and curves_path(out).exists() and not figures_of(out)[-1].exists():
             draw_curves(out, console)  # the training was killed before or while it was drawn
         return
-    place = pick_device(device)
+    torch_device = pick_device(device)
     with busy("reading texts and suites", quiet):
-        suites = [load_suite(one, limit=eval_limit, sample=eval_sample) for one in dict.fromkeys(eval_suites)]
+        suites = [
+            load_suite(suite_name, limit=eval_limit, sample=eval_sample)
+            for suite_name in dict.fromkeys(eval_suites)
+        ]
         names = [suite.name for suite in suites]
         if repeated := {name for name in names if names.count(name) > 1}:
             raise SuiteError(
@@ -68,17 +71,17 @@ def lm_command(
             )
         text = read_training_text(context, language)
     vocabulary = text.vocabulary
-    model = build(LanguageModel, replace(sizes, vocabulary=len(vocabulary)), settings, place)
+    model = build(LanguageModel, replace(sizes, vocabulary=len(vocabulary)), settings, torch_device)
     console.out(f"{describe_model(model, len(vocabulary))}, {len(text.streams[0]):,} training tokens")
-    if product_type(settings.precision, place) is not getattr(torch, settings.precision):
+    if product_type(settings.precision, torch_device) is not getattr(torch, settings.precision):
         console.out(
             f"--precision {settings.precision} is not faster on this machine, because the processor has no "
             "instructions for this format"
         )
     probe = EarlyEvaluation(accuracy_path(out), suites, vocabulary, eval_every, eval_runs) if suites else None
     destination = Destination(out, origin_of(preset, files=text.files), save_every, resume, probe)
-    said = "window {}: validation perplexity {:.2f}"
-    with Bar(console, "tokens", said, guess=len(vocabulary)) as bar:
+    line_of_log = "window {}: validation perplexity {:.2f}"
+    with Bar(console, "tokens", line_of_log, guess=len(vocabulary)) as bar:
         best = train_language_model(model, vocabulary, text.streams, settings, destination, bar)
     if figure:
         draw_curves(out, console)

@@ -53,20 +53,20 @@ def field_options(
     """Make an option of every field that has a help text; defaults given here go before its own."""
     hints = get_type_hints(cls, include_extras=True)
     return [
-        _option(one.name, get_args(hints[one.name]), defaults.get(one.name, one.default))
-        for one in fields(cls)
-        if get_origin(hints[one.name]) is Annotated and one.name not in without
+        _option(field.name, get_args(hints[field.name]), defaults.get(field.name, field.default))
+        for field in fields(cls)
+        if get_origin(hints[field.name]) is Annotated and field.name not in without
     ]
 
 
 def _option(name: str, hint: tuple[Any, ...], default: object) -> Callable[[Function], Function]:
-    of, text = hint
+    type_, text = hint
     names = OPTIONS.get(name, f"--{name.replace('_', '-')}"), name
-    if of is bool:
+    if type_ is bool:
         return click.option(*names, is_flag=True, help=text)
-    kind = KINDS.get(name) or (POSITIVE if of is float else COUNT)
-    if get_origin(of) is Literal:
-        kind = click.Choice(get_args(of))
+    kind = KINDS.get(name) or (POSITIVE if type_ is float else COUNT)
+    if get_origin(type_) is Literal:
+        kind = click.Choice(get_args(type_))
     if default is MISSING:
         return click.option(*names, type=kind, required=True, help=text)
     return click.option(*names, type=kind, default=default, show_default=default is not None, help=text)
@@ -168,12 +168,14 @@ def apply_preset(
     """Let the preset, if one is named, stand in for the defaults of the options."""
     if name := context.params["preset"]:
         preset = presets[name]
-        _stand_in(context, {**preset.sizes, **preset.settings})
+        _replace_defaults(context, {**preset.sizes, **preset.settings})
         if preset.derived:
-            _stand_in(context, preset.derived(context.params["arch"], context.params["hidden"], language))
+            _replace_defaults(
+                context, preset.derived(context.params["arch"], context.params["hidden"], language)
+            )
 
 
-def _stand_in(context: click.Context, values: Mapping[str, int | float | str]) -> None:
+def _replace_defaults(context: click.Context, values: Mapping[str, int | float | str]) -> None:
     for option, value in values.items():
         if context.get_parameter_source(option) is ParameterSource.DEFAULT:
             context.params[option] = value
@@ -185,13 +187,13 @@ def chosen_sizes(context: click.Context, task: str | None = None) -> Sizes:
     The cell of a classifier that can choose has ReLU, as in Bhatt et al. 2020; GRU and LSTM, which could not
     choose at first, keep tanh unless asked.
     """
-    given = context.params
-    options = cell_options(given["arch"], given["options"])
-    cell = CELLS[given["arch"]]
+    values = context.params
+    options = cell_options(values["arch"], values["options"])
+    cell = CELLS[values["arch"]]
     if task is not None and "activation" in options_of(cell) and "activation" not in cell.later_options:
         options = {"activation": "relu", **options}
-    names = {one.name for one in fields(Sizes)} & given.keys() - {"options"}
-    return Sizes(vocabulary=1, options=options, task=task, **{name: given[name] for name in names})
+    names = {field.name for field in fields(Sizes)} & values.keys() - {"options"}
+    return Sizes(vocabulary=1, options=options, task=task, **{name: values[name] for name in names})
 
 
 def cell_options(arch: str, texts: Sequence[str]) -> dict[str, Option]:
@@ -214,13 +216,13 @@ def cell_options(arch: str, texts: Sequence[str]) -> dict[str, Option]:
 
 
 def _describe(arch: str, defaults: Mapping[str, Option]) -> str:
-    shown = ", ".join(f"{name}={value}" for name, value in defaults.items())
-    return f"The defaults of {arch}: {shown}." if defaults else f"The cell {arch} has no settings."
+    settings = ", ".join(f"{name}={value}" for name, value in defaults.items())
+    return f"The defaults of {arch}: {settings}." if defaults else f"The cell {arch} has no settings."
 
 
 def chosen_settings(context: click.Context, cls: type[AnySettings]) -> AnySettings:
     """Gather the settings from the options."""
-    return cls(**{one.name: context.params[one.name] for one in fields(cls)})
+    return cls(**{field.name: context.params[field.name] for field in fields(cls)})
 
 
 LINE_EVERY = 60.0  # seconds between lines where there is no terminal
@@ -273,13 +275,13 @@ def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | Classif
         return None
     checkpoint = load_checkpoint(out)
     words = checkpoint.model.sizes.vocabulary
-    made = {**asdict(checkpoint.model.sizes), **cast("dict[str, Json]", checkpoint.training["settings"])}
-    asked = {**asdict(replace(sizes, vocabulary=words)), **asdict(settings)}
-    for setting, value in asked.items():
-        trained = made.get(setting, value)
-        if trained != value:
+    trained = {**asdict(checkpoint.model.sizes), **cast("dict[str, Json]", checkpoint.training["settings"])}
+    wanted = {**asdict(replace(sizes, vocabulary=words)), **asdict(settings)}
+    for setting, value in wanted.items():
+        before = trained.get(setting, value)
+        if before != value:
             raise TrainingError(
-                f"{out}: this model was trained with {setting} {trained!r}, but the command says {value!r}.\n"
+                f"{out}: this model was trained with {setting} {before!r}, but the command says {value!r}.\n"
                 "  Choose another file with --out, or remove the file."
             )
     return (

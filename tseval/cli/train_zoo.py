@@ -90,9 +90,9 @@ def zoo_command(
         corpus = read_corpus(texts, more_texts)
     entries = plan(recipe, chosen, seeds, out)
     if target is not None and extend:
-        own = [entry.name for entry in entries if entry.finished()]
-        kept = {model.name for model in models_to_keep(target, recipe, own, corpus.digests.values())}
-        entries = [entry for entry in entries if entry.name not in kept]
+        names = [entry.name for entry in entries if entry.finished()]
+        published = {model.name for model in models_to_keep(target, recipe, names, corpus.digests.values())}
+        entries = [entry for entry in entries if entry.name not in published]
         if not entries:
             _print_published(target, boards)
             return
@@ -152,8 +152,8 @@ def _check_options(recipe: Recipe, archs: Sequence[str]) -> None:
             chosen_settings(context, Settings)
             chosen_sizes(context)
         except (click.UsageError, TsevalError) as error:
-            said = error.format_message() if isinstance(error, click.UsageError) else error
-            raise TrainingError(f"recipe {recipe.name}, {arch}: {said}") from None
+            message = error.format_message() if isinstance(error, click.UsageError) else error
+            raise TrainingError(f"recipe {recipe.name}, {arch}: {message}") from None
 
 
 def _say(state: UnitState) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tseval.formats import Json
 
 
-OF_FILES = ("train_files", "valid_file", "vocab_from", "vocab_size", "min_count", "lowercase")
+FILE_OPTIONS = ("train_files", "valid_file", "vocab_from", "vocab_size", "min_count", "lowercase")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,9 @@ class TrainingText:
 def chosen_language(context: click.Context) -> Language | None:
     """Make the language that `--suite` names, if it is given, and have its strings read as whole lines."""
     suite = context.params["suite"]
-    given = [name for name in OF_FILES if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    named = [
+        name for name in FILE_OPTIONS if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    ]
     if suite is None:
         if not context.params["train_files"] or context.params["valid_file"] is None:
             raise TrainingError(
@@ -50,8 +52,8 @@ def chosen_language(context: click.Context) -> Language | None:
                 "formal language, add --suite LANGUAGE, such as --suite 'cross_serial(8)'."
             )
         return None
-    if given:
-        option = {"train_files": "train", "valid_file": "valid"}.get(given[0], given[0].replace("_", "-"))
+    if named:
+        option = {"train_files": "train", "valid_file": "valid"}.get(named[0], named[0].replace("_", "-"))
         raise TrainingError(
             f"--{option} cannot be combined with --suite, which has its own text and "
             f"vocabulary. Leave out --{option}."

@@ -95,8 +95,8 @@ def verify_command(
     from tseval.boards.definition import read_definition
     from tseval.runs import ENTRY_FILE
 
-    for option, given in (("--rescore", share), ("--draw", draw)):
-        if spec is None and given is not None:
+    for option, value in (("--rescore", share), ("--draw", draw)):
+        if spec is None and value is not None:
             raise RunError(
                 f"{option} is about scoring sentences again, which needs the model of the run. "
                 "Add --model MODEL."
@@ -170,7 +170,7 @@ def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
     from tseval.report.published import BUNDLED_BOARDS
     from tseval.runs import runs_below
 
-    found: list[Path] = []
+    paths: list[Path] = []
     for name in names:
         path = Path(name)
         if not path.exists() and (BUNDLED_BOARDS / name).exists():
@@ -180,11 +180,11 @@ def _runs_and_entries(names: tuple[str, ...]) -> list[Path]:
             definition = read_definition(board)
             if not definition.published and lacks_evidence(board):
                 raise not_shipped(board)
-            own = ranked_folders(board, definition)
-            found += own
+            entries = ranked_folders(board, definition)
+            paths += entries
         if not boards:
-            found += runs_below(path)[0] or [path]
-    return found
+            paths += runs_below(path)[0] or [path]
+    return paths
 
 
 def _verifier(suite: str | None, model: Model | None, share: float, draw: str | None) -> _Verifier:

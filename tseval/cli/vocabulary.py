@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _BUNDLED = "bundled:"
 # What is a model by its name, whatever stands in the file.
-_OF_MODELS = {".pt", ".pth", ".safetensors", ".bin", ".ckpt", ".gguf", ".pkl", ".arpa"}
+_MODEL_ENDINGS = {".pt", ".pth", ".safetensors", ".bin", ".ckpt", ".gguf", ".pkl", ".arpa"}
 
 
 def known_words(spec: str, model_args: str = "") -> Callable[[str], bool]:
@@ -35,7 +35,7 @@ def known_words(spec: str, model_args: str = "") -> Callable[[str], bool]:
         vocabulary = read_vocabulary(path)  # without the weights
         words = frozenset(vocabulary.words)
         return lambda word: (word.lower() if vocabulary.lowercase else word) in words
-    is_text = (":" not in spec or path.exists()) and path.suffix not in _OF_MODELS and not path.is_dir()
+    is_text = (":" not in spec or path.exists()) and path.suffix not in _MODEL_ENDINGS and not path.is_dir()
     if is_text and not read_arguments(model_args):
         return _words_of_text(path).__contains__
     model = open_chosen(spec, model_args, "cpu", quiet=True)
