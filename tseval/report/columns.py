@@ -149,7 +149,7 @@ def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
             f"  Leave out {board.name}, or leave out --by."
         )
     notes = (f"Published: {board.title}. {board.source}", *board.notes)
-    found = []
+    columns = []
     for model in board.models:
         cells = [
             (*row.key, row.n_items, row.accuracy.get(model.name), row.spread.get(model.name))
@@ -161,8 +161,8 @@ def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
             parameters=model.parameters,
             spread=model.spread,
         )
-        found.append(column)
-    return found
+        columns.append(column)
+    return columns
 
 
 def _printed_column(
@@ -253,12 +253,12 @@ def _millions(count: Json) -> str | None:
 
 def number_of(parameters: str | None) -> int | str | None:
     """Read a number of parameters that somebody printed, `0.55M`; a text that is none stays."""
-    found = re.fullmatch(r"([\d.,]+)\s*([KMB]?)", parameters or "", re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch(r"([\d.,]+)\s*([KMB]?)", parameters or "", re.IGNORECASE)
+    if match is None:
         return parameters
     try:
         return round(
-            float(found[1].replace(",", "")) * {"": 1, "K": 1e3, "M": 1e6, "B": 1e9}[found[2].upper()]
+            float(match[1].replace(",", "")) * {"": 1, "K": 1e3, "M": 1e6, "B": 1e9}[match[2].upper()]
         )
     except ValueError:
         return parameters

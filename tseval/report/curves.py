@@ -113,7 +113,7 @@ def curve_numbers(curves: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def write_curves_figure(curves: Sequence[pd.DataFrame], paths: Sequence[Path]) -> None:
     """Draw learning curves into files, SVG or PNG by their names. The same curves give the same SVG."""
-    (first, name), *others = ((_kind(one), one["model"].iloc[0]) for one in curves)
+    (first, name), *others = ((_kind(frame), frame["model"].iloc[0]) for frame in curves)
     for kind, other in others:
         if kind != first:
             raise TrainingError(
@@ -131,19 +131,21 @@ def curve_panels(curves: Sequence[pd.DataFrame]) -> tuple[list[Panel], Look]:
     """
     kind = _kind(curves[0])
     time = Axis(kind.time[2], (0, None))
-    layers = [{column: m for column in map(str, one) if (m := WATCHED.fullmatch(column))} for one in curves]
+    layers = [
+        {column: m for column in map(str, frame) if (m := WATCHED.fullmatch(column))} for frame in curves
+    ]
     watched = []
-    for name in sorted({m["name"] for own in layers for m in own.values()}):
+    for name in sorted({m["name"] for matches in layers for m in matches.values()}):
         series = [
-            _series(one, column, index, linestyle=_dash(m["layer"]), linewidth=1.8, marker="")
-            for index, (one, own) in enumerate(zip(curves, layers, strict=True))
-            for column, m in own.items()
+            _series(frame, column, index, linestyle=_dash(m["layer"]), linewidth=1.8, marker="")
+            for index, (frame, matches) in enumerate(zip(curves, layers, strict=True))
+            for column, m in matches.items()
             if m["name"] == name
         ]
         title, axis = ALPHA if name == "alpha" else (name, Axis())
         watched.append(Panel(title, series, time, axis))
     loss, goal = _loss(curves, kind, time), _goal(curves, kind, time)
-    numbers = sorted({int(m["layer"]) for own in layers for m in own.values()})
+    numbers = sorted({int(m["layer"]) for matches in layers for m in matches.values()})
     keys = [
         *(({"color": GREY, "linestyle": _dash(n)}, f"layer {n}") for n in numbers),
         ({"color": GREY, **TRAINING}, "training"),
@@ -170,12 +172,12 @@ def _dash(layer: str | int) -> tuple[float, tuple[float, ...]]:
 def _loss(curves: Sequence[pd.DataFrame], kind: TrainingKind, time: Axis) -> Panel:
     series: list[Series] = []
     values: list[Sequence[float]] = []
-    for index, one in enumerate(curves):
-        training = _series(one, LOSSES[0], index, named=False, **TRAINING)
-        validation = _series(one, LOSSES[1], index)
+    for index, frame in enumerate(curves):
+        training = _series(frame, LOSSES[0], index, named=False, **TRAINING)
+        validation = _series(frame, LOSSES[1], index)
         series += [training, validation]
         # Each by its own lowest value: a classifier's training loss falls far below that of validation.
-        values += [own.y for own in (training, validation) if own.y and validation.y]
+        values += [line.y for line in (training, validation) if line.y and validation.y]
     limits: tuple[float | None, float | None] = (None, None)
     if values:
         lowest, highest = min(map(min, values)), ceiling(values, TALLEST)
@@ -185,10 +187,10 @@ def _loss(curves: Sequence[pd.DataFrame], kind: TrainingKind, time: Axis) -> Pan
 
 
 def _goal(curves: Sequence[pd.DataFrame], kind: TrainingKind, time: Axis) -> Panel:
-    series = [_series(one, kind.goal, index) for index, one in enumerate(curves)]
+    series = [_series(item, kind.goal, index) for index, item in enumerate(curves)]
     if kind is CLASSIFIER:
         return Panel("Validation accuracy", series, time, Axis("share of correct answers"))
-    values = [one.y for one in series if one.y]
+    values = [item.y for item in series if item.y]
     highest = 1.1 * ceiling(values, TALLEST_PERPLEXITY) if values else None
     axis = Axis("perplexity per token (log scale)", (None, highest), log_from=0, in_full=True)
     return Panel("Validation perplexity", series, time, axis)

@@ -81,17 +81,17 @@ class Grid:
     @property
     def parts(self) -> list[list[int]]:
         """Places of the fields that stand together; the first part labels the lines."""
-        starts = [place for place, field in enumerate(self.fields) if not (place and field.joined)]
+        starts = [index for index, field in enumerate(self.fields) if not (index and field.joined)]
         ends = [*starts[1:], len(self.fields)]
         return [list(range(start, end)) for start, end in zip(starts, ends, strict=True)]
 
-    def only(self, places: Sequence[int]) -> Grid:
+    def only(self, indices: Sequence[int]) -> Grid:
         """Keep some fields."""
         lines = [
-            replace(line, cells=tuple(line.cells[place] for place in places if place < len(line.cells)))
+            replace(line, cells=tuple(line.cells[index] for index in indices if index < len(line.cells)))
             for line in self.lines
         ]
-        return replace(self, fields=[self.fields[place] for place in places], lines=lines)
+        return replace(self, fields=[self.fields[index] for index in indices], lines=lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def side_by_side(
     A measure without a heading stands under the model's name, and those with one beside it.
     """
     first = next(iter(frames.values()))
-    fields = [replace(key, joined=place > 0) for place, key in enumerate(keys)]
+    fields = [replace(key, joined=index > 0) for index, key in enumerate(keys)]
     columns = [key.values(first) for key in keys]
     for name, frame in frames.items():
         fields += [

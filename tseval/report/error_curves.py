@@ -52,18 +52,18 @@ def read_error_curves(path: Path) -> pd.DataFrame:
     losses = dict(zip(curves.get("step", ()), curves[LOSSES[0]], strict=False))
     rows = _read_beside(path, COLUMNS)
     means = rows.group_by(["suite", "step"], use_threads=False).aggregate([("accuracy", "mean")]).to_pylist()
-    found: dict[str, list[tuple[str, str, float, float]]] = {}
+    points_of_suites: dict[str, list[tuple[str, str, float, float]]] = {}
     for mean in sorted(means, key=lambda row: row["step"] or 0):
         loss, accuracy, suite = losses.get(mean["step"]), mean["accuracy_mean"], mean["suite"] or ""
         if not pd.isna(loss) and accuracy is not None:
-            found.setdefault(suite, []).append((training_name(path), suite, loss, 1 - accuracy))
-    if not found:
+            points_of_suites.setdefault(suite, []).append((training_name(path), suite, loss, 1 - accuracy))
+    if not points_of_suites:
         raise TrainingError(
             f"{_beside(path)}: no accuracy in this file was measured at a training step for which {path} "
             "has a loss.\n"
             "  Train the model again with tseval train lm --eval-suite SUITE."
         )
-    points = [point for own in found.values() for point in own]
+    points = [point for of_suite in points_of_suites.values() for point in of_suite]
     return pd.DataFrame(points, columns=["model", "suite", LOSSES[0], "error"])
 
 
@@ -93,16 +93,17 @@ def _beside(path: Path) -> Path:
 
 def error_panels(curves: Sequence[pd.DataFrame]) -> tuple[list[Panel], Look]:
     """Return error against training loss, which falls to the right: a panel for each suite."""
-    names = list(dict.fromkeys(one["model"].iloc[0] for one in curves))
-    found: dict[str, list[Series]] = {}
-    for one in curves:
-        for suite, own in one.groupby("suite", sort=False):
-            name = own["model"].iloc[0]
-            x, y = (own[column].tolist() for column in (LOSSES[0], "error"))
-            found.setdefault(str(suite), []).append(Series(names.index(name), name, x, y))
+    names = list(dict.fromkeys(frame["model"].iloc[0] for frame in curves))
+    series_of: dict[str, list[Series]] = {}
+    for frame in curves:
+        for suite, rows in frame.groupby("suite", sort=False):
+            name = rows["model"].iloc[0]
+            x, y = (rows[column].tolist() for column in (LOSSES[0], "error"))
+            series_of.setdefault(str(suite), []).append(Series(names.index(name), name, x, y))
     panels = []
-    for suite, series in found.items():
-        lowest, highest = min(min(one.x) for one in series), ceiling([one.x for one in series], TALLEST)
+    for suite, series in series_of.items():
+        losses = [line.x for line in series]
+        lowest, highest = min(map(min, losses)), ceiling(losses, TALLEST)
         margin = MARGIN * (highest - lowest) or MARGIN
         limits = lowest - margin, highest + margin
         loss = Axis("training loss, nats per token, falling", limits, falling=True)
@@ -142,23 +143,23 @@ def read_string_curves(paths: Sequence[Path]) -> pd.DataFrame:
             "shows only one. Draw one figure for each language."
         )
     groups = rows.groupby(["model", "epoch"], sort=False)
-    found = groups.size().rename("n_seeds").to_frame()
+    measured = groups.size().rename("n_seeds").to_frame()
     for name in MEASURES:
-        found[name] = groups[name].mean()
-        found[f"{name}_spread"] = groups[name].std()
-    return found.reset_index().astype({"epoch": "int64"}).assign(suite=suites[0])
+        measured[name] = groups[name].mean()
+        measured[f"{name}_spread"] = groups[name].std()
+    return measured.reset_index().astype({"epoch": "int64"}).assign(suite=suites[0])
 
 
 def string_panels(rows: pd.DataFrame) -> tuple[list[Panel], Look]:
     """Return loss on strings and error by epoch, and error against loss."""
     series: tuple[list[Series], list[Series], list[Series]] = [], [], []
     by_loss, by_error, both = series
-    for index, (name, own) in enumerate(rows.groupby("model", sort=False)):
-        style = {"markevery": max(1, len(own) // MARKED)}
-        epochs, loss, error = (own[column].tolist() for column in ("epoch", *MEASURES))
+    for index, (name, model_rows) in enumerate(rows.groupby("model", sort=False)):
+        style = {"markevery": max(1, len(model_rows) // MARKED)}
+        epochs, loss, error = (model_rows[column].tolist() for column in ("epoch", *MEASURES))
         for measure, by_epoch in zip(MEASURES, series[:2], strict=True):
-            around = own[f"{measure}_spread"].fillna(0)
-            values = ((own[measure] + sign * around).tolist() for sign in (0, -1, 1))
+            around = model_rows[f"{measure}_spread"].fillna(0)
+            values = ((model_rows[measure] + sign * around).tolist() for sign in (0, -1, 1))
             by_epoch.append(Series(index, str(name), epochs, *values, style=style))
         both.append(Series(index, str(name), loss, error, style=style))
     epoch, falling = Axis("epoch", most=9), Axis("loss on test strings, falling", falling=True)
@@ -172,5 +173,5 @@ def string_panels(rows: pd.DataFrame) -> tuple[list[Panel], Look]:
 
 def _up_from_zero(series: Sequence[Series]) -> Axis:
     """Return the axis of errors, with all bands on it."""
-    highest = max(value for one in series for value in one.high or one.y)
+    highest = max(value for line in series for value in line.high or line.y)
     return Axis("error", (0, (1 + MARGIN) * highest or 1))

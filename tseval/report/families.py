@@ -43,15 +43,15 @@ def in_families(names: Sequence[str]) -> list[tuple[str, list[int]]]:
     if len(names) <= MOST_TOGETHER:
         return [("", list(range(len(names))))]
     families: dict[str, list[int]] = {family: [] for family in (*FAMILIES, UNKNOWN_FAMILY)}
-    for place, name in enumerate(names):
-        found = _KNOWN.search(name)
-        families[_FAMILY_OF[found[1].lower()] if found else UNKNOWN_FAMILY].append(place)
+    for index, name in enumerate(names):
+        match = _KNOWN.search(name)
+        families[_FAMILY_OF[match[1].lower()] if match else UNKNOWN_FAMILY].append(index)
     parts = []
     for family, places in families.items():
         n_parts = -(-len(places) // MOST_TOGETHER)
         for part in range(n_parts):
-            own = places[part * len(places) // n_parts : (part + 1) * len(places) // n_parts]
-            parts.append((f"{family} {part + 1}" if n_parts > 1 else family, own))
+            part_places = places[part * len(places) // n_parts : (part + 1) * len(places) // n_parts]
+            parts.append((f"{family} {part + 1}" if n_parts > 1 else family, part_places))
     return parts
 
 
@@ -60,18 +60,20 @@ def by_family(panels: Sequence[Panel]) -> list[list[Panel]]:
 
     Few models stay together, as one family without a name.
     """
-    named = {one.index: one.name for panel in panels for one in panel.series if one.name}
+    named = {line.index: line.name for panel in panels for line in panel.series if line.name}
     indices, names = sorted(named), [named[index] for index in sorted(named)]
     families = in_families(names)
     if len(families) == 1:
         return [list(panels)]
     groups = []
     for family, places in families:
-        own = {indices[place]: index for index, place in enumerate(places)}
+        colours = {indices[place]: index for index, place in enumerate(places)}
         group = []
         for panel in panels:
-            series = [replace(one, index=own[one.index]) for one in panel.series if one.index in own]
-            behind = [one for one in panel.series if one.index not in own and one.name]
+            series = [
+                replace(line, index=colours[line.index]) for line in panel.series if line.index in colours
+            ]
+            behind = [line for line in panel.series if line.index not in colours and line.name]
             if series:
                 group.append(replace(panel, series=series, family=family, behind=behind))
         groups.append(group)

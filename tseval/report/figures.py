@@ -98,7 +98,10 @@ def _is_drawable(figure: Figure) -> bool:
 
     font = get_font(findfont(FontProperties()))
     letters = {letter for text in figure.findobj(Text) for letter in text.get_text()} - {"\n"}
-    return all(font.get_char_index(ord(one)) and bidirectional(one) not in {"R", "AL"} for one in letters)
+    return all(
+        font.get_char_index(ord(character)) and bidirectional(character) not in {"R", "AL"}
+        for character in letters
+    )
 
 
 def _sign(index: int) -> dict[str, Any]:
@@ -131,25 +134,30 @@ def draw(panels: Sequence[Panel], look: Look) -> Figure:
     in_rows = look.legend == "below" and len(groups) > 1  # each family in rows of its own, without a legend
     blocks = _blocks(groups, look)
     sizes = [[_size(row[0], look) for row in rows] for rows in blocks]
-    heights = [[height for _, height in own] for own in sizes]
+    heights = [[height for _, height in row_heights] for row_heights in sizes]
     height = max(map(sum, heights)) if look.mark == "dot" else sum(map(sum, heights))
     across = len(blocks) if look.mark == "dot" else max(map(len, blocks[0]))
-    width = across * max(width for own in sizes for width, _ in own) + look.margin[0] + NAMES * in_rows
+    width = (
+        across * max(width for row_heights in sizes for width, _ in row_heights)
+        + look.margin[0]
+        + NAMES * in_rows
+    )
     figure = Figure((width, height + look.margin[1]), layout="constrained")
     parts: Sequence[Figure | SubFigure] = [figure]
     if look.mark in ("bar", "dot"):
         down, beside = (len(blocks), 1) if look.mark == "bar" else (1, len(blocks))
         parts = figure.subfigures(down, beside, squeeze=False).flatten().tolist()
-    for part, rows, own in zip(parts, blocks, heights, strict=True):
-        if look.mark == "dot" and height - sum(own) > 0.01:
+    for part, rows, row_heights in zip(parts, blocks, heights, strict=True):
+        if look.mark == "dot" and height - sum(row_heights) > 0.01:
             rows.append([])  # what this column lacks to the height of the other stays empty below it
-            own.append(height - sum(own))
+            row_heights.append(height - sum(row_heights))
         grid = part.subplots(
-            len(rows), max(map(len, rows)), squeeze=False, height_ratios=own if look.mark == "dot" else None,
+            len(rows), max(map(len, rows)), squeeze=False,
+            height_ratios=row_heights if look.mark == "dot" else None,
             sharex="x" in look.shared, sharey="y" in look.shared,
         )  # fmt: skip
-        for place, (row, line) in enumerate(zip(rows, grid, strict=True)):
-            below = len(rows[place + 1]) if place + 1 < len(rows) else 0
+        for index, (row, line) in enumerate(zip(rows, grid, strict=True)):
+            below = len(rows[index + 1]) if index + 1 < len(rows) else 0
             for axes in line[len(row) :]:
                 axes.remove()
             for column, (panel, axes) in enumerate(zip(row, line, strict=False)):
@@ -160,7 +168,7 @@ def draw(panels: Sequence[Panel], look: Look) -> Figure:
                     axes.tick_params(labelbottom=True)
                 if column == 0 or "y" not in look.edges:
                     axes.set_ylabel(f"{panel.family}\n{vertical.label}" if in_rows else vertical.label)
-                first = place == 0 or rows[place - 1][0].family != panel.family
+                first = index == 0 or rows[index - 1][0].family != panel.family
                 if look.legend == "ends" or (in_rows and first and panel is row[-1]):
                     _name_ends(axes, panel, look)
         if look.legend == "each":
@@ -193,16 +201,16 @@ def _size(panel: Panel, look: Look) -> tuple[float, float]:
 
 
 def _draw_panel(axes: Axes, panel: Panel, look: Look) -> None:
-    for one in panel.behind if look.mark in ("line", "band") else ():
-        axes.plot(one.x, one.y, color=BEHIND, linewidth=1, zorder=1)
-    places = sorted({place for one in (*panel.series, *panel.behind) for place in one.x})
+    for curve in panel.behind if look.mark in ("line", "band") else ():
+        axes.plot(curve.x, curve.y, color=BEHIND, linewidth=1, zorder=1)
+    positions = sorted({position for curve in (*panel.series, *panel.behind) for position in curve.x})
     spread = {"bar": BAR_GROUP, "dot": DOT_SPREAD}.get(look.mark, 0.0)
     if look.mark == "line":
-        spread = min(LINE_STEP * (places[-1] - places[0] + 1) * len(panel.series), LINE_SPREAD)
-    for order, one in enumerate(panel.series):
+        spread = min(LINE_STEP * (positions[-1] - positions[0] + 1) * len(panel.series), LINE_SPREAD)
+    for order, curve in enumerate(panel.series):
         # A little to the side of each other, so that no interval hides another.
         aside = spread * ((order + 0.5) / len(panel.series) - 0.5)
-        _draw_series(axes, one, [place + aside for place in one.x], panel, look)
+        _draw_series(axes, curve, [position + aside for position in curve.x], panel, look)
     if look.chance:
         (axes.axvline if look.mark == "dot" else axes.axhline)(CHANCE, **_CHANCE_LINE)
     horizontal, vertical = _sides(panel, look)
@@ -211,9 +219,9 @@ def _draw_panel(axes: Axes, panel: Panel, look: Look) -> None:
     if panel.words:
         _write_words(axes, panel, look)
     elif look.mark == "line":
-        axes.set_xticks(places)
+        axes.set_xticks(positions)
     if look.mark == "line":
-        axes.set_xlim(places[0] - 0.5, places[-1] + 0.5)
+        axes.set_xlim(positions[0] - 0.5, positions[-1] + 0.5)
     family = "" if look.legend == "below" else panel.family  # there it stands beside the row
     title = ": ".join(part for part in (family, panel.title) if part)
     lines = [plain(line)[: 2 * LONGEST] for line in (title, panel.subtitle) if line]
@@ -227,26 +235,26 @@ def _sides(panel: Panel, look: Look) -> tuple[Axis, Axis]:
     return (panel.y, panel.x) if look.mark == "dot" else (panel.x, panel.y)
 
 
-def _draw_series(axes: Axes, one: Series, places: Sequence[float], panel: Panel, look: Look) -> None:
-    sign, low, high = _sign(one.index), one.low, one.high
+def _draw_series(axes: Axes, values: Series, positions: Sequence[float], panel: Panel, look: Look) -> None:
+    sign, low, high = _sign(values.index), values.low, values.high
     shade = sign["color"]
     if look.mark == "bar":
         width = 0.86 * BAR_GROUP / len(panel.series)
-        axes.bar(places, one.y, width=width, color=shade, alpha=0.55, linewidth=0)
-    if one.low and look.mark == "band":
-        axes.fill_between(places, low, high, color=shade, alpha=0.13, linewidth=0)
-    elif one.low:
+        axes.bar(positions, values.y, width=width, color=shade, alpha=0.55, linewidth=0)
+    if values.low and look.mark == "band":
+        axes.fill_between(positions, low, high, color=shade, alpha=0.13, linewidth=0)
+    elif values.low:
         strokes = axes.hlines if look.mark == "dot" else axes.vlines
-        strokes(places, low, high, **{"color": shade} | STROKES[look.mark])
+        strokes(positions, low, high, **{"color": shade} | STROKES[look.mark])
     if look.mark == "scatter":
-        size, alpha = (14, 0.75) if len(places) <= MANY_DOTS else (5, 0.4)
-        axes.scatter(places, one.y, s=size, color=shade, alpha=alpha, linewidths=0)
+        size, alpha = (14, 0.75) if len(positions) <= MANY_DOTS else (5, 0.4)
+        axes.scatter(positions, values.y, s=size, color=shade, alpha=alpha, linewidths=0)
         return
     line: dict[str, Any] = {"linewidth": look.stroke, "clip_on": look.clip}
     if look.mark in ("bar", "dot"):
         line = {"linestyle": "", "clip_on": False}
-    x, y = (one.y, places) if look.mark == "dot" else (places, one.y)
-    axes.plot(x, y, **sign | {"markersize": look.marker} | line | dict(one.style))
+    x, y = (values.y, positions) if look.mark == "dot" else (positions, values.y)
+    axes.plot(x, y, **sign | {"markersize": look.marker} | line | dict(values.style))
     if panel.rings:
         axes.plot(x[-1:], y[-1:], "o", markersize=9, fillstyle="none", color=shade)
 
@@ -256,8 +264,8 @@ def _set_scale(axes: Axes, side: Literal["x", "y"], axis: Axis) -> None:
 
     of_side = axes.xaxis if side == "x" else axes.yaxis
     if axis.log_from is not None:
-        how = {"value": "symlog", "linthresh": axis.log_from} if axis.log_from else {"value": "log"}
-        getattr(axes, f"set_{side}scale")(**how)
+        settings = {"value": "symlog", "linthresh": axis.log_from} if axis.log_from else {"value": "log"}
+        getattr(axes, f"set_{side}scale")(**settings)
     elif axis.most:
         of_side.set_major_locator(MaxNLocator(nbins=axis.most, integer=True))
     low, high = axis.limits
@@ -276,12 +284,12 @@ def _set_scale(axes: Axes, side: Literal["x", "y"], axis: Axis) -> None:
 
 def _write_words(axes: Axes, panel: Panel, look: Look) -> None:
     words = [plain(word)[:LONGEST_WORD] for word in panel.words]
-    places = range(1, len(words) + 1)
+    positions = range(1, len(words) + 1)
     if look.mark == "dot":
-        axes.set_yticks(places, words)
+        axes.set_yticks(positions, words)
         axes.set_ylim(0.4, len(words) + 0.6)
     else:
-        axes.set_xticks(places, words)
+        axes.set_xticks(positions, words)
     if look.mark == "bar":
         axes.set_xlim(0.5, len(words) + 0.5)
         axes.grid(visible=False, axis="x")
@@ -298,7 +306,7 @@ def _explain(part: Figure | SubFigure, panels: Sequence[Panel], look: Look) -> N
     """Say below panels which line is which model, and what else there is."""
     from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional dependency
 
-    names = {one.index: one.name for panel in panels for one in panel.series if one.name}
+    names = {line.index: line.name for panel in panels for line in panel.series if line.name}
     entries: list[tuple[Mapping[str, Any], str]] = [
         (_sign(index) | {"markersize": 4}, name) for index, name in sorted(names.items())
     ]
@@ -325,19 +333,19 @@ def _name_ends(axes: Axes, panel: Panel, look: Look) -> None:
     """
     from matplotlib.transforms import ScaledTranslation  # noqa: PLC0415 - an optional dependency
 
-    found = [(one.end, one.name, one.index) for one in panel.series if one.name and one.end is not None]
-    ends: list[tuple[float, str, int | None]] = [*found, *[(CHANCE, "chance", None)] * look.chance]
+    lines = [(line.end, line.name, line.index) for line in panel.series if line.name and line.end is not None]
+    ends: list[tuple[float, str, int | None]] = [*lines, *[(CHANCE, "chance", None)] * look.chance]
     beside = axes.get_yaxis_transform() + ScaledTranslation(8 / 72, 0, axes.figure.dpi_scale_trans)
     scale = axes.yaxis.get_transform()
     low, high = (float(end) for end in scale.transform(axes.get_ylim()))
     ends.sort(key=lambda end: end[:2])
     heights = [min(max(float(scale.transform(end[0])), low), high) for end in ends]
     for height, (_, name, index) in zip(_apart(heights, look.gap, (low, high)), ends, strict=True):
-        place = float(scale.inverted().transform(height))
+        y = float(scale.inverted().transform(height))
         if index is not None:
-            axes.scatter([1.0], [place], s=18, transform=beside, clip_on=False, zorder=3, **_sign(index))
+            axes.scatter([1.0], [y], s=18, transform=beside, clip_on=False, zorder=3, **_sign(index))
         text = axes.annotate(
-            "", (1.0, place), xycoords=("axes fraction", "data"), xytext=(6 if index is None else 14, 0),
+            "", (1.0, y), xycoords=("axes fraction", "data"), xytext=(6 if index is None else 14, 0),
             textcoords="offset points", va="center", color=INK, annotation_clip=False,
         )  # fmt: skip
         _write(text, name)
@@ -352,14 +360,14 @@ def _write(text: Text, name: str) -> None:
 def _apart(heights: Sequence[float], gap: float, limits: tuple[float, float]) -> list[float]:
     """Move ascending heights apart, those that would meet around their middle; all within the limits."""
     low, high = limits
-    gaps = [place * gap * (high - low) for place in range(len(heights))]
+    gaps = [index * gap * (high - low) for index in range(len(heights))]
     groups: list[list[float]] = []
     for height, space in zip(heights, gaps, strict=True):
         group = [height - space]
         while groups and fmean(groups[-1]) > fmean(group):
             group = [*groups.pop(), *group]
         groups.append(group)
-    moves = [fmean(group) - own for group in groups for own in group]
+    moves = [fmean(group) - own_height for group in groups for own_height in group]
     apart = [
         max(height + move, low + space) for height, move, space in zip(heights, moves, gaps, strict=True)
     ]

@@ -30,28 +30,30 @@ _FRACTION = re.compile(r"\d{1,20}(\.\d{0,100})?|\.\d{1,100}")
 
 def read_humans(path: Path, run: Run) -> Column:
     """Read the accuracies of people, case by case, as a column beside a run."""
-    places = _places(run)
-    found: dict[tuple[str, str], tuple[Fraction, int | None]] = {}
-    for place, row in read_table(path):
-        key = _key(place, row, places, complete=run.manifest.suite.complete)
+    rows_of_cases = _places(run)
+    accuracies: dict[tuple[str, str], tuple[Fraction, int | None]] = {}
+    for where, row in read_table(path):
+        key = _key(where, row, rows_of_cases, complete=run.manifest.suite.complete)
         if key is None:
             continue
-        if key in found:
+        if key in accuracies:
             raise SuiteError(
-                f"{place}: this is the second line for the case {key[0]!r}.\n  Remove one of the two lines."
+                f"{where}: this is the second line for the case {key[0]!r}.\n  Remove one of the two lines."
             )
-        found[key] = _accuracy(place, row), _asked(place, row)
-    several = Counter(case for case, _ in places)
-    if missing := [" ".join(key) if several[key[0]] > 1 else key[0] for key in places if key not in found]:
+        accuracies[key] = _accuracy(where, row), _asked(where, row)
+    several = Counter(case for case, _ in rows_of_cases)
+    if missing := [
+        " ".join(key) if several[key[0]] > 1 else key[0] for key in rows_of_cases if key not in accuracies
+    ]:
         more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
         raise SuiteError(
             f"{path}: the table has no human accuracy for the case {missing[0]!r}{more}.\n"
             "  Add a line for every case of the suite."
         )
     rows: dict[tuple[object, ...], list[tuple[Fraction, int | None]]] = {}
-    for key, of_row in places.items():
-        rows.setdefault(of_row, []).append(found[key])
-    table = [(*of_row, None, str(_mean(own)), None) for of_row, own in rows.items()]
+    for key, of_row in rows_of_cases.items():
+        rows.setdefault(of_row, []).append(accuracies[key])
+    table = [(*of_row, None, str(_mean(values)), None) for of_row, values in rows.items()]
     return replace(
         description_of(run),
         heading=HUMAN,
@@ -77,49 +79,49 @@ def _places(run: Run) -> dict[tuple[str, str], tuple[object, ...]]:
 
 
 def _key(
-    place: str, row: Mapping[str, str], places: Mapping[tuple[str, str], object], *, complete: bool
+    where: str, row: Mapping[str, str], rows_of_cases: Mapping[tuple[str, str], object], *, complete: bool
 ) -> tuple[str, str] | None:
     """Find what a row is about; None for a case that only a part of the suite leaves out."""
     for name in (_CASE, _ACCURACY):
         if name not in row:
             raise SuiteError(
-                f"{place}: the header has no column {name!r}; its columns are "
+                f"{where}: the header has no column {name!r}; its columns are "
                 f"{', '.join(map(repr, row))}.\n"
                 f"  Write the header {_CASE},{_ACCURACY} or {_CASE},{_ACCURACY},{_ASKED}."
             )
     case, contrast = row[_CASE].strip(), row.get(_CONTRAST, "").strip()
-    contrasts = [other for name, other in places if name == case]
+    contrasts = [other for name, other in rows_of_cases if name == case]
     if not contrasts:
         if not complete:
             return None
-        known = dict.fromkeys(name for name, _ in places)
+        known = dict.fromkeys(name for name, _ in rows_of_cases)
         raise SuiteError(
-            f"{place}: the suite has no case with the name {case!r}.\n  {suggest(case, known, 'Cases')}"
+            f"{where}: the suite has no case with the name {case!r}.\n  {suggest(case, known, 'Cases')}"
         )
     if contrast not in contrasts and (contrast or len(contrasts) > 1):
         raise SuiteError(
-            f"{place}: the case {case!r} has no contrast {contrast!r}.\n"
+            f"{where}: the case {case!r} has no contrast {contrast!r}.\n"
             f"  Write one of these contrasts into the column {_CONTRAST!r}: {', '.join(contrasts)}."
         )
     return case, contrast or contrasts[0]
 
 
-def _accuracy(place: str, row: Mapping[str, str]) -> Fraction:
+def _accuracy(where: str, row: Mapping[str, str]) -> Fraction:
     text = row[_ACCURACY].strip()
     if not _FRACTION.fullmatch(text) or not 0 <= (value := Fraction(text)) <= 1:
         raise SuiteError(
-            f"{place}: the {_ACCURACY} is {text!r}, but it must be a fraction from 0 to 1.\n"
+            f"{where}: the {_ACCURACY} is {text!r}, but it must be a fraction from 0 to 1.\n"
             "  For 88.6%, write 0.886."
         )
     return value
 
 
-def _asked(place: str, row: Mapping[str, str]) -> int | None:
+def _asked(where: str, row: Mapping[str, str]) -> int | None:
     if _ASKED not in row:
         return None
     if not is_count(text := row[_ASKED].strip()) or int(text) < 1:
         raise SuiteError(
-            f"{place}: the column {_ASKED!r} (number of answers) has {text!r}, but needs a whole number of "
+            f"{where}: the column {_ASKED!r} (number of answers) has {text!r}, but needs a whole number of "
             "1 or more.\n"
             "  Write a number such as 40."
         )

@@ -78,7 +78,7 @@ def for_analysis(
         values: dict[str, list[str]] = {}
         for name, value in where:  # two values of one feature mean either
             values.setdefault(name, []).append(value)
-        items = " and ".join(f"{name} {' or '.join(own)}" for name, own in values.items())
+        items = " and ".join(f"{name} {' or '.join(options)}" for name, options in values.items())
         notes.append(f"Items with {items}.")
     verdicts = {
         column.heading: select(run.verdicts, where) for column, run in zip(columns, runs, strict=True)
@@ -138,22 +138,24 @@ def interval_note(rows: pd.DataFrame) -> str:
     """Say what the intervals of an analysis know about words that items share."""
     if "low" in rows and rows["low"].isna().all():
         return "No item is decidable, so there are no intervals."
-    found: dict[str, list[str]] = {}
+    factors: dict[str, list[str]] = {}
     for name in ("clusters", "fixed"):
-        found[name] = list(dict.fromkeys(factor for one in rows[name].dropna() for factor in one))
+        factors[name] = list(
+            dict.fromkeys(factor for row_factors in rows[name].dropna() for factor in row_factors)
+        )
     level = confidence_percent()
-    said = f"The runs name no lexical factors, so {level} intervals treat items as independent."
-    if found["clusters"]:
-        named = ", ".join(found["clusters"])
-        said = f"{level} intervals generalise to other words of the same kind (clustered by {named})."
-    elif found["fixed"]:
-        said = f"{level} intervals treat items as independent."
-    if found["fixed"]:
-        few = ", ".join(found["fixed"])
-        said += (
+    note = f"The runs name no lexical factors, so {level} intervals treat items as independent."
+    if factors["clusters"]:
+        named = ", ".join(factors["clusters"])
+        note = f"{level} intervals generalise to other words of the same kind (clustered by {named})."
+    elif factors["fixed"]:
+        note = f"{level} intervals treat items as independent."
+    if factors["fixed"]:
+        few = ", ".join(factors["fixed"])
+        note += (
             f" They do not generalise beyond factors with fewer than {FEWEST_LEVELS} entries in a row: {few}."
         )
-    return " ".join([said, *uneven_note([rows])])
+    return " ".join([note, *uneven_note([rows])])
 
 
 def tell(

@@ -79,7 +79,7 @@ SHARES = (-0.03, 1.03)  # a marker at either end is whole
 
 def share_panel(title: str, series: Sequence[Series], x_label: str, y_label: str) -> Panel:
     """Return shares over whole numbers, from zero up to a little above the highest interval."""
-    highest = max((value for one in series for value in one.high), default=0.0)
+    highest = max((value for line in series for value in line.high), default=0.0)
     return Panel(title, series, Axis(x_label, most=12), Axis(y_label, (0, HEADROOM * max(highest, 0.02))))
 
 
@@ -87,6 +87,6 @@ def lines_of(rows: pd.DataFrame, x: str, y: str, models: Iterable[object] | None
     """Return a line with intervals for each model of some records, in the order of these or of all models."""
     models = list(rows["model"].unique() if models is None else models)
     return [
-        Series(models.index(name), str(name), *(own[of].tolist() for of in (x, y, "low", "high")))
-        for name, own in rows.groupby("model", sort=False)
+        Series(models.index(name), str(name), *(model_rows[of].tolist() for of in (x, y, "low", "high")))
+        for name, model_rows in rows.groupby("model", sort=False)
     ]

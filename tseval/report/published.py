@@ -217,7 +217,7 @@ def board_text(board: Board) -> str:
     text = json.dumps({"format": BOARD_FORMAT, **content}, indent=1)
     if entries:
         lines = ",\n".join(
-            f"  {json.dumps({name: one[name] for name in one if one[name]})}" for one in entries
+            f"  {json.dumps({name: entry[name] for name in entry if entry[name]})}" for entry in entries
         )
         text = f'{text.removesuffix("}").rstrip()},\n "entries": [\n{lines}\n ]\n}}'
     return text + "\n"

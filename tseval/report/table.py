@@ -47,8 +47,8 @@ def feature_means(
     for name in by:
         values = rows[name].dropna().sort_values().unique()
         for value in values if len(values) > 1 else ():
-            own = rows.index[rows[name] == value]
-            *_, whole = means(rows.loc[own], accuracy.loc[own], ranked.loc[own])
+            chosen = rows.index[rows[name] == value]
+            *_, whole = means(rows.loc[chosen], accuracy.loc[chosen], ranked.loc[chosen])
             yield replace(whole, over=f"{name} {value}")
 
 
@@ -86,8 +86,8 @@ def notes_of(table: Table) -> Iterator[str]:
         yield "Means and ranks count each part of a row, not whole rows."
     yield from _digits(table, runs)
     # A run alone prints none of the facts that notes of models explain.
-    told = (*columns, *table.humans) if len(columns) > 1 or not runs else table.humans
-    yield from dict.fromkeys(note for column in told for note in column.notes)
+    noted = (*columns, *table.humans) if len(columns) > 1 or not runs else table.humans
+    yield from dict.fromkeys(note for column in noted for note in column.notes)
 
 
 def forms_note(runs: Sequence[Column]) -> Iterator[str]:
@@ -199,7 +199,7 @@ def measured_at_default(note: str) -> str:
 def uneven_note(frames: Iterable[pd.DataFrame]) -> Iterator[str]:
     """Say what misses 95% where a factor has few degrees of freedom for its entries (`df`, `clusters`)."""
     known = (frame[["df", "clusters"]].dropna() for frame in frames if "df" in frame)
-    rows = (row for one in known for row in one.itertuples(index=False, name=None))
+    rows = (row for known_rows in known for row in known_rows.itertuples(index=False, name=None))
     if any(levels and df < (min(levels.values()) - 1) / 2 for df, levels in rows):
         yield measured_at_default(
             "Few words have most of the items of a row, so error rates may be 7% instead of 5%, mainly near "
@@ -226,7 +226,7 @@ MOST_GROUPS = 20
 
 def not_told_apart(ranks: RankSets, names: Sequence[str]) -> Iterator[str]:
     """Say which models are not told apart, if any; of more groups than anyone reads, how many."""
-    groups = [", ".join(names[place] for place in group) for group in ranks.tied()]
+    groups = [", ".join(names[index] for index in group) for group in ranks.tied()]
     if len(groups) > MOST_GROUPS:
         yield f"No clear difference in mean accuracy within {len(groups)} groups: see the ranks in brackets."
     elif groups:
@@ -330,15 +330,17 @@ def _compare(
 def _infer(table: Table) -> Table:
     columns = table.columns
     models = [column.answers for column in columns if column.answers is not None]
-    found = []
-    estimated = estimate_means(models, [one.rows for one in table.means])
-    for one, of_runs in zip(table.means, estimated, strict=True):
+    with_estimates = []
+    estimated = estimate_means(models, [row_mean.rows for row_mean in table.means])
+    for row_mean, of_runs in zip(table.means, estimated, strict=True):
         runs = iter(of_runs)
         estimates = [None if column.answers is None else next(runs) for column in columns]
-        known = zip(one.accuracy, estimates, strict=True)
-        found.append(replace(one, estimates=tuple(None if value is None else of for value, of in known)))
+        known = zip(row_mean.accuracy, estimates, strict=True)
+        with_estimates.append(
+            replace(row_mean, estimates=tuple(None if value is None else of for value, of in known))
+        )
     ranking = rank_models(models) if len(models) == len(columns) > 1 else None
-    return replace(table, means=tuple(found), ranking=ranking)
+    return replace(table, means=tuple(with_estimates), ranking=ranking)
 
 
 def _rows(columns: Sequence[Column], by: Sequence[str]) -> pd.DataFrame:
@@ -348,17 +350,17 @@ def _rows(columns: Sequence[Column], by: Sequence[str]) -> pd.DataFrame:
 
 def _over_rows(columns: Sequence[Column], rows: pd.DataFrame, by: Sequence[str]) -> list[Column]:
     """Let what runs got right stand in the rows of the table; what is the same for several is kept once."""
-    places = {key: place for place, key in enumerate(rows.itertuples(index=False, name=None))}
+    number_of = {key: number for number, key in enumerate(rows.itertuples(index=False, name=None))}
     first: Correctness | None = None
-    found = []
+    on_all_rows = []
     for column in columns:
         if column.answers is not None:
-            place_of = np.array([places[key] for key in column.keys(by)])
+            place_of = np.array([number_of[key] for key in column.keys(by)])
             answers = replace(column.answers, rows=place_of[column.answers.rows])
             first = first or answers
             column = replace(column, answers=answers.sharing(first))  # noqa: PLW2901 - the same, over other rows
-        found.append(column)
-    return found
+        on_all_rows.append(column)
+    return on_all_rows
 
 
 def _frame(

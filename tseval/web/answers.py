@@ -47,10 +47,10 @@ class Verdicts:
             case, table["item"].to_numpy(), contrast, better - worse, correct, tie, undecidable, half_known
         )
 
-    def answer(self, place: int) -> tuple[str, float | None]:
+    def answer(self, index: int) -> tuple[str, float | None]:
         """Return the outcome of one, and the margin in nats, if anything was compared."""
-        margin = float(self.margin[place])
-        if self.undecidable[place]:
-            return HALF_KNOWN_OUTCOME if self.half_known[place] else UNDECIDABLE, None
-        outcome = "tie" if self.tie[place] else "right" if self.correct[place] else "wrong"
+        margin = float(self.margin[index])
+        if self.undecidable[index]:
+            return HALF_KNOWN_OUTCOME if self.half_known[index] else UNDECIDABLE, None
+        outcome = "tie" if self.tie[index] else "right" if self.correct[index] else "wrong"
         return outcome, None if np.isnan(margin) else margin

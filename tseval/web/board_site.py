@@ -83,25 +83,27 @@ def build_board(board: str, site: Path) -> Path:
     # Means over seeds have no items to look at, so the page is of the entries, and shows the means besides.
     of_seeds = definition is not None and bool(definition.seeds) and lacking is None
     sources = open_sources([board], items=of_seeds)
-    about = topic_of(folder, definition, next((one for one in sources if isinstance(one, Board)), None))
+    about = topic_of(
+        folder, definition, next((source for source in sources if isinstance(source, Board)), None)
+    )
     if of_seeds:
         about = replace(about, command=f"{about.command}/{ENTRY_FOLDERS}/*")
     claim_site(site)
-    kept, table = tabulate_once(sources)
+    runs_of_columns, table = tabulate_once(sources)
     models = [_facts(folder, about, column, definition) for column in table.columns]
     means = None
-    if definition is not None and (runs := [run for run in kept if run is not None]):
+    if definition is not None and (runs := [run for run in runs_of_columns if run is not None]):
         means = means_over_seeds(definition, [run.for_table() for run in runs])
-        pages = ItemPages(table, suite_of(definition, folder), kept)
+        pages = ItemPages(table, suite_of(definition, folder), runs_of_columns)
         models = [
             replace(model, items=None if run is None else (f"{ENTRY_FOLDERS}/{model.heading}.html", ""))
-            for model, run in zip(models, kept, strict=True)
+            for model, run in zip(models, runs_of_columns, strict=True)
         ]
     texts: dict[str, str] = {}
-    for place, model in enumerate(models):
+    for index, model in enumerate(models):
         if model.items is not None:
-            known = _with_standing(model, table, place, about)
-            texts[model.items[0]] = entry_page(about, known, pages.rows(place))
+            known = _with_standing(model, table, index, about)
+            texts[model.items[0]] = entry_page(about, known, pages.rows(index))
     if len(models) > MOST_INLINE:
         about = replace(about, files={"table.csv": "Table as csv", "table.tex": "as LaTeX"})
         texts |= {"table.csv": render(table, "csv"), "table.tex": render(table, "latex")}
@@ -164,16 +166,16 @@ def _build_boards(folder: Path, boards: Sequence[Path], site: Path) -> Path:
     return site / "index.html"
 
 
-def _with_standing(model: ModelFacts, table: Table, place: int, about: PageTopic) -> ModelFacts:
+def _with_standing(model: ModelFacts, table: Table, index: int, about: PageTopic) -> ModelFacts:
     """Add what a page of its own says of a model: where it stands, and how it is cited."""
     mean, standing = table.means[-1], {}
-    if (known := mean.estimates[place]) is not None:
+    if (known := mean.estimates[index]) is not None:
         ends = format_interval((known.low, known.high))
         standing["Mean over rows"] = f"{format_share(known.value)}, {confidence_percent()} interval {ends}"
-    overall = table.overall[place]
+    overall = table.overall[index]
     if table.ranking is not None and overall is not None:
         sets = table.ranking.overall
-        rank = format_rank_set(overall, sets.low[place], sets.high[place])
+        rank = format_rank_set(overall, sets.low[index], sets.high[index])
         standing["Rank"] = f"{rank} of {len(table.columns)}"
     if (hidden := model.hidden) is not None:
         ends = format_interval(hidden.difference_interval)
@@ -194,5 +196,5 @@ def _facts(board: Path, about: PageTopic, column: Column, definition: Definition
     known = read_checks(board)
     entry = entry_on_board(folder, definition, known)
     where = shlex.quote(f"{about.name}/{ENTRY_FOLDERS}/{column.heading}")
-    found = facts_of(column, entry, where, on_a_board=True, seeds=chosen_among(entry, definition))
-    return replace(found, hidden=known.hidden.get(entry.name))
+    facts = facts_of(column, entry, where, on_a_board=True, seeds=chosen_among(entry, definition))
+    return replace(facts, hidden=known.hidden.get(entry.name))

@@ -28,23 +28,26 @@ def break_down(verdicts: pa.Table, models: Sequence[Correctness]) -> list[dict[s
     names = [name for name in verdicts.column_names
              if name not in NOT_FEATURES and not name.endswith(ENTRY)]  # fmt: skip
     features = verdicts.select(names).to_pandas()
-    found: list[dict[str, list[Part]]] = []
+    parts_of_rows: list[dict[str, list[Part]]] = []
     for items in split_by_row(models[0].rows):
-        found.append({})
+        parts_of_rows.append({})
         for name in names:
             column = features[name].iloc[items]
             values = sorted(column.dropna().unique())
             if 1 < len(values) <= MOST_VALUES:
                 parts = ((str(value), items[(column == value).to_numpy()]) for value in values)
-                found[-1][name] = [(value, len(own), _estimates(own, models)) for value, own in parts]
-    return found
+                parts_of_rows[-1][name] = [
+                    (value, len(items_of_value), _estimates(items_of_value, models))
+                    for value, items_of_value in parts
+                ]
+    return parts_of_rows
 
 
 def _estimates(items: NDArray[np.int64], models: Sequence[Correctness]) -> list[Estimate | None]:
     designs: dict[int, Design] = {}  # models mostly share their factors
-    found = []
-    for one in models:
-        if id(one.factors) not in designs:
-            designs[id(one.factors)] = Design.of(one.factors.take(items))
-        found.append(estimate(one.correct[items], one.decidable[items], designs[id(one.factors)]))
-    return found
+    estimates = []
+    for model in models:
+        if id(model.factors) not in designs:
+            designs[id(model.factors)] = Design.of(model.factors.take(items))
+        estimates.append(estimate(model.correct[items], model.decidable[items], designs[id(model.factors)]))
+    return estimates

@@ -74,7 +74,7 @@ def facts_of(
             "Fingerprint": entry.fingerprint[:16],
         }
         levels = list(_SHOWN)  # of equal checks the last
-        checked = max(reversed(entry.checks), key=lambda one: levels.index(one.level), default=None)
+        checked = max(reversed(entry.checks), key=lambda check: levels.index(check.level), default=None)
     badge: Badge = "published" if column.published else "reported"
     if checked is not None:
         badge = _SHOWN[checked.level]

@@ -30,12 +30,12 @@ def feed_files(folder: Path, about: PageTopic) -> dict[str, str]:
     items = []
     for entry in entries[:100]:
         link = f"{address}/{ENTRY_FOLDERS}/{entry.id}.html" if address else f"{ENTRY_FOLDERS}/{entry.id}.html"
-        said = f"retracted: {entry.retracted.reason}" if entry.retracted else entry.signature
+        description = f"retracted: {entry.retracted.reason}" if entry.retracted else entry.signature
         date = "" if entry.date is None else f"<pubDate>{_as_in_mail(entry.date)}</pubDate>"
         items.append(
             f"<item><title>{escape(entry.name)}</title><link>{escape(link)}</link>"
             f'<guid isPermaLink="false">{escape(f"{about.name}/{entry.id}")}</guid>{date}'
-            f"<description>{escape(said)}</description></item>"
+            f"<description>{escape(description)}</description></item>"
         )
     head = f"<title>{escape(about.title)}</title><link>{escape(address or 'index.html')}</link>"
     feed = (

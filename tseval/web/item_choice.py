@@ -26,7 +26,7 @@ def draw_items(suite_digest: str, verdicts: Verdicts, rows: NDArray[np.int64]) -
     drawn = [sha256(f"{suite_digest} {case} {item} {contrast}".encode()).digest()[:8]
              for case, item, contrast in named]  # fmt: skip
     keys = np.frombuffer(b"".join(drawn), ">u8")
-    return [own[np.argsort(keys[own], kind="stable")[:N_DRAWN]].tolist() for own in split_by_row(rows)]
+    return [row[np.argsort(keys[row], kind="stable")[:N_DRAWN]].tolist() for row in split_by_row(rows)]
 
 
 def choose_items(
@@ -37,16 +37,20 @@ def choose_items(
     For each row the places of verdicts, with why.
     """
     chosen = []
-    for by_hash, own in zip(drawn, split_by_row(rows), strict=True):
-        margin = np.where(verdicts.undecidable[own], np.nan, verdicts.margin[own])
-        wrong = ~verdicts.correct[own] & ~verdicts.undecidable[own]
+    for by_hash, row in zip(drawn, split_by_row(rows), strict=True):
+        margin = np.where(verdicts.undecidable[row], np.nan, verdicts.margin[row])
+        wrong = ~verdicts.correct[row] & ~verdicts.undecidable[row]
         closest = _smallest(np.abs(margin), N_CLOSEST)
         worst = _smallest(np.where(wrong, margin, np.nan), N_WORST)
         why: dict[int, tuple[str, ...]] = {}
-        told = (("drawn", by_hash), ("close call", own[closest].tolist()), ("far off", own[worst].tolist()))
-        for word, places in told:
-            for place in places:
-                why[place] = (*why.get(place, ()), word)
+        reasons = (
+            ("drawn", by_hash),
+            ("close call", row[closest].tolist()),
+            ("far off", row[worst].tolist()),
+        )
+        for word, indices in reasons:
+            for index in indices:
+                why[index] = (*why.get(index, ()), word)
         chosen.append(why)
     return chosen
 

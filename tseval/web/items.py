@@ -67,59 +67,64 @@ def show_items(
 ) -> list[list[ShownItem]]:  # fmt: skip
     """Look up the sentences of items, and what the model gives them; rules make the text that it read."""
     cases = {case.name: case for case in suite.cases}
-    found: list[list[tuple[int, tuple[str, ...], list[tuple[str, str]]]]] = []
+    items_of_rows: list[list[tuple[int, tuple[str, ...], list[tuple[str, str]]]]] = []
     for of_row in chosen:
-        found.append([])
-        for place, why in of_row.items():
-            case, item = cases.get(str(verdicts.case[place])), int(verdicts.item[place])
-            texts = None if case is None else _sentences(suite, case, item, str(verdicts.contrast[place]))
+        items_of_rows.append([])
+        for index, why in of_row.items():
+            case, item = cases.get(str(verdicts.case[index])), int(verdicts.item[index])
+            texts = None if case is None else _sentences(suite, case, item, str(verdicts.contrast[index]))
             if texts is None:
                 raise RunError(
-                    f"the run has an item number {item} of the case {verdicts.case[place]}, but the suite "
+                    f"the run has an item number {item} of the case {verdicts.case[index]}, but the suite "
                     f"{suite.name} has none. Use the version of the suite that the run scored."
                 )
-            found[-1].append((place, why, texts))
-    asked = [text for of_row in found for *_, texts in of_row for _, text in texts]
-    rows = pc.index_in(pa.array(asked, pa.string()), value_set=scored["sentence"])
+            items_of_rows[-1].append((index, why, texts))
+    sentences = [text for of_row in items_of_rows for *_, texts in of_row for _, text in texts]
+    rows = pc.index_in(pa.array(sentences, pa.string()), value_set=scored["sentence"])
     taken = scored.select(["sentence", "seen", "logprob", "words"]).take(rows.drop_null())
-    told = {row["sentence"]: row for row in taken.to_pylist()}
-    return [[_item(told, verdicts, rules, *one) for one in of_row] for of_row in found]
+    scored_of = {row["sentence"]: row for row in taken.to_pylist()}
+    return [
+        [_item(scored_of, verdicts, rules, *chosen_item) for chosen_item in of_row]
+        for of_row in items_of_rows
+    ]
 
 
 def _sentences(suite: Suite, case: Case, item: int, contrast: str) -> list[tuple[str, str]] | None:
     """Return the labels and sentences that a verdict is about, as the model was given them."""
-    places = np.flatnonzero(case.index.to_numpy() == item)
-    if not len(places):
+    positions = np.flatnonzero(case.index.to_numpy() == item)
+    if not len(positions):
         return None
-    labels = next(([one.better, one.worse] for one in case.contrasts if str(one) == contrast), case.labels)
+    labels = next(
+        ([other.better, other.worse] for other in case.contrasts if str(other) == contrast), case.labels
+    )
     end = "" if suite.terminator is None else f" {suite.terminator}"
-    return [(label, f"{case.sentences[label][int(places[0])].as_py()}{end}") for label in labels]
+    return [(label, f"{case.sentences[label][int(positions[0])].as_py()}{end}") for label in labels]
 
 
 def _sentence(
-    told: dict[str, Any] | None, label: str, text: str, differs: Sequence[bool], rules: Writing
+    scored: dict[str, Any] | None, label: str, text: str, differs: Sequence[bool], rules: Writing
 ) -> ShownSentence:
     """Show a sentence with what the model gives it; of one too long for it there is nothing."""
     read, starts = rules.write(text)
     written = [read[start:end] for start, end in pairwise([*starts, len(read)])]
     words = text.split()
-    logprobs = told["words"] if told and len(told["words"]) == len(words) else [None] * len(words)
-    seen = told["seen"] if told and told["seen"].split() != words else None
-    gaps = [one[: len(one) - len(one.lstrip())] for one in written]
+    logprobs = scored["words"] if scored and len(scored["words"]) == len(words) else [None] * len(words)
+    seen = scored["seen"] if scored and scored["seen"].split() != words else None
+    gaps = [token_text[: len(token_text) - len(token_text.lstrip())] for token_text in written]
     shown = tuple(map(ShownWord, map(str.strip, written), differs, logprobs, gaps))
-    return ShownSentence(label, shown, told["logprob"] if told else None, seen)
+    return ShownSentence(label, shown, scored["logprob"] if scored else None, seen)
 
 
 def _item(
-    told: Mapping[str, dict[str, Any]],
+    scored_of: Mapping[str, dict[str, Any]],
     verdicts: Verdicts,
     rules: Writing,
-    place: int,
+    index: int,
     why: tuple[str, ...],
     texts: list[tuple[str, str]],
 ) -> ShownItem:
-    outcome, margin = verdicts.answer(place)
-    if outcome != UNDECIDABLE and not all(text in told for _, text in texts):
+    outcome, margin = verdicts.answer(index)
+    if outcome != UNDECIDABLE and not all(text in scored_of for _, text in texts):
         raise RunError(
             f"{texts[0][1]!r} is a sentence of the suite, but the run has no score for it. "
             "Score the suite again."
@@ -127,7 +132,7 @@ def _item(
     differs = differing([text.split() for _, text in texts])
     pairs = zip(texts, differs, strict=True)
     sentences = tuple(
-        _sentence(told.get(text), label, text, marked, rules) for (label, text), marked in pairs
+        _sentence(scored_of.get(text), label, text, marked, rules) for (label, text), marked in pairs
     )
-    name = f"{verdicts.case[place]}[{verdicts.item[place]}]"
+    name = f"{verdicts.case[index]}[{verdicts.item[index]}]"
     return ShownItem(name, why, outcome, margin, sentences)

@@ -48,8 +48,8 @@ class PageLine:
 
     def of_cells(self, name: str) -> str | list[str | None] | None:
         """Return what each cell says under a name; once, where all say the same."""
-        said = [getattr(cell, name) for cell in self.cells]
-        return said if len({*said}) > 1 else said[0] if said else None
+        values = [getattr(cell, name) for cell in self.cells]
+        return values if len({*values}) > 1 else values[0] if values else None
 
 
 def page_lines(table: Table) -> list[PageLine]:
@@ -72,8 +72,8 @@ def page_lines(table: Table) -> list[PageLine]:
         cells = exact[seen] if seen < len(exact) else []
         cells += [_of_number(value, part) for value in line.cells[1 + len(cells) :]]
         cells += [PageCell("")] * (len(texts) - len(cells))
-        shown = (replace(cell, text=text) for cell, text in zip(cells, texts, strict=True))
-        lines.append(PageLine("row", part, label, group, seen if part == "body" else None, tuple(shown)))
+        with_texts = (replace(cell, text=text) for cell, text in zip(cells, texts, strict=True))
+        lines.append(PageLine("row", part, label, group, seen if part == "body" else None, tuple(with_texts)))
         seen += 1
     return lines
 
@@ -83,20 +83,25 @@ def hidden_lines(models: Sequence[ModelFacts], n_people: int) -> list[PageLine]:
     if not any(model.hidden for model in models):
         return []
     means, differences = [], []
-    for one in (model.hidden for model in models):
-        if one is None:
+    for result in (model.hidden for model in models):
+        if result is None:
             means.append(PageCell(NONE))
             differences.append(PageCell(NONE))
             continue
-        worse = ", worse" if one.worse else ""
+        worse = ", worse" if result.worse else ""
         means.append(
-            PageCell(format_share(one.mean), shade(one.mean), format_interval(one.interval), value=one.mean)
+            PageCell(
+                format_share(result.mean),
+                shade(result.mean),
+                format_interval(result.interval),
+                value=result.mean,
+            )
         )
         differences.append(
             PageCell(
-                f"{one.difference:+.3f}{worse}",
-                interval=format_interval(one.difference_interval),
-                value=one.difference,
+                f"{result.difference:+.3f}{worse}",
+                interval=format_interval(result.difference_interval),
+                value=result.difference,
             )
         )
     nobody = [PageCell("")] * n_people
@@ -114,12 +119,12 @@ def mean_lines(means: Document) -> list[PageLine]:
     for line in grid.lines:
         label, *texts = grid.texts(line)
         cells = []
-        for place, ends in grid.parts[1:]:
-            value = line.cells[place] if line.kind == "row" else None
+        for index, ends in grid.parts[1:]:
+            value = line.cells[index] if line.kind == "row" else None
             mean = value[0] if isinstance(value, tuple) and not isnan(value[0]) else None
             cells.append(
                 PageCell(
-                    text=texts[place - 1],
+                    text=texts[index - 1],
                     shade=None if mean is None else shade(mean),
                     interval=None if mean is None else texts[ends - 1],
                 )
@@ -135,8 +140,8 @@ def people_of(table: Table) -> list[str]:
 
 def _body(table: Table) -> Iterator[list[PageCell]]:
     columns = []
-    for place, column in enumerate(table.columns):
-        rows = recorded(table, place).to_dict("records")
+    for number, column in enumerate(table.columns):
+        rows = recorded(table, number).to_dict("records")
         columns.append(dict(zip(column.keys(()), map(_cell, rows), strict=True)))
     for key in table.rows.itertuples(index=False, name=None):
         yield [cells.get(key, PageCell(NONE)) for cells in columns]

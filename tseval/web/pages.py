@@ -70,10 +70,14 @@ def pair_pages(about: PageTopic, table: Table, models: Sequence[ModelFacts]) -> 
     lines = page_lines(table)
     data = _data(about, table, lines, models)
     data |= {"texts": [[cell.text for cell in line.cells] for line in lines if line.kind == "row"]}
-    for place, model in enumerate(models):
-        own = None if pairs is None else _numbers_of({key: one for key, one in pairs.items() if place in key})
+    for number, model in enumerate(models):
+        pairs_of_model = (
+            None
+            if pairs is None
+            else _numbers_of({key: comparisons for key, comparisons in pairs.items() if number in key})
+        )
         context = {**_frame(about), "model": model, "margin": f"{DEFAULT_MARGIN:g}"}
-        page = {**data, "pairs": own, "first": place}
+        page = {**data, "pairs": pairs_of_model, "first": number}
         yield model.heading, render_page("pair.html", {**context, "data": page})
 
 
@@ -142,6 +146,6 @@ def _inline(table: Table, files: Mapping[str, str] | None) -> dict[str, object]:
 
 def _numbers_of(pairs: Mapping[tuple[int, int], Sequence[Cell]]) -> dict[str, list[int | None]]:
     return {
-        f"{one}-{other}": [number for cell in own for number in (cell or (None,) * 4)]
-        for (one, other), own in pairs.items()
+        f"{first}-{second}": [number for cell in cells for number in (cell or (None,) * 4)]
+        for (first, second), cells in pairs.items()
     }

@@ -30,27 +30,29 @@ def compare_pairs(table: Table) -> dict[tuple[int, int], list[Cell]] | None:
     models = [column.answers for column in table.columns if column.answers is not None]
     if len(models) < len(table.columns) or len(models) < 2:
         return None
-    sets = [*([place] for place in range(len(table.rows))), *(list(mean.rows) for mean in table.means)]
-    marked = {str(place): (one.correct, one.decidable) for place, one in enumerate(models)}
+    sets = [*([index] for index in range(len(table.rows))), *(list(mean.rows) for mean in table.means)]
+    marked = {str(index): (model.correct, model.decidable) for index, model in enumerate(models)}
     rows, n_rows = (factors_of_any(models), models[0].rows, sets), len(table.rows)
-    found = differences(marked, rows, list(combinations(marked, 2)))
+    differences_of_pairs = differences(marked, rows, list(combinations(marked, 2)))
     return {
-        (int(one), int(other)): [*_cells(own[:n_rows]), *_cells(own[n_rows:])]
-        for (one, other), own in found.items()
+        (int(first), int(second)): [*_cells(of_pair[:n_rows]), *_cells(of_pair[n_rows:])]
+        for (first, second), of_pair in differences_of_pairs.items()
     }
 
 
-def _cells(found: Sequence[Difference | None]) -> list[Cell]:
+def _cells(known_differences: Sequence[Difference | None]) -> list[Cell]:
     """Cut what is known of each as tables do: differences towards 0, intervals outwards."""
-    words = iter(compare([one for one in found if one is not None], DEFAULT_MARGIN))
+    words = iter(
+        compare([difference for difference in known_differences if difference is not None], DEFAULT_MARGIN)
+    )
     return [
         None
-        if one is None
+        if difference is None
         else (
-            trunc(round(one.value * 1000, 6)),
-            floor(one.low * 1000),
-            ceil(one.high * 1000),
+            trunc(round(difference.value * 1000, 6)),
+            floor(difference.low * 1000),
+            ceil(difference.high * 1000),
             OUTCOMES.index(next(words).word),
         )
-        for one in found
+        for difference in known_differences
     ]

@@ -32,11 +32,11 @@ def render_page(template: str, context: Mapping[str, object]) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     # Our own, and without `</`: nothing in them can end the element that they stand in.
-    own = {"style": Markup(style), "script": Markup(script), "policy": policy}  # noqa: S704 - own files
+    inlined = {"style": Markup(style), "script": Markup(script), "policy": policy}  # noqa: S704 - own files
     return (
         _environment()
         .get_template(template)
-        .render(**context, **own, confidence=confidence_percent(), error_rate=error_percent())
+        .render(**context, **inlined, confidence=confidence_percent(), error_rate=error_percent())
     )
 
 

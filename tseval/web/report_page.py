@@ -29,26 +29,26 @@ def write_report(
     Args:
         spec: Where the suite of the runs is, for their items; None for the name that they state.
     """
-    kept, table = tabulate_once(open_sources(names))
+    runs, table = tabulate_once(open_sources(names))
     what = f"{counted(len(table.columns), 'model')} on {table.columns[0].suite}"
     about = PageTopic(name="report", title=title or what, command=shlex.join(["tseval", "table", *names]))
-    places = [shlex.quote(name) for name in names] if len(names) == len(table.columns) else None
+    quoted = [shlex.quote(name) for name in names] if len(names) == len(table.columns) else None
     models = [
-        facts_of(column, None, None if places is None else places[place], on_a_board=False)
-        for place, column in enumerate(table.columns)
+        facts_of(column, None, None if quoted is None else quoted[index], on_a_board=False)
+        for index, column in enumerate(table.columns)
     ]
     sections, lacking = {}, None
     try:
-        if any(kept):
-            stated = next(one.run.manifest.suite for one in kept if one is not None)
+        if any(runs):
+            stated = next(cached.run.manifest.suite for cached in runs if cached is not None)
             suite = load_suite(spec or stated.name, columns=stated.columns)
             if stated.complete and suite.digest != stated.digest:  # items of a part are looked for one by one
                 raise SuiteError(
                     f"the suite {suite.name} on this machine has the digest {suite.digest[:8]}, but the "
                     f"runs used the digest {stated.digest[:8]}: use the version of the runs"
                 )
-            pages = ItemPages(table, suite, kept)
-            sections = {place: pages.rows(place) for place, run in enumerate(kept) if run is not None}
+            pages = ItemPages(table, suite, runs)
+            sections = {index: pages.rows(index) for index, run in enumerate(runs) if run is not None}
     except (RunError, SuiteError) as error:
         lacking = first_line(error).removesuffix(".")
         if spec is not None:
@@ -56,8 +56,8 @@ def write_report(
                 f"--suite {spec}: {lacking}.\n  Name the suite that the runs scored with --suite."
             ) from None
     models = [
-        replace(model, items=("", f"m{place}-") if place in sections else None)
-        for place, model in enumerate(models)
+        replace(model, items=("", f"m{index}-") if index in sections else None)
+        for index, model in enumerate(models)
     ]
     about = replace(about, lacking=lacking)
     write_text(output, index_page(about, table, models, sections=sections))

@@ -66,17 +66,17 @@ class ItemPages:
             place: Verdicts.of(one.verdicts()) for place, one in enumerate(kept) if one is not None
         }
 
-    def rows(self, place: int) -> list[RowPage]:
+    def rows(self, number: int) -> list[RowPage]:
         """Return the rows of one model."""
-        kept, column = self._kept[place], self._table.columns[place]
+        kept, column = self._kept[number], self._table.columns[number]
         assert kept is not None
-        verdicts = self._answered[place]
+        verdicts = self._answered[number]
         chosen = choose_items(self._drawn, verdicts, self._rows)
         natural = kept.run.manifest.key.protocol.get("text") == "natural"
         rules = self._suite.writing if natural and self._suite.writing else AS_WRITTEN
         shown = show_items(self._suite, kept.run.load_sentences(), verdicts, chosen, rules)
         items = [
-            [replace(one, others=self._across(at, place)) for one, at in zip(of_row, asked, strict=True)]
+            [replace(item, others=self._across(at, number)) for item, at in zip(of_row, asked, strict=True)]
             for of_row, asked in zip(shown, chosen, strict=True)
         ]
         labels = row_labels(self._table.rows)
@@ -95,15 +95,17 @@ class ItemPages:
                     accuracy=NONE if exact is None else format_share(exact, self._table.decimals),
                     n_items=n_items,
                     n_wrong=n_items - n_right - n_out,
-                    parts={name: self._told(parts, place) for name, parts in self._parts[row].items()},
+                    parts={name: self._told(parts, number) for name, parts in self._parts[row].items()},
                     items=items[row],
                 )
             )
         return found
 
-    def _across(self, at: int, place: int) -> tuple[str, ...]:
+    def _across(self, index: int, number: int) -> tuple[str, ...]:
         """Tell what the other models make of an item; of many, how many make what of it."""
-        others = {other: verdicts.answer(at) for other, verdicts in self._answered.items() if other != place}
+        others = {
+            other: verdicts.answer(index) for other, verdicts in self._answered.items() if other != number
+        }
         if len(others) > MOST_NAMED:
             counts = Counter(outcome for outcome, _ in others.values())
             return tuple(f"{count} {outcome}" for outcome, count in counts.most_common())

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 def tabulate_once(sources: Sequence[Run | Board]) -> tuple[list[CachedRun | None], Table]:
     """Make the table of runs and boards."""
     runs = iter(cache_runs([source for source in sources if not isinstance(source, Board)]))
-    kept: list[CachedRun | None] = []
+    runs_of_columns: list[CachedRun | None] = []
     read: list[Run | Board] = []
     for source in sources:
         if isinstance(source, Board):
-            kept += [None] * len(source.models)
+            runs_of_columns += [None] * len(source.models)
             read.append(source)
         else:
             run = next(runs)
-            kept.append(run)
+            runs_of_columns.append(run)
             read.append(run.for_table())
-    return kept, build_table(read)
+    return runs_of_columns, build_table(read)

@@ -40,10 +40,10 @@ def _accuracies(opened: RunSet, grids: Mapping[str, pd.DataFrame], by: list[str]
     what = " and ".join(NOUN_COUNTS[name] for name in by)
     keys = [Field(NOUN_COUNTS[name].capitalize(), (name,)) for name in by]
     keys = [replace(keys[0], align="left"), *keys[1:], Field("Items", ("n_items",), format_count)]
-    found = first["n_items"] > 0
-    fields, lines = side_by_side(keys, {name: grid[found] for name, grid in grids.items()}, ACCURACY)
+    occurs = first["n_items"] > 0
+    fields, lines = side_by_side(keys, {name: grid[occurs] for name, grid in grids.items()}, ACCURACY)
     notes = [interval_note(stacked(grids))]
-    empty = [" and ".join(map(str, cell)) for cell in first.loc[~found, by].itertuples(index=False)]
+    empty = [" and ".join(map(str, cell)) for cell in first.loc[~occurs, by].itertuples(index=False)]
     if empty:
         more = f" and {len(empty) - _CELLS_SHOWN} more" if len(empty) > _CELLS_SHOWN else ""
         notes.append(f"No items with these numbers of {what}: {', '.join(empty[:_CELLS_SHOWN])}{more}.")

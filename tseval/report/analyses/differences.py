@@ -44,21 +44,21 @@ def differences_table(
             "  Name another run on the same suite."
         )
     require_features(opened.verdicts[groups[reference][0]], by)
-    verdicts = {name: [opened.verdicts[one] for one in seeds] for name, seeds in groups.items()}
-    found = against(verdicts, reference, by, margin)
-    told = pd.concat([*found.of_rows.values(), *found.of_means.values()])
+    verdicts = {name: [opened.verdicts[seed] for seed in seeds] for name, seeds in groups.items()}
+    differences = against(verdicts, reference, by, margin)
+    frames = pd.concat([*differences.of_rows.values(), *differences.of_means.values()])
     family = "all models and rows of the table, and over all means"
-    notes = comparison_notes(told, margin, family, "all seeds of both" if grouped else "both models")
+    notes = comparison_notes(frames, margin, family, "all seeds of both" if grouped else "both models")
     if grouped:
         of_seeds = "With several seeds, intervals and tests also generalise to other seeds."
         notes = [about_seeds(groups), *notes, of_seeds]
-    if any(frame["outcome"].isna().any() for frame in found.of_means.values()):
+    if any(frame["outcome"].isna().any() for frame in differences.of_means.values()):
         notes.append("A model without a value in a row has no mean over this row.")
-    records = _records_comparisons(found)
+    records = _records_comparisons(differences)
     if grouped:
-        for place, column in ((1, "model"), (3, "against")):
-            records.insert(place, f"n_seeds_{column}", [len(groups[name]) for name in records[column]])
-    return tell(opened, "against", records, [_against_grid(found, opened.suite)], notes)
+        for index, column in ((1, "model"), (3, "against")):
+            records.insert(index, f"n_seeds_{column}", [len(groups[name]) for name in records[column]])
+    return tell(opened, "against", records, [_against_grid(differences, opened.suite)], notes)
 
 
 def _reference(model: str, groups: Mapping[str, Sequence[str]]) -> str:
@@ -74,28 +74,30 @@ def _reference(model: str, groups: Mapping[str, Sequence[str]]) -> str:
     )
 
 
-def _records_comparisons(found: Against) -> pd.DataFrame:
+def _records_comparisons(differences: Against) -> pd.DataFrame:
     return in_full(
-        labelled(heads.drop(columns=[*_OF_THE_REFERENCE.names]), frame, model=name, against=found.reference)
-        for heads, own in found.parts
-        for name, frame in own.items()
+        labelled(
+            heads.drop(columns=[*_OF_THE_REFERENCE.names]), frame, model=name, against=differences.reference
+        )
+        for heads, frames in differences.parts
+        for name, frame in frames.items()
     )
 
 
 _MEAN = Line(("Mean, each row counted once",), "section")
 
 
-def _against_grid(found: Against, suite: str) -> Grid:
+def _against_grid(differences: Against, suite: str) -> Grid:
     """Print the accuracy of the reference, then each model's difference from it, its interval and a word."""
-    fields = [Field(suite, align="left"), Field(found.reference, show=with_spread)]
-    for name in found.of_rows:
+    fields = [Field(suite, align="left"), Field(differences.reference, show=with_spread)]
+    for name in differences.of_rows:
         fields += [Field(name, show=format_difference), *_OF_A_MODEL[1:]]
-    lines = rows_and_means(found, _beside_the_reference, _MEAN)
-    return Grid(fields, lines, f"Differences from {found.reference}")
+    lines = rows_and_means(differences, _beside_the_reference, _MEAN)
+    return Grid(fields, lines, f"Differences from {differences.reference}")
 
 
-def _beside_the_reference(heads: pd.DataFrame, own: Mapping[str, pd.DataFrame]) -> list[list[object]]:
+def _beside_the_reference(heads: pd.DataFrame, frames: Mapping[str, pd.DataFrame]) -> list[list[object]]:
     columns = [_OF_THE_REFERENCE.values(heads)]
-    for frame in own.values():
+    for frame in frames.values():
         columns += [field.values(frame) for field in _OF_A_MODEL]
     return columns

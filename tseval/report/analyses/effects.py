@@ -30,12 +30,12 @@ _NOTES = (
 def design_effects(opened: RunSet) -> Document:
     """Tabulate the effect of each prediction, and the mean surprisal under each condition, in bits."""
     surprisals = {name: mean_surprisals(verdicts) for name, verdicts in opened.verdicts.items()}
-    found = {name: mean_effects(verdicts) for name, verdicts in opened.verdicts.items()}
-    of_any = pd.concat([frame["n_items"] > 0 for frame in found.values()], axis=1).any(axis=1)
-    found = {name: frame[of_any].reset_index(drop=True) for name, frame in found.items()}
+    effects = {name: mean_effects(verdicts) for name, verdicts in opened.verdicts.items()}
+    of_any = pd.concat([frame["n_items"] > 0 for frame in effects.values()], axis=1).any(axis=1)
+    effects = {name: frame[of_any].reset_index(drop=True) for name, frame in effects.items()}
     grids = []
     if of_any.any():
-        labelled = {name: frame.assign(label=row_labels(frame[[*ROW]])) for name, frame in found.items()}
+        labelled = {name: frame.assign(label=row_labels(frame[[*ROW]])) for name, frame in effects.items()}
         keys = [Field("Prediction", ("label",), align="left"), _ITEMS]
         measures = [Field("", ("value",), format_difference), INTERVAL]
         grids.append(Grid(*side_by_side(keys, labelled, measures), f"Effects in bits, {opened.suite}"))
@@ -43,7 +43,7 @@ def design_effects(opened: RunSet) -> Document:
     measures = [Field("", ("value",), format_share), INTERVAL]
     fields_and_lines = side_by_side([*keys, _ITEMS], surprisals, measures)
     grids.append(Grid(*fields_and_lines, f"Surprisals in bits, {opened.suite}"))
-    rows = pd.concat([stacked(found), stacked(surprisals)], ignore_index=True)
+    rows = pd.concat([stacked(effects), stacked(surprisals)], ignore_index=True)
     rows = rows[["model", *ROW, REGION, CONDITION, *AVERAGED]]
     return tell(opened, "effects", rows, grids, [*_NOTES, interval_note(rows)])
 
@@ -56,7 +56,7 @@ def surprisal_panels(analysis: Document) -> list[Panel]:
     low, high = rows[["value", "low", "high"]].min().min(), rows[["value", "low", "high"]].max().max()
     around = 0.05 * (high - low) or 0.5
     bits = Axis("surprisal in bits", (low - around, high + around))
-    return [_panel((str(key[2]), f"region {key[3]}"), own, models, bits) for key, own in groups]
+    return [_panel((str(key[2]), f"region {key[3]}"), group, models, bits) for key, group in groups]
 
 
 def _panel(title: tuple[str, str], rows: pd.DataFrame, models: Sequence[str], bits: Axis) -> Panel:

@@ -54,9 +54,9 @@ def formal_of_seeds(opened: RunSet, groups: Mapping[str, Sequence[str]]) -> Docu
     measure = measure_of(opened.suite)
     frames, last = {}, {}
     for name, names in _named(groups).items():
-        seeds = [opened.verdicts[one] for one in names]
+        seeds = [opened.verdicts[seed] for seed in names]
         frames[name] = by_feature_of_seeds(seeds, measure)
-        headlines = [headline(by_feature(one, measure), measure) for one in seeds]
+        headlines = [headline(by_feature(seed, measure), measure) for seed in seeds]
         (value,), (spread,) = over_seeds(np.array([headlines]))
         last[name] = {"value": value, "spread": spread, "sure": None}
     counts = ", ".join(f"{name} {len(names)}" for name, names in _named(groups).items())
@@ -70,8 +70,8 @@ def formal_of_seeds(opened: RunSet, groups: Mapping[str, Sequence[str]]) -> Docu
 def _named(groups: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
     """Call seeds by what their names have in common, `lstm-16` of `lstm-16-seed1` and `lstm-16-seed2`."""
     stems = [{without_seed(name) for name in names} for names in groups.values()]
-    known = all(len(own) == 1 for own in stems) and len(set.union(*stems)) == len(stems)
-    names = [own.pop() for own in stems] if known else list(groups)
+    known = all(len(stem) == 1 for stem in stems) and len(set.union(*stems)) == len(stems)
+    names = [stem.pop() for stem in stems] if known else list(groups)
     return dict(zip(names, groups.values(), strict=True))
 
 
@@ -80,7 +80,7 @@ def _tell(
     measure: Measure,
     frames: Mapping[str, pd.DataFrame],
     last: Mapping[str, Mapping[str, Any]],
-    shown: Sequence[Field],
+    measures: Sequence[Field],
     more: Sequence[str],
 ) -> Document:
     notes = [
@@ -91,11 +91,15 @@ def _tell(
     ]
     rows = {name: _with_summary(rows, measure, last[name]) for name, rows in frames.items()}
     keys = Field(measure.of, (measure.feature,), align="left"), Field("Judged", ("n_items",), format_count)
-    fields, lines = side_by_side(keys, frames, shown)
+    fields, lines = side_by_side(keys, frames, measures)
     n_items = next(iter(frames.values()))["n_items"].sum()
-    of = shown[0].names
-    values = (one["value"] if len(of) == 1 else tuple(one[name] for name in of) for one in last.values())
-    cells = (cell for value, one in zip(values, last.values(), strict=True) for cell in (value, one["sure"]))
+    of = measures[0].names
+    values = (
+        known["value"] if len(of) == 1 else tuple(known[name] for name in of) for known in last.values()
+    )
+    cells = (
+        cell for value, known in zip(values, last.values(), strict=True) for cell in (value, known["sure"])
+    )
     lines.append(Line((SUMMARIES[measure.summary], n_items, *cells)))
     grid = Grid(fields, lines, f"{measure.quantity.capitalize()} on {opened.suite}")
     return tell(opened, "formal", stacked(rows), [grid], notes)

@@ -44,22 +44,25 @@ def noun_counts(tables: Mapping[str, pa.Table], splits: Sequence[str] = ()) -> D
                     f"  Choose a split of the table: {known_ones}."
                 )
             frame = frame[frame["split"].isin(splits)]
-        own = frame.groupby([_NOUNS, _ATTRACTORS]).size().rename(_COUNT).reset_index()
-        own.insert(0, _TABLE, name)
-        counts.append(own)
+        counted = frame.groupby([_NOUNS, _ATTRACTORS]).size().rename(_COUNT).reset_index()
+        counted.insert(0, _TABLE, name)
+        counts.append(counted)
     rows = pd.concat(counts, ignore_index=True)
-    grids = [_grid(name, own) for name, own in rows.groupby(_TABLE, sort=False)]
+    grids = [_grid(name, counted) for name, counted in rows.groupby(_TABLE, sort=False)]
     return Document(grids, rows, {"analysis": "noun_counts", "rows": rows, "notes": [_NOTE]}, [_NOTE], [])
 
 
 def _grid(name: object, rows: pd.DataFrame) -> Grid:
     cells = rows.pivot_table(_COUNT, _NOUNS, _ATTRACTORS, "sum", fill_value=0)
     headings = [*map(_attractors, map(str, cells.columns)), "All"]
-    fields = [Field("Intervening nouns", align="left"), *(Field(one, show=format_count) for one in headings)]
+    fields = [
+        Field("Intervening nouns", align="left"),
+        *(Field(heading, show=format_count) for heading in headings),
+    ]
     lines = []
-    for nouns, own in zip(cells.index.tolist(), cells.to_numpy().tolist(), strict=True):
-        counts = (n if k <= nouns else None for k, n in zip(cells.columns, own, strict=True))
-        lines.append(Line((str(nouns), *counts, sum(own))))
+    for nouns, numbers in zip(cells.index.tolist(), cells.to_numpy().tolist(), strict=True):
+        counts = (n if k <= nouns else None for k, n in zip(cells.columns, numbers, strict=True))
+        lines.append(Line((str(nouns), *counts, sum(numbers))))
     return Grid(fields, lines, f"Examples of {name}")
 
 
@@ -80,8 +83,8 @@ def noun_count_bars(counts: Document, title: str) -> Panel:
     ticks = _numbers(together[_NOUNS].max(), _MOST_NOUNS)
     names = _numbers(together[_ATTRACTORS].max(), _MOST_ATTRACTORS)
     lines = []
-    for index, (value, own) in enumerate(together.groupby(of, sort=of == _ATTRACTORS)):
-        sums = own.groupby(_NOUNS)[_COUNT].sum()
+    for index, (value, group) in enumerate(together.groupby(of, sort=of == _ATTRACTORS)):
+        sums = group.groupby(_NOUNS)[_COUNT].sum()
         name = str(value) if of == _TABLE else _attractors(names[int(str(value))])
         lines.append(Series(index, name, (sums.index + 1).tolist(), sums.astype(float).tolist()))
     examples = Axis("examples (log scale)", (0.8, None), log_from=0)  # a single one stands above the axis

@@ -65,13 +65,13 @@ def pairs(opened: RunSet, by: str | None, margin: float = DEFAULT_MARGIN) -> Doc
     grids: list[Grid] = []
     n_pairs = comb(len(opened.verdicts), 2)
     for start in range(0, len(rows), n_pairs):
-        own = rows.iloc[start : start + n_pairs]
-        value = own.iloc[0, 0]
+        part = rows.iloc[start : start + n_pairs]
+        value = part.iloc[0, 0]
         about = "all items" if by is None or value is None else f"{NOUN_COUNTS.get(by, by)}: {value!s}"
         grids += [
-            Grid.of(_APART, own, f"Pairs, {about}"),
-            _only_row(about, own, list(opened.verdicts)),
-            Grid.of(_MCNEMAR, own, f"McNemar's test (items treated as independent), {about}"),
+            Grid.of(_APART, part, f"Pairs, {about}"),
+            _only_row(about, part, list(opened.verdicts)),
+            Grid.of(_MCNEMAR, part, f"McNemar's test (items treated as independent), {about}"),
         ]
     notes = [*comparison_notes(rows, margin, "the pairs of a table"), _OF_MCNEMAR]
     rows = rows.drop(columns="all") if by is None else rows
@@ -91,5 +91,5 @@ def _only_row(about: str, rows: pd.DataFrame, models: Sequence[str]) -> Grid:
         counts[row["first"], row["second"]] = row["only_first"]
         counts[row["second"], row["first"]] = row["only_second"]
     fields = [Field("", align="left"), *(Field(name, show=format_count) for name in models)]
-    lines = [Line((one, *(counts.get((one, other)) for other in models))) for one in models]
+    lines = [Line((model, *(counts.get((model, other)) for other in models))) for model in models]
     return Grid(fields, lines, f"Only the model in the row is right, {about}")

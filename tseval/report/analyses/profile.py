@@ -21,18 +21,18 @@ def profiles(opened: RunSet, words: int | None = None) -> Document:
         chosen = {name: with_words(frame, words) for name, frame in opened.verdicts.items()}
         note = f"Items with {words} words before the verb."
         opened = replace(opened, verdicts=chosen, notes=(*opened.notes, note))
-    found = {name: with_intervals(profile(frame), frame) for name, frame in opened.verdicts.items()}
-    rows = stacked(found)
+    frames = {name: with_intervals(profile(frame), frame) for name, frame in opened.verdicts.items()}
+    rows = stacked(frames)
     grids, notes = [], []
     for case in rows["case"].unique():
-        own = rows[rows["case"] == case]
-        items = own.groupby("position")["n_items"].max()
-        shares = own.pivot(index="position", columns="model", values="confidence")
-        columns = [shares.index, _words(own), items, *(shares[name] for name in found)]
+        case_rows = rows[rows["case"] == case]
+        items = case_rows.groupby("position")["n_items"].max()
+        shares = case_rows.pivot(index="position", columns="model", values="confidence")
+        columns = [shares.index, _words(case_rows), items, *(shares[name] for name in frames)]
         fields = [
             Field("Words read", align="left"), Field("Last word", joined=True),
             Field("Items", show=format_count, joined=True),
-            *(Field(name, show=format_share) for name in found),
+            *(Field(name, show=format_share) for name in frames),
         ]  # fmt: skip
         lines = [Line(cells) for cells in zip(*columns, strict=True)]
         grids.append(Grid(fields, lines, f"Confidence, {opened.suite}, {case}"))
@@ -61,6 +61,6 @@ def profile_panels(analysis: Document) -> list[Panel]:
 
 def _words(rows: pd.DataFrame) -> list[str]:
     """Return the word at each place of a case; that of the first item in brackets, where others differ."""
-    places = rows.groupby("position").first()
-    pairs = zip(places["word"], places[VARIES], strict=True)
+    positions = rows.groupby("position").first()
+    pairs = zip(positions["word"], positions[VARIES], strict=True)
     return [f"({word})" if varies else str(word) for word, varies in pairs]

@@ -32,24 +32,28 @@ UNKNOWN_WORDS = Field("With unknown words", (N_HALF_KNOWN,), format_count)
 
 def ratings(opened: RunSet, by: str | Sequence[str] = ()) -> Document:
     """Tabulate how far the scores of models go with ratings."""
-    found = {name: correlate(frame, by) for name, frame in opened.verdicts.items()}
-    rows = stacked(found)
-    grid = _side_by_side(found, opened.suite, by) if len(found) > 1 else _alone(found, opened.suite, by)
+    correlations = {name: correlate(frame, by) for name, frame in opened.verdicts.items()}
+    rows = stacked(correlations)
+    grid = (
+        _side_by_side(correlations, opened.suite, by)
+        if len(correlations) > 1
+        else _alone(correlations, opened.suite, by)
+    )
     return tell(opened, "ratings", rows, [grid], list(_notes(opened, rows)))
 
 
-def _alone(found: Mapping[str, pd.DataFrame], suite: str, by: str | Sequence[str]) -> Grid:
-    ((name, rows),) = found.items()
+def _alone(correlations: Mapping[str, pd.DataFrame], suite: str, by: str | Sequence[str]) -> Grid:
+    ((name, rows),) = correlations.items()
     fields = [N_SENTENCES, SPEARMAN, OF_SPEARMAN, PEARSON, OF_PEARSON, *_ceiling(rows)]
     fields += [UNKNOWN_WORDS] if N_HALF_KNOWN in rows else []
     cells = zip(*(field.values(rows) for field in fields), strict=True)
     return Grid([Field(f"{name} on {suite}", align="left"), *fields], list(_rating_lines(rows, cells, by)))
 
 
-def _side_by_side(found: Mapping[str, pd.DataFrame], suite: str, by: str | Sequence[str]) -> Grid:
-    first = next(iter(found.values()))
+def _side_by_side(correlations: Mapping[str, pd.DataFrame], suite: str, by: str | Sequence[str]) -> Grid:
+    first = next(iter(correlations.values()))
     measures = [Field("", SPEARMAN.names, format_correlation), OF_SPEARMAN, PEARSON, OF_PEARSON]
-    fields, lines = side_by_side([N_SENTENCES, *_ceiling(first)], found, measures)
+    fields, lines = side_by_side([N_SENTENCES, *_ceiling(first)], correlations, measures)
     cells = (line.cells for line in lines)
     return Grid([Field(suite, align="left"), *fields], list(_rating_lines(first, cells, by)))
 
@@ -66,7 +70,7 @@ def _rating_lines(
     labelled = rows[[*ROW, *as_names(by)]]
     several = len(rows) > 1
     labels = row_labels(labelled.iloc[:-1] if several else labelled)
-    lines = [Line((label, *own)) for label, own in zip([*labels, ALL_SENTENCES], cells, strict=False)]
+    lines = [Line((label, *values)) for label, values in zip([*labels, ALL_SENTENCES], cells, strict=False)]
     body = lines[:-1] if several else lines
     yield from headed(zip(keys, body, strict=False))
     if several:
@@ -90,7 +94,7 @@ def _notes(opened: RunSet, rows: pd.DataFrame) -> Iterator[str]:
         yield from (f"{name}: {plain(warning).rstrip('.')}." for warning in manifest.warnings)
 
 
-def scatter_panels(opened: RunSet, found: Document) -> list[Panel]:
+def scatter_panels(opened: RunSet, document: Document) -> list[Panel]:
     """Draw the sentences of every model, those that it scored."""
     panels = []
     modes = dict.fromkeys(manifest.key.score for manifest in opened.manifests.values())
@@ -98,10 +102,10 @@ def scatter_panels(opened: RunSet, found: Document) -> list[Panel]:
     axes = Axis(" / ".join(scores)), Axis("mean rating")
     for index, (name, frame) in enumerate(opened.verdicts.items()):
         dots = points(frame)
-        rho = found.records.loc[found.records["model"] == name, "spearman"].iloc[-1]
-        said = "" if pd.isna(rho) else f", ρ = {format_correlation(rho)}"
+        rho = document.records.loc[document.records["model"] == name, "spearman"].iloc[-1]
+        correlation = "" if pd.isna(rho) else f", ρ = {format_correlation(rho)}"
         rating, errors = dots["rating"], dots["error"].fillna(0)
         ends = ((rating + sign * errors).tolist() for sign in (-1, 1)) if errors.any() else ()
         series = Series(index, name, dots["score"].tolist(), rating.tolist(), *ends)
-        panels.append(Panel(f"{plain(name)[:LONGEST]}{said}", [series], *axes))
+        panels.append(Panel(f"{plain(name)[:LONGEST]}{correlation}", [series], *axes))
     return panels

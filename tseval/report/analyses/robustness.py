@@ -61,8 +61,8 @@ _NOTES = (
 
 def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Document:
     """Tabulate what limits each row, and what single words do to it; perhaps beside their frequencies."""
-    found = {name: robustness(verdicts) for name, verdicts in opened.verdicts.items()}
-    if all(one.entries.empty for one in found.values()):
+    results = {name: robustness(verdicts) for name, verdicts in opened.verdicts.items()}
+    if all(result.entries.empty for result in results.values()):
         raise RunError(
             "these runs do not state which words their items share, so tseval cannot analyse single "
             "words.\n"
@@ -70,34 +70,34 @@ def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Do
             "--cluster COLUMN"
         )
     if counts is not None:
-        for name, one in found.items():
-            frequency = frequencies(one.entries["entry"], counts)
-            found[name] = replace(one, entries=one.entries.assign(frequency=frequency))
-    factors = {name: by_factor(one.entries) for name, one in found.items()}
-    grids, notes = [], [_advice(name, one) for name, one in found.items()] + list(_NOTES)
+        for name, result in results.items():
+            frequency = frequencies(result.entries["entry"], counts)
+            results[name] = replace(result, entries=result.entries.assign(frequency=frequency))
+    factors = {name: by_factor(result.entries) for name, result in results.items()}
+    grids, notes = [], [_advice(name, result) for name, result in results.items()] + list(_NOTES)
     notes.append(
         f"Accuracies are truncated, not rounded, to 3 decimals; {confidence_percent()} intervals are "
         "clustered by lexicon entry."
     )
-    for name, one in found.items():
-        grids += [_rows(f"{name} on {opened.suite}", one), _words(f"Single words, {name}", factors[name])]
+    for name, result in results.items():
+        grids += [_rows(f"{name} on {opened.suite}", result), _words(f"Single words, {name}", factors[name])]
     if counts is not None:
         notes.append("Frequency: Spearman's correlation of the accuracy of an entry with its frequency.")
-    if passed_over := max(one.n_passed_over for one in found.values()):
+    if passed_over := max(result.n_passed_over for result in results.values()):
         notes.append(
             f"{format_count(passed_over)} entries are left out: they have fewer than {FEWEST_ITEMS} items, "
             f"or are not among the {MOST_ENTRIES} largest of their row."
         )
-    entries = stacked({name: one.entries for name, one in found.items()})
-    told = tell(opened, "robustness", entries, grids, notes)
-    limits = stacked({name: one.rows for name, one in found.items()})
-    return replace(told, content={**told.content, "limits": limits, "factors": stacked(factors)})
+    entries = stacked({name: result.entries for name, result in results.items()})
+    document = tell(opened, "robustness", entries, grids, notes)
+    limits = stacked({name: result.rows for name, result in results.items()})
+    return replace(document, content={**document.content, "limits": limits, "factors": stacked(factors)})
 
 
-def _rows(title: str, found: Robustness) -> Grid:
-    keys = found.rows[[*ROW]].itertuples(index=False, name=None)
-    columns = (field.values(found.rows) for field in _OF_A_ROW)
-    lines = map(Line, zip(row_labels(found.rows[[*ROW]]), *columns, strict=True))
+def _rows(title: str, result: Robustness) -> Grid:
+    keys = result.rows[[*ROW]].itertuples(index=False, name=None)
+    columns = (field.values(result.rows) for field in _OF_A_ROW)
+    lines = map(Line, zip(row_labels(result.rows[[*ROW]]), *columns, strict=True))
     return Grid((Field(title, align="left"), *_OF_A_ROW), [*headed(zip(keys, lines, strict=True))])
 
 
@@ -108,10 +108,10 @@ def _words(title: str, factors: pd.DataFrame) -> Grid:
     # With the phenomenon, under which a construction has but one meaning.
     named = zip(factors["phenomenon"], row_labels(factors[list(ROW)]), strict=True)
     labels = [f"{phenomenon}: {label}" for phenomenon, label in named]
-    for place, (label, factor, *cells) in enumerate(zip(labels, factors["factor"], *columns, strict=True)):
-        if place == 0 or label != labels[place - 1]:
+    for index, (label, factor, *cells) in enumerate(zip(labels, factors["factor"], *columns, strict=True)):
+        if index == 0 or label != labels[index - 1]:
             lines.append(Line((label,), "group"))
-        fixed = "" if factors["n_entries"].iloc[place] >= FEWEST_LEVELS else " (fixed)"
+        fixed = "" if factors["n_entries"].iloc[index] >= FEWEST_LEVELS else " (fixed)"
         lines.append(Line((f"{factor}{fixed}", *cells)))
     return Grid((Field(title, align="left"), *fields), lines)
 
@@ -122,9 +122,9 @@ def _limit(limit: str | None, part: float, n_entries: int | None) -> str:
     return f"{limit}, {part:.0%}" if limit == ITEMS else f"{limit} ({n_entries} entries), {part:.0%}"
 
 
-def _advice(name: str, found: Robustness) -> str:
+def _advice(name: str, result: Robustness) -> str:
     """Say what to add for narrower intervals."""
-    limits = found.rows["limit"].dropna().value_counts()
+    limits = result.rows["limit"].dropna().value_counts()
     words = limits.drop(ITEMS, errors="ignore")
     if words.empty:
         return f"{name}: single items limit the intervals, so more items would narrow the intervals."
@@ -146,9 +146,16 @@ def word_panels(analysis: Document) -> list[Panel]:
         label, phenomenon = labels[row.index[0]], row["phenomenon"].iloc[0]
         factors = list(row.groupby("factor", sort=False))
         if len(rows) > 1:
-            factors = [max(factors, key=lambda one: one[1]["accuracy"].max() - one[1]["accuracy"].min())]
-        panels += [_panel((label, f"{phenomenon}, by {factor}"), own, models) for factor, own in factors]
+            factors = [max(factors, key=lambda pair: _range_of(pair[1]["accuracy"]))]
+        panels += [
+            _panel((label, f"{phenomenon}, by {factor}"), rows_of_factor, models)
+            for factor, rows_of_factor in factors
+        ]
     return panels
+
+
+def _range_of(values: pd.Series) -> float:
+    return float(values.max() - values.min())
 
 
 def _panel(title: tuple[str, str], entries: pd.DataFrame, models: Sequence[str]) -> Panel:

@@ -58,28 +58,30 @@ def seeds_of(opened: RunSet) -> dict[str, list[str]]:
             "no two of these models differ only in their seed, so there are no means over seeds.\n"
             "  Name runs of models with the same architecture, sizes and vocabulary, or leave out --group."
         )
-    found: dict[str, list[str]] = {}
+    seeds: dict[str, list[str]] = {}
     for names in groups.values():
         card = cards[names[0]]
         name = str(card.details.get("architecture", names[0])) if len(names) > 1 else names[0]
-        found[name if name not in found else f"{name} ({names[0]})"] = names
-    return found
+        seeds[name if name not in seeds else f"{name} ({names[0]})"] = names
+    return seeds
 
 
 def seeds_table(opened: RunSet, groups: Mapping[str, Sequence[str]], by: Sequence[str] = ()) -> Document:
     """Tabulate the means of architectures over their seeds, with spread and interval."""
     require_features(next(iter(opened.verdicts.values())), by)
-    found = seed_means({name: [opened.verdicts[one] for one in names] for name, names in groups.items()}, by)
-    frames = [*found.of_rows.values(), *found.of_means.values()]
+    means = seed_means(
+        {name: [opened.verdicts[seed] for seed in names] for name, names in groups.items()}, by
+    )
+    frames = [*means.of_rows.values(), *means.of_means.values()]
     grouped = any(len(names) > 1 for names in groups.values())
     notes = _notes(groups, interval_note(pd.concat(frames)))
-    notes += _about_ranks(found, grouped)
-    notes += _about_few_seeds(found)
+    notes += _about_ranks(means, grouped)
+    notes += _about_few_seeds(means)
     if any(frame["accuracy"].isna().any() for frame in frames):
         notes.append(
             "A row has no mean if no item is decidable for all seeds; means over such rows are missing too."
         )
-    return tell(opened, "seeds", _records(found), [_grid(found, opened.suite, grouped)], notes)
+    return tell(opened, "seeds", _records(means), [_grid(means, opened.suite, grouped)], notes)
 
 
 def _notes(groups: Mapping[str, Sequence[str]], intervals: str) -> list[str]:
@@ -88,9 +90,9 @@ def _notes(groups: Mapping[str, Sequence[str]], intervals: str) -> list[str]:
     return [about_seeds(groups), f"{intervals} With several seeds, they also generalise to other seeds."]
 
 
-def _about_few_seeds(found: SeedTable) -> Iterator[str]:
+def _about_few_seeds(seed_means: SeedTable) -> Iterator[str]:
     """Say where means over seeds miss 95%: benchmarks/calibration.py and coverage.py have drawn them."""
-    frames = [*found.of_rows.values(), *found.of_means.values()]
+    frames = [*seed_means.of_rows.values(), *seed_means.of_means.values()]
     several = pd.concat(frames).query("n_seeds > 1").dropna(subset="accuracy")
     many = several[several["n_seeds"] > 3]  # of fewer the quantile of t makes up for it
     if ((many["accuracy"] - 0.5).abs() > NEAR_THE_ENDS - 0.5).any():
@@ -99,7 +101,7 @@ def _about_few_seeds(found: SeedTable) -> Iterator[str]:
             "five to eight seeds they hold in 87% to 89% of samples."
         )
     two = several[several["n_seeds"] == 2]
-    if found.ranks is not None and (two["spread"] > FAR_APART).any():
+    if seed_means.ranks is not None and (two["spread"] > FAR_APART).any():
         yield measured_at_default(
             "Two seeds differ much here, so ranks in brackets hold in only 86% of samples."
         )
@@ -114,15 +116,15 @@ def about_seeds(groups: Mapping[str, Sequence[str]]) -> str:
     )
 
 
-def _about_ranks(found: SeedTable, grouped: bool) -> Iterator[str]:
-    if found.ranks is None:
+def _about_ranks(seed_means: SeedTable, grouped: bool) -> Iterator[str]:
+    if seed_means.ranks is None:
         return
     of = "for other words and other seeds" if grouped else "for other words"
     yield (
         f"In brackets: the possible ranks of each, with {confidence_percent()} confidence for all "
         f"together, {of}."
     )
-    yield from not_told_apart(found.ranks, list(found.of_rows))
+    yield from not_told_apart(seed_means.ranks, list(seed_means.of_rows))
 
 
 def row_bars(analysis: Document, title: str) -> Panel:
@@ -146,41 +148,41 @@ def _ticks(rows: pd.DataFrame) -> list[str]:
     return [f"{label}, {phenomenon.lower()}" if shared[label] > 1 else label for label, phenomenon in named]
 
 
-def _grid(found: SeedTable, suite: str, grouped: bool) -> Grid:
+def _grid(seed_means: SeedTable, suite: str, grouped: bool) -> Grid:
     fields = [Field(suite, align="left")]
-    for name in found.of_rows:
+    for name in seed_means.of_rows:
         fields += [Field(name, _OF_SEEDS[0].names, with_spread), replace(INTERVAL, joined=True)]
     lines = rows_and_means(
-        found, lambda _, own: [field.values(of) for of in own.values() for field in _OF_SEEDS]
+        seed_means, lambda _, frames: [field.values(of) for of in frames.values() for field in _OF_SEEDS]
     )
-    if ranks := _ranks(found):
-        shown = [format_rank_set(*ranks[name]) if name in ranks else None for name in found.of_rows]
-        lines.append(Line(("Rank by mean accuracy", *(cell for rank in shown for cell in (rank, "")))))
+    if ranks := _ranks(seed_means):
+        rank_texts = [format_rank_set(*ranks[name]) if name in ranks else None for name in seed_means.of_rows]
+        lines.append(Line(("Rank by mean accuracy", *(cell for rank in rank_texts for cell in (rank, "")))))
     return Grid(fields, lines, "Means over seeds" if grouped else "Accuracy")
 
 
-def _ranks(found: SeedTable) -> dict[str, tuple[Fraction, int, int]]:
+def _ranks(seed_means: SeedTable) -> dict[str, tuple[Fraction, int, int]]:
     """Rank the architectures that have a mean over all rows by it, each with its best and worst rank."""
-    if found.ranks is None:
+    if seed_means.ranks is None:
         return {}
-    means = found.ranks.means
+    means = seed_means.ranks.means
     ranks = (Fraction(1 + int((means > mean).sum())) for mean in means)
-    sets = zip(ranks, found.ranks.low, found.ranks.high, strict=True)
-    own = zip(found.of_means.items(), sets, strict=True)
-    return {name: ranked for (name, frame), ranked in own if frame["accuracy"].notna().iloc[-1]}
+    sets = zip(ranks, seed_means.ranks.low, seed_means.ranks.high, strict=True)
+    ranked_models = zip(seed_means.of_means.items(), sets, strict=True)
+    return {name: ranked for (name, frame), ranked in ranked_models if frame["accuracy"].notna().iloc[-1]}
 
 
-def _records(found: SeedTable) -> pd.DataFrame:
+def _records(seed_means: SeedTable) -> pd.DataFrame:
     """List the means of all rows, then those over rows, architecture by architecture; ranks with the last."""
     frames = []
-    ranks = _ranks(found)
-    for heads, own in found.parts:
-        for name, frame in own.items():
+    ranks = _ranks(seed_means)
+    for heads, frames_of in seed_means.parts:
+        for name, frame in frames_of.items():
             rows = labelled(heads, frame, model=name)
             rows[["rank", "rank_low", "rank_high"]] = None
-            if heads is found.means and name in ranks:
+            if heads is seed_means.means and name in ranks:
                 rows.loc[rows.index[-1], ["rank", "rank_low", "rank_high"]] = [
-                    int(one) for one in ranks[name]
+                    int(rank) for rank in ranks[name]
                 ]
             frames.append(rows)
     return in_full(frames)

@@ -47,8 +47,8 @@ class Training:
         if self.chance is None:
             return [None] * n_lines
         return [
-            emergence({moment: frame.iloc[place] for moment, frame in measured.items()}, self.chance)
-            for place in range(n_lines)
+            emergence({moment: frame.iloc[index] for moment, frame in measured.items()}, self.chance)
+            for index in range(n_lines)
         ]
 
 
@@ -61,7 +61,7 @@ def find_trainings(
         The trainings, in the order of their first runs, and the runs of which no moment is known.
     """
     require_features(next(iter(opened.verdicts.values())), by)
-    found: dict[str, dict[int, str]] = {}
+    runs_of: dict[str, dict[int, str]] = {}
     names: dict[str, str] = {}
     left_out = []
     for name, manifest in opened.manifests.items():
@@ -74,29 +74,29 @@ def find_trainings(
         protocol = sorted(card.protocol.items())
         training = repr((training_of(card), card.kind, protocol, facts, manifest.key.score))
         names[training] = training_of(card)
-        own = found.setdefault(training, {})
-        if moment in own:
+        moments = runs_of.setdefault(training, {})
+        if moment in moments:
             raise RunError(
-                f"{opened.places[own[moment]]} and {opened.places[name]} are two runs of the training "
+                f"{opened.places[moments[moment]]} and {opened.places[name]} are two runs of the training "
                 f"{names[training]} at the same {over}, {moment:,}.\n"
                 "  Leave out one run. If the checkpoints belong to different trainings, give them "
                 "different names, such as a-step100.pt and b-step100.pt."
             )
-        own[moment] = name
-    if not found:
+        moments[moment] = name
+    if not runs_of:
         models = [manifest.model for manifest in opened.manifests.values()]
-        other = [one for one in CLOCKS if any(progress_of(model, one) is not None for model in models)]
+        other = [clock for clock in CLOCKS if any(progress_of(model, clock) is not None for model in models)]
         raise RunError(
             f"no run states the training {over} of its checkpoint.\n"
             f"  Rename the checkpoints, such as drnn-{over}1000.pt, and score them again."
             + "".join(
-                f"\n  Some runs state the training {one} instead: to use it, add --over {one}."
-                for one in other
+                f"\n  Some runs state the training {clock} instead: to use it, add --over {clock}."
+                for clock in other
             )
         )
     trainings = []
     for training, name in _distinct(names).items():
-        runs = dict(sorted(found[training].items()))
+        runs = dict(sorted(runs_of[training].items()))
         manifest = opened.manifests[next(iter(runs.values()))]
         along = trajectory({moment: opened.verdicts[model] for moment, model in runs.items()}, by)
         chance = None if manifest.key.score in _NO_PAIRS else CHANCE_OF_PAIRS
@@ -145,8 +145,8 @@ def _unlearnt(trainings: Sequence[Training]) -> Iterator[str]:
     """Say which rows are above chance before the first step: then no training put them there."""
     for training in trainings:
         labels = row_labels(training.along.rows)
-        found = zip(labels, training.emergences(training.along.of_rows), strict=True)
-        early = [label for label, one in found if one is not None and one.first == 0]
+        rises_of_rows = zip(labels, training.emergences(training.along.of_rows), strict=True)
+        early = [label for label, rise in rises_of_rows if rise is not None and rise.first == 0]
         if early:
             yield (
                 f"{training.name}: above chance at 0, before any training, because of the words in which all "
@@ -189,11 +189,14 @@ def trajectory_panels(trainings: Sequence[Training], over: Clock) -> list[Panel]
     """Draw each row of the table, with a line for each training; last all rows."""
     first = trainings[0].along
     titles = list(zip(row_labels(first.rows), map(str, first.rows["phenomenon"]), strict=True))
-    series = [_lines(trainings, place, "of_rows") for place in range(len(titles))]
+    series = [_lines(trainings, index, "of_rows") for index in range(len(titles))]
     if len(titles) > 1:
         titles.append((f"All {len(titles)} rows", "mean, each row counted once"))
         series.append(_lines(trainings, len(first.means) - 1, "of_means"))
-    axes = time_axis({moment for one in trainings for moment in one.runs}, over), Axis("accuracy", SHARES)
+    axes = (
+        time_axis({moment for training in trainings for moment in training.runs}, over),
+        Axis("accuracy", SHARES),
+    )
     return [
         Panel(title[:LONGEST_TITLE], lines, *axes, subtitle=below[:LONGEST_TITLE])
         for (title, below), lines in zip(titles, series, strict=True)
@@ -211,12 +214,12 @@ def time_axis(moments: Collection[int], over: str) -> Axis:
     return Axis(over, most=4)
 
 
-def _lines(trainings: Sequence[Training], place: int, part: str) -> list[Series]:
+def _lines(trainings: Sequence[Training], number: int, part: str) -> list[Series]:
     lines = []
     for index, training in enumerate(trainings):
         measured: Mapping[int, pd.DataFrame] = getattr(training.along, part)
         columns = (
-            [float(frame[name].astype("float64").iloc[place]) for frame in measured.values()]
+            [float(frame[name].astype("float64").iloc[number]) for frame in measured.values()]
             for name in ("accuracy", "low", "high")
         )
         lines.append(Series(index, training.name, list(measured), *columns))
@@ -227,11 +230,11 @@ def _of_rises(training: Training, measured: Mapping[int, pd.DataFrame]) -> pd.Da
     """Return for each line when it rises, how accurate the model is then, and at the end."""
     moments = list(measured)
     rows = []
-    for place, one in enumerate(training.emergences(measured)):
-        first, settled = (None, None) if one is None else (one.first, one.settled)
+    for index, rise in enumerate(training.emergences(measured)):
+        first, settled = (None, None) if rise is None else (rise.first, rise.settled)
         before = None if first is None else max((m for m in moments if m < first), default=None)
-        then = pd.Series(dtype=object) if first is None else measured[first].iloc[place]
-        end = measured[moments[-1]].iloc[place]
+        then = pd.Series(dtype=object) if first is None else measured[first].iloc[index]
+        end = measured[moments[-1]].iloc[index]
         rows.append(
             {
                 "first": first,
@@ -251,13 +254,13 @@ def _document(
     opened: RunSet, trainings: Sequence[Training], over: Clock, grids: Sequence[Grid], notes: Sequence[str]
 ) -> Document:
     records = _records(trainings, over)
-    told = pd.concat(
-        frame for one in trainings for _, measured in one.along.parts for frame in measured.values()
+    all_frames = pd.concat(
+        frame for training in trainings for _, frames in training.along.parts for frame in frames.values()
     )
     notes = [
         *opened.notes,
         *_undecided(trainings),
-        interval_note(told),
+        interval_note(all_frames),
         *notes,
         f"Accuracies are truncated, not rounded, to {RUN_DECIMALS} decimals.",
     ]
@@ -297,10 +300,12 @@ def _records(trainings: Sequence[Training], over: Clock) -> pd.DataFrame:
     frames = []
     for training in trainings:
         for heads, measured in training.along.parts:
-            found = training.emergences(measured)
-            for place, (moment, frame) in enumerate(measured.items()):
+            rises_of_rows = training.emergences(measured)
+            for index, (moment, frame) in enumerate(measured.items()):
                 rows = labelled(heads, frame, training=training.name, **{over: moment})
                 for name in ("p", "p_holm", "above"):
-                    rows[name] = [None if one is None else getattr(one, name)[place] for one in found]
+                    rows[name] = [
+                        None if rise is None else getattr(rise, name)[index] for rise in rises_of_rows
+                    ]
                 frames.append(rows)
     return in_full(frames)

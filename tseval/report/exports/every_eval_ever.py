@@ -101,12 +101,12 @@ def make_record(run: Run, path: Path, submission: Submission) -> EvalRecord:
         "model_info": _model(manifest, model_id, submission),
         "evaluation_results": results,
     }
-    place = None
+    path_in_store = None
     if submission.model_id:
         # The store takes names that have the form of a random UUID; these bits come from the digest.
         name = uuid.UUID(bytes=digest[:16], version=4)
-        place = f"data/{_collection(manifest)}/{submission.model_id}/{name}.json"
-    return EvalRecord(content, place, tuple(_notes(table, submission)))
+        path_in_store = f"data/{_collection(manifest)}/{submission.model_id}/{name}.json"
+    return EvalRecord(content, path_in_store, tuple(_notes(table, submission)))
 
 
 def write_record(record: EvalRecord, output: Path) -> Path:
@@ -169,31 +169,39 @@ def _model(manifest: Manifest, model_id: str, submission: Submission) -> dict[st
 
 def _of_rows(table: Table, manifest: Manifest) -> Iterator[dict[str, Json]]:
     rows = recorded(table, 0).astype(object)
-    for place, row in enumerate(rows.where(rows.notna(), None).to_dict("records"), 1):
+    for number, row in enumerate(rows.where(rows.notna(), None).to_dict("records"), 1):
         if row["accuracy"] is None:
             continue
-        found = Estimate(
+        estimate = Estimate(
             value=float(row["accuracy"]),
             n_items=row["n_items"] - row["n_undecidable"],
             **{name: row[name] for name in ("se", "low", "high", "df", "n_eff", "clusters", "fixed")},
         )
         names = [row[name] for name in ("phenomenon", "construction", "contrast")]
-        told = {"level": "row"} | {name: row[name] for name in (*ROW, *COUNTS, "n_eff")}
-        yield _result(manifest, f"row_{place}", names, found, told)
+        details = {"level": "row"} | {name: row[name] for name in (*ROW, *COUNTS, "n_eff")}
+        yield _result(manifest, f"row_{number}", names, estimate, details)
 
 
 def _of_mean(table: Table, manifest: Manifest) -> Iterator[dict[str, Json]]:
     """Write the mean over all rows, if there are several: a single row would stand there twice."""
     mean = table.means[-1]
-    (value,), (found,) = mean.accuracy, mean.estimates
-    if mean.n_rows > 1 and value is not None and found is not None:
-        exact = replace(found, value=float(value))
-        told = {"level": "mean", "n_rows": mean.n_rows, "weights": "each row counts once, whatever its size"}
-        yield _result(manifest, "mean", ("mean",), exact, told)
+    (value,), (estimate,) = mean.accuracy, mean.estimates
+    if mean.n_rows > 1 and value is not None and estimate is not None:
+        exact = replace(estimate, value=float(value))
+        details = {
+            "level": "mean",
+            "n_rows": mean.n_rows,
+            "weights": "each row counts once, whatever its size",
+        }
+        yield _result(manifest, "mean", ("mean",), exact, details)
 
 
 def _result(
-    manifest: Manifest, identifier: str, names: Sequence[str], found: Estimate, told: Mapping[str, object]
+    manifest: Manifest,
+    identifier: str,
+    names: Sequence[str],
+    estimate: Estimate,
+    details: Mapping[str, object],
 ) -> dict[str, Json]:
     suite = manifest.suite
     about = {"title": suite.title, "source": suite.source, "digest": suite.digest}
@@ -219,26 +227,26 @@ def _result(
             "max_score": 1,
         },
         "score_details": {
-            "score": found.value,
-            "details": _texts(told),
-            "uncertainty": _uncertainty(found),
+            "score": estimate.value,
+            "details": _texts(details),
+            "uncertainty": _uncertainty(estimate),
         },
     }
 
 
-def _uncertainty(found: Estimate) -> dict[str, Json]:
-    items = f"items clustered by {', '.join(found.clusters)}" if found.clusters else "items independent"
-    t = "normal quantile" if found.df is None else f"quantile of t with {found.df:g} degrees of freedom"
-    wilson = f"Wilson's score interval, items worth {found.n_eff:.6g} independent ones"
+def _uncertainty(estimate: Estimate) -> dict[str, Json]:
+    items = f"items clustered by {', '.join(estimate.clusters)}" if estimate.clusters else "items independent"
+    t = "normal quantile" if estimate.df is None else f"quantile of t with {estimate.df:g} degrees of freedom"
+    wilson = f"Wilson's score interval, items worth {estimate.n_eff:.6g} independent ones"
     return {
-        "standard_error": {"value": found.se, "method": f"analytic, {items}"},
+        "standard_error": {"value": estimate.se, "method": f"analytic, {items}"},
         "confidence_interval": {
-            "lower": found.low,
-            "upper": found.high,
+            "lower": estimate.low,
+            "upper": estimate.high,
             "confidence_level": confidence_level(),
             "method": f"{wilson}, {t}, {items}",
         },
-        "num_samples": found.n_items,
+        "num_samples": estimate.n_items,
     }
 
 

@@ -83,7 +83,7 @@ def mixed_model(opened: RunSet) -> MixedModel:
     for frame in parts:
         for name in entry_columns(frame):
             entries.setdefault(name, set()).update(frame[name].dropna().unique())
-    counts = {name: len(own) for name, own in entries.items()}
+    counts = {name: len(words) for name, words in entries.items()}
     slopes = "1 + model" if "model" in several else "1"
     effects = [f"({slopes} | {_quoted(cell(name))})" for name, n in counts.items() if n >= FEWEST_LEVELS]
     if len(parts) > 1 or parts[0].duplicated(["case", "item"]).any():
@@ -106,9 +106,9 @@ def write_verdicts(opened: RunSet, file: IO[bytes]) -> None:
     1); then the columns of the verdicts, with an `.entry` empty where an item has none.
     """
     names = list(dict.fromkeys(str(name) for frame in opened.verdicts.values() for name in frame.columns))
-    for place, (model, verdicts) in enumerate(opened.verdicts.items()):
+    for number, (model, verdicts) in enumerate(opened.verdicts.items()):
         table = _tidy(model, verdicts.reindex(columns=names))
-        file.write(table.to_csv(index=False, header=place == 0, lineterminator="\n").encode())
+        file.write(table.to_csv(index=False, header=number == 0, lineterminator="\n").encode())
 
 
 def _tidy(model: str, verdicts: pd.DataFrame) -> pd.DataFrame:

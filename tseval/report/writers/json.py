@@ -32,9 +32,9 @@ def _tidy(value: object) -> Json:
     if isinstance(value, pd.DataFrame):
         return [_tidy(row) for row in value.astype(object).to_dict("records")]
     if isinstance(value, Mapping):
-        return {plain(str(name)): _tidy(one) for name, one in value.items()}
+        return {plain(str(name)): _tidy(part) for name, part in value.items()}
     if isinstance(value, Sequence):
-        return [_tidy(one) for one in value]
+        return [_tidy(part) for part in value]
     if isinstance(value, Fraction):
         return float(value)
     return None if pd.isna(value) else cast("Json", value)  # type: ignore[call-overload]

@@ -66,8 +66,8 @@ def _tabular(grid: Grid, bold: bool = False) -> Iterator[str]:
     yield r"\toprule"
     yield _row([latex(field.title) for field in grid.fields])
     yield r"\midrule"
-    for place, line in enumerate(grid.lines):
-        if line.kind == "section" and place:
+    for index, line in enumerate(grid.lines):
+        if line.kind == "section" and index:
             yield r"\addlinespace"
         yield _row(_cells(grid, line, bold))
     yield r"\bottomrule"
@@ -82,7 +82,10 @@ def _cells(grid: Grid, line: Line, bold: bool) -> list[str]:
         known = [value for value in values if value is not None] if bold else []
         best = max(known, default=None)
         marked = zip_longest(others, values)
-        return [label, *(rf"\textbf{{{one}}}" if known and value == best else one for one, value in marked)]
+        return [
+            label,
+            *(rf"\textbf{{{text}}}" if known and value == best else text for text, value in marked),
+        ]
     font = r"\textbf" if line.kind == "section" else r"\textit"
     return [rf"\multicolumn{{{len(grid.fields)}}}{{l}}{{{font}{{{label}}}}}"]
 

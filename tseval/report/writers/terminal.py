@@ -56,9 +56,9 @@ def as_screen(document: Document, screen: Screen) -> str:
     """Write a document for a terminal: columns as wide as there is room, none of zeros, short signatures."""
     blocks, notes = [], list(document.notes)
     for grid in document.grids:
-        shown, zeros = _without_zeros(grid)
+        without_zeros, zeros = _without_zeros(grid)
         blocks += [screen.style("section", plain(grid.title))] if grid.title else []
-        blocks += [_on_screen(part, screen) for part in _cut(shown, screen.width)]
+        blocks += [_on_screen(part, screen) for part in _cut(without_zeros, screen.width)]
         notes += [LEFT_OUT.format(", ".join(zeros))] if zeros else []
     for name, signature in document.signatures:
         parts = signature.split("|")
@@ -73,12 +73,12 @@ def _without_zeros(grid: Grid) -> tuple[Grid, list[str]]:
     """Leave out the counts that are 0 in every row, and name them."""
     cells = [line.cells for line in grid.lines if line.kind == "row"]
     zeros = []
-    for place, field in enumerate(grid.fields):
-        column = [line[place] for line in cells if len(line) > place]
-        if place and field.show is format_count and column and all(value in (0, "") for value in column):
-            zeros.append(place)
-    kept = grid.only([place for place in range(len(grid.fields)) if place not in zeros])
-    return kept, [grid.fields[place].title for place in zeros]
+    for index, field in enumerate(grid.fields):
+        column = [line[index] for line in cells if len(line) > index]
+        if index and field.show is format_count and column and all(value in (0, "") for value in column):
+            zeros.append(index)
+    rest = grid.only([index for index in range(len(grid.fields)) if index not in zeros])
+    return rest, [grid.fields[index].title for index in zeros]
 
 
 def _on_screen(grid: Grid, screen: Screen) -> str:
@@ -106,13 +106,16 @@ def fitted(
         whole = [*heading.split(), *(word for text in column for word in text.split() if "://" in word)]
         least.append(max(_widest(whole), needed if side == "right" else min(NARROWEST, needed)))
     while sum(room) + 2 * (len(room) - 1) > width:
-        place = max(range(len(room)), key=lambda place: (room[place] > least[place], room[place]))
-        if room[place] <= least[place]:
+        index = max(range(len(room)), key=lambda index: (room[index] > least[index], room[index]))
+        if room[index] <= least[index]:
             break
-        room[place] -= 1
+        room[index] -= 1
     # tabulate would break texts itself, but takes 1,680 for a number that it then cannot read; and would give
     # headings two columns more than they need.
-    cut = [[_broken(text, own) for text, own in zip(row, room, strict=True)] for row in (headings, *rows)]
+    cut = [
+        [_broken(text, width_of_column) for text, width_of_column in zip(row, room, strict=True)]
+        for row in (headings, *rows)
+    ]
     rule = ["-" * _widest("\n".join(column).split("\n")) for column in zip(*cut, strict=True)]
     lines = [cut[0], rule, *cut[1:]]
     return tabulate(lines, tablefmt="plain", colalign=align, disable_numparse=True)
@@ -125,9 +128,9 @@ def _widest(texts: Sequence[str]) -> int:
 def _broken(text: str, width: int) -> str:
     """Break a text into lines, each in its style."""
     style, bare, end = re.fullmatch(r"(\x1b\[\d+m)?(.*?)(\x1b\[0m)?", text, re.DOTALL).groups("")  # type: ignore[union-attr]
-    if (shown := _shown_width(bare)) <= width:
+    if (bare_width := _shown_width(bare)) <= width:
         return text
-    letters = max(1, width * len(bare) // shown)  # wide ones take two columns
+    letters = max(1, width * len(bare) // bare_width)  # wide ones take two columns
     return "\n".join(f"{style}{line}{end}" for line in textwrap.wrap(bare, letters))
 
 
@@ -141,11 +144,11 @@ UNSTYLED = re.compile("\x1b\\[[0-9]*m")
 def _cut(grid: Grid, width: int) -> Iterator[Grid]:
     """Cut a grid into as few as stand within a width, each with the labels; no column of values is cut."""
     labels, *parts = grid.parts
-    shown = labels
+    places_so_far = labels
     for part in parts:
-        drawn = _on_screen(grid.only([*shown, *part]), Screen(width))
-        if shown != labels and _widest(drawn.splitlines()) > width:
-            yield grid.only(shown)
-            shown = labels
-        shown = [*shown, *part]
-    yield grid.only(shown)
+        drawn = _on_screen(grid.only([*places_so_far, *part]), Screen(width))
+        if places_so_far != labels and _widest(drawn.splitlines()) > width:
+            yield grid.only(places_so_far)
+            places_so_far = labels
+        places_so_far = [*places_so_far, *part]
+    yield grid.only(places_so_far)
