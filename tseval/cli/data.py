@@ -329,7 +329,7 @@ def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None)
     trees, one from the parser's trees.
     """
     from tseval.analysis.breakdowns import EQUAL, compare_examples
-    from tseval.report.analyses.parsed_examples import found_examples
+    from tseval.report.analyses.parsed_examples import example_comparison
     from tseval.suites.agreement.published import read_examples
 
     frames = []
@@ -343,5 +343,5 @@ def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None)
                     "TABLE"
                 )
             frames.append(table.to_pandas())
-        document = found_examples(compare_examples(*frames), gold.name, parsed.name)
+        document = example_comparison(compare_examples(*frames), gold.name, parsed.name)
     print_or_write(document, form, output)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem, split_arg_string
 
+from tseval.cli.checkpoint_files import CHECKPOINT_ENDINGS
 from tseval.files import open_regular
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _beginning(path: Path) -> str:
 
 def _models_here(_: click.Context) -> Iterator[str]:
     bundled = (PACKAGE / "models" / "bundled").glob("*.pt")
-    checkpoints = (path for ending in ("pt", "safetensors") for path in Path().glob(f"*.{ending}"))
+    checkpoints = (path for ending in CHECKPOINT_ENDINGS for path in Path().glob(f"*{ending}"))
     return chain((f"bundled:{path.stem}" for path in bundled), map(str, checkpoints), SCHEMES)
 
 

@@ -15,6 +15,7 @@ import torch
 from click.core import ParameterSource
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from tseval.cli.checkpoint_files import CHECKPOINT_ENDINGS
 from tseval.cli.model_options import DEVICE
 from tseval.cli.options import COUNT, FILE, QUIET, FiniteRange, Function, take_all
 from tseval.errors import ModelError, TrainingError
@@ -253,7 +254,7 @@ def _check_out(out: Path, resume: bool) -> None:
         raise TrainingError(
             f"{out}: this file exists already. Choose another file with --out, or remove the file."
         )
-    if out.suffix not in (".pt", ".safetensors"):
+    if out.suffix not in CHECKPOINT_ENDINGS:
         raise TrainingError(
             f"{out}: a checkpoint cannot have this name. Choose a name that ends in .pt or .safetensors."
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tseval.cli.checkpoint_files import CHECKPOINT_ENDINGS
 from tseval.cli.model_options import open_chosen, read_arguments
 from tseval.errors import ModelError, SuiteError, suggest
 from tseval.files import read_bytes
@@ -31,7 +32,7 @@ def known_words(spec: str, model_args: str = "") -> Callable[[str], bool]:
             hint = suggest(name, known, "Bundled checkpoints")
             raise ModelError(f"no checkpoint that comes with tseval has the name {name!r}.\n  {hint}")
         path = known[name]
-    if path.suffix in {".pt", ".safetensors"} and path.is_file() and not model_args and not is_foreign(path):
+    if path.suffix in CHECKPOINT_ENDINGS and path.is_file() and not model_args and not is_foreign(path):
         vocabulary = read_vocabulary(path)  # without the weights
         words = frozenset(vocabulary.words)
         return lambda word: (word.lower() if vocabulary.lowercase else word) in words

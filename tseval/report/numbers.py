@@ -10,6 +10,8 @@ import pandas as pd
 NONE = "–"
 # A run has thousands of items to a row, a paper two decimals.
 RUN_DECIMALS = 3
+TRUNCATED = f"truncated to {RUN_DECIMALS} decimals"
+NOT_ROUNDED = f"truncated, not rounded, to {RUN_DECIMALS} decimals"
 
 
 def format_count(count: int) -> str:
@@ -75,7 +77,13 @@ def format_mean_rank(value: Fraction) -> str:
 
 def format_probability(p: float) -> str:
     """Show the outcome of a test."""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+    least = 10**-RUN_DECIMALS
+    return f"< {least:.{RUN_DECIMALS}f}" if p < least else f"{p:.{RUN_DECIMALS}f}"
+
+
+def format_rounded_difference(value: float) -> str:
+    """Show a difference with its sign, rounded."""
+    return f"{value:+.{RUN_DECIMALS}f}"
 
 
 def with_spread(cell: tuple[float, float]) -> str:

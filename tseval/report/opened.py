@@ -35,7 +35,8 @@ ACCURACY = (Field("", ("accuracy",), format_share), INTERVAL)
 class RunSet:
     """Runs over the same items, opened for an analysis, by the names of models, made distinct.
 
-    The verdicts are row by row of the same items, with the same lexical factors; `places` are directories.
+    The verdicts are row by row of the same items, with the same lexical factors; `folders` lead to the
+    runs.
     """
 
     verdicts: Mapping[str, pd.DataFrame]
@@ -44,7 +45,7 @@ class RunSet:
     manifests: Mapping[str, Manifest]
     notes: tuple[str, ...]
     undecided: tuple[str, ...]
-    places: Mapping[str, str]
+    folders: Mapping[str, str]
 
 
 def for_analysis(
@@ -109,7 +110,7 @@ def for_analysis(
             )
     signatures = {column.heading: column.signature or "" for column in columns}
     manifests = {column.heading: run.manifest for column, run in zip(columns, runs, strict=True)}
-    places = {column.heading: str(run.path or run.name) for column, run in zip(columns, runs, strict=True)}
+    folders = {column.heading: str(run.path or run.name) for column, run in zip(columns, runs, strict=True)}
     return RunSet(
         share_entries(verdicts),
         columns[0].suite,
@@ -117,7 +118,7 @@ def for_analysis(
         manifests,
         tuple(notes),
         tuple(undecided),
-        places,
+        folders,
     )
 
 
@@ -158,7 +159,7 @@ def interval_note(rows: pd.DataFrame) -> str:
     return " ".join([note, *uneven_note([rows])])
 
 
-def tell(
+def analysis_document(
     opened: RunSet, name: str, records: pd.DataFrame, grids: Sequence[Grid], notes: Sequence[str]
 ) -> Document:
     """Make the document of an analysis; factors in its records are mappings or tuples."""

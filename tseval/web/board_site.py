@@ -22,7 +22,7 @@ from tseval.boards.sources import boards_below, lacks_evidence, not_shipped, ope
 from tseval.errors import BoardError, first_line
 from tseval.files import read_bytes, write_text, write_whole
 from tseval.report import render
-from tseval.report.numbers import format_interval, format_rank_set, format_share
+from tseval.report.numbers import format_interval, format_rank_set, format_rounded_difference, format_share
 from tseval.report.published import BUNDLED_BOARDS, Board, bundled_boards
 from tseval.runs import DEFINITION, ENTRY_FILE
 from tseval.web.citation import bibtex
@@ -181,7 +181,8 @@ def _with_standing(model: ModelFacts, table: Table, index: int, about: PageTopic
         ends = format_interval(hidden.difference_interval)
         worse = ", worse" if hidden.worse else ""
         standing["Hidden words"] = (
-            f"{format_share(hidden.mean)}, {hidden.difference:+.3f}, 95% interval {ends}{worse}"
+            f"{format_share(hidden.mean)}, {format_rounded_difference(hidden.difference)}, "
+            f"95% interval {ends}{worse}"
         )
     title = f"{model.label or model.heading} on {about.title}"
     cited = {**about.cited, "author": model.facts.get("Submitted by") or about.cited.get("author")}

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import plain
 from tseval.report.layout import RANK_LABEL, grid_of_columns, recorded
-from tseval.report.numbers import NONE, format_interval, format_n_eff, format_rank_set, format_share
+from tseval.report.numbers import (
+    NONE,
+    format_interval,
+    format_n_eff,
+    format_rank_set,
+    format_rounded_difference,
+    format_share,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -99,7 +106,7 @@ def hidden_lines(models: Sequence[ModelFacts], n_people: int) -> list[PageLine]:
         )
         differences.append(
             PageCell(
-                f"{result.difference:+.3f}{worse}",
+                f"{format_rounded_difference(result.difference)}{worse}",
                 interval=format_interval(result.difference_interval),
                 value=result.difference,
             )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tseval.analysis.comparisons import DEFAULT_MARGIN, differences
 from tseval.analysis.correctness import factors_of_any
 from tseval.analysis.differences import Difference, compare
+from tseval.report.numbers import RUN_DECIMALS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 
 OUTCOMES = ("better", "worse", "equivalent", "undecided", "same verdicts")
-# The difference and the ends of its interval, in thousandths, and the place of its word in `OUTCOMES`.
+_UNITS = 10**RUN_DECIMALS  # page.js writes thousandths
+# The difference and the ends of its interval, in thousandths, and the index of its word in `OUTCOMES`.
 Cell = tuple[int, int, int, int] | None
 
 
@@ -49,9 +51,9 @@ def _cells(known_differences: Sequence[Difference | None]) -> list[Cell]:
         None
         if difference is None
         else (
-            trunc(round(difference.value * 1000, 6)),
-            floor(difference.low * 1000),
-            ceil(difference.high * 1000),
+            trunc(round(difference.value * _UNITS, 6)),
+            floor(difference.low * _UNITS),
+            ceil(difference.high * _UNITS),
             OUTCOMES.index(next(words).word),
         )
         for difference in known_differences

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tseval.analysis.breakdowns import ATTRACTORS, OTHERS, N, by_non_attractors, joint_grid
 from tseval.report.document import Document, Field, Grid, side_by_side
-from tseval.report.numbers import format_count
-from tseval.report.opened import ACCURACY, RunSet, interval_note, stacked, tell
+from tseval.report.numbers import NOT_ROUNDED, format_count
+from tseval.report.opened import ACCURACY, RunSet, analysis_document, interval_note, stacked
 from tseval.report.panels import SHARES, Axis, Panel, Series, lines_of
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 NOUN_COUNTS = {N: "intervening nouns", ATTRACTORS: "attractors", OTHERS: "non-attractors"}
-_TRUNCATED = "Accuracies are truncated, not rounded, to 3 decimals."
+_TRUNCATED = f"Accuracies are {NOT_ROUNDED}."
 _CELLS_SHOWN = 12
 
 
@@ -52,7 +52,7 @@ def _accuracies(opened: RunSet, grids: Mapping[str, pd.DataFrame], by: list[str]
             f"{left_out:,} items are left out, because they do not name their number of intervening nouns."
         )
     grid = Grid(fields, lines, f"Accuracy by {what}, {opened.suite}")
-    return tell(opened, "attractors", stacked(grids), [grid], [*notes, _TRUNCATED])
+    return analysis_document(opened, "attractors", stacked(grids), [grid], [*notes, _TRUNCATED])
 
 
 def attractor_panels(analysis: Document) -> list[Panel]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tseval.analysis.differences import SAME
 from tseval.analysis.intervals import error_percent
 from tseval.report.document import INTERVAL_HEADING, Field
-from tseval.report.numbers import format_interval
+from tseval.report.numbers import TRUNCATED, format_interval
 from tseval.report.opened import interval_note
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ DIFFERENCE_INTERVAL = Field(INTERVAL_HEADING, ("low", "high"), format_interval)
 def comparison_notes(rows: pd.DataFrame, margin: float, family: str, both: str = "both models") -> list[str]:
     """Say how to read differences, their intervals and the words for them."""
     notes = [
-        f"Differences of accuracies, truncated to 3 decimals, on the items that are decidable for {both}.",
+        f"Differences of accuracies, {TRUNCATED}, on the items that are decidable for {both}.",
         interval_note(rows),
         f"Equivalent: the difference is significantly smaller than {margin:g} (two one-sided tests, also "
         f"for other words). Better or worse: significantly different from 0. Error rate: "

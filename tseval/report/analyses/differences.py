@@ -14,7 +14,7 @@ from tseval.report.analyses.seeds import about_seeds, seeds_of
 from tseval.report.document import Document, Field, Grid, Line
 from tseval.report.layout import in_full, labelled, rows_and_means
 from tseval.report.numbers import format_difference, with_spread
-from tseval.report.opened import RunSet, tell
+from tseval.report.opened import RunSet, analysis_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ def differences_table(
     if grouped:
         for index, column in ((1, "model"), (3, "against")):
             records.insert(index, f"n_seeds_{column}", [len(groups[name]) for name in records[column]])
-    return tell(opened, "against", records, [_against_grid(differences, opened.suite)], notes)
+    return analysis_document(opened, "against", records, [_against_grid(differences, opened.suite)], notes)
 
 
 def _reference(model: str, groups: Mapping[str, Sequence[str]]) -> str:

@@ -11,7 +11,7 @@ from tseval.analysis.rows import ROW
 from tseval.report.document import Document, Field, Grid, side_by_side
 from tseval.report.layout import row_labels
 from tseval.report.numbers import format_count, format_difference, format_share
-from tseval.report.opened import INTERVAL, RunSet, interval_note, stacked, tell
+from tseval.report.opened import INTERVAL, RunSet, analysis_document, interval_note, stacked
 from tseval.report.panels import Axis, Panel, lines_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def design_effects(opened: RunSet) -> Document:
     grids.append(Grid(*fields_and_lines, f"Surprisals in bits, {opened.suite}"))
     rows = pd.concat([stacked(effects), stacked(surprisals)], ignore_index=True)
     rows = rows[["model", *ROW, REGION, CONDITION, *AVERAGED]]
-    return tell(opened, "effects", rows, grids, [*_NOTES, interval_note(rows)])
+    return analysis_document(opened, "effects", rows, grids, [*_NOTES, interval_note(rows)])
 
 
 def surprisal_panels(analysis: Document) -> list[Panel]:

@@ -18,8 +18,8 @@ from tseval.analysis.breakdowns import (
 from tseval.analysis.differences import over_seeds
 from tseval.report.document import Document, Field, Grid, Line, side_by_side
 from tseval.report.families import without_seed
-from tseval.report.numbers import format_count, format_share, with_spread
-from tseval.report.opened import INTERVAL, RunSet, interval_note, stacked, tell
+from tseval.report.numbers import NOT_ROUNDED, format_count, format_share, with_spread
+from tseval.report.opened import INTERVAL, RunSet, analysis_document, interval_note, stacked
 from tseval.report.panels import Panel, lines_of, share_panel
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def formal(opened: RunSet) -> Document:
         for name, rows in frames.items()
     }
     chosen = [CHOSEN] if measure.summary == "largest" else []
-    return _tell(opened, measure, frames, last, VALUE, chosen)
+    return _document_of(opened, measure, frames, last, VALUE, chosen)
 
 
 def formal_of_seeds(opened: RunSet, groups: Mapping[str, Sequence[str]]) -> Document:
@@ -64,7 +64,7 @@ def formal_of_seeds(opened: RunSet, groups: Mapping[str, Sequence[str]]) -> Docu
         f"Seeds: {counts}. Means over seeds, ± the standard deviation between seeds; the last line "
         "is the mean over seeds, without an interval."
     ]
-    return _tell(opened, measure, frames, last, VALUE_OF_SEEDS, notes)
+    return _document_of(opened, measure, frames, last, VALUE_OF_SEEDS, notes)
 
 
 def _named(groups: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
@@ -75,7 +75,7 @@ def _named(groups: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
     return dict(zip(names, groups.values(), strict=True))
 
 
-def _tell(
+def _document_of(
     opened: RunSet,
     measure: Measure,
     frames: Mapping[str, pd.DataFrame],
@@ -84,7 +84,7 @@ def _tell(
     more: Sequence[str],
 ) -> Document:
     notes = [
-        f"{measure.quantity.capitalize()} is truncated, not rounded, to 3 decimals.",
+        f"{measure.quantity.capitalize()} is {NOT_ROUNDED}.",
         interval_note(stacked(frames)),
         *more,
         f"Source: {measure.source}.",
@@ -102,7 +102,7 @@ def _tell(
     )
     lines.append(Line((SUMMARIES[measure.summary], n_items, *cells)))
     grid = Grid(fields, lines, f"{measure.quantity.capitalize()} on {opened.suite}")
-    return tell(opened, "formal", stacked(rows), [grid], notes)
+    return analysis_document(opened, "formal", stacked(rows), [grid], notes)
 
 
 def formal_panel(opened: RunSet, analysis: Document) -> Panel:

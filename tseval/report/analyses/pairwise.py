@@ -13,7 +13,7 @@ from tseval.report.analyses.attractors import NOUN_COUNTS
 from tseval.report.analyses.comparison_notes import DIFFERENCE_INTERVAL, comparison_notes
 from tseval.report.document import Document, Field, Grid, Line
 from tseval.report.numbers import format_count, format_difference, format_probability
-from tseval.report.opened import RunSet, tell
+from tseval.report.opened import RunSet, analysis_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +75,7 @@ def pairs(opened: RunSet, by: str | None, margin: float = DEFAULT_MARGIN) -> Doc
         ]
     notes = [*comparison_notes(rows, margin, "the pairs of a table"), _OF_MCNEMAR]
     rows = rows.drop(columns="all") if by is None else rows
-    return tell(opened, "pairwise", rows, grids, notes)
+    return analysis_document(opened, "pairwise", rows, grids, notes)
 
 
 _OF_MCNEMAR = (

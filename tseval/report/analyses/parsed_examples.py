@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tseval.analysis.intervals import confidence_percent
 from tseval.report.document import INTERVAL_HEADING, Document, Field, Grid
-from tseval.report.numbers import format_count, format_interval, format_share
+from tseval.report.numbers import TRUNCATED, format_count, format_interval, format_share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,11 +19,11 @@ _COUNTS = (
 _EXAMPLE_NOTES = (
     "Gold examples count by the attractors in the gold tree, parsed examples by those in the parsed tree.",
     "Precision: share of parsed examples that are also gold. Recall: share of gold examples that were found.",
-    "F1: harmonic mean of precision and recall. All three are truncated to 3 decimals.",
+    f"F1: harmonic mean of precision and recall. All three are {TRUNCATED}.",
 )
 
 
-def found_examples(rows: pd.DataFrame, gold: str, parsed: str) -> Document:
+def example_comparison(rows: pd.DataFrame, gold: str, parsed: str) -> Document:
     """Tabulate how good the examples of a parse are (`tseval.analysis.breakdowns.compare_examples`)."""
     number = Field("Same number", ("n_same_number", "n_found"), lambda pair: f"{pair[0]:,} of {pair[1]:,}")
     equal, alike = (

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tseval.analysis.breakdowns import VARIES, profile, with_intervals, with_words
 from tseval.report.document import Document, Field, Grid, Line
-from tseval.report.numbers import format_count, format_share
-from tseval.report.opened import RunSet, interval_note, stacked, tell
+from tseval.report.numbers import TRUNCATED, format_count, format_share
+from tseval.report.opened import RunSet, analysis_document, interval_note, stacked
 from tseval.report.panels import SHARES, Axis, Panel, lines_of
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ def profiles(opened: RunSet, words: int | None = None) -> Document:
                 f"{case}: verbs are at different places, so later means have fewer items; choose one length "
                 "with --words."
             )
-    notes.append("Mean confidence in the correct answer, truncated to 3 decimals; 0.5 is chance.")
+    notes.append(f"Mean confidence in the correct answer, {TRUNCATED}; 0.5 is chance.")
     notes.append(f"{interval_note(rows)} Figures and files show them.")
     if rows[VARIES].any():
         notes.append("A word in brackets is an example: other items have other words at this place.")
-    return tell(opened, "profile", rows, grids, notes)
+    return analysis_document(opened, "profile", rows, grids, notes)
 
 
 def profile_panels(analysis: Document) -> list[Panel]:

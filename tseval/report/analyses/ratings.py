@@ -12,8 +12,8 @@ from tseval.analysis.rows import ROW, as_names
 from tseval.errors import plain
 from tseval.report.document import INTERVAL_HEADING, Document, Field, Grid, Line, side_by_side
 from tseval.report.layout import headed, row_labels
-from tseval.report.numbers import format_correlation, format_count, format_interval, format_share
-from tseval.report.opened import RunSet, interval_note, stacked, tell
+from tseval.report.numbers import TRUNCATED, format_correlation, format_count, format_interval, format_share
+from tseval.report.opened import RunSet, analysis_document, interval_note, stacked
 from tseval.report.panels import LONGEST, Axis, Panel, Series
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def ratings(opened: RunSet, by: str | Sequence[str] = ()) -> Document:
         if len(correlations) > 1
         else _alone(correlations, opened.suite, by)
     )
-    return tell(opened, "ratings", rows, [grid], list(_notes(opened, rows)))
+    return analysis_document(opened, "ratings", rows, [grid], list(_notes(opened, rows)))
 
 
 def _alone(correlations: Mapping[str, pd.DataFrame], suite: str, by: str | Sequence[str]) -> Grid:
@@ -81,7 +81,7 @@ def _rating_lines(
 def _notes(opened: RunSet, rows: pd.DataFrame) -> Iterator[str]:
     several = len(opened.verdicts) > 1
     yield (
-        "Correlations of scores with mean ratings, truncated to 3 decimals"
+        f"Correlations of scores with mean ratings, {TRUNCATED}"
         + (": Spearman's in the column of the model, Pearson's in the next." if several else ".")
     )
     yield interval_note(rows)

@@ -20,8 +20,8 @@ from tseval.analysis.rows import ROW
 from tseval.errors import RunError
 from tseval.report.document import Document, Field, Grid, Line
 from tseval.report.layout import headed, row_labels
-from tseval.report.numbers import NONE, format_count, format_interval, format_n_eff, format_share
-from tseval.report.opened import INTERVAL, RunSet, stacked, tell
+from tseval.report.numbers import NONE, NOT_ROUNDED, format_count, format_interval, format_n_eff, format_share
+from tseval.report.opened import INTERVAL, RunSet, analysis_document, stacked
 from tseval.report.panels import Axis, Panel, lines_of
 
 if TYPE_CHECKING:
@@ -76,8 +76,7 @@ def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Do
     factors = {name: by_factor(result.entries) for name, result in results.items()}
     grids, notes = [], [_advice(name, result) for name, result in results.items()] + list(_NOTES)
     notes.append(
-        f"Accuracies are truncated, not rounded, to 3 decimals; {confidence_percent()} intervals are "
-        "clustered by lexicon entry."
+        f"Accuracies are {NOT_ROUNDED}; {confidence_percent()} intervals are clustered by lexicon entry."
     )
     for name, result in results.items():
         grids += [_rows(f"{name} on {opened.suite}", result), _words(f"Single words, {name}", factors[name])]
@@ -89,7 +88,7 @@ def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Do
             f"or are not among the {MOST_ENTRIES} largest of their row."
         )
     entries = stacked({name: result.entries for name, result in results.items()})
-    document = tell(opened, "robustness", entries, grids, notes)
+    document = analysis_document(opened, "robustness", entries, grids, notes)
     limits = stacked({name: result.rows for name, result in results.items()})
     return replace(document, content={**document.content, "limits": limits, "factors": stacked(factors)})
 

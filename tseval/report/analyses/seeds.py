@@ -16,8 +16,8 @@ from tseval.analysis.rows import ROW
 from tseval.errors import RunError
 from tseval.report.document import Document, Field, Grid, Line
 from tseval.report.layout import in_full, labelled, row_labels, rows_and_means
-from tseval.report.numbers import format_rank_set, with_spread
-from tseval.report.opened import INTERVAL, RunSet, interval_note, tell
+from tseval.report.numbers import NOT_ROUNDED, TRUNCATED, format_rank_set, with_spread
+from tseval.report.opened import INTERVAL, RunSet, analysis_document, interval_note
 from tseval.report.panels import Axis, Panel, lines_of
 from tseval.report.table import measured_at_default, not_told_apart
 
@@ -81,12 +81,12 @@ def seeds_table(opened: RunSet, groups: Mapping[str, Sequence[str]], by: Sequenc
         notes.append(
             "A row has no mean if no item is decidable for all seeds; means over such rows are missing too."
         )
-    return tell(opened, "seeds", _records(means), [_grid(means, opened.suite, grouped)], notes)
+    return analysis_document(opened, "seeds", _records(means), [_grid(means, opened.suite, grouped)], notes)
 
 
 def _notes(groups: Mapping[str, Sequence[str]], intervals: str) -> list[str]:
     if all(len(names) == 1 for names in groups.values()):
-        return ["Accuracies are truncated, not rounded, to 3 decimals.", intervals]
+        return [f"Accuracies are {NOT_ROUNDED}.", intervals]
     return [about_seeds(groups), f"{intervals} With several seeds, they also generalise to other seeds."]
 
 
@@ -112,7 +112,7 @@ def about_seeds(groups: Mapping[str, Sequence[str]]) -> str:
     counts = ", ".join(f"{name} {len(names)}" for name, names in groups.items())
     return (
         f"Seeds: {counts}. Accuracies are means over seeds, ± the standard deviation between seeds, "
-        "truncated to 3 decimals."
+        f"{TRUNCATED}."
     )
 
 

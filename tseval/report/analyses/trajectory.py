@@ -67,7 +67,7 @@ def find_trainings(
     for name, manifest in opened.manifests.items():
         moment = progress_of(manifest.model, over)
         if moment is None:
-            left_out.append(opened.places[name])
+            left_out.append(opened.folders[name])
             continue
         card = manifest.model
         facts = [card.details.get(fact) for fact in _OF_A_TRAINING]
@@ -77,7 +77,7 @@ def find_trainings(
         moments = runs_of.setdefault(training, {})
         if moment in moments:
             raise RunError(
-                f"{opened.places[moments[moment]]} and {opened.places[name]} are two runs of the training "
+                f"{opened.folders[moments[moment]]} and {opened.folders[name]} are two runs of the training "
                 f"{names[training]} at the same {over}, {moment:,}.\n"
                 "  Leave out one run. If the checkpoints belong to different trainings, give them "
                 "different names, such as a-step100.pt and b-step100.pt."
