@@ -63,10 +63,10 @@ def evaluate_during(
         plan = replace(plan, card=replace(plan.card, details=details))
         if out is None:
             return carry_out(plan, None)
-        place = step_folder(Path(out), step)
+        folder = step_folder(Path(out), step)
         if overwrite:
-            remove_other(place, plan.key)
-        return carry_out(plan, place, resume=True)
+            remove_other(folder, plan.key)
+        return carry_out(plan, folder, resume=True)
 
 
 def step_folder(out: Path, step: int) -> Path:

@@ -25,5 +25,5 @@ def draw_curves(out: Path, console: Console) -> None:
 
 
 def figures_of(out: Path) -> list[Path]:
-    """Name the figures of a checkpoint's curves, in the order in which they are written."""
+    """Return the paths of the figures of a checkpoint's curves, in the order in which they are written."""
     return [curves_path(out).with_suffix(ending) for ending in (".svg", ".png")]

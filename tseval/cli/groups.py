@@ -62,11 +62,11 @@ class Group(click.Group):
         self.purposes, self.summaries = purposes, summaries or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name the commands in the order of use."""
+        """Return the names of the commands in the order of use."""
         return [name for names in self.purposes.values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Find one command, imported if need be, or say the nearest name."""
+        """Return a command, imported if need be. An unknown name is refused with the nearest one."""
         if cmd_name in self.summaries:
             module = import_module(f"tseval.cli.{self.summaries[cmd_name][0]}")
             command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
@@ -80,7 +80,7 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that is meant, with what it is given in the spelling of today."""
+        """Return the command that is meant, and its arguments in the spelling of today."""
         name, command, words = super().resolve_command(ctx, args)
         if command is not None and not isinstance(command, click.Group):
             known = {option for parameter in command.params for option in parameter.opts}

@@ -62,7 +62,7 @@ def open_chosen(
 
 
 def with_precision(arguments: dict[str, str], precision: str) -> dict[str, str]:
-    """Put what --precision says among the arguments of a model."""
+    """Return the arguments of a model with the value of --precision among them."""
     if precision == "float32":
         return arguments
     if (other := arguments.get("precision", precision)) != precision:
@@ -74,7 +74,7 @@ def with_precision(arguments: dict[str, str], precision: str) -> dict[str, str]:
 
 
 def say_warnings(model: Model) -> None:
-    """Say on standard error what a reader of a model's numbers should know, where no manifest keeps it."""
+    """Print the warnings of a model on standard error, where no manifest keeps them."""
     for warning in getattr(model, "warnings", ()):
         click.echo(f"warning: {warning}", err=True)
 
@@ -109,7 +109,7 @@ LONGEST_PATH, MOST_COMMAS = 4_096, 16  # characters of a path; commas in it
 
 
 def _end_of_path(value: str | None, parts: Sequence[str], start: int) -> int:
-    """Say up to which part a value goes on as a path that exists; the start if it is none."""
+    """Return the part up to which a value goes on as a path that exists; the start if it is none."""
     if value is None or len(value) > LONGEST_PATH:
         return start
     for end in range(min(len(parts), start + MOST_COMMAS), start, -1):

@@ -29,7 +29,7 @@ class Name(click.ParamType[str]):
         self.known, self.example = known, example
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:
-        """Say how to write one."""
+        """Return an example of how to write one."""
         return self.example or None
 
     def shell_complete(
@@ -97,7 +97,7 @@ def _suites_here(_: click.Context) -> Iterator[str]:
 
 
 def _files_of_suites(ctx: click.Context) -> Iterator[Path]:
-    """Find the grammars and data of suites: those that the line names, or whose runs, or the default."""
+    """Yield the grammars and data of suites: those that the line names, or whose runs, or the default."""
     for word in (*split_arg_string(os.environ.get("COMP_WORDS", "")), *(ctx.params.get("suites") or ())):
         named = [word]
         with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
@@ -114,7 +114,7 @@ _FEATURES = re.compile(r"^features:\n((?:(?: .*)?\n)+)", re.MULTILINE)
 
 
 def features_here(ctx: click.Context) -> Iterator[str]:
-    """Name the features that grammars state in their front matter."""
+    """Yield the features that grammars state in their front matter."""
     for path in _files_of_suites(ctx):
         text = ""
         with suppress(OSError):

@@ -79,7 +79,7 @@ CONFIDENCE = click.option("--confidence", type=float, default=0.95, show_default
 
 
 def text_option(default: str | None, *forms: str, of: str) -> Callable[[Function], Function]:
-    """Let a user choose the form in which sentences are read, or written out."""
+    """Return the option --text: the form in which sentences are read, or written out."""
     examples = ("natural (The author laughs.)", "tokenised (the author laughs .)", "as-written (unchanged)")
     auto = ["auto (the form in its training)"] if "auto" in forms else []
     names = click.Choice([*forms, *(form.partition(" ")[0] for form in examples)])
@@ -100,12 +100,12 @@ QUIET = click.option("--quiet", is_flag=True, help="Print only errors.")
 
 
 def take_all(options: Sequence[Callable[[Function], Function]]) -> Callable[[Function], Function]:
-    """Make many options one decorator; help shows them in this order."""
+    """Return one decorator for many options; help shows them in this order."""
     return lambda function: reduce(lambda inner, option: option(inner), reversed(options), function)
 
 
 def _listed(texts: Sequence[str]) -> tuple[str, ...]:
-    """Take names apart that stand in one list.
+    """Return the names of lists such as `A,B`, one by one.
 
     >>> _listed(["number,distance", "attractor"])
     ('number', 'distance', 'attractor')

@@ -91,7 +91,7 @@ def pair_command(
 
 
 def _verdict(good: Sequence[Token], bad: Sequence[Token], unknown: Unknown) -> str:
-    """Say which is preferred; the same rule as in a run: strictly more probable."""
+    """Return a text that says which is preferred, by the rule of a run: strictly more probable."""
     from tseval.questions.unknown import unshared
     from tseval.scoring.surprisal import unknown_words
 

@@ -1,4 +1,4 @@
-"""Say and draw on a terminal: texts it does not obey, bars, clocks and tables, in whatever letters it has."""
+"""What commands print: documents and tables, on a terminal within its width."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WHOLE = f"{__name__}.whole"  # among what a command was told: whether signatures
 
 
 def screen_of(stream: TextIO) -> Screen | None:
-    """Say what a terminal can show; None for what is none, and where it does not say how wide it is."""
+    """Return what a terminal can show; None for a stream that is none, or does not say its width."""
     from tseval.report.writers.terminal import Screen
 
     if (width := width_of(stream)) is None:

@@ -25,7 +25,7 @@ class Root(Group):
     """All commands; says at the end where the pages are that messages name."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Find a command; what is done to one suite is found under either number."""
+        """Return a command; `suite` is the same as `suites`."""
         return super().get_command(ctx, "suites" if cmd_name == "suite" else cmd_name)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -51,8 +51,8 @@ def main() -> None:
     # objects of torch would take as long as a third of its import.
     gc.set_threshold(200_000, 50, 100)
     open_streams()
-    if asked := os.environ.get(COMPLETION_VARIABLE):
-        sys.exit(_complete(asked))
+    if instruction := os.environ.get(COMPLETION_VARIABLE):
+        sys.exit(_complete(instruction))
     try:
         # Not `tseval.main`: click would turn a reader that has gone into exit code 1.
         with tseval.make_context("tseval", sys.argv[1:]) as context:

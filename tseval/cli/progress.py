@@ -140,7 +140,7 @@ def _say_changes(
 
 
 def counts_of(states: Sequence[UnitState]) -> str:
-    """Say how many units are at which stage."""
+    """Return a text that says how many units are at which stage."""
     stages = [state.record.stage for state in states]
     order = ("done", "failed", "training", "scoring", "waiting")
     parts = [f"{stages.count(stage):,} {stage}" for stage in order if stage in stages]
@@ -148,7 +148,7 @@ def counts_of(states: Sequence[UnitState]) -> str:
 
 
 def say_progress(state: UnitState) -> str:
-    """Say how far a unit is that is being scored, or how many sentences it has."""
+    """Return how far the scoring of a unit is, or how many sentences it has."""
     record = state.record
     if record.stage == "scoring" and record.of:
         return f"{record.done:,} of {record.of:,} sentences ({record.done / record.of:.0%})"

@@ -1,4 +1,4 @@
-"""What `tseval train` is given and what it makes of that: options, settings, a place, a bar, a text."""
+"""Options of `tseval train`, and what follows from them: sizes, settings, the checkpoint, the bar."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ OPTIONS = {"compiled": "--compile"}
 def field_options(
     cls: type[Sizes | Settings | ClassifierSettings], without: Sequence[str] = (), **defaults: object
 ) -> list[Callable[[Function], Function]]:
-    """Make an option of every field that has a help text; defaults given here go before its own."""
+    """Return an option for every field that has a help text; the defaults named here replace its own."""
     hints = get_type_hints(cls, include_extras=True)
     return [
         _option(field.name, get_args(hints[field.name]), defaults.get(field.name, field.default))
@@ -74,7 +74,7 @@ def _option(name: str, hint: tuple[Any, ...], default: object) -> Callable[[Func
 
 
 def preset_option(presets: Mapping[str, Preset]) -> Callable[[Function], Function]:
-    """Make the option that names one of these presets."""
+    """Return the option that names one of these presets."""
     return click.option(
         "--preset", type=click.Choice(list(presets)),
         help="Use the sizes and settings of this paper as defaults. Options that you type override them "
@@ -166,7 +166,7 @@ classifier_options = take_all([
 def apply_preset(
     context: click.Context, presets: Mapping[str, Preset] = PRESETS, language: Language | None = None
 ) -> None:
-    """Let the preset, if one is named, stand in for the defaults of the options."""
+    """Replace the defaults of the options by those of the preset, if one is named."""
     if name := context.params["preset"]:
         preset = presets[name]
         _replace_defaults(context, {**preset.sizes, **preset.settings})
@@ -271,7 +271,7 @@ def _check_out(out: Path, resume: bool) -> None:
 
 
 def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | ClassifierSettings) -> str | None:
-    """Say that a training is done, if it is the one asked for; None where there is something to do."""
+    """Return the message that a training is finished, if it has these settings; None where work is left."""
     if not (resume and out.exists() and not resume_path(out).exists()):
         return None
     checkpoint = load_checkpoint(out)
@@ -294,7 +294,7 @@ def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | Classif
 def build(
     kind: type[AnyNetwork], sizes: Sizes, settings: Settings | ClassifierSettings, device: torch.device
 ) -> AnyNetwork:
-    """Make a network with fresh weights; all that is drawn at random from here on follows from the seed."""
+    """Return a network with fresh weights; all that is drawn at random from here on follows from the seed."""
     torch.manual_seed(settings.seed)
     try:
         return kind(sizes, settings.initial_range).to(device)
@@ -306,13 +306,13 @@ def build(
 
 
 def describe_model(model: Network, words: int) -> str:
-    """Say how large a network is."""
+    """Return a text that says how large a network is."""
     counts = f"{count_parameters(model):,} parameters ({model.n_core_parameters:,} recurrent)"
     return f"{model.sizes.arch}: {counts}, {words:,} words"
 
 
 def origin_of(preset: str | None, **texts: list[Json]) -> dict[str, Json]:
-    """Say what a checkpoint records about where it comes from: the command, and what was learnt from."""
+    """Return what a checkpoint records of its origin: the command, and the texts it learnt from."""
     origin: dict[str, Json] = {"preset": preset} if preset else {}
     return origin | {"command": shlex.join(["tseval", *sys.argv[1:]]), **texts}
 
@@ -347,13 +347,13 @@ class Bar:
             )
 
     def start(self, done: int, total: int) -> None:
-        """Hear how much there is to do; see `tseval.training.language_model.Listener`."""
+        """Take note of how much there is to do; see `tseval.training.language_model.Listener`."""
         self.task = self.bar.add_task("training", total=total, completed=done, rate="")
         self.total, self.first = total, (done, time.monotonic())
         self.line_at = time.monotonic()
 
     def read(self, step: int, done: int, loss: float) -> None:
-        """Hear how far it is."""
+        """Show how far the training is."""
         self.smooth = loss if self.smooth is None else 0.9 * self.smooth + 0.1 * loss
         now = time.monotonic()
         speed = (done - self.first[0]) / (now - self.first[1])
@@ -364,11 +364,11 @@ class Bar:
             self.line_at = now
 
     def noted(self, line: str) -> None:
-        """Hear of something unusual."""
+        """Print a line about something unusual."""
         self.console.out(line)
 
     def validated(self, step: int, value: float, kept: bool) -> None:
-        """Hear of a validation."""
+        """Print the result of a validation."""
         mark = "saved" if kept else "not better"
         if self.guess is not None and value > self.guess:
             mark += f"; worse than guessing ({self.guess:,.0f}): lower --learning-rate"

@@ -110,15 +110,15 @@ def zoo_command(
             _print_published(target, boards)
     for entry in entries:
         if entry.name in failed:
-            said = shortened(f"tseval: {entry.name} failed: {failed[entry.name]}\n  Log: {entry.log}")
-            click.echo(said, err=True)
+            message = shortened(f"tseval: {entry.name} failed: {failed[entry.name]}\n  Log: {entry.log}")
+            click.echo(message, err=True)
     if failed:
         if target is not None:
-            said = (
+            message = (
                 f"tseval: no leaderboard in {target}, because some models failed. To continue, repeat "
                 f"the same command."
             )
-            click.echo(shortened(said), err=True)
+            click.echo(shortened(message), err=True)
         raise click.exceptions.Exit(1)
 
 
@@ -157,7 +157,7 @@ def _check_options(recipe: Recipe, archs: Sequence[str]) -> None:
 
 
 def _say(state: UnitState) -> str:
-    """Say how far a model is: the last line of its log, and when it is done its perplexity."""
+    """Return how far a model is: the last line of its log, and when it is done its perplexity."""
     record = state.record
     if record.stage == "done":
         from tseval.runs import read_run

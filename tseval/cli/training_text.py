@@ -40,7 +40,7 @@ class TrainingText:
 
 
 def chosen_language(context: click.Context) -> Language | None:
-    """Make the language that `--suite` names, if it is given, and have its strings read as whole lines."""
+    """Return the language that `--suite` names, if it names one, and have its strings read as whole lines."""
     suite = context.params["suite"]
     named = [
         name for name in FILE_OPTIONS if context.get_parameter_source(name) is not ParameterSource.DEFAULT

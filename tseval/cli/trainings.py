@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def trainings_of_runs(opened: RunSet, over: Clock, by: tuple[str, ...] = ()) -> list[Training]:
-    """Find the trainings that runs are of, and say which runs join none."""
+    """Return the trainings that runs are of, and print which runs join none."""
     from tseval.report.analyses.trajectory import find_trainings
 
     trainings, left_out = find_trainings(opened, over, by)

@@ -107,13 +107,13 @@ class Column:
 
 
 def column_of(run: Run, by: Sequence[str] = ()) -> Column:
-    """Make a column from a run."""
+    """Return the column of a run."""
     rows, answers = run.tally(by)
     return replace(description_of(run), rows=rows, answers=answers)
 
 
 def description_of(run: Run) -> Column:
-    """Make the column of a run without any rows."""
+    """Return the column of a run without any rows."""
     model, suite = run.manifest.model, run.manifest.suite
     perplexity = model.details.get("validation_perplexity")
     core = model.details.get("core_parameters")
@@ -141,7 +141,7 @@ def description_of(run: Run) -> Column:
 
 
 def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
-    """Make a column from each model of a board."""
+    """Return a column for each model of a board."""
     if by:
         raise BoardError(
             f"{board.name} has published accuracies without single items, so tseval cannot split its rows "
@@ -180,7 +180,7 @@ def _printed_column(
 
 
 def human_of(board: Board) -> Column | None:
-    """Make a column of what people get right, if a board has it: it stands beside models, without ranks."""
+    """Return the column of what people get right, if a board has it: beside models, without ranks."""
     human = board.human
     if human is None:
         return None
@@ -265,7 +265,7 @@ def number_of(parameters: str | None) -> int | str | None:
 
 
 def _is_endless(value: float) -> bool:
-    """Tell a whole number that is no measure of anything, and that no float can hold."""
+    """Check whether a number is whole, measures nothing, and fits no float."""
     return isinstance(value, int) and value.bit_length() > 64
 
 

@@ -106,7 +106,7 @@ def training_name(path: Path) -> str:
 
 
 def curve_numbers(curves: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Put learning curves into one table, without the seconds: the same training takes others each time."""
+    """Return learning curves in one table, without the seconds: the same training takes others each time."""
     # `read_curves` makes floats of all; steps and tokens are whole again.
     return pd.concat(curves, ignore_index=True).drop(columns="seconds", errors="ignore").convert_dtypes()
 

@@ -43,7 +43,7 @@ class Field:
         return interval_heading() if self.heading == INTERVAL_HEADING else self.heading
 
     def values(self, frame: pd.DataFrame) -> list[object]:
-        """Take the exact values, one per row of the frame."""
+        """Return the exact values, one per row of the frame."""
         columns = [frame[name].astype(object) for name in self.names]
         return list(columns[0]) if len(columns) == 1 else list(zip(*columns, strict=True))
 
@@ -67,12 +67,12 @@ class Grid:
 
     @classmethod
     def of(cls, fields: Sequence[Field], rows: pd.DataFrame, title: str = "") -> Grid:
-        """Show a line for each row of a frame."""
+        """Return a grid with a line for each row of a frame."""
         columns = (field.values(rows) for field in fields)
         return cls(fields, [Line(cells) for cells in zip(*columns, strict=True)], title)
 
     def texts(self, line: Line) -> list[str]:
-        """Show every value of a line: text as it is, what is missing as a dash."""
+        """Return the text of every value of a line: text as it is, what is missing as a dash."""
         cells = [*line.cells, *[""] * (len(self.fields) - len(line.cells))]
         return [
             _text(value, line.show or field.show) for value, field in zip(cells, self.fields, strict=True)
@@ -86,7 +86,7 @@ class Grid:
         return [list(range(start, end)) for start, end in zip(starts, ends, strict=True)]
 
     def only(self, indices: Sequence[int]) -> Grid:
-        """Keep some fields."""
+        """Return the grid with some of its fields."""
         lines = [
             replace(line, cells=tuple(line.cells[index] for index in indices if index < len(line.cells)))
             for line in self.lines
@@ -119,7 +119,7 @@ class Document:
 def side_by_side(
     keys: Sequence[Field], frames: Mapping[str, pd.DataFrame], measures: Sequence[Field]
 ) -> tuple[list[Field], list[Line]]:
-    """Put models beside each other: what their rows share, then what was measured of each.
+    """Return fields and lines of models side by side: what rows share, then the measures of each model.
 
     A measure without a heading stands under the model's name, and those with one beside it.
     """

@@ -27,7 +27,7 @@ _SEED = re.compile(r"(?<=.)-seed\d+$")
 
 
 def without_seed(name: str) -> str:
-    """Name what models have in common that differ in their seed.
+    """Return the name of a model without its seed.
 
     >>> without_seed("lstm-16-seed2"), without_seed("lstm-16")
     ('lstm-16', 'lstm-16')
@@ -36,7 +36,7 @@ def without_seed(name: str) -> str:
 
 
 def in_families(names: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """Part models into families by the architectures in their names, where they are too many for one panel.
+    """Return models in families by the architectures in their names, where they are too many for one panel.
 
     A larger family comes in parts of at most `MOST_TOGETHER`. Few models are one family without a title.
     """
@@ -47,16 +47,16 @@ def in_families(names: Sequence[str]) -> list[tuple[str, list[int]]]:
         match = _KNOWN.search(name)
         families[_FAMILY_OF[match[1].lower()] if match else UNKNOWN_FAMILY].append(index)
     parts = []
-    for family, places in families.items():
-        n_parts = -(-len(places) // MOST_TOGETHER)
+    for family, indices in families.items():
+        n_parts = -(-len(indices) // MOST_TOGETHER)
         for part in range(n_parts):
-            part_places = places[part * len(places) // n_parts : (part + 1) * len(places) // n_parts]
+            part_places = indices[part * len(indices) // n_parts : (part + 1) * len(indices) // n_parts]
             parts.append((f"{family} {part + 1}" if n_parts > 1 else family, part_places))
     return parts
 
 
 def by_family(panels: Sequence[Panel]) -> list[list[Panel]]:
-    """Draw each panel once for every family of models, the lines of the others behind.
+    """Return each panel once for every family of models, with the lines of the others behind.
 
     Few models stay together, as one family without a name.
     """
@@ -66,8 +66,8 @@ def by_family(panels: Sequence[Panel]) -> list[list[Panel]]:
     if len(families) == 1:
         return [list(panels)]
     groups = []
-    for family, places in families:
-        colours = {indices[place]: index for index, place in enumerate(places)}
+    for family, members in families:
+        colours = {indices[member]: index for index, member in enumerate(members)}
         group = []
         for panel in panels:
             series = [

@@ -121,7 +121,7 @@ def gate(
 
 
 def _pairs(new: Sequence[Run], old: Sequence[Run], suites: Sequence[str]) -> dict[str, tuple[Run, Run]]:
-    """Pair the runs of both models by suite."""
+    """Return the runs of both models by suite, in pairs."""
     sides: list[dict[str, Run]] = []
     for side, runs in (("NEW", new), ("OLD", old)):
         run_of_suite: dict[str, Run] = {}
@@ -153,7 +153,7 @@ def _pairs(new: Sequence[Run], old: Sequence[Run], suites: Sequence[str]) -> dic
 
 
 def _chosen(verdicts: pd.DataFrame, patterns: Sequence[str], suite: str) -> list[int] | None:
-    """Find the places of the rows that patterns name, as tables print them; None for all."""
+    """Return the numbers of the rows that patterns name, as tables print them; None for all."""
     if not patterns:
         return None
     labels = [label.casefold() for label in row_labels(row_places(verdicts, ())[0])]
@@ -173,7 +173,7 @@ def _no_row(opened: RunSet, patterns: Sequence[str]) -> RunError:
 
 
 def _labels(lines: pd.DataFrame) -> list[str]:
-    """Name lines as tables name their rows."""
+    """Return the names of lines, as tables name their rows."""
     rows = lines[lines[ROW[2]] != ALL_ROWS]
     names = dict(zip(rows.index, row_labels(rows[[*ROW]]), strict=True))
     return [names.get(number, f"All {len(rows)} rows") for number in lines.index]
@@ -213,7 +213,7 @@ def _document(
 
 
 def _body(keys: Iterable[tuple[object, ...]], lines: Iterable[Line]) -> list[Line]:
-    """Put rows under their headings, and the mean below all of them."""
+    """Return rows under their headings, and the mean below all of them."""
     pairs = [*zip(keys, lines, strict=True)]
     rows = [pair for pair in pairs if pair[0] != MEAN_KEY]
     mean = [line for key, line in pairs if key == MEAN_KEY]
@@ -221,7 +221,7 @@ def _body(keys: Iterable[tuple[object, ...]], lines: Iterable[Line]) -> list[Lin
 
 
 def _notes(lines: pd.DataFrame, max_drop: float, strict: bool) -> list[str]:
-    """Say how to read the table, the most important first."""
+    """Return notes on how to read the table, the most important first."""
     notes = []
     if lost := int(lines.loc[lines[ROW[2]] != ALL_ROWS, "n_only_old"].sum()):
         notes.append(
@@ -241,7 +241,7 @@ def _notes(lines: pd.DataFrame, max_drop: float, strict: bool) -> list[str]:
 
 
 def as_junit(outcome: Gate) -> str:
-    """Write JUnit XML, which CI services show: a test for each row, a failure for each drop."""
+    """Return JUnit XML, which CI services show: a test for each row, a failure for each drop."""
     root = ElementTree.Element("testsuites", name="tseval gate")
     failed = set(outcome.failures.index)
     for suite, suite_lines in outcome.lines.groupby("suite", sort=False):
@@ -273,11 +273,11 @@ def as_junit(outcome: Gate) -> str:
 
 
 def _failure(outcome: str) -> str:
-    """Say why a row fails."""
+    """Return why a row fails."""
     return "dropped" if outcome == "dropped" else "a larger drop cannot be excluded"
 
 
 def as_summary(outcome: Gate) -> str:
-    """Write a Markdown summary for the page of a CI job: the verdict, then the tables."""
+    """Return a Markdown summary for the page of a CI job: the verdict, then the tables."""
     heading = "passed" if outcome.passed else "failed"
     return f"## tseval gate: {heading}\n\n{outcome.verdict}\n\n{as_markdown(outcome.document)}"

@@ -71,7 +71,7 @@ def read_humans(path: Path, run: Run) -> Column:
 
 
 def _places(run: Run) -> dict[tuple[str, str], tuple[object, ...]]:
-    """Say in which row of the table each contrast of each case stands."""
+    """Return the row of the table in which each contrast of each case stands."""
     rows = run.load_verdicts().select([_CASE, *ROW]).group_by([_CASE, *ROW], use_threads=False).aggregate([])
     return {
         (str(row[_CASE]), str(row[_CONTRAST])): tuple(row[name] for name in ROW) for row in rows.to_pylist()
@@ -81,7 +81,7 @@ def _places(run: Run) -> dict[tuple[str, str], tuple[object, ...]]:
 def _key(
     where: str, row: Mapping[str, str], rows_of_cases: Mapping[tuple[str, str], object], *, complete: bool
 ) -> tuple[str, str] | None:
-    """Find what a row is about; None for a case that only a part of the suite leaves out."""
+    """Return the case and contrast of a row; None for a case that only a part of the suite leaves out."""
     for name in (_CASE, _ACCURACY):
         if name not in row:
             raise SuiteError(

@@ -44,7 +44,7 @@ def item_table(
     wrong: bool = False,
     order: ItemOrder = "suite",
 ) -> pd.DataFrame:
-    """List the items of runs, one row for each contrast of each model.
+    """Return the items of runs, one row for each contrast of each model.
 
     Args:
         runs: Runs on the suite.
@@ -166,7 +166,7 @@ def _with_sentences(
 
 
 def _outcomes(verdicts: pd.DataFrame) -> pd.Series:
-    """Name the outcome of each verdict."""
+    """Return the outcome of each verdict."""
     outcome = pd.Series("rated", verdicts.index, dtype=object)
     decided = verdicts["correct"].notna().to_numpy(bool)
     outcome[decided] = np.where(verdicts["correct"][decided].to_numpy(bool), "right", "wrong")
@@ -178,7 +178,7 @@ def _outcomes(verdicts: pd.DataFrame) -> pd.Series:
 
 
 def _unknown(words: Sequence[str], seen: str | None) -> str | None:
-    """Find the words that a model of words replaces, by what it sees in their places."""
+    """Return the words that a model of words replaces, by what it sees in their places."""
     read = words if seen is None else seen.split()
     if len(read) != len(words):
         return None  # a model of pieces: every word is known
@@ -204,7 +204,7 @@ _GRID = (
 
 
 def items_document(rows: pd.DataFrame, limit: int | None) -> Document:
-    """Lay out the first items for readers; `records` hold all of them."""
+    """Return the first items for readers; `records` hold all of them."""
     first = rows if limit is None else rows.head(limit)
     names = zip(first["case"], first["item"], strict=True)
     first = first.assign(name=[f"{case}[{item}]" for case, item in names])

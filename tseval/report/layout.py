@@ -215,7 +215,7 @@ def _by_model(table: Table, values: Iterable[object]) -> dict[str, object]:
 
 
 def lay_out(table: Table) -> Document:
-    """Make the document of a table.
+    """Return the document of a table.
 
     One run alone shows what is told of its rows; several columns show accuracies side by side, then ranks.
     """
@@ -234,7 +234,7 @@ def lay_out(table: Table) -> Document:
 
 
 def row_labels(rows: pd.DataFrame) -> list[str]:
-    """Name every row: the construction, its contrast where it has several, its feature values."""
+    """Return the name of every row: construction, contrast where it has several, values of features."""
     keys = list(rows.itertuples(index=False, name=None))
     contrasts = Counter(key[:3] for key in {key[:4] for key in keys})
     labels = []
@@ -326,7 +326,7 @@ def _of_people(table: Table, human: Column) -> list[object]:
 
 
 def _ranking_lines(table: Table) -> list[Line]:
-    """Say how sure mean ranks are, and which rank each model may have by its mean accuracy."""
+    """Return lines on how sure mean ranks are, and on the possible ranks of each model by mean accuracy."""
     if table.ranking is None:
         return []
     ranked = table.ranking
@@ -355,7 +355,7 @@ def _body(table: Table, cells_of: CellsOf) -> Iterator[Line]:
 
 
 def headed(lines: Iterable[tuple[Key, Line]]) -> Iterator[Line]:
-    """Put a section above the lines of a dependency, and a group above those of a phenomenon."""
+    """Yield lines with a section above those of a dependency, and a group above those of a phenomenon."""
     section = group = None
     for (dependency, phenomenon, *_), line in lines:
         if dependency != section and dependency is not None:
@@ -382,7 +382,7 @@ def rows_and_means(
 
 
 def labelled(heads: pd.DataFrame, frame: pd.DataFrame, **labels: str | int) -> pd.DataFrame:
-    """Put before what is known of rows what these are, and before that some labels."""
+    """Return what is known of rows, after what these are, after some labels."""
     rows = heads.join(frame).astype(object)
     for index, (name, label) in enumerate(labels.items()):
         rows.insert(index, name, label)
@@ -394,7 +394,7 @@ def _all_rows(n_rows: int) -> str:
 
 
 def in_full(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Put frames of different columns below each other; whole numbers stay whole beside what is missing."""
+    """Return frames of different columns below each other; whole numbers stay whole beside missing ones."""
     rows = pd.concat([frame.astype(object) for frame in frames], ignore_index=True)
     return rows.where(rows.notna(), None)
 

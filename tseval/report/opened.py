@@ -51,7 +51,7 @@ class RunSet:
 def for_analysis(
     runs: Sequence[Run], where: Sequence[tuple[str, str]] = (), *, rated: bool = False
 ) -> RunSet:
-    """Choose the verdicts of runs that an analysis is about."""
+    """Return the runs and the verdicts that an analysis is about."""
     columns = [description_of(run) for run in runs]
     refuse_unlike(columns)
     if other := [run for run in runs if run.rated != rated]:
@@ -123,20 +123,20 @@ def for_analysis(
 
 
 def stacked(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Put the rows of all models below each other, the model's name before them."""
+    """Return the rows of all models below each other, the model's name before them."""
     named = (frame.assign(model=name)[["model", *frame]] for name, frame in frames.items())
     return pd.concat(named, ignore_index=True)
 
 
 def is_about_intervals(note: str) -> bool:
-    """Find the note of `interval_note` among others."""
+    """Check whether a note is that of `interval_note`."""
     return note.startswith(
         (f"{confidence_percent()} intervals", "No item is decidable", "The runs name no lexical factors")
     )
 
 
 def interval_note(rows: pd.DataFrame) -> str:
-    """Say what the intervals of an analysis know about words that items share."""
+    """Return a note on what the intervals of an analysis know about words that items share."""
     if "low" in rows and rows["low"].isna().all():
         return "No item is decidable, so there are no intervals."
     factors: dict[str, list[str]] = {}
@@ -162,7 +162,7 @@ def interval_note(rows: pd.DataFrame) -> str:
 def analysis_document(
     opened: RunSet, name: str, records: pd.DataFrame, grids: Sequence[Grid], notes: Sequence[str]
 ) -> Document:
-    """Make the document of an analysis; factors in its records are mappings or tuples."""
+    """Return the document of an analysis; factors in its records are mappings or tuples."""
     notes = [*opened.notes, *opened.undecided, *notes]
     content = {
         "analysis": name,

@@ -90,7 +90,7 @@ class Paper:
 
 
 def write_up(opened: RunSet, *, intervals: bool = False) -> Paper:
-    """Write what a paper says of runs over one suite."""
+    """Return what a paper says of runs over one suite."""
     document = seeds_table(opened, {name: [name] for name in opened.verdicts})
     (about,) = filter(is_about_intervals, document.notes)
     cited = _cited(list(opened.manifests.values()), "clustered" in about)
@@ -112,7 +112,7 @@ def _cited(manifests: Sequence[Manifest], clustered: bool) -> dict[str, str]:
 
 
 def _key(name: str) -> str:
-    """Make a name one that BibTeX and LaTeX take for a key."""
+    """Return a name as a key that BibTeX and LaTeX take."""
     return re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-") or "suite"
 
 
@@ -129,7 +129,7 @@ def _references(cited: dict[str, str], manifest: Manifest) -> str:
 
 
 def _methods(opened: RunSet, cited: dict[str, str], about_intervals: str) -> str:
-    """Say what was done; whatever the runs differ in is said of each, by its signature."""
+    """Return a paragraph on what was done; what differs between runs stands in their signatures."""
     first = next(iter(opened.manifests.values()))
     key, suite = first.key, first.suite
     versions = sorted({manifest.key.tseval for manifest in opened.manifests.values()})
@@ -157,7 +157,7 @@ def _methods(opened: RunSet, cited: dict[str, str], about_intervals: str) -> str
 
 
 def _half_known(opened: RunSet, cited: dict[str, str]) -> Iterator[str]:
-    """Say what happened to pairs of which a model knows one form only."""
+    """Yield sentences on pairs of which a model knows one form only."""
     counts = {name: manifest.counts.n_half_known for name, manifest in opened.manifests.items()}
     compared = {name for name, manifest in opened.manifests.items() if manifest.unknown.rule == "score"}
     left_out = f"\\citet{{{cited.get('forms')}}} and \\citet{{{cited.get('both forms')}}}"
@@ -173,7 +173,7 @@ def _half_known(opened: RunSet, cited: dict[str, str]) -> Iterator[str]:
 
 
 def _protocols(opened: RunSet, cited: dict[str, str]) -> Iterator[str]:
-    """Say how each model was asked, those that were asked alike together."""
+    """Yield a sentence for each way in which models were asked."""
     by_protocol: dict[str, list[str]] = {}
     for name, manifest in opened.manifests.items():
         parts = {**manifest.key.protocol, "terminator": manifest.key.terminator}
@@ -194,7 +194,7 @@ def _value(value: Json) -> str:
 
 
 def _table(opened: RunSet, grid: Grid, intervals: bool) -> str:
-    """Write accuracies as a floating table, the best of each row in bold."""
+    """Return accuracies as a floating table, the best of each row in bold."""
     if not intervals:
         grid = grid.only([index for index, field in enumerate(grid.fields) if not field.joined])
     title = next(iter(opened.manifests.values())).suite.title

@@ -56,7 +56,7 @@ class Human:
 def check_printed_rows(
     rows: Sequence[PrintedRow], known: Collection[RowKey], decimals: int, where: str = "rows"
 ) -> None:
-    """Hold printed accuracies to the rows of their board.
+    """Check printed accuracies against the rows of their board.
 
     Raises:
         ContentError: One is no fraction, stands twice or in no row of the board, or there is none.
@@ -177,7 +177,7 @@ class Board:
 
 
 def bundled_boards() -> list[str]:
-    """Name the boards that come with tseval."""
+    """Return the names of the boards that come with tseval."""
     return sorted(path.parent.name for path in BUNDLED_BOARDS.glob("*/board.json"))
 
 

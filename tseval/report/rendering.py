@@ -31,7 +31,7 @@ FORMATS = tuple(WRITERS)
 def render(
     content: Document | Table, format: Format = "md", screen: Screen | None = None, *, few_notes: bool = False
 ) -> str:
-    """Render a table or an analysis, on a terminal where there is a screen; perhaps with few notes.
+    """Return the text of a table or an analysis, for a terminal if there is a screen; perhaps with few notes.
 
     `md` and `latex` print what people read, accuracies cut to a few decimals; `csv` and `json` hold counts
     and full precision, accuracy as a fraction. Names from outside are escaped for the format.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def document_of(
     sources: Sequence[Run | Board], by: str | Sequence[str] = (), human: Path | None = None
 ) -> Document | Table:
-    """Put runs and published boards side by side; of runs over rated sentences, correlations."""
+    """Return runs and published boards side by side; of runs over rated sentences, correlations."""
     rated = [source for source in sources if not isinstance(source, Board) and source.rated]
     if human is not None:
         runs = [source for source in sources if not isinstance(source, Board) and source not in rated]

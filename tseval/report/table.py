@@ -58,7 +58,7 @@ FIRST_UNSCORED = "first_token:unscored"  # in the signatures of models without a
 
 
 def notes_of(table: Table) -> Iterator[str]:
-    """Write what a reader must know, one sentence each, the most important first."""
+    """Yield what a reader must know, one sentence each, the most important first."""
     columns = table.columns
     runs = [column for column in columns if not column.published]
     if not all(column.complete for column in columns):
@@ -91,7 +91,7 @@ def notes_of(table: Table) -> Iterator[str]:
 
 
 def forms_note(runs: Sequence[Column]) -> Iterator[str]:
-    """Say which of several runs were given sentences as people write them, where not all were."""
+    """Yield a note on the runs that read sentences as people write them, where not all did."""
     natural = [run.heading for run in runs if NATURAL in (run.signature or "").split("|")]
     if tokens := [run.heading for run in runs if natural and run.heading not in natural]:
         yield (
@@ -101,7 +101,7 @@ def forms_note(runs: Sequence[Column]) -> Iterator[str]:
 
 
 def sample_note(sample: str) -> str:
-    """Say how the items of a part were drawn, as the manifest has it."""
+    """Return a note on how the items of a part were drawn, as the manifest has it."""
     return f"The items are a random sample: {sample}."
 
 
@@ -118,7 +118,7 @@ def _digits(table: Table, runs: Sequence[Column]) -> Iterator[str]:
 
 
 def _counted(run: Column, *, alone: bool) -> Iterator[str]:
-    """Say how the verdicts of a run are counted that are neither right nor wrong."""
+    """Yield notes on how verdicts that are neither right nor wrong are counted."""
     n_items, tied, undecidable = (
         int(run.rows[name].sum()) for name in ("n_items", "n_tied", "n_undecidable")
     )
@@ -152,7 +152,7 @@ def is_low(column: Column) -> bool:
 
 
 def _intervals(runs: Sequence[Column]) -> Iterator[str]:
-    """Say what intervals are clustered by, and of which runs they are not."""
+    """Yield notes on what intervals are clustered by, and on the runs where they are not."""
     drawn = dict.fromkeys(name for run in runs for of_row in run.rows["clusters"] for name in of_row)
     fixed = dict.fromkeys(name for run in runs for of_row in run.rows["fixed"] for name in of_row)
     if drawn:
@@ -178,7 +178,7 @@ def _intervals(runs: Sequence[Column]) -> Iterator[str]:
 
 
 def inferred_note(factors: Iterable[str | None]) -> Iterator[str]:
-    """Say of a factor that was inferred what it is, and how to do without."""
+    """Yield a note on a factor that was inferred, and on how to do without."""
     for name in dict.fromkeys(name for name in factors if name):
         yield (
             f"The data name no lexical factors, so items whose sentences differ in the same words form one "
@@ -197,7 +197,7 @@ def measured_at_default(note: str) -> str:
 
 
 def uneven_note(frames: Iterable[pd.DataFrame]) -> Iterator[str]:
-    """Say what misses 95% where a factor has few degrees of freedom for its entries (`df`, `clusters`)."""
+    """Yield a note on what misses 95% where a factor has few degrees of freedom for its entries."""
     known = (frame[["df", "clusters"]].dropna() for frame in frames if "df" in frame)
     rows = (row for known_rows in known for row in known_rows.itertuples(index=False, name=None))
     if any(levels and df < (min(levels.values()) - 1) / 2 for df, levels in rows):
@@ -208,7 +208,7 @@ def uneven_note(frames: Iterable[pd.DataFrame]) -> Iterator[str]:
 
 
 def _ranks(table: Table, runs: Sequence[Column]) -> Iterator[str]:
-    """Say what the ranks in brackets are, which models they do not tell apart, or why there are none."""
+    """Yield notes on the ranks in brackets: the models that they do not tell apart, or why there are none."""
     if table.ranking is None:
         if runs and len(table.columns) > 1:
             yield "Ranks have no intervals, because published accuracies do not say which items were right."
@@ -225,7 +225,7 @@ MOST_GROUPS = 20
 
 
 def not_told_apart(ranks: RankSets, names: Sequence[str]) -> Iterator[str]:
-    """Say which models are not told apart, if any; of more groups than anyone reads, how many."""
+    """Yield a note on the models that are not told apart; of more groups than anyone reads, how many."""
     groups = [", ".join(names[index] for index in group) for group in ranks.tied()]
     if len(groups) > MOST_GROUPS:
         yield f"No clear difference in mean accuracy within {len(groups)} groups: see the ranks in brackets."
@@ -277,7 +277,7 @@ class Table:
 def build_table(
     sources: Sequence[Run | Board | Column], by: str | Sequence[str] = (), humans: Sequence[Column] = ()
 ) -> Table:
-    """Put runs and published boards side by side.
+    """Return runs and published boards side by side.
 
     A column may stand for a run in a table without a breakdown; `humans` is what people get right, besides
     what boards know of that, in such a table.
@@ -291,7 +291,7 @@ def build_table(
 def _compare(
     sources: Sequence[Run | Board | Column], by: tuple[str, ...], humans: Sequence[Column] = ()
 ) -> Table:
-    """Put accuracies and ranks side by side; how sure they are stays open."""
+    """Return accuracies and ranks side by side, without intervals."""
     columns: list[Column] = []
     for source in sources:
         if isinstance(source, Board):
@@ -349,7 +349,7 @@ def _rows(columns: Sequence[Column], by: Sequence[str]) -> pd.DataFrame:
 
 
 def _over_rows(columns: Sequence[Column], rows: pd.DataFrame, by: Sequence[str]) -> list[Column]:
-    """Let what runs got right stand in the rows of the table; what is the same for several is kept once."""
+    """Return columns whose answers follow the rows of the table; what several share is kept once."""
     number_of = {key: number for number, key in enumerate(rows.itertuples(index=False, name=None))}
     first: Correctness | None = None
     on_all_rows = []

@@ -37,7 +37,7 @@ class Verdicts:
 
     @classmethod
     def of(cls, table: pa.Table) -> Verdicts:
-        """Take what is needed from verdicts as `tseval.verdicts.judge` gives them."""
+        """Return the answers in verdicts, as `tseval.verdicts.judge` gives them."""
         better, worse = (table[name].to_numpy() for name in ("better_score", "worse_score"))
         correct, tie, undecidable = (table[name].to_numpy() for name in ("correct", "tie", "undecidable"))
         case, contrast = (whole_column(table, name) for name in ("case", "contrast"))

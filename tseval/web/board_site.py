@@ -44,7 +44,7 @@ GENERATOR = '<meta name="generator" content="tseval">'
 
 
 def claim_site(site: Path) -> None:
-    """Make sure that a page may be written into a folder."""
+    """Check that a page may be written into a folder, and make the folder."""
     index = site / "index.html"
     try:
         if site.is_dir() and any(site.iterdir()) and not (index.is_file() and _is_ours(index)):
@@ -167,7 +167,7 @@ def _build_boards(folder: Path, boards: Sequence[Path], site: Path) -> Path:
 
 
 def _with_standing(model: ModelFacts, table: Table, index: int, about: PageTopic) -> ModelFacts:
-    """Add what a page of its own says of a model: where it stands, and how it is cited."""
+    """Return a model with what a page of its own says: where it stands, and how it is cited."""
     mean, standing = table.means[-1], {}
     if (known := mean.estimates[index]) is not None:
         ends = format_interval((known.low, known.high))

@@ -24,7 +24,7 @@ Part = tuple[str, int, list["Estimate | None"]]
 
 
 def break_down(verdicts: pa.Table, models: Sequence[Correctness]) -> list[dict[str, list[Part]]]:
-    """Break every row down by each feature that splits it into a few parts."""
+    """Return every row by each feature that splits it into a few parts."""
     names = [name for name in verdicts.column_names
              if name not in NOT_FEATURES and not name.endswith(ENTRY)]  # fmt: skip
     features = verdicts.select(names).to_pandas()

@@ -55,7 +55,7 @@ class ModelFacts:
 def facts_of(
     column: Column, entry: Entry | None, where: str | None, *, on_a_board: bool, seeds: str | None = None
 ) -> ModelFacts:
-    """Gather what is known of a model, and on a board how far its numbers were checked."""
+    """Return what is known of a model, and on a board how far its numbers were checked."""
     facts = {"Parameters": column.parameters, "Validation perplexity": column.perplexity}
     checked = None
     if entry is not None:

@@ -46,5 +46,5 @@ def feed_files(folder: Path, about: PageTopic) -> dict[str, str]:
 
 
 def _as_in_mail(date: str) -> str:
-    """Write a day as feeds do (RFC 822)."""
+    """Return a day as feeds write it (RFC 822)."""
     return format_datetime(datetime.fromisoformat(date).replace(tzinfo=UTC))

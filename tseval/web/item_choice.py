@@ -21,7 +21,7 @@ N_DRAWN, N_CLOSEST, N_WORST = 4, 2, 3
 
 
 def draw_items(suite_digest: str, verdicts: Verdicts, rows: NDArray[np.int64]) -> list[list[int]]:
-    """Draw a few items of each row by hash, the same for every model: nobody chooses which are shown."""
+    """Return a few items of each row, drawn by hash, the same for every model: nobody chooses them."""
     named = zip(verdicts.case.to_pylist(), verdicts.item.tolist(), verdicts.contrast.to_pylist(), strict=True)
     drawn = [sha256(f"{suite_digest} {case} {item} {contrast}".encode()).digest()[:8]
              for case, item, contrast in named]  # fmt: skip
@@ -32,7 +32,7 @@ def draw_items(suite_digest: str, verdicts: Verdicts, rows: NDArray[np.int64]) -
 def choose_items(
     drawn: Sequence[Sequence[int]], verdicts: Verdicts, rows: NDArray[np.int64]
 ) -> list[dict[int, tuple[str, ...]]]:
-    """Choose the items of each row that are shown of one model: drawn ones, close calls, and far-off ones.
+    """Return the items of each row that are shown of one model: drawn ones, close calls, and far-off ones.
 
     For each row the places of verdicts, with why.
     """

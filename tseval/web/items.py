@@ -65,7 +65,7 @@ def show_items(
     suite: Suite, scored: pa.Table, verdicts: Verdicts, chosen: Iterable[Mapping[int, tuple[str, ...]]],
     rules: Writing = AS_WRITTEN,
 ) -> list[list[ShownItem]]:  # fmt: skip
-    """Look up the sentences of items, and what the model gives them; rules make the text that it read."""
+    """Return the sentences of items, and what the model gives them; rules make the text that it read."""
     cases = {case.name: case for case in suite.cases}
     items_of_rows: list[list[tuple[int, tuple[str, ...], list[tuple[str, str]]]]] = []
     for of_row in chosen:
@@ -104,15 +104,15 @@ def _sentences(suite: Suite, case: Case, item: int, contrast: str) -> list[tuple
 def _sentence(
     scored: dict[str, Any] | None, label: str, text: str, differs: Sequence[bool], rules: Writing
 ) -> ShownSentence:
-    """Show a sentence with what the model gives it; of one too long for it there is nothing."""
+    """Return a sentence with what the model gives it; of one too long for it there is nothing."""
     read, starts = rules.write(text)
     written = [read[start:end] for start, end in pairwise([*starts, len(read)])]
     words = text.split()
     logprobs = scored["words"] if scored and len(scored["words"]) == len(words) else [None] * len(words)
     seen = scored["seen"] if scored and scored["seen"].split() != words else None
     gaps = [token_text[: len(token_text) - len(token_text.lstrip())] for token_text in written]
-    shown = tuple(map(ShownWord, map(str.strip, written), differs, logprobs, gaps))
-    return ShownSentence(label, shown, scored["logprob"] if scored else None, seen)
+    shown_words = tuple(map(ShownWord, map(str.strip, written), differs, logprobs, gaps))
+    return ShownSentence(label, shown_words, scored["logprob"] if scored else None, seen)
 
 
 def _item(

@@ -141,7 +141,7 @@ def mean_lines(means: Document) -> list[PageLine]:
 
 
 def people_of(table: Table) -> list[str]:
-    """Name the columns behind the models: what people get right, which is shown and takes no rank."""
+    """Return the names of the columns behind the models: what people get right, which takes no rank."""
     return [field.title for field in grid_of_columns(table).fields[1 + len(table.columns) :]]
 
 

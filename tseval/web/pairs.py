@@ -24,10 +24,10 @@ Cell = tuple[int, int, int, int] | None
 
 
 def compare_pairs(table: Table) -> dict[tuple[int, int], list[Cell]] | None:
-    """Compare all pairs of the models of a table, as `tseval table ONE OTHER --against OTHER` does each.
+    """Return how all pairs of models of a table compare, each as `tseval table ONE OTHER --against OTHER`.
 
-    Tests are corrected by Holm over the rows of a pair, and likewise over its means. Told is of the first on
-    each row, then on each mean; nothing where it is not known which items a model got right.
+    Tests are corrected by Holm over the rows of a pair, and likewise over its means. The numbers are
+    those of the first, on each row, then on each mean. None where the items that a model got right are unknown.
     """
     models = [column.answers for column in table.columns if column.answers is not None]
     if len(models) < len(table.columns) or len(models) < 2:
@@ -43,7 +43,7 @@ def compare_pairs(table: Table) -> dict[tuple[int, int], list[Cell]] | None:
 
 
 def _cells(known_differences: Sequence[Difference | None]) -> list[Cell]:
-    """Cut what is known of each as tables do: differences towards 0, intervals outwards."""
+    """Return what is known of each, cut as tables do: differences towards 0, intervals outwards."""
     words = iter(
         compare([difference for difference in known_differences if difference is not None], DEFAULT_MARGIN)
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def render_page(template: str, context: Mapping[str, object]) -> str:
-    """Render a page.
+    """Return a page.
 
     All texts are escaped; data stand in a block that is no script, in which `<` is escaped as well. The
     policy allows the style and the script of this package, by their hashes, and no request.
@@ -64,7 +64,7 @@ def _text(name: str) -> str:
 
 
 def _made_plain(value: object) -> object:
-    """Make a text plain, line by line, before it is escaped; what is HTML already stays."""
+    """Return a text made plain, line by line, before it is escaped; what is HTML already stays."""
     from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
 
     if not isinstance(value, str) or isinstance(value, Markup):
@@ -73,7 +73,7 @@ def _made_plain(value: object) -> object:
 
 
 def _markdown(text: str) -> Markup:
-    """Render what people wrote of a board; HTML in it is shown, not obeyed, and images would ask a server."""
+    """Return what people wrote of a board as HTML; HTML in it is shown, and images would ask a server."""
     from markdown_it import MarkdownIt  # noqa: PLC0415 - tables need none
     from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
 

@@ -52,42 +52,45 @@ class RowPage:
 class ItemPages:
     """The rows of the models of a table from near by."""
 
-    def __init__(self, table: Table, suite: Suite, kept: Sequence[CachedRun | None]) -> None:
-        self._table, self._suite, self._kept = table, suite, kept
-        answers = {place: column.answers for place, column in enumerate(table.columns) if column.answers}
-        self._places = {place: at for at, place in enumerate(answers)}
+    def __init__(self, table: Table, suite: Suite, runs: Sequence[CachedRun | None]) -> None:
+        self._table, self._suite, self._runs = table, suite, runs
+        answers = {number: column.answers for number, column in enumerate(table.columns) if column.answers}
+        self._index_of = {number: index for index, number in enumerate(answers)}
         self._rows = next(iter(answers.values())).rows
-        first = next(one for one in kept if one is not None)
+        first = next(cached for cached in runs if cached is not None)
         # Items and their features are those of the suite, and so the same for all.
         whole = first.run.load_verdicts()
         self._parts = break_down(whole, list(answers.values()))
         self._drawn = draw_items(suite.digest, Verdicts.of(whole), self._rows)
         self._answered = {
-            place: Verdicts.of(one.verdicts()) for place, one in enumerate(kept) if one is not None
+            number: Verdicts.of(cached.verdicts()) for number, cached in enumerate(runs) if cached is not None
         }
 
     def rows(self, number: int) -> list[RowPage]:
         """Return the rows of one model."""
-        kept, column = self._kept[number], self._table.columns[number]
-        assert kept is not None
+        cached, column = self._runs[number], self._table.columns[number]
+        assert cached is not None
         verdicts = self._answered[number]
         chosen = choose_items(self._drawn, verdicts, self._rows)
-        natural = kept.run.manifest.key.protocol.get("text") == "natural"
+        natural = cached.run.manifest.key.protocol.get("text") == "natural"
         rules = self._suite.writing if natural and self._suite.writing else AS_WRITTEN
-        shown = show_items(self._suite, kept.run.load_sentences(), verdicts, chosen, rules)
+        shown_items = show_items(self._suite, cached.run.load_sentences(), verdicts, chosen, rules)
         items = [
-            [replace(item, others=self._across(at, number)) for item, at in zip(of_row, asked, strict=True)]
-            for of_row, asked in zip(shown, chosen, strict=True)
+            [
+                replace(item, others=self._by_others(at, number))
+                for item, at in zip(of_row, choices, strict=True)
+            ]
+            for of_row, choices in zip(shown_items, chosen, strict=True)
         ]
         labels = row_labels(self._table.rows)
         counts = dict(zip(column.keys(()), column.rows.to_dict("records"), strict=True))
-        found = []
+        row_pages = []
         for row, key in enumerate(self._table.rows.itertuples(index=False, name=None)):
             n_items, n_right, n_out = (
                 int(counts[key][name]) for name in ("n_items", "n_correct", "n_undecidable")
             )
             exact = self._table.accuracy[column.heading].iloc[row]
-            found.append(
+            row_pages.append(
                 RowPage(
                     row=row,
                     group=str(key[1]),
@@ -95,14 +98,17 @@ class ItemPages:
                     accuracy=NONE if exact is None else format_share(exact, self._table.decimals),
                     n_items=n_items,
                     n_wrong=n_items - n_right - n_out,
-                    parts={name: self._told(parts, number) for name, parts in self._parts[row].items()},
+                    parts={
+                        name: self._parts_for_readers(parts, number)
+                        for name, parts in self._parts[row].items()
+                    },
                     items=items[row],
                 )
             )
-        return found
+        return row_pages
 
-    def _across(self, index: int, number: int) -> tuple[str, ...]:
-        """Tell what the other models make of an item; of many, how many make what of it."""
+    def _by_others(self, index: int, number: int) -> tuple[str, ...]:
+        """Return what the other models make of an item; of many, how many make what of it."""
         others = {
             other: verdicts.answer(index) for other, verdicts in self._answered.items() if other != number
         }
@@ -115,12 +121,12 @@ class ItemPages:
             for other, (outcome, margin) in others.items()
         )
 
-    def _told(self, parts: Sequence[Part], place: int) -> list[PartOfRow]:
-        found, decimals = [], self._table.decimals
+    def _parts_for_readers(self, parts: Sequence[Part], number: int) -> list[PartOfRow]:
+        row_parts, decimals = [], self._table.decimals
         for value, n_items, estimates in parts:
-            known, accuracy, interval = estimates[self._places[place]], NONE, NONE
+            known, accuracy, interval = estimates[self._index_of[number]], NONE, NONE
             if known is not None:
                 accuracy = format_share(known.value, decimals)
                 interval = format_interval((known.low, known.high), decimals)
-            found.append(PartOfRow(value, f"{n_items:,}", accuracy, interval))
-        return found
+            row_parts.append(PartOfRow(value, f"{n_items:,}", accuracy, interval))
+        return row_parts

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def tabulate_once(sources: Sequence[Run | Board]) -> tuple[list[CachedRun | None], Table]:
-    """Make the table of runs and boards."""
+    """Return the table of runs and boards, and the run of each column."""
     runs = iter(cache_runs([source for source in sources if not isinstance(source, Board)]))
     runs_of_columns: list[CachedRun | None] = []
     read: list[Run | Board] = []

@@ -46,7 +46,7 @@ class PageTopic:
 
 
 def topic_of(folder: Path, definition: Definition | None, published: Board | None) -> PageTopic:
-    """Say what the page is over: what the definition says, or, without one, a board of accuracies alone."""
+    """Return what the page is over: what the definition says, or else a board of accuracies alone."""
     name = folder.resolve().name
     if definition is not None:
         return PageTopic(

@@ -23,19 +23,19 @@ _CELLS_SHOWN = 12
 
 
 def attractors(opened: RunSet) -> Document:
-    """Tabulate accuracy over intervening nouns and attractors."""
+    """Return accuracy over intervening nouns and attractors."""
     grids = {name: joint_grid(frame) for name, frame in opened.verdicts.items()}
     return _accuracies(opened, grids, [N, ATTRACTORS])
 
 
 def non_attractors(opened: RunSet) -> Document:
-    """Tabulate accuracy over intervening nouns that are no attractors."""
+    """Return accuracy over intervening nouns that are no attractors."""
     grids = {name: by_non_attractors(frame) for name, frame in opened.verdicts.items()}
     return _accuracies(opened, grids, [OTHERS])
 
 
 def _accuracies(opened: RunSet, grids: Mapping[str, pd.DataFrame], by: list[str]) -> Document:
-    """Lay out the cells of a grid, a line each, with every model's accuracy and interval."""
+    """Return the cells of a grid, a line each, with every model's accuracy and interval."""
     first = next(iter(grids.values()))
     what = " and ".join(NOUN_COUNTS[name] for name in by)
     keys = [Field(NOUN_COUNTS[name].capitalize(), (name,)) for name in by]
@@ -56,7 +56,7 @@ def _accuracies(opened: RunSet, grids: Mapping[str, pd.DataFrame], by: list[str]
 
 
 def attractor_panels(analysis: Document) -> list[Panel]:
-    """Draw Figure 3: one panel per number of intervening nouns that occurs, attractors along the axis."""
+    """Return Figure 3: one panel per number of intervening nouns that occurs, attractors along the axis."""
     panels = []
     for n, rows in analysis.records.groupby(N):
         if lines := _decided(rows, ATTRACTORS):
@@ -66,12 +66,12 @@ def attractor_panels(analysis: Document) -> list[Panel]:
 
 
 def non_attractor_panels(analysis: Document) -> list[Panel]:
-    """Draw Table 2: non-attractors along the axis."""
+    """Return Table 2 as a panel: non-attractors along the axis."""
     lines = _decided(analysis.records, OTHERS)
     others = Axis("intervening nouns that are no attractors")
     return [Panel("", lines, others, Axis("accuracy", SHARES))] if lines else []
 
 
 def _decided(rows: pd.DataFrame, x: str) -> list[Series]:
-    """Draw a line for each model that could decide anything; it breaks where there are no items."""
+    """Return a line for each model that could decide anything; it breaks where there are no items."""
     return [line for line in lines_of(rows, x, "accuracy") if line.end is not None]

@@ -31,7 +31,7 @@ _OF_A_MODEL = (
 def differences_table(
     opened: RunSet, model: str | None, by: Sequence[str], margin: float, *, grouped: bool = False
 ) -> Document:
-    """Tabulate how models differ from one of them, row by row and over the rows of a table.
+    """Return how models differ from one of them, row by row and over the rows of a table.
 
     Compared is with a name as tables print it, of a model or, if grouped, of an architecture, for which a
     model of it stands too; with the first where there is none.
@@ -62,7 +62,7 @@ def differences_table(
 
 
 def _reference(model: str, groups: Mapping[str, Sequence[str]]) -> str:
-    """Find the group of a name: of an architecture, else of a model."""
+    """Return the group of a name: of an architecture, else of a model."""
     if model in groups:
         return model
     for name, seeds in groups.items():

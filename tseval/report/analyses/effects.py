@@ -28,7 +28,7 @@ _NOTES = (
 
 
 def design_effects(opened: RunSet) -> Document:
-    """Tabulate the effect of each prediction, and the mean surprisal under each condition, in bits."""
+    """Return the effect of each prediction, and the mean surprisal under each condition, in bits."""
     surprisals = {name: mean_surprisals(verdicts) for name, verdicts in opened.verdicts.items()}
     effects = {name: mean_effects(verdicts) for name, verdicts in opened.verdicts.items()}
     of_any = pd.concat([frame["n_items"] > 0 for frame in effects.values()], axis=1).any(axis=1)

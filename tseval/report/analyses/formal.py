@@ -38,7 +38,7 @@ AXES = {
 
 
 def formal(opened: RunSet) -> Document:
-    """Tabulate what the paper on a language reports."""
+    """Return what the paper on a language reports."""
     measure = measure_of(opened.suite)
     frames = {name: by_feature(verdicts, measure) for name, verdicts in opened.verdicts.items()}
     last = {
@@ -50,7 +50,7 @@ def formal(opened: RunSet) -> Document:
 
 
 def formal_of_seeds(opened: RunSet, groups: Mapping[str, Sequence[str]]) -> Document:
-    """Tabulate the same as means over the seeds of each architecture, with the spread between them."""
+    """Return the same as means over the seeds of each architecture, with the spread between them."""
     measure = measure_of(opened.suite)
     frames, last = {}, {}
     for name, names in _named(groups).items():
@@ -106,7 +106,7 @@ def _document_of(
 
 
 def formal_panel(opened: RunSet, analysis: Document) -> Panel:
-    """Draw a line for each model: after Figures 2 and 3 of Bernardy & Lappin 2022."""
+    """Return a panel with a line for each model: after Figures 2 and 3 of Bernardy & Lappin 2022."""
     measure, records = measure_of(opened.suite), analysis.records
     lines = lines_of(records.dropna(subset="at"), "at", "value", records["model"].unique())
     title = f"{measure.quantity.capitalize()} on {opened.suite}"

@@ -26,7 +26,7 @@ _NOTE = "An attractor is an intervening noun whose number differs from that of t
 
 
 def noun_counts(tables: Mapping[str, pa.Table], splits: Sequence[str] = ()) -> Document:
-    """Count the examples of tables by intervening nouns, and by attractors among these."""
+    """Return the numbers of the examples of tables by intervening nouns, and by attractors among these."""
     counts = []
     for name, table in tables.items():
         if missing := [column for column in (_NOUNS, _ATTRACTORS) if column not in table.column_names]:
@@ -92,5 +92,5 @@ def noun_count_bars(counts: Document, title: str) -> Panel:
 
 
 def _numbers(last: int, most: int) -> list[str]:
-    """Name the numbers from 0 to the last, which holds all that are larger if it is the most there is."""
+    """Return the names of the numbers from 0 to the last, which holds all larger ones if it is the most."""
     return [f"{n} or more" if n == most else str(n) for n in range(last + 1)]

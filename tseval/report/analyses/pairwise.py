@@ -46,7 +46,7 @@ _MCNEMAR = (
 
 
 def pairs(opened: RunSet, by: str | None, margin: float = DEFAULT_MARGIN) -> Document:
-    """Tabulate how pairs of models differ, and what only one of two gets right.
+    """Return how pairs of models differ, and what only one of two gets right.
 
     Without a feature to part them by, it is by intervening nouns, where a suite has them.
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def profiles(opened: RunSet, words: int | None = None) -> Document:
-    """Tabulate confidence in the correct answer after each word, of all items or of those of one length."""
+    """Return confidence in the correct answer after each word, of all items or of those of one length."""
     if words is not None:
         chosen = {name: with_words(frame, words) for name, frame in opened.verdicts.items()}
         note = f"Items with {words} words before the verb."
@@ -49,7 +49,7 @@ def profiles(opened: RunSet, words: int | None = None) -> Document:
 
 
 def profile_panels(analysis: Document) -> list[Panel]:
-    """Draw Figure 2: one panel per case, words along the axis."""
+    """Return Figure 2: one panel per case, words along the axis."""
     models, axes = analysis.records["model"].unique(), (Axis("words read"), Axis("confidence", SHARES))
     panels = []
     for case in analysis.records["case"].unique():

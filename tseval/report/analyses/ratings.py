@@ -31,7 +31,7 @@ UNKNOWN_WORDS = Field("With unknown words", (N_HALF_KNOWN,), format_count)
 
 
 def ratings(opened: RunSet, by: str | Sequence[str] = ()) -> Document:
-    """Tabulate how far the scores of models go with ratings."""
+    """Return how far the scores of models go with ratings."""
     correlations = {name: correlate(frame, by) for name, frame in opened.verdicts.items()}
     rows = stacked(correlations)
     grid = (
@@ -95,7 +95,7 @@ def _notes(opened: RunSet, rows: pd.DataFrame) -> Iterator[str]:
 
 
 def scatter_panels(opened: RunSet, document: Document) -> list[Panel]:
-    """Draw the sentences of every model, those that it scored."""
+    """Return a panel with the sentences of every model, those that it scored."""
     panels = []
     modes = dict.fromkeys(manifest.key.score for manifest in opened.manifests.values())
     scores = (_LABELS.get(mode) or f"log-probability by {mode.partition('/')[2]}" for mode in modes)

@@ -60,7 +60,7 @@ _NOTES = (
 
 
 def analyse_words(opened: RunSet, counts: Mapping[str, int] | None = None) -> Document:
-    """Tabulate what limits each row, and what single words do to it; perhaps beside their frequencies."""
+    """Return what limits each row, and what single words do to it; perhaps beside their frequencies."""
     results = {name: robustness(verdicts) for name, verdicts in opened.verdicts.items()}
     if all(result.entries.empty for result in results.values()):
         raise RunError(
@@ -122,7 +122,7 @@ def _limit(limit: str | None, part: float, n_entries: int | None) -> str:
 
 
 def _advice(name: str, result: Robustness) -> str:
-    """Say what to add for narrower intervals."""
+    """Return a note on what to add for narrower intervals."""
     limits = result.rows["limit"].dropna().value_counts()
     words = limits.drop(ITEMS, errors="ignore")
     if words.empty:
@@ -135,7 +135,7 @@ def _advice(name: str, result: Robustness) -> str:
 
 
 def word_panels(analysis: Document) -> list[Panel]:
-    """Draw accuracy by lexicon entry: every factor of one row, of several that with the widest range."""
+    """Return panels of accuracy by lexicon entry: every factor of one row; of several, the widest range."""
     entries = analysis.records
     models = list(entries["model"].unique())
     rows = entries.groupby(list(ROW), sort=False, dropna=False)

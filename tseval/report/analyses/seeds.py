@@ -35,7 +35,7 @@ _OF_SEEDS = (Field("", ("accuracy", "spread"), with_spread), INTERVAL)
 
 
 def seeds_of(opened: RunSet) -> dict[str, list[str]]:
-    """Find the runs that differ in nothing but the seed of their models.
+    """Return the runs that differ in nothing but the seed of their models.
 
     Models are taken for seeds of one architecture where their runs tell the same of them (architecture,
     sizes, vocabulary, protocol) but the weights are others.
@@ -67,7 +67,7 @@ def seeds_of(opened: RunSet) -> dict[str, list[str]]:
 
 
 def seeds_table(opened: RunSet, groups: Mapping[str, Sequence[str]], by: Sequence[str] = ()) -> Document:
-    """Tabulate the means of architectures over their seeds, with spread and interval."""
+    """Return the means of architectures over their seeds, with spread and interval."""
     require_features(next(iter(opened.verdicts.values())), by)
     means = seed_means(
         {name: [opened.verdicts[seed] for seed in names] for name, names in groups.items()}, by
@@ -91,7 +91,7 @@ def _notes(groups: Mapping[str, Sequence[str]], intervals: str) -> list[str]:
 
 
 def _about_few_seeds(seed_means: SeedTable) -> Iterator[str]:
-    """Say where means over seeds miss 95%: benchmarks/calibration.py and coverage.py have drawn them."""
+    """Yield notes on where means over seeds miss 95%: benchmarks/calibration.py and coverage.py show it."""
     frames = [*seed_means.of_rows.values(), *seed_means.of_means.values()]
     several = pd.concat(frames).query("n_seeds > 1").dropna(subset="accuracy")
     many = several[several["n_seeds"] > 3]  # of fewer the quantile of t makes up for it
@@ -108,7 +108,7 @@ def _about_few_seeds(seed_means: SeedTable) -> Iterator[str]:
 
 
 def about_seeds(groups: Mapping[str, Sequence[str]]) -> str:
-    """Say how many seeds there are of each architecture, and how their means are shown."""
+    """Return a note on the number of seeds of each architecture, and on how their means are shown."""
     counts = ", ".join(f"{name} {len(names)}" for name, names in groups.items())
     return (
         f"Seeds: {counts}. Accuracies are means over seeds, ± the standard deviation between seeds, "
@@ -141,7 +141,7 @@ def row_bars(analysis: Document, title: str) -> Panel:
 
 
 def _ticks(rows: pd.DataFrame) -> list[str]:
-    """Name rows, with the phenomenon where two have one name."""
+    """Return the names of rows, with the phenomenon where two have one name."""
     labels = row_labels(rows)
     shared = Counter(labels)
     named = zip(labels, rows["phenomenon"], strict=True)

@@ -42,7 +42,7 @@ class Training:
     chance: float | None
 
     def emergences(self, measured: Mapping[int, pd.DataFrame]) -> list[Emergence | None]:
-        """Say of each line when it rises above chance; nothing where chance is not known."""
+        """Return when each line rises above chance; None where chance is not known."""
         n_lines = len(next(iter(measured.values())))
         if self.chance is None:
             return [None] * n_lines
@@ -55,7 +55,7 @@ class Training:
 def find_trainings(
     opened: RunSet, over: Clock = "step", by: Sequence[str] = ()
 ) -> tuple[list[Training], list[str]]:
-    """Put runs in the order of the trainings that their models are checkpoints of.
+    """Return the trainings that the models of runs are checkpoints of.
 
     Returns:
         The trainings, in the order of their first runs, and the runs of which no moment is known.
@@ -118,14 +118,14 @@ _SAID: dict[Clock, str] = {"step": "step", "tokens": "number of tokens", "epoch"
 
 
 def over_steps(opened: RunSet, trainings: Sequence[Training], over: Clock = "step") -> Document:
-    """Tabulate accuracy at each moment, a table for each training."""
+    """Return accuracy at each moment, a table for each training."""
     grids = [_moments(training, opened.suite, over) for training in trainings]
     notes = [f"Columns: {over}. For intervals and tests against chance: --format csv or json."]
     return _document(opened, trainings, over, grids, notes)
 
 
 def rises(opened: RunSet, trainings: Sequence[Training], over: Clock = "step") -> Document:
-    """Tabulate when each row rises above chance, a table for each training; else as `over_steps`."""
+    """Return when each row rises above chance, a table for each training; else as `over_steps`."""
     grids = [_rises(training, opened.suite, over) for training in trainings]
     notes = []
     if any(training.chance is not None for training in trainings):
@@ -142,7 +142,7 @@ def rises(opened: RunSet, trainings: Sequence[Training], over: Clock = "step") -
 
 
 def _unlearnt(trainings: Sequence[Training]) -> Iterator[str]:
-    """Say which rows are above chance before the first step: then no training put them there."""
+    """Yield notes on rows that are above chance before the first step: then no training put them there."""
     for training in trainings:
         labels = row_labels(training.along.rows)
         rises_of_rows = zip(labels, training.emergences(training.along.of_rows), strict=True)
@@ -285,7 +285,7 @@ def _document(
 
 
 def _undecided(trainings: Sequence[Training]) -> Iterator[str]:
-    """Say at how many items at most a model tied, or could not decide."""
+    """Return notes on how many items at most a model tied, or could not decide."""
     for training in trainings:
         totals = pd.DataFrame([frame.sum(numeric_only=True) for frame in training.along.of_rows.values()])
         tied, out = int(totals["n_tied"].max()), int(totals["n_undecidable"].max())

@@ -77,7 +77,7 @@ class EvalRecord:
 
 
 def make_record(run: Run, path: Path, submission: Submission) -> EvalRecord:
-    """Write a run, or an entry of a board, as a record.
+    """Return the record of a run, or of an entry of a board.
 
     One run has one record, whose name follows from the run's key: made again, it replaces itself. It is as
     old as the manifest file, since a run does not say when it was made.
@@ -132,7 +132,7 @@ def write_record(record: EvalRecord, output: Path) -> Path:
 
 
 def _collection(manifest: Manifest) -> str:
-    """Name the folder of all records on a suite that come from tseval."""
+    """Return the name of the folder of all records on a suite that come from tseval."""
     return "tseval_" + slug(manifest.suite.name)
 
 
@@ -149,7 +149,7 @@ def _source(manifest: Manifest, submission: Submission) -> dict[str, Json]:
 
 
 def _library(manifest: Manifest) -> dict[str, Json]:
-    """Name this library, and what decides the numbers: nothing is generated, so no settings of that do."""
+    """Return this library, and what decides the numbers: nothing is generated, so no settings of that do."""
     versions = {name: version for name, version in manifest.versions.items() if name != "tseval"}
     protocol = {f"protocol.{name}": value for name, value in manifest.key.protocol.items()}
     details = {"signature": manifest.signature, **protocol, **versions}
@@ -183,7 +183,7 @@ def _of_rows(table: Table, manifest: Manifest) -> Iterator[dict[str, Json]]:
 
 
 def _of_mean(table: Table, manifest: Manifest) -> Iterator[dict[str, Json]]:
-    """Write the mean over all rows, if there are several: a single row would stand there twice."""
+    """Yield the mean over all rows, if there are several: a single row would stand there twice."""
     mean = table.means[-1]
     (value,), (estimate,) = mean.accuracy, mean.estimates
     if mean.n_rows > 1 and value is not None and estimate is not None:
@@ -251,7 +251,7 @@ def _uncertainty(estimate: Estimate) -> dict[str, Json]:
 
 
 def _texts(values: Mapping[str, object]) -> dict[str, Json]:
-    """Write values as texts, which is what additional details are; what is not known is left out."""
+    """Return values as texts, which is what additional details are; what is not known is left out."""
     return {
         plain(name): plain(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
         for name, value in values.items()

@@ -60,7 +60,7 @@ class MixedModel:
 
 
 def mixed_model(opened: RunSet) -> MixedModel:
-    """Write the formula for the verdicts of runs.
+    """Return the formula for the verdicts of runs.
 
     Entries are random effects, crossed with each other, as items and subjects are in experiments. With
     several models an entry has an effect of its own for each of them, since models are what is compared.
@@ -131,7 +131,7 @@ def _tidy(model: str, verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rows(verdicts: pd.DataFrame) -> NDArray[np.object_]:
-    """Name the row of the table that each verdict counts in, with its phenomenon."""
+    """Return the row of the table that each verdict counts in, with its phenomenon."""
     keys = verdicts[list(ROW)]
     different = keys.drop_duplicates()
     labels = row_labels(different)
@@ -143,12 +143,12 @@ def _rows(verdicts: pd.DataFrame) -> NDArray[np.object_]:
 
 
 def _quoted(name: str) -> str:
-    """Write the name of a column as R reads it."""
+    """Return the name of a column as R reads it."""
     return name if _SYNTACTIC.fullmatch(name) else "`" + name.replace("`", "\\`") + "`"
 
 
 def in_r(model: MixedModel, file: str) -> str:
-    """Write the lines of R that read the table and fit the model."""
+    """Return the lines of R that read the table and fit the model."""
     read = f"verdicts <- read.csv({_text(file)}, check.names = FALSE, na.strings = character())"
     if not model.is_mixed:
         return f"{read}\nfit <- glm({model.formula}, data = verdicts, family = binomial)\n"

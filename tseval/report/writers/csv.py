@@ -16,7 +16,7 @@ FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 
 
 def as_csv(document: Document) -> str:
-    """Write the records of a document, one line each."""
+    """Return the records of a document, one line each."""
     rows = document.records.astype(object)
     for name in rows.columns:
         cells = [cell(value) if isinstance(value, str) else value for value in rows[name]]

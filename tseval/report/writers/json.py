@@ -20,7 +20,7 @@ LAYOUT = 1
 
 
 def as_json(document: Document) -> str:
-    """Write the content of a document."""
+    """Return the content of a document."""
     content = _tidy({"format": LAYOUT, **document.content})
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 

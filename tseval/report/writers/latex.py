@@ -35,7 +35,7 @@ SPECIAL = re.compile(r"-(?=-)|[\\~^<>|\"–\[*&%$#_{}]")
 
 
 def as_latex(document: Document) -> str:
-    """Write a document in LaTeX."""
+    """Return a document in LaTeX."""
     blocks = [PREAMBLE]
     for grid in document.grids:
         blocks += [rf"\par\noindent\textbf{{{latex(grid.title)}}}\par"] if grid.title else []
@@ -53,7 +53,7 @@ def latex(text: str) -> str:
 
 
 def as_latex_float(grid: Grid, caption: str, label: str) -> str:
-    """Write a grid as a floating table with caption and label; of several models the best is bold."""
+    """Return a grid as a floating table with caption and label; of several models the best is bold."""
     inside = "\n".join(_tabular(grid, bold=sum(not field.joined for field in grid.fields[1:]) > 1))
     caption, label = rf"\caption{{{caption}}}", rf"\label{{tab:{label}}}"
     start, end = "\\begin{table}[t]\n\\centering", r"\end{table}"
@@ -61,7 +61,7 @@ def as_latex_float(grid: Grid, caption: str, label: str) -> str:
 
 
 def _tabular(grid: Grid, bold: bool = False) -> Iterator[str]:
-    """Write a grid line by line; space before each section but the first."""
+    """Yield a grid line by line; space before each section but the first."""
     yield rf"\begin{{tabular}}{{{''.join(field.align[0] for field in grid.fields)}}}"
     yield r"\toprule"
     yield _row([latex(field.title) for field in grid.fields])

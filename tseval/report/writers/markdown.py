@@ -20,7 +20,7 @@ MARKS = {"section": "**{}**", "group": "*{}*", "row": "{}"}
 
 
 def as_markdown(document: Document) -> str:
-    """Write a document in Markdown."""
+    """Return a document in Markdown."""
     blocks = []
     for grid in document.grids:
         blocks += [f"**{markdown(grid.title)}**"] if grid.title else []

@@ -45,7 +45,7 @@ LEFT_OUT = "Not shown, because 0 in every row: {}."
 
 
 def with_first_notes(document: Document) -> Document:
-    """Keep the most important notes, which are the first, and count the others."""
+    """Return the document with its first notes, the most important, and the number of the others."""
     n_more = len(document.notes) - MOST_NOTES
     if n_more <= 1:  # a line that counts one note is as long as the note
         return document
@@ -53,7 +53,7 @@ def with_first_notes(document: Document) -> Document:
 
 
 def as_screen(document: Document, screen: Screen) -> str:
-    """Write a document for a terminal: columns as wide as there is room, none of zeros, short signatures."""
+    """Return a document as a terminal shows it: columns that fit, none of zeros, short signatures."""
     blocks, notes = [], list(document.notes)
     for grid in document.grids:
         without_zeros, zeros = _without_zeros(grid)
@@ -70,7 +70,7 @@ def as_screen(document: Document, screen: Screen) -> str:
 
 
 def _without_zeros(grid: Grid) -> tuple[Grid, list[str]]:
-    """Leave out the counts that are 0 in every row, and name them."""
+    """Return the grid without counts that are 0 in every row, and the names of these."""
     cells = [line.cells for line in grid.lines if line.kind == "row"]
     zeros = []
     for index, field in enumerate(grid.fields):
@@ -93,7 +93,7 @@ def _on_screen(grid: Grid, screen: Screen) -> str:
 def fitted(
     rows: Sequence[Sequence[str]], headings: Sequence[str], align: Sequence[str], width: int | None
 ) -> str:
-    """Draw a table without rules between its columns; where it is too wide, its text is broken into lines.
+    """Return a table without rules between its columns; where it is too wide, its text is broken into lines.
 
     Headings are broken between words; numbers and addresses never.
     """
@@ -126,7 +126,7 @@ def _widest(texts: Sequence[str]) -> int:
 
 
 def _broken(text: str, width: int) -> str:
-    """Break a text into lines, each in its style."""
+    """Return a text in lines, each in its style."""
     style, bare, end = re.fullmatch(r"(\x1b\[\d+m)?(.*?)(\x1b\[0m)?", text, re.DOTALL).groups("")  # type: ignore[union-attr]
     if (bare_width := _shown_width(bare)) <= width:
         return text
@@ -142,7 +142,7 @@ UNSTYLED = re.compile("\x1b\\[[0-9]*m")
 
 
 def _cut(grid: Grid, width: int) -> Iterator[Grid]:
-    """Cut a grid into as few as stand within a width, each with the labels; no column of values is cut."""
+    """Yield as few grids as stand within a width, each with the labels; no column of values is cut."""
     labels, *parts = grid.parts
     places_so_far = labels
     for part in parts:
