@@ -9,18 +9,17 @@ import click
 
 from tseval.cli.groups import Command
 from tseval.cli.progress import busy, open_console
+from tseval.cli.train_checkpoint import finished, reserved
 from tseval.cli.train_options import (
-    Bar,
     apply_preset,
     build,
     chosen_settings,
     chosen_sizes,
     classifier_options,
     describe_model,
-    finished,
     origin_of,
-    reserved,
 )
+from tseval.cli.training_bar import Bar
 from tseval.models.network import TASKS, Classifier
 from tseval.scoring.numerics import pick_device
 from tseval.suites import load_suite

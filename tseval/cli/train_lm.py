@@ -11,18 +11,17 @@ import torch
 from tseval.cli.curve_figures import draw_curves, figures_of
 from tseval.cli.groups import Command
 from tseval.cli.progress import busy, open_console
+from tseval.cli.train_checkpoint import finished, reserved
 from tseval.cli.train_options import (
-    Bar,
     apply_preset,
     build,
     chosen_settings,
     chosen_sizes,
     describe_model,
-    finished,
     lm_options,
     origin_of,
-    reserved,
 )
+from tseval.cli.training_bar import Bar
 from tseval.cli.training_text import chosen_language, read_training_text
 from tseval.errors import SuiteError
 from tseval.models.network import LanguageModel

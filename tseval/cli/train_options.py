@@ -1,37 +1,26 @@
-"""Options of `tseval train`, and what follows from them: sizes, settings, the checkpoint, the bar."""
+"""Options of `tseval train`, and what follows from them: sizes, settings, the network."""
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
-import time
-from contextlib import contextmanager
-from dataclasses import MISSING, asdict, fields, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import click
 import torch
 from click.core import ParameterSource
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tseval.cli.checkpoint_files import CHECKPOINT_ENDINGS
 from tseval.cli.model_options import DEVICE
 from tseval.cli.options import COUNT, FILE, QUIET, FiniteRange, Function, take_all
 from tseval.errors import ModelError, TrainingError
-from tseval.files import locked
 from tseval.models.cells import CELLS
 from tseval.models.cells.cell import Option, options_of
-from tseval.models.checkpoint import load_checkpoint
 from tseval.models.network import Network, Sizes, count_parameters
-from tseval.training.loop import resume_path
 from tseval.training.settings import CLASSIFIER_PRESETS, PRESETS, ClassifierSettings, Preset, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from rich.console import Console
+    from collections.abc import Callable, Mapping, Sequence
 
     from tseval.formats import Json
     from tseval.suites.formal.languages import Language
@@ -226,71 +215,6 @@ def chosen_settings(context: click.Context, cls: type[AnySettings]) -> AnySettin
     return cls(**{field.name: context.params[field.name] for field in fields(cls)})
 
 
-LINE_EVERY = 60.0  # seconds between lines where there is no terminal
-
-
-@contextmanager
-def reserved(out: Path, resume: bool) -> Iterator[None]:
-    """Hold the place of a checkpoint: no two trainings write there at once."""
-    _check_out(out, resume)
-    taken = TrainingError(
-        f"{out} is locked, because another tseval command is training this model.\n"
-        "  Wait until that command ends, or choose another file with --out."
-    )
-    with locked(out.with_name(f"{out.name}.lock"), taken):
-        _check_out(out, resume)  # another may have ended before we held the lock
-        yield
-
-
-def _check_out(out: Path, resume: bool) -> None:
-    """Refuse what cannot be written, or must not be overwritten, now rather than after hours."""
-    unfinished = resume_path(out)
-    if unfinished.exists() and not resume:
-        raise TrainingError(
-            f"{unfinished}: this file is the state of an interrupted training. To continue the training, "
-            f"add --resume. To start over, remove {f'the file and {out}' if out.exists() else 'the file'}."
-        )
-    if out.exists() and not resume:
-        raise TrainingError(
-            f"{out}: this file exists already. Choose another file with --out, or remove the file."
-        )
-    if out.suffix not in CHECKPOINT_ENDINGS:
-        raise TrainingError(
-            f"{out}: a checkpoint cannot have this name. Choose a name that ends in .pt or .safetensors."
-        )
-    if not out.parent.is_dir():
-        raise TrainingError(
-            f"{out}: the folder {out.parent} does not exist. Create the folder, or choose another file "
-            "with --out."
-        )
-    if not os.access(out.parent, os.W_OK):
-        raise TrainingError(
-            f"{out}: you have no permission to write into the folder {out.parent}. Choose "
-            "another file with --out."
-        )
-
-
-def finished(out: Path, resume: bool, sizes: Sizes, settings: Settings | ClassifierSettings) -> str | None:
-    """Return the message that a training is finished, if it has these settings; None where work is left."""
-    if not (resume and out.exists() and not resume_path(out).exists()):
-        return None
-    checkpoint = load_checkpoint(out)
-    words = checkpoint.model.sizes.vocabulary
-    trained = {**asdict(checkpoint.model.sizes), **cast("dict[str, Json]", checkpoint.training["settings"])}
-    wanted = {**asdict(replace(sizes, vocabulary=words)), **asdict(settings)}
-    for setting, value in wanted.items():
-        before = trained.get(setting, value)
-        if before != value:
-            raise TrainingError(
-                f"{out}: this model was trained with {setting} {before!r}, but the command says {value!r}.\n"
-                "  Choose another file with --out, or remove the file."
-            )
-    return (
-        f"{out}: the training is already finished; the model has the fingerprint "
-        f"{checkpoint.fingerprint[:12]}"
-    )
-
-
 def build(
     kind: type[AnyNetwork], sizes: Sizes, settings: Settings | ClassifierSettings, device: torch.device
 ) -> AnyNetwork:
@@ -315,61 +239,3 @@ def origin_of(preset: str | None, **texts: list[Json]) -> dict[str, Json]:
     """Return what a checkpoint records of its origin: the command, and the texts it learnt from."""
     origin: dict[str, Json] = {"preset": preset} if preset else {}
     return origin | {"command": shlex.join(["tseval", *sys.argv[1:]]), **texts}
-
-
-class Bar:
-    """Progress bar of a training run on a terminal; a line now and then elsewhere.
-
-    A validation is said by a format of the step and the value; one above that of a model that guesses is
-    pointed out.
-    """
-
-    def __init__(self, console: Console, unit: str, validation: str, guess: float | None = None) -> None:
-        self.console, self.terminal = console, sys.stderr.isatty()
-        self.unit, self.validation, self.guess = unit, validation, guess
-        self.bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(), console=console, disable=console.quiet or not self.terminal,
-            transient=True,
-        )  # fmt: skip
-        self.smooth: float | None = None
-
-    def __enter__(self) -> Bar:
-        self.bar.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.bar.stop()
-        if kind is KeyboardInterrupt:
-            click.echo(
-                "\nThe state of the training is saved. To continue, repeat the command with --resume.",
-                err=True,
-            )
-
-    def start(self, done: int, total: int) -> None:
-        """Take note of how much there is to do; see `tseval.training.language_model.Listener`."""
-        self.task = self.bar.add_task("training", total=total, completed=done, rate="")
-        self.total, self.first = total, (done, time.monotonic())
-        self.line_at = time.monotonic()
-
-    def read(self, step: int, done: int, loss: float) -> None:
-        """Show how far the training is."""
-        self.smooth = loss if self.smooth is None else 0.9 * self.smooth + 0.1 * loss
-        now = time.monotonic()
-        speed = (done - self.first[0]) / (now - self.first[1])
-        rate = f"loss {self.smooth:.3f}  {speed:,.0f} {self.unit}/s"
-        self.bar.update(self.task, completed=done, rate=rate)
-        if not self.terminal and now - self.line_at >= LINE_EVERY:
-            self.console.out(f"step {step}, {done / self.total:.1%}: {rate}")
-            self.line_at = now
-
-    def noted(self, line: str) -> None:
-        """Print a line about something unusual."""
-        self.console.out(line)
-
-    def validated(self, step: int, value: float, kept: bool) -> None:
-        """Print the result of a validation."""
-        mark = "saved" if kept else "not better"
-        if self.guess is not None and value > self.guess:
-            mark += f"; worse than guessing ({self.guess:,.0f}): lower --learning-rate"
-        self.console.out(f"{self.validation.format(step, value)} ({mark})")

@@ -15,6 +15,7 @@ from tseval.analysis.measures import EFFECT
 from tseval.analysis.rows import ROW, SECTIONS
 from tseval.report.columns import number_of
 from tseval.report.document import INTERVAL_HEADING, Document, Field, Grid, Line, interval_heading
+from tseval.report.notes import is_low
 from tseval.report.numbers import (
     NONE,
     format_count,
@@ -26,7 +27,6 @@ from tseval.report.numbers import (
     format_share,
     spread_beside,
 )
-from tseval.report.table import Table, is_low
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tseval.analysis.comparisons import RowsAndMeans
     from tseval.analysis.means import Mean
     from tseval.report.columns import Column, Key
+    from tseval.report.table import Table
 
     CellsOf = Callable[[Table], list[list[object]]]
 

@@ -16,8 +16,8 @@ from tseval.errors import RunError
 from tseval.items import HALF_KNOWN
 from tseval.report.columns import description_of, distinct_headings, refuse_unlike
 from tseval.report.document import INTERVAL_HEADING, Document, Field, Grid
+from tseval.report.notes import forms_note, inferred_note, sample_note, uneven_note
 from tseval.report.numbers import format_interval, format_share
-from tseval.report.table import forms_note, inferred_note, sample_note, uneven_note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -27,7 +27,8 @@ def compare_pairs(table: Table) -> dict[tuple[int, int], list[Cell]] | None:
     """Return how all pairs of models of a table compare, each as `tseval table ONE OTHER --against OTHER`.
 
     Tests are corrected by Holm over the rows of a pair, and likewise over its means. The numbers are
-    those of the first, on each row, then on each mean. None where the items that a model got right are unknown.
+    those of the first model, on each row, then on each mean.
+    None where the items that models got right are unknown.
     """
     models = [column.answers for column in table.columns if column.answers is not None]
     if len(models) < len(table.columns) or len(models) < 2:

@@ -16,10 +16,10 @@ from tseval.analysis.rows import ROW
 from tseval.errors import RunError
 from tseval.report.document import Document, Field, Grid, Line
 from tseval.report.layout import in_full, labelled, row_labels, rows_and_means
+from tseval.report.notes import measured_at_default, not_told_apart
 from tseval.report.numbers import NOT_ROUNDED, TRUNCATED, format_rank_set, with_spread
 from tseval.report.opened import INTERVAL, RunSet, analysis_document, interval_note
 from tseval.report.panels import Axis, Panel, lines_of
-from tseval.report.table import measured_at_default, not_told_apart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
