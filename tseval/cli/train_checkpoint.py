@@ -1,4 +1,4 @@
-"""The checkpoint that a training writes: locked meanwhile, never overwritten, read again once it is finished."""
+"""The checkpoint that a training writes: locked meanwhile, never overwritten, read once it is finished."""
 
 from __future__ import annotations
 
