@@ -18,7 +18,7 @@ import pandas as pd
 from scipy.stats import binomtest
 from tabulate import tabulate
 
-from tseval.cli.run import sweep_and_tell
+from tseval.cli.sweep import sweep_and_report
 from tseval.runs import read_run
 from tseval.sweeps import Workforce
 from tseval.sweeps.engines import find_engine
@@ -74,9 +74,9 @@ def main(
             made = ("--arch", arch, "--seed", str(seed), "--out", f"{run}.pt", "--resume")
             train = ("train", task, *made, *RECIPE.split(), *everything)
             units.append(unit(f"{run}.pt", f"{files[name]}:{METHODS[task]}", run / name, train))
-        sweep_and_tell(units, out, FORCE)
+        sweep_and_report(units, out, FORCE)
     zero = [(model, name, zero_shot_run(out, model) / name) for model, name in product(models, TABLES)]
-    sweep_and_tell([unit(model, str(files[name]), run) for model, name, run in zero], out, FORCE)
+    sweep_and_report([unit(model, str(files[name]), run) for model, name, run in zero], out, FORCE)
     click.echo(table(out, seeds, archs))
     click.echo()
     click.echo(by_attractors(out, seeds, archs))

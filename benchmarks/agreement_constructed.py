@@ -17,7 +17,7 @@ import click
 from agreement import ARCHITECTURES, run_of
 from command import tseval
 
-from tseval.cli.run import sweep_and_tell
+from tseval.cli.sweep import sweep_and_report
 from tseval.sweeps import Workforce
 from tseval.sweeps.engines import find_engine
 from tseval.sweeps.units import Options, SweepUnit
@@ -53,7 +53,7 @@ def main(
     for arch in profiled:
         run = run_of(out, "number", arch, 1)
         units.append(unit(models, f"{SUITE}:number_profile", out / "profile" / run.name, phrases))
-    sweep_and_tell(units, out, Workforce(find_engine("local"), workers))
+    sweep_and_report(units, out, Workforce(find_engine("local"), workers))
     for task in ASKED:
         runs = [run_of(out, task, arch, seed) for arch, seed in product(archs, range(1, seeds + 1))]
         group = ("--group",) if seeds > 1 else ()

@@ -21,7 +21,7 @@ from agreement import ARCHITECTURES, FORCE, METHODS, RECIPE, run_of, spread
 from tabulate import tabulate
 
 import tseval
-from tseval.cli.run import sweep_and_tell
+from tseval.cli.sweep import sweep_and_report
 from tseval.files import write_whole
 from tseval.runs import read_run
 from tseval.sweeps.units import Options, SweepUnit
@@ -57,7 +57,7 @@ def main(out: Path, seeds: int, archs: tuple[str, ...], figure: Path | None) -> 
                 run.name, f"{run}.pt", f"{sentences}:{METHODS[task]}", str(run), options=SCORED, train=train
             )
         )
-    sweep_and_tell(units, out, FORCE)
+    sweep_and_report(units, out, FORCE)
     click.echo(table(out, seeds, archs))
     if figure:
         runs = [run_of(out, "grammaticality", arch, 1) for arch in archs]

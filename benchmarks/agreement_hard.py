@@ -20,10 +20,12 @@ import pandas as pd
 from agreement import pipes, run_of
 from agreement_parsed import ASKED, LINZEN, RECIPE, SHARED, TREEBANKS, linzen_table, spread_evenly
 
-from tseval.cli.run import sweep_and_tell
+from tseval.cli.sweep import sweep_and_report
 from tseval.errors import RunError
 from tseval.files import write_text
-from tseval.report.figures import BANDS, Panel, Series, share_panel, write_figure
+from tseval.report.figures import write_figure
+from tseval.report.looks import BANDS
+from tseval.report.panels import Panel, Series, share_panel
 from tseval.runs import read_run
 from tseval.suites.agreement import write_examples
 from tseval.suites.agreement.published import read_examples
@@ -72,7 +74,7 @@ def main(
             units.append(
                 SweepUnit(f"{run.name}-{name}", f"{run}.pt", f"{file}:number", str(run / name), train=train)
             )
-        sweep_and_tell(units, out, Workforce(find_engine("local"), workers))
+        sweep_and_report(units, out, Workforce(find_engine("local"), workers))
     found = pd.concat(by_attractors(out, name, seeds, archs) for name in asked)
     write_text(out / "attractors.csv", found.to_csv(index=False))
     for name in asked:

@@ -22,10 +22,12 @@ from agreement import ARCHITECTURES, METHODS, PAPER, TABLES, pipes, run_of, spre
 from command import tseval
 from scipy.stats import binomtest
 
-from tseval.cli.run import sweep_and_tell
+from tseval.cli.sweep import sweep_and_report
 from tseval.errors import RunError
 from tseval.files import write_text
-from tseval.report.figures import BANDS, Axis, Panel, Series, share_panel, write_figure
+from tseval.report.figures import write_figure
+from tseval.report.looks import BANDS
+from tseval.report.panels import Axis, Panel, Series, share_panel
 from tseval.runs import read_run
 from tseval.suites.agreement import write_examples
 from tseval.suites.agreement.published import read_examples
@@ -118,7 +120,7 @@ def train_and_ask(
             train = ("train", task, *MODELS[model], *made, *RECIPE.split())
             suite = f"{file}:{METHODS[task]}"
             units.append(SweepUnit(f"{run.name}-{name}", f"{run}.pt", suite, str(run / name), train=train))
-        sweep_and_tell(units, folder, force)
+        sweep_and_report(units, folder, force)
 
 
 def answers(folder: Path, name: str, task: str, model: str, seed: int) -> pd.DataFrame:

@@ -25,10 +25,12 @@ import pandas as pd
 from tabulate import tabulate
 
 from tseval.analysis.breakdowns import by_feature, headline, measure_of
-from tseval.cli.run import sweep_and_tell
+from tseval.cli.sweep import sweep_and_report
 from tseval.errors import TsevalError
 from tseval.files import write_text
-from tseval.report.figures import BANDS, Axis, Panel, Series, write_figure
+from tseval.report.figures import write_figure
+from tseval.report.looks import BANDS
+from tseval.report.panels import Axis, Panel, Series
 from tseval.runs import read_run
 from tseval.suites.formal.languages import Dyck, parse_language
 from tseval.sweeps import Workforce
@@ -187,7 +189,7 @@ def main(
         folder = out / budget / task.name
         folder.mkdir(parents=True, exist_ok=True)
         units = units_of(task, budget, folder, device, seeds)
-        sweep_and_tell(units, folder, Workforce(find_engine("local"), workers))
+        sweep_and_report(units, folder, Workforce(find_engine("local"), workers))
         if task.texts:
             draw_sizes(units, folder)
         else:

@@ -16,7 +16,9 @@ import click
 import pandas as pd
 
 from tseval.errors import TsevalError
-from tseval.report.figures import ACCURACY_DOTS, INK, Axis, Panel, lines_of, write_figure
+from tseval.report.figures import INK, write_figure
+from tseval.report.looks import ACCURACY_DOTS
+from tseval.report.panels import Axis, Panel, lines_of
 
 ROOT = Path(__file__).parents[1]
 FIGURE = ROOT / "docs/figures/public.svg"

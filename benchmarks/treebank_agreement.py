@@ -15,7 +15,9 @@ import pandas as pd
 
 from tseval.analysis.comparisons import count_clustered
 from tseval.errors import RunError
-from tseval.report.figures import SHARES, SMALL_LINES, Axis, Panel, lines_of, write_figure
+from tseval.report.figures import write_figure
+from tseval.report.looks import SMALL_LINES
+from tseval.report.panels import SHARES, Axis, Panel, lines_of
 from tseval.runs import read_run
 
 # The first of each bin; what is below comes into the one before.

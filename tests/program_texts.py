@@ -210,7 +210,7 @@ def program_texts() -> list[Text]:
 def web_texts() -> list[Text]:
     """Give the texts of the templates of web pages, without markup."""
     found = []
-    for path in sorted((ROOT / "tseval/pages/web").glob("*.html")):
+    for path in sorted((ROOT / "tseval/web/templates").glob("*.html")):
         shown = re.sub(r"\{[{]\s*([\w.]*).*?\}\}", r"{\1}", path.read_text("utf-8"), flags=re.DOTALL)
         shown = re.sub(
             r"\{#.*?#\}|</?(?:code|a|bdi|small|b|span)\b[^>]*>|\{% end\w+ %\}", "", shown, flags=re.DOTALL

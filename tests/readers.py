@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tseval.models.state_files import read_words
 from tseval.report import build_table, render
-from tseval.report.boards import read_board
+from tseval.report.published import read_board
 from tseval.suites import load_suite
 from tseval.suites.agreement import Shares
 from tseval.suites.agreement.parse import open_source_text

@@ -13,10 +13,11 @@ from supplied import MARVIN_LINZEN
 from systems import needs_posix
 
 from tseval import load_model
-from tseval.cli import COMMANDS, tseval
+from tseval.cli import tseval
+from tseval.cli.commands import COMMANDS
 from tseval.cli.examples import EXAMPLES
 from tseval.evaluation import run_key
-from tseval.report.boards import bundled_boards
+from tseval.report.published import bundled_boards
 from tseval.suites import available_suites, load_suite
 from tseval.suites.agreement import EXAMPLE_COLUMNS
 from tseval.suites.data.catalogue import CATALOGUE

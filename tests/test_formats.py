@@ -13,7 +13,8 @@ from small import make_case, make_run, make_suite
 
 from tseval.errors import RunError, SuiteError, TrainingError
 from tseval.formats import ContentError
-from tseval.report.curves import read_curves, read_error_curves
+from tseval.report.curves import read_curves
+from tseval.report.error_curves import read_error_curves
 from tseval.runs import read_run
 from tseval.runs.manifest import seal
 from tseval.suites.agreement.published import read_examples

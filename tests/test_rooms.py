@@ -10,8 +10,11 @@ from pathlib import Path
 import click
 import pytest
 
-from tseval.cli import COMMANDS, TRAININGS, train_command, tseval
-from tseval.cli.options import CLOCK_NAMES, FORMAT_NAMES, SCORE_NAMES, Group
+from tseval.cli import tseval
+from tseval.cli.commands import COMMANDS, TRAININGS
+from tseval.cli.groups import Group
+from tseval.cli.options import CLOCK_NAMES, FORMAT_NAMES, SCORE_NAMES
+from tseval.cli.train import train_command
 from tseval.questions import SCORES
 from tseval.report import FORMATS
 from tseval.runs import CLOCKS
@@ -56,7 +59,7 @@ ROOMS: dict[str, set[str]] = {
     # torch, submitit and Ray are imported where they are used: a plan and its status need none of them.
     "tseval.sweeps": {"ray", "submitit", "torch"},
     "tseval.boards": NUMBERS | {"pandas", "tabulate", "yaml"},
-    "tseval.pages": NUMBERS | {"jinja2", "markdown_it", "markupsafe", "pandas"},
+    "tseval.web": NUMBERS | {"jinja2", "markdown_it", "markupsafe", "pandas"},
     "tseval.training": NUMBERS | TORCH | {"tabulate", "yaml"},
     "tseval.cli": {"click", "lm_eval", "pandas", "rich", "tabulate", "torch"},
     "tseval": set(),

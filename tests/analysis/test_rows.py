@@ -16,7 +16,7 @@ from tseval.analysis.counts import count, exact_accuracy
 from tseval.analysis.features import check_features
 from tseval.analysis.means import cut, means, rank_rows
 from tseval.errors import RunError, SuiteError
-from tseval.report.boards import BUNDLED_BOARDS, read_board
+from tseval.report.published import BUNDLED_BOARDS, read_board
 
 
 def verdicts(*rows, **features):

@@ -21,7 +21,7 @@ from tseval.boards import Entry
 from tseval.boards.check import wrong_with_board
 from tseval.boards.definition import Definition, read_definition
 from tseval.boards.readme import write_pages
-from tseval.report.boards import Board, read_board
+from tseval.report.published import Board, read_board
 from tseval.runs import Manifest
 
 HOSTILE = "a\x1b[2J\x07\u202eb | c </td><script>alert(1)</script> [x](javascript:alert(1)) `d`\n# e\n\n| f |"

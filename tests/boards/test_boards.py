@@ -21,7 +21,7 @@ from tseval.evaluation import evaluate
 from tseval.models import bundled_checkpoints
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.report import build_table, render
-from tseval.report.boards import read_board
+from tseval.report.published import read_board
 from tseval.runs import Run, read_run
 from tseval.suites import load_suite
 

@@ -12,7 +12,7 @@ from systems import needs_linux
 
 from tseval.adapters import open_model
 from tseval.boards import ENTRY_NAME
-from tseval.report.document import markdown_link
+from tseval.report.writers.markdown import markdown_link
 
 DAY = "2026-01-02"
 SCRIPT = "javascript:alert(1)"

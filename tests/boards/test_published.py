@@ -31,7 +31,7 @@ from tseval.boards.entries import add_entries
 from tseval.boards.folder import new_board
 from tseval.errors import BoardError
 from tseval.evaluation import evaluate
-from tseval.report.boards import BUNDLED_BOARDS, read_board
+from tseval.report.published import BUNDLED_BOARDS, read_board
 from tseval.runs import DEFINITION
 from tseval.suites import load_suite
 from tseval.suites.data.catalogue import CATALOGUE

@@ -137,7 +137,8 @@ def test_the_room_is_there_without_transformers_and_says_what_is_missing(tmp_pat
         [sys.executable, "-c", program], env={"PYTHONPATH": f"{tmp_path}:{':'.join(sys.path)}"}
     )
     assert done.stderr.endswith(
-        'ModelError: TransformersCallback needs the package transformers.\n  pip install "tseval[hf]"\n'
+        "ModelError: TransformersCallback needs the package transformers, which is not installed.\n"
+        '  To install it: pip install "tseval[hf]"\n'
     )
     with pytest.raises(AttributeError, match="has no attribute 'Callback'"):
         importlib.import_module("tseval.callbacks").Callback  # noqa: B018 - it raises

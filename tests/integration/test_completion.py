@@ -13,8 +13,9 @@ from in_process import call, refuse, run_process, succeed
 from systems import needs_posix
 from terminals import on_a_terminal
 
-from tseval.cli import SHELLS, tseval
-from tseval.cli.options import RENAMED, Group
+from tseval.cli import tseval
+from tseval.cli.completion import SHELLS
+from tseval.cli.groups import RENAMED, Group
 
 HERE = {**os.environ, "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"}
 COMMAND = "import sys; from tseval.cli import main; sys.argv[0] = 'tseval'; main()"

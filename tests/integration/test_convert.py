@@ -13,7 +13,7 @@ import torch
 from hostile_pickles import Payload
 from in_process import installed, succeed, succeeded
 
-from tseval.cli.models import convert_command as convert
+from tseval.cli.convert import convert_command as convert
 from tseval.errors import ModelError
 from tseval.models import bundled_checkpoints
 from tseval.models.checkpoint import load_checkpoint

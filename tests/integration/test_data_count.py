@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from in_process import call, refuse, succeed
 
-from tseval.report.analyses import noun_count_bars, noun_counts
+from tseval.report.analyses.noun_counts import noun_count_bars, noun_counts
 from tseval.suites.agreement.published import read_examples
 
 COLUMNS = (

@@ -15,13 +15,14 @@ CELLS = (
     "next(suite.cases[0].items())",
     "run = tseval.evaluate('bundled:lstm', suite)\nrun",
     "run.table()",
-    """from tseval.report.analyses import attractors
+    """from tseval.report.analyses.attractors import attractors
 from tseval.report.opened import for_analysis
 attractors(for_analysis([run]))""",
     """%matplotlib inline
-from tseval.report import analyses
-from tseval.report.figures import SMALL_LINES, draw
-draw(analyses.attractor_panels(attractors(for_analysis([run]))), SMALL_LINES)""",
+from tseval.report.analyses.attractors import attractor_panels
+from tseval.report.figures import draw
+from tseval.report.looks import SMALL_LINES
+draw(attractor_panels(attractors(for_analysis([run]))), SMALL_LINES)""",
     """from tseval.items import Item
 Item('a<b>', 0, {'good': '<script>alert(1)</script>', 'bad': 'x'}, {})""",
 )

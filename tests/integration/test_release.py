@@ -73,9 +73,9 @@ def test_the_wheel_ships_templates_adapters_boards_and_the_checkpoint(release):
         "tseval/leaderboards/bhatt2020/board.json",
         "tseval/boards/public/board.yml",
         "tseval/models/bundled/lstm.pt",
-        "tseval/pages/web/index.html",
-        "tseval/pages/web/page.css",
-        "tseval/pages/web/page.js",
+        "tseval/web/templates/index.html",
+        "tseval/web/templates/page.css",
+        "tseval/web/templates/page.js",
     ):
         assert name in names
     assert not [name for name in names if name.startswith(("adapters/", "templates/", "tests/"))]

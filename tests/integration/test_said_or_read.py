@@ -8,7 +8,7 @@ from in_process import refuse, succeed
 from small import write_file
 
 from tseval.adapters import open_model
-from tseval.cli.options import read_arguments
+from tseval.cli.model_options import read_arguments
 from tseval.errors import ModelError
 from tseval.scoring.surprisal import surprisals
 

@@ -7,7 +7,7 @@ import pytest
 from in_process import call, installed
 from small import make_case, make_run, make_suite
 
-from tseval.report.boards import BUNDLED_BOARDS
+from tseval.report.published import BUNDLED_BOARDS
 
 SUITE = make_suite(
     make_case("a", [(f"right{i}", f"wrong{i}") for i in range(8)], features={"number": ["sing", "plur"] * 4})

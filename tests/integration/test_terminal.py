@@ -12,7 +12,7 @@ from in_process import printed, run_process, succeed
 from systems import needs_posix
 from terminals import on_a_terminal
 
-from tseval.cli.console import escaped
+from tseval.cli.terminal import escaped
 
 # A title, a cleared screen, an 8-bit control sequence, text turned around, a carriage return, a delete.
 HOSTILE = "a\x1b]0;PWN\x07b\x1b[2Jc\x9b1md\u202ee\rf\x7f"
@@ -87,8 +87,9 @@ def test_a_bar_keeps_its_colours_and_shows_a_name_as_text(tmp_path):
 
     name = f"[/red]{HOSTILE}"
     program = (
-        "import time; from tseval.cli import _open_streams; from tseval.cli.console import progress_bar\n"
-        "_open_streams()\n"
+        "import time\n"
+        "from tseval.cli.progress import progress_bar; from tseval.cli.terminal import open_streams\n"
+        "open_streams()\n"
         f"with progress_bar({name!r}) as progress:\n"
         "    progress(1, 2); time.sleep(0.3); progress(2, 2)\n"
     )

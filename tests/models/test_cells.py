@@ -15,7 +15,7 @@ from torch import nn
 from tseval.models.cells import CELLS, FIRST
 from tseval.models.cells.cell import options_of
 from tseval.models.network import LanguageModel, Sizes, count_parameters
-from tseval.report.boards import BUNDLED_BOARDS, read_board
+from tseval.report.published import BUNDLED_BOARDS, read_board
 
 BATCH, TIME, INPUT = 3, 6, 7
 HIDDEN = 24  # four of them are inhibitory, and the ON-LSTM makes three chunks of eight

@@ -10,7 +10,7 @@ import pytest
 from in_process import refuse, succeed
 
 from tseval.errors import TrainingError
-from tseval.report.curves import error_panels, read_error_curves, read_string_curves, string_panels
+from tseval.report.error_curves import error_panels, read_error_curves, read_string_curves, string_panels
 from tseval.report.figures import draw
 
 CURVES: dict[str, Any] = {

@@ -21,7 +21,7 @@ from supplied import BLIMP_SAMPLE, RECORD_SCHEMA
 from tseval.boards.sources import open_runs
 from tseval.errors import RunError
 from tseval.items import as_entries
-from tseval.report.exports import in_r, mixed_model, write_verdicts
+from tseval.report.exports.mixed_models import in_r, mixed_model, write_verdicts
 from tseval.runs import read_run
 
 ARPA = Path(__file__).parents[1] / "adapters/trigram.arpa"

@@ -8,23 +8,10 @@ import pytest
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Annotation
 
-from tseval.report.figures import (
-    BANDS,
-    BARS,
-    BEHIND,
-    COLOURS,
-    LONG_LINES,
-    MARKERS,
-    MOST_TOGETHER,
-    SHARES,
-    SMALL_LINES,
-    Axis,
-    Panel,
-    Series,
-    draw,
-    in_families,
-    share_panel,
-)
+from tseval.report.families import MOST_TOGETHER, in_families
+from tseval.report.figures import BEHIND, COLOURS, MARKERS, draw
+from tseval.report.looks import BANDS, BARS, LONG_LINES, SMALL_LINES
+from tseval.report.panels import SHARES, Axis, Panel, Series, share_panel
 
 ZOO = ["srn", "gru", "lstm", "eirnn", "drnn", "sdrnn", "abdrnn", "drnn-cnn", "ablated-lstm", "onlstm", "urn"]
 AXIS = Axis("confidence", SHARES)

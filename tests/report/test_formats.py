@@ -18,24 +18,18 @@ from wcwidth import wcswidth
 
 from tseval.errors import plain
 from tseval.report import FORMATS, build_table, render
-from tseval.report.document import (
-    Document,
-    Field,
-    Grid,
-    Line,
-    Screen,
-    cell,
-    code,
-    fitted,
+from tseval.report.document import Document, Field, Grid, Line, side_by_side
+from tseval.report.numbers import (
     format_count,
     format_interval,
     format_mean_rank,
     format_probability,
     format_share,
-    latex,
-    markdown,
-    side_by_side,
 )
+from tseval.report.writers.csv import cell
+from tseval.report.writers.latex import latex
+from tseval.report.writers.markdown import code, markdown
+from tseval.report.writers.terminal import Screen, fitted
 
 NAN = float("nan")
 FIELDS = (

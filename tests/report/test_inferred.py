@@ -15,9 +15,11 @@ from small import make_case, make_run, make_suite
 
 from tseval.items import as_entries
 from tseval.report import FORMATS, build_table, render
-from tseval.report.boards import Board, BoardModel, BoardRow
-from tseval.report.comparisons import differences_table, pairs, seeds_table
+from tseval.report.analyses.differences import differences_table
+from tseval.report.analyses.pairwise import pairs
+from tseval.report.analyses.seeds import seeds_table
 from tseval.report.opened import for_analysis
+from tseval.report.published import Board, BoardModel, BoardRow
 
 N_SUBJECTS, N_VERBS = 6, 8
 VERBS = [f"verb{i}" for i in range(N_VERBS)]

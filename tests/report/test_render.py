@@ -9,7 +9,7 @@ from small import make_case, make_run, make_suite
 
 from tseval.errors import BoardError, RunError, SuiteError
 from tseval.report import FORMATS, build_table, render
-from tseval.report.boards import Board, BoardModel, BoardRow
+from tseval.report.published import Board, BoardModel, BoardRow
 
 NPI = ("grammatical", "intrusive", "ungrammatical")
 # 100 items, of which the first k are right when only the words right0 ... are probable.

@@ -148,7 +148,7 @@ PUBLICATION = """
     sys.modules["matplotlib"] = None
     from killing import different, files_below, kill_everywhere
     from small_zoo import SmallZoo
-    from tseval.report.boards import read_board
+    from tseval.report.published import read_board
 
     place = Path(sys.argv[1])
     zoo = SmallZoo(place)

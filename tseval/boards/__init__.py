@@ -26,7 +26,7 @@ from tseval.errors import BoardError, LimitError, reason
 from tseval.evidence import EvidenceAddress  # noqa: TC001 - the type of a field that is read
 from tseval.files import PARTIAL, limits
 from tseval.formats import ContentError
-from tseval.report.boards import Board, BoardModel, BoardRow, PrintedRow, TableRow, check_printed_rows
+from tseval.report.published import Board, BoardModel, BoardRow, PrintedRow, TableRow, check_printed_rows
 from tseval.runs import DEFINITION, ENTRY_FILE, EVIDENCE, SplitSuite, entry_run
 from tseval.runs.manifest import NAME as MANIFEST
 

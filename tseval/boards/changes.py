@@ -15,15 +15,15 @@ from tseval.boards.definition import read_definition
 from tseval.boards.readme import ACCURACIES
 from tseval.errors import BoardError, shortened
 from tseval.git import has_git, opened_repository
-from tseval.report.boards import read_board
-from tseval.report.document import markdown
+from tseval.report.published import read_board
+from tseval.report.writers.markdown import markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tseval.git import Repository
-    from tseval.report.boards import RowKey
+    from tseval.report.published import RowKey
 
 
 @dataclass

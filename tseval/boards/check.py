@@ -52,8 +52,8 @@ from tseval.errors import (
 from tseval.evidence import LARGEST_EVIDENCE, read_evidence, readable
 from tseval.files import PARTIAL, read_bytes
 from tseval.questions.scored import split_measure
-from tseval.report.boards import read_board
 from tseval.report.curves import read_curves
+from tseval.report.published import read_board
 from tseval.runs import (
     DEFINITION,
     ENTRY_FILE,

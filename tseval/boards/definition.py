@@ -13,7 +13,7 @@ import yaml
 from tseval.errors import BoardError, reason
 from tseval.formats import ContentError, Json, checked, read_yaml
 from tseval.questions import Score  # noqa: TC001 - likewise
-from tseval.report.boards import MOST_DECIMALS, Human, RowKey, TableRow, check_decimals, check_printed_rows
+from tseval.report.published import MOST_DECIMALS, Human, RowKey, TableRow, check_decimals, check_printed_rows
 from tseval.runs import DEFINITION, copied_suite, suite_of_board, suite_spec
 from tseval.suites import load_suite
 

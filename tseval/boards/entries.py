@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tseval.analysis.estimates import Estimate
-    from tseval.report.boards import RowKey
+    from tseval.report.published import RowKey
     from tseval.runs import Run
 
 

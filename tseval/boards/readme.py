@@ -38,7 +38,17 @@ from tseval.boards.definition import Definition, read_definition
 from tseval.errors import BoardError, plain, suggest
 from tseval.files import write_text
 from tseval.report import Table, build_table, render
-from tseval.report.boards import (
+from tseval.report.analyses.seeds import seeds_table
+from tseval.report.columns import Column, Key, column_of, refuse_unlike
+from tseval.report.numbers import (
+    format_interval,
+    format_mean_rank,
+    format_rank_set,
+    format_share,
+    spread_beside,
+)
+from tseval.report.opened import for_analysis
+from tseval.report.published import (
     BUNDLED_BOARDS,
     Board,
     BoardEntry,
@@ -49,24 +59,13 @@ from tseval.report.boards import (
     bundled_boards,
     read_board,
 )
-from tseval.report.columns import Column, Key, column_of, refuse_unlike
-from tseval.report.comparisons import seeds_table
-from tseval.report.document import (
-    Document,
-    code,
-    format_interval,
-    format_mean_rank,
-    format_rank_set,
-    format_share,
-    markdown,
-    markdown_link,
-    spread_beside,
-)
-from tseval.report.opened import for_analysis
+from tseval.report.writers.markdown import code, markdown, markdown_link
 from tseval.runs import Run, cache_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from tseval.report.document import Document
 
 
 ACCURACIES, BOARD_PAGE = "board.json", "README.md"

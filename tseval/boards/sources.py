@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from tseval.boards import entry_folders, entry_runs, ranked_folders, read_entry
 from tseval.boards.definition import read_definition
 from tseval.errors import BoardError, RunError, suggest
-from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards, read_board
 from tseval.report.opened import RunSet, for_analysis
+from tseval.report.published import BUNDLED_BOARDS, Board, bundled_boards, read_board
 from tseval.runs import DEFINITION, ENTRY_FILE, EVIDENCE, Run, read_run, runs_below
 from tseval.runs.manifest import NAME as MANIFEST
 

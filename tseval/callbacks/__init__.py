@@ -14,80 +14,14 @@ Each moment is a run of its own below the folder: `tseval table runs/gpt2 --over
 
 from __future__ import annotations
 
-from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.errors import RunError
-from tseval.runs import remove_other
+from tseval.callbacks.during import evaluate_during
 
 if TYPE_CHECKING:
-    from tseval.adapters import LiveModel
     from tseval.adapters.native import as_causal, undisturbed
     from tseval.callbacks.trainer import TransformersCallback
-    from tseval.formats import Json
-    from tseval.items import Suite
-    from tseval.runs import Run
-
-
-def evaluate_during(
-    model: LiveModel,
-    suite: Suite,
-    out: str | Path | None,
-    step: int,
-    *,
-    tokens: int | None = None,
-    overwrite: bool = False,
-) -> Run:
-    """Score a suite with a model as it is after a step of its training, into `OUT/step-000500`.
-
-    What is there already of these very weights is read, not scored again, and what a kill left half written
-    is completed. So a training that was killed and goes on has its trajectory whole.
-
-    Args:
-        model: Any model in memory that `evaluate` takes. tseval reads its weights at each call: wrap it
-            once. `as_causal` gives a model of transformers the name of the training. Torch modules among its
-            attributes are put into evaluation mode; afterwards modes and random numbers are as they were.
-        suite: All of it, or a sample: `tseval.load_suite("marvin_linzen", sample=100)`.
-        out: Folder of the trajectory; None keeps the run in memory.
-        step: Optimiser steps so far.
-        tokens: Tokens learnt from so far, where that is known.
-        overwrite: Whether a run of this step but of other weights gives way, as where a training was resumed
-            before it and did not go the very same way again. Else it is refused.
-
-    Raises:
-        RunError: The run cannot be written, or the folder holds this step of another training.
-        ModelError: The model cannot be scored.
-    """
-    from torch import nn  # noqa: PLC0415 - the room is there without it
-
-    from tseval.adapters import open_model  # noqa: PLC0415 - as those below
-    from tseval.adapters.native import undisturbed  # noqa: PLC0415 - brings torch along
-    from tseval.evaluation import as_read, carry_out, make_plan  # noqa: PLC0415 - brings torch along
-
-    if step < 0:
-        raise RunError(f"step={step}: a training step cannot be negative. Write a step of 0 or more")
-    model = open_model(model)
-    held = getattr(model, "__dict__", {}).values()
-    with undisturbed(*(part for part in held if isinstance(part, nn.Module))):
-        plan = make_plan(as_read(model, suite, "auto"), suite)
-        details: dict[str, Json] = {**plan.card.details, "step": int(step)}
-        if tokens is not None:
-            details["tokens"] = tokens
-        plan = replace(plan, card=replace(plan.card, details=details))
-        if out is None:
-            return carry_out(plan, None)
-        place = step_folder(Path(out), step)
-        if overwrite:
-            remove_other(place, plan.key)
-        return carry_out(plan, place, resume=True)
-
-
-def step_folder(out: Path, step: int) -> Path:
-    """Name the run of a step in the folder of a trajectory."""
-    return out / f"step-{step:06d}"
-
 
 __all__ = ["TransformersCallback", "as_causal", "evaluate_during", "undisturbed"]
 
@@ -96,5 +30,6 @@ if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt n
     def __getattr__(name: str) -> object:
         if name not in {"TransformersCallback", "as_causal", "undisturbed"}:
             raise AttributeError(f"module 'tseval.callbacks' has no attribute {name!r}")
-        own = name == "TransformersCallback"  # imports what is an extra
-        return getattr(import_module("tseval.callbacks.trainer" if own else "tseval.adapters.native"), name)
+        # The trainer needs an extra; adapters bring torch along.
+        module = "tseval.callbacks.trainer" if name == "TransformersCallback" else "tseval.adapters.native"
+        return getattr(import_module(module), name)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tseval.adapters.native import as_causal
-from tseval.callbacks import evaluate_during
+from tseval.callbacks.during import evaluate_during
 from tseval.errors import ModelError, SuiteError
 from tseval.items import Suite
 from tseval.suites import load_suite
@@ -73,7 +73,7 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
         self._resumed = False
 
     def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **given: object
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **settings: object
     ) -> None:
         """Score the model as it is before the first step, or where a resumed training goes on."""
         if args.fsdp or args.deepspeed:
@@ -85,14 +85,14 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
             )
         self._resumed = state.global_step > 0
         if state.global_step % self.every == 0:
-            self._evaluate(state, **given)
+            self._evaluate(state, **settings)
 
     def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **given: object
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **settings: object
     ) -> None:
         """Score the model if it is time."""
         if state.global_step % self.every == 0 or state.global_step >= state.max_steps:
-            self._evaluate(state, **given)
+            self._evaluate(state, **settings)
 
     def _evaluate(
         self,

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.options import COLUMNS_OPTION, CONFIDENCE, COUNT, FILE, SCORE_NAMES, SUITE, Group, take_all
+from tseval.cli.groups import Group
+from tseval.cli.names import SUITE
+from tseval.cli.options import COLUMNS_OPTION, CONFIDENCE, COUNT, FILE, SCORE_NAMES, take_all
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,9 +69,10 @@ def new(
     else:
         new_board(board, suites[0], title, score, columns, evidence)
         boards = [board]
-    for one in boards:
+    for folder in boards:
         click.echo(
-            f"{one}: tseval created this leaderboard. To add a run: tseval board add {quote(str(one))} RUN",
+            f"{folder}: tseval created this leaderboard. "
+            f"To add a run: tseval board add {quote(str(folder))} RUN",
             err=True,
         )
 
@@ -170,16 +173,16 @@ def check_board(board: Path, entries: tuple[str, ...], base: str | None) -> None
         click.echo(summary(changes), nl=False)
         sys.exit(1 if changes.wrong else 0)
     wrong = False
-    for one in boards:
-        found = wrong_with_board(one, entries)
-        where = f"{one}: " if len(boards) > 1 else ""
-        for line in found:
-            click.echo(f"{where}{line}")
-        if not found:
-            for line in warnings_of(one, entries):
-                click.echo(f"warning: {where}{line}", err=True)
-            click.echo(f"{one}: no problems found")
-        wrong = wrong or bool(found)
+    for folder in boards:
+        problems = wrong_with_board(folder, entries)
+        where = f"{folder}: " if len(boards) > 1 else ""
+        for problem in problems:
+            click.echo(f"{where}{problem}")
+        if not problems:
+            for problem in warnings_of(folder, entries):
+                click.echo(f"warning: {where}{problem}", err=True)
+            click.echo(f"{folder}: no problems found")
+        wrong = wrong or bool(problems)
     if wrong:
         sys.exit(1)
 
@@ -233,10 +236,10 @@ def hidden(board: Path, runs: tuple[Path, ...], suite: str) -> None:
     """
     from tseval.boards.entries import record_hidden
 
-    for name, found in record_hidden(board, runs, suite).items():
-        low, high = found.difference_interval
-        worse = ", worse" if found.worse else ""
-        click.echo(f"{name}: {found.mean:.3f}, {found.difference:+.3f} ({low:.3f} to {high:.3f}){worse}")
+    for name, result in record_hidden(board, runs, suite).items():
+        low, high = result.difference_interval
+        worse = ", worse" if result.worse else ""
+        click.echo(f"{name}: {result.mean:.3f}, {result.difference:+.3f} ({low:.3f} to {high:.3f}){worse}")
 
 
 @board_command.command("renew")
@@ -272,9 +275,9 @@ def write(board: Path) -> None:
     from tseval.boards.sources import boards_below
     from tseval.boards.transaction import board_transaction
 
-    for one in boards_below(board) or [board]:
-        read_definition(one)
-        with board_transaction(one, "write") as change:
+    for folder in boards_below(board) or [board]:
+        read_definition(folder)
+        with board_transaction(folder, "write") as change:
             change.commit()
 
 
@@ -290,8 +293,8 @@ def build_page(board: str, site: Path) -> None:
     BOARD is the folder of a leaderboard, a folder with several leaderboards, or the name of a leaderboard
     that comes with tseval. The pages open in any browser, from disk or from a server, without a network.
     """
-    from tseval.cli.console import busy
-    from tseval.pages import build_board
+    from tseval.cli.progress import busy
+    from tseval.web import build_board
 
     with busy("reading entries"):
         page = build_board(board, site)

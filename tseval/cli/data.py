@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.console import busy, print_or_write, progress_bar
-from tseval.cli.options import COUNT, FILE, FORMAT, JSON_FORMAT, FiniteRange, Group
+from tseval.cli.groups import Group
+from tseval.cli.options import COUNT, FILE, FORMAT, JSON_FORMAT, FiniteRange
+from tseval.cli.printing import print_or_write
+from tseval.cli.progress import busy, progress_bar
 from tseval.errors import SuiteError
 
 if TYPE_CHECKING:
@@ -159,8 +161,8 @@ def pairs_command(
             )
         with busy("counting pairs", quiet):
             rows = [
-                (one.name, one.title, f"{own.table.num_rows:,}" if own else "–")
-                for one, own in mp.list_phenomena(files)
+                (pattern.name, pattern.title, f"{pairs_found.table.num_rows:,}" if pairs_found else "–")
+                for pattern, pairs_found in mp.list_phenomena(files)
             ]
         headers = ("Phenomenon", "", "Pairs")
         click.echo(tabulate(rows, headers, "pipe", disable_numparse=True, colalign=("left", "left", "right")))
@@ -250,11 +252,11 @@ def parse_command(text: Path, output: Path, model: str, untokenised: bool, resum
     if parsed is None:
         click.echo(f"{output}: finished already", err=True)
     else:
-        told = (
+        summary = (
             f"{parsed.sentences:,} sentences, {parsed.words:,} words; {parsed.left_out:,} left out (the "
             f"parser found no tree)"
         )
-        click.echo(f"{told}\n{output}", err=True)
+        click.echo(f"{summary}\n{output}", err=True)
 
 
 @data_command.command("count")
@@ -288,12 +290,13 @@ def count_command(
     TABLE is a table of examples from tseval data agreement. --figure draws bars: for one TABLE, each bar
     is split by the number of attractors; for several, each TABLE has its own bars.
     """
-    from tseval.report.analyses import noun_count_bars, noun_counts
-    from tseval.report.figures import COUNT_BARS, check_figure_names, write_figure
+    from tseval.report.analyses.noun_counts import noun_count_bars, noun_counts
+    from tseval.report.figures import check_figure_names, write_figure
+    from tseval.report.looks import COUNT_BARS
     from tseval.suites.agreement.published import read_examples
 
     check_figure_names(figures, SuiteError)
-    if repeated := {path.name for path in tables if [one.name for one in tables].count(path.name) > 1}:
+    if repeated := {path.name for path in tables if [other.name for other in tables].count(path.name) > 1}:
         raise SuiteError(
             f"two tables have the file name {min(repeated)!r}, so their bars would have the same label.\n"
             "  Rename one of the two files."
@@ -326,7 +329,7 @@ def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None)
     trees, one from the parser's trees.
     """
     from tseval.analysis.breakdowns import EQUAL, compare_examples
-    from tseval.report.analyses import found_examples
+    from tseval.report.analyses.parsed_examples import example_comparison
     from tseval.suites.agreement.published import read_examples
 
     frames = []
@@ -340,5 +343,5 @@ def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None)
                     "TABLE"
                 )
             frames.append(table.to_pandas())
-        found = found_examples(compare_examples(*frames), gold.name, parsed.name)
-    print_or_write(found, form, output)
+        document = example_comparison(compare_examples(*frames), gold.name, parsed.name)
+    print_or_write(document, form, output)

@@ -1,4 +1,4 @@
-"""The command that fails a CI job where a model lost accuracy."""
+"""`tseval gate`: fail a CI job if a model lost accuracy."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.console import busy, print_or_write
-from tseval.cli.options import CONFIDENCE, FILE, FORMAT, JSON_FORMAT, NOTES, RUN, VERBOSE, Command
+from tseval.cli.groups import Command
+from tseval.cli.names import RUN
+from tseval.cli.options import CONFIDENCE, FILE, FORMAT, JSON_FORMAT, NOTES, VERBOSE
+from tseval.cli.printing import print_or_write
+from tseval.cli.progress import busy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,14 +86,14 @@ def gate_command(
     from tseval.report.gate import as_junit, as_summary, gate
 
     with busy("reading runs"):
-        found = gate(
+        verdicts = gate(
             open_items([new]), open_items([old]), max_drop=max_drop, rows=rows, suites=suites, strict=strict
         )
-    print_or_write(found.document, form, output)
+    print_or_write(verdicts.document, form, output)
     if junit is not None:
-        write_text(junit, as_junit(found))
+        write_text(junit, as_junit(verdicts))
     if summary is not None:
         before = summary.read_text("utf-8") if summary.is_file() else ""
-        write_text(summary, before + as_summary(found))
-    click.echo(found.verdict, err=True)
-    context.exit(0 if found.passed else 1)
+        write_text(summary, before + as_summary(verdicts))
+    click.echo(verdicts.verdict, err=True)
+    context.exit(0 if verdicts.passed else 1)

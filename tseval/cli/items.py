@@ -1,4 +1,4 @@
-"""The command that lists the single items of runs."""
+"""`tseval items`: list the single items of runs."""
 
 from __future__ import annotations
 
@@ -6,19 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tseval.cli.console import busy, print_or_write
-from tseval.cli.options import (
-    CASE,
-    COUNT,
-    FILE,
-    FORMAT,
-    JSON_FORMAT,
-    RUN,
-    SUITE,
-    VERBOSE,
-    Command,
-    feature_values,
-)
+from tseval.cli.groups import Command
+from tseval.cli.names import CASE, RUN, SUITE
+from tseval.cli.options import COUNT, FILE, FORMAT, JSON_FORMAT, VERBOSE, feature_values
+from tseval.cli.printing import print_or_write
+from tseval.cli.progress import busy
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tseval.cli.options import open_chosen
+from tseval.cli.model_options import open_chosen
 from tseval.errors import GrammarError, ModelError, counted
 from tseval.writing import without_boundaries
 
@@ -49,25 +49,30 @@ def readings(spec: str, model_args: str, paths: Sequence[Path]) -> Iterator[str]
         yield f"{model.card.name} reads {counted(len({row[:2] for row in texts}), 'item')} of {suite.name}:"
         width = max(len(label) for *_, label, _ in texts)
         before = None
-        for (case, item, label, _), own in zip(texts, tokens, strict=True):
+        for (case, item, label, _), sentence in zip(texts, tokens, strict=True):
             if (case, item) != before:
                 yield f"{case}, item {item + 1:,}"
             before = (case, item)
-            known = [token.surprisal for token in own if token.surprisal is not None]
-            yield f"  {label:{width}}  {_spelt(own, unknown, missing)}  ({bits(sum(known)):.1f} bits)"
+            known = [token.surprisal for token in sentence if token.surprisal is not None]
+            yield f"  {label:{width}}  {_spelt(sentence, unknown, missing)}  ({bits(sum(known)):.1f} bits)"
         if missing:
             yield f"The model does not know: {', '.join(missing)}"
 
 
 def _some_items(suite: Suite) -> list[tuple[str, int, str, str]]:
     """Return case, item, label and sentence of ten items, of each case in turn."""
-    places = [(case, place) for place in range(ITEMS) for case in suite.cases if place < case.n_items]
+    items = [(case, position) for position in range(ITEMS) for case in suite.cases if position < case.n_items]
     order = {case.name: number for number, case in enumerate(suite.cases)}
-    chosen = sorted(places[:ITEMS], key=lambda one: (order[one[0].name], one[1]))
+    chosen = sorted(items[:ITEMS], key=lambda item: (order[item[0].name], item[1]))
     end = "" if suite.terminator is None else f" {suite.terminator}"
     return [
-        (case.name, int(case.index[place].as_py()), label, f"{case.sentences[label][place].as_py()}{end}")
-        for case, place in chosen
+        (
+            case.name,
+            int(case.index[position].as_py()),
+            label,
+            f"{case.sentences[label][position].as_py()}{end}",
+        )
+        for case, position in chosen
         for label in case.labels
     ]
 

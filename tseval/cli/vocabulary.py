@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.cli.options import open_chosen, read_arguments
+from tseval.cli.checkpoint_files import CHECKPOINT_ENDINGS
+from tseval.cli.model_options import open_chosen, read_arguments
 from tseval.errors import ModelError, SuiteError, suggest
 from tseval.files import read_bytes
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 _BUNDLED = "bundled:"
 # What is a model by its name, whatever stands in the file.
-_OF_MODELS = {".pt", ".pth", ".safetensors", ".bin", ".ckpt", ".gguf", ".pkl", ".arpa"}
+_MODEL_ENDINGS = {".pt", ".pth", ".safetensors", ".bin", ".ckpt", ".gguf", ".pkl", ".arpa"}
 
 
 def known_words(spec: str, model_args: str = "") -> Callable[[str], bool]:
@@ -31,11 +32,11 @@ def known_words(spec: str, model_args: str = "") -> Callable[[str], bool]:
             hint = suggest(name, known, "Bundled checkpoints")
             raise ModelError(f"no checkpoint that comes with tseval has the name {name!r}.\n  {hint}")
         path = known[name]
-    if path.suffix in {".pt", ".safetensors"} and path.is_file() and not model_args and not is_foreign(path):
+    if path.suffix in CHECKPOINT_ENDINGS and path.is_file() and not model_args and not is_foreign(path):
         vocabulary = read_vocabulary(path)  # without the weights
         words = frozenset(vocabulary.words)
         return lambda word: (word.lower() if vocabulary.lowercase else word) in words
-    is_text = (":" not in spec or path.exists()) and path.suffix not in _OF_MODELS and not path.is_dir()
+    is_text = (":" not in spec or path.exists()) and path.suffix not in _MODEL_ENDINGS and not path.is_dir()
     if is_text and not read_arguments(model_args):
         return _words_of_text(path).__contains__
     model = open_chosen(spec, model_args, "cpu", quiet=True)

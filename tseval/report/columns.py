@@ -12,17 +12,15 @@ import pandas as pd
 
 from tseval.analysis.counts import exact_accuracy
 from tseval.analysis.rows import ROW
-from tseval.errors import BoardError, RunError, SuiteError, plain, suggest
-from tseval.formats import Json, is_count
-from tseval.report.document import spread_beside
-from tseval.tables import read_table
+from tseval.errors import BoardError, RunError, plain
+from tseval.report.numbers import spread_beside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from tseval.analysis.correctness import Correctness
-    from tseval.report.boards import Board
+    from tseval.formats import Json
+    from tseval.report.published import Board
     from tseval.runs import Run
 
 
@@ -109,13 +107,13 @@ class Column:
 
 
 def column_of(run: Run, by: Sequence[str] = ()) -> Column:
-    """Make a column from a run."""
+    """Return the column of a run."""
     rows, answers = run.tally(by)
     return replace(description_of(run), rows=rows, answers=answers)
 
 
 def description_of(run: Run) -> Column:
-    """Make the column of a run without any rows."""
+    """Return the column of a run without any rows."""
     model, suite = run.manifest.model, run.manifest.suite
     perplexity = model.details.get("validation_perplexity")
     core = model.details.get("core_parameters")
@@ -143,7 +141,7 @@ def description_of(run: Run) -> Column:
 
 
 def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
-    """Make a column from each model of a board."""
+    """Return a column for each model of a board."""
     if by:
         raise BoardError(
             f"{board.name} has published accuracies without single items, so tseval cannot split its rows "
@@ -151,7 +149,7 @@ def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
             f"  Leave out {board.name}, or leave out --by."
         )
     notes = (f"Published: {board.title}. {board.source}", *board.notes)
-    found = []
+    columns = []
     for model in board.models:
         cells = [
             (*row.key, row.n_items, row.accuracy.get(model.name), row.spread.get(model.name))
@@ -163,8 +161,8 @@ def columns_of(board: Board, by: Sequence[str] = ()) -> list[Column]:
             parameters=model.parameters,
             spread=model.spread,
         )
-        found.append(column)
-    return found
+        columns.append(column)
+    return columns
 
 
 def _printed_column(
@@ -182,7 +180,7 @@ def _printed_column(
 
 
 def human_of(board: Board) -> Column | None:
-    """Make a column of what people get right, if a board has it: it stands beside models, without ranks."""
+    """Return the column of what people get right, if a board has it: beside models, without ranks."""
     human = board.human
     if human is None:
         return None
@@ -255,131 +253,22 @@ def _millions(count: Json) -> str | None:
 
 def number_of(parameters: str | None) -> int | str | None:
     """Read a number of parameters that somebody printed, `0.55M`; a text that is none stays."""
-    found = re.fullmatch(r"([\d.,]+)\s*([KMB]?)", parameters or "", re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch(r"([\d.,]+)\s*([KMB]?)", parameters or "", re.IGNORECASE)
+    if match is None:
         return parameters
     try:
         return round(
-            float(found[1].replace(",", "")) * {"": 1, "K": 1e3, "M": 1e6, "B": 1e9}[found[2].upper()]
+            float(match[1].replace(",", "")) * {"": 1, "K": 1e3, "M": 1e6, "B": 1e9}[match[2].upper()]
         )
     except ValueError:
         return parameters
 
 
 def _is_endless(value: float) -> bool:
-    """Tell a whole number that is no measure of anything, and that no float can hold."""
+    """Check whether a number is whole, measures nothing, and fits no float."""
     return isinstance(value, int) and value.bit_length() > 64
 
 
 def printed_decimals(columns: Sequence[Column]) -> int | None:
     """Return the decimals that published accuracies are cut to, None without a published column."""
     return min((column.decimals for column in columns if column.decimals is not None), default=None)
-
-
-HUMAN = "Human"
-_CASE, _CONTRAST, _ACCURACY, _ASKED = "case", "contrast", "accuracy", "n"
-_FRACTION = re.compile(r"\d{1,20}(\.\d{0,100})?|\.\d{1,100}")
-
-
-def read_humans(path: Path, run: Run) -> Column:
-    """Read the accuracies of people, case by case, as a column beside a run."""
-    places = _places(run)
-    found: dict[tuple[str, str], tuple[Fraction, int | None]] = {}
-    for place, row in read_table(path):
-        key = _key(place, row, places, complete=run.manifest.suite.complete)
-        if key is None:
-            continue
-        if key in found:
-            raise SuiteError(
-                f"{place}: this is the second line for the case {key[0]!r}.\n  Remove one of the two lines."
-            )
-        found[key] = _accuracy(place, row), _asked(place, row)
-    several = Counter(case for case, _ in places)
-    if missing := [" ".join(key) if several[key[0]] > 1 else key[0] for key in places if key not in found]:
-        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
-        raise SuiteError(
-            f"{path}: the table has no human accuracy for the case {missing[0]!r}{more}.\n"
-            "  Add a line for every case of the suite."
-        )
-    rows: dict[tuple[object, ...], list[tuple[Fraction, int | None]]] = {}
-    for key, of_row in places.items():
-        rows.setdefault(of_row, []).append(found[key])
-    table = [(*of_row, None, str(_mean(own)), None) for of_row, own in rows.items()]
-    return replace(
-        description_of(run),
-        heading=HUMAN,
-        origin=plain(path.name),
-        rows=pd.DataFrame(table, columns=PRINTED, dtype=object),
-        decimals=0,
-        digest=None,
-        signature=None,
-        perplexity=None,
-        parameters=None,
-        notes=(f"{HUMAN}: {plain(path.name)}.",),
-        too_long=0,
-        warnings=(),
-    )
-
-
-def _places(run: Run) -> dict[tuple[str, str], tuple[object, ...]]:
-    """Say in which row of the table each contrast of each case stands."""
-    rows = run.load_verdicts().select([_CASE, *ROW]).group_by([_CASE, *ROW], use_threads=False).aggregate([])
-    return {
-        (str(row[_CASE]), str(row[_CONTRAST])): tuple(row[name] for name in ROW) for row in rows.to_pylist()
-    }
-
-
-def _key(
-    place: str, row: Mapping[str, str], places: Mapping[tuple[str, str], object], *, complete: bool
-) -> tuple[str, str] | None:
-    """Find what a row is about; None for a case that only a part of the suite leaves out."""
-    for name in (_CASE, _ACCURACY):
-        if name not in row:
-            raise SuiteError(
-                f"{place}: the header has no column {name!r}; its columns are "
-                f"{', '.join(map(repr, row))}.\n"
-                f"  Write the header {_CASE},{_ACCURACY} or {_CASE},{_ACCURACY},{_ASKED}."
-            )
-    case, contrast = row[_CASE].strip(), row.get(_CONTRAST, "").strip()
-    contrasts = [other for name, other in places if name == case]
-    if not contrasts:
-        if not complete:
-            return None
-        known = dict.fromkeys(name for name, _ in places)
-        raise SuiteError(
-            f"{place}: the suite has no case with the name {case!r}.\n  {suggest(case, known, 'Cases')}"
-        )
-    if contrast not in contrasts and (contrast or len(contrasts) > 1):
-        raise SuiteError(
-            f"{place}: the case {case!r} has no contrast {contrast!r}.\n"
-            f"  Write one of these contrasts into the column {_CONTRAST!r}: {', '.join(contrasts)}."
-        )
-    return case, contrast or contrasts[0]
-
-
-def _accuracy(place: str, row: Mapping[str, str]) -> Fraction:
-    text = row[_ACCURACY].strip()
-    if not _FRACTION.fullmatch(text) or not 0 <= (value := Fraction(text)) <= 1:
-        raise SuiteError(
-            f"{place}: the {_ACCURACY} is {text!r}, but it must be a fraction from 0 to 1.\n"
-            "  For 88.6%, write 0.886."
-        )
-    return value
-
-
-def _asked(place: str, row: Mapping[str, str]) -> int | None:
-    if _ASKED not in row:
-        return None
-    if not is_count(text := row[_ASKED].strip()) or int(text) < 1:
-        raise SuiteError(
-            f"{place}: the column {_ASKED!r} (number of answers) has {text!r}, but needs a whole number of "
-            "1 or more.\n"
-            "  Write a number such as 40."
-        )
-    return int(text)
-
-
-def _mean(cases: list[tuple[Fraction, int | None]]) -> Fraction:
-    weights = [1 if n is None else n for _, n in cases]
-    total = sum((weight * value for weight, (value, _) in zip(weights, cases, strict=True)), Fraction(0))
-    return total / sum(weights)

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import io
-import re
 import warnings
-from dataclasses import dataclass, field, replace
-from math import isnan
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 from unicodedata import bidirectional
 
 from tseval.errors import TsevalError, plain
 from tseval.files import write_whole
+from tseval.report.families import by_family
+from tseval.report.panels import LONGEST, Axis, Panel, Series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.text import Text
 
+    from tseval.report.looks import Look
+
 
 FIGURE_ENDINGS = (".svg", ".pdf", ".png")
-LONGEST = 40  # characters of a model's name
 LONGEST_WORD = 46  # of a word at an axis
 # Paul Tol's "muted" colours, told apart with any colour vision, black and grey. The first seven, as many
 # as stand in one panel, differ in lightness too, for whoever prints without colours.
@@ -54,131 +53,6 @@ STYLE = {
     "legend.frameon": False,
     "lines.solid_capstyle": "round",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """The values of one model in a panel.
-
-    The index chooses colour and marker. Places are numbers, words count from 1; where `y` is not a number the
-    line breaks. Without intervals `low` and `high` are empty. The style goes before that of the look.
-    """
-
-    index: int
-    name: str
-    x: Sequence[float]
-    y: Sequence[float]
-    low: Sequence[float] = ()
-    high: Sequence[float] = ()
-    style: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
-
-    @property
-    def end(self) -> float | None:
-        """The last value there is."""
-        return next((value for value in reversed(self.y) if not isnan(value)), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """One axis of a panel.
-
-    Limits are None for what the values need; an upper end alone is only the highest it may be. It is
-    logarithmic from `log_from` on, 0 for all of it. At most `most` whole numbers stand at it, 0 for any
-    numbers; the numbers of a logarithmic axis are powers of ten unless written in full.
-    """
-
-    label: str = ""
-    limits: tuple[float | None, float | None] = (None, None)
-    log_from: float | None = None
-    most: int = 0
-    falling: bool = False
-    in_full: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """One set of axes; words stand at its places, or numbers where there are none.
-
-    Rings mark where lines end that do not run along time; lines of other models stand behind, grey and
-    nameless.
-    """
-
-    title: str
-    series: Sequence[Series]
-    x: Axis = Axis()
-    y: Axis = Axis()
-    words: Sequence[str] = ()
-    subtitle: str = ""
-    rings: bool = False
-    family: str = ""
-    behind: Sequence[Series] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How panels are drawn.
-
-    Attributes:
-        mark: Lines over few places, side by side with their intervals as strokes; lines with bands; groups of
-            bars; dots on lines of words, from left to right; or a scatter.
-        size: Width and height of a panel in inches; bars and dots take what their words need.
-        shared: Axes that all panels have in common: "xy", "y" or "".
-        edges: Axes whose labels stand only at the edge of the figure, likewise.
-        legend: Where names stand: below the figure; below each panel; at the ends of lines; or nowhere.
-            Where panels by family have no room for a legend, names stand at the ends in their first row.
-        columns: Of the legend; 0 for as many as there is room for.
-        keys: What the legend says besides: a style in matplotlib's terms, and what it means.
-        gap: Least distance of two names at the ends of lines, as a share of the axis.
-        clip: Whether lines are cut at the edge of the axes, as where a limit leaves values out.
-    """
-
-    mark: Literal["line", "band", "bar", "dot", "scatter"]
-    size: tuple[float, float] = (0, 0)
-    margin: tuple[float, float] = (0, 0)
-    across: int = 1
-    shared: str = ""
-    edges: str = ""
-    families: bool = True
-    legend: Literal["below", "each", "ends", ""] = "below"
-    columns: int = 0
-    keys: Sequence[tuple[Mapping[str, Any], str]] = ()
-    gap: float = 0.1
-    chance: bool = False
-    marker: float = 4
-    stroke: float = 1.5
-    clip: bool = True
-    title_size: float = 10
-
-
-HEADROOM = 1.06
-SHARES = (-0.03, 1.03)  # a marker at either end is whole
-SMALL_LINES = Look("line", (2.3, 2.2), (1.0, 0.9), across=4, shared="y", edges="xy", chance=True)
-LONG_LINES = Look("line", (8.4, 2.9), (0, 0.9), shared="y", edges="xy", legend="ends", gap=0.07, chance=True)
-BANDS = Look("band", (6.4, 3.0), (0, 0.8), legend="ends", gap=0.055, stroke=1.6, clip=False)
-TRAJECTORIES = Look(
-    "band", (2.7, 1.8), (0.5, 0.6), across=4, shared="xy", edges="xy", families=False, columns=4, chance=True,
-    marker=2.5, stroke=1.3, title_size=7,
-)  # fmt: skip
-BARS = Look("bar", legend="each", chance=True, marker=3.5)
-COUNT_BARS = replace(BARS, chance=False)
-ACCURACY_DOTS = Look("dot", margin=(0, 0.4), families=False, edges="x", columns=4, chance=True)
-DOTS = replace(ACCURACY_DOTS, chance=False)
-SCATTER = Look("scatter", (3.4, 3.2), (0.4, 0), across=3, shared="y", edges="y", families=False, legend="")
-
-
-def share_panel(title: str, series: Sequence[Series], x_label: str, y_label: str) -> Panel:
-    """Return shares over whole numbers, from zero up to a little above the highest interval."""
-    highest = max((value for one in series for value in one.high), default=0.0)
-    return Panel(title, series, Axis(x_label, most=12), Axis(y_label, (0, HEADROOM * max(highest, 0.02))))
-
-
-def lines_of(rows: pd.DataFrame, x: str, y: str, models: Iterable[object] | None = None) -> list[Series]:
-    """Return a line with intervals for each model of some records, in the order of these or of all models."""
-    models = list(rows["model"].unique() if models is None else models)
-    return [
-        Series(models.index(name), str(name), *(own[of].tolist() for of in (x, y, "low", "high")))
-        for name, own in rows.groupby("model", sort=False)
-    ]
 
 
 def check_figure_names(paths: Sequence[Path], error: type[TsevalError]) -> None:
@@ -224,7 +98,10 @@ def _is_drawable(figure: Figure) -> bool:
 
     font = get_font(findfont(FontProperties()))
     letters = {letter for text in figure.findobj(Text) for letter in text.get_text()} - {"\n"}
-    return all(font.get_char_index(ord(one)) and bidirectional(one) not in {"R", "AL"} for one in letters)
+    return all(
+        font.get_char_index(ord(character)) and bidirectional(character) not in {"R", "AL"}
+        for character in letters
+    )
 
 
 def _sign(index: int) -> dict[str, Any]:
@@ -257,25 +134,30 @@ def draw(panels: Sequence[Panel], look: Look) -> Figure:
     in_rows = look.legend == "below" and len(groups) > 1  # each family in rows of its own, without a legend
     blocks = _blocks(groups, look)
     sizes = [[_size(row[0], look) for row in rows] for rows in blocks]
-    heights = [[height for _, height in own] for own in sizes]
+    heights = [[height for _, height in row_heights] for row_heights in sizes]
     height = max(map(sum, heights)) if look.mark == "dot" else sum(map(sum, heights))
     across = len(blocks) if look.mark == "dot" else max(map(len, blocks[0]))
-    width = across * max(width for own in sizes for width, _ in own) + look.margin[0] + NAMES * in_rows
+    width = (
+        across * max(width for row_heights in sizes for width, _ in row_heights)
+        + look.margin[0]
+        + NAMES * in_rows
+    )
     figure = Figure((width, height + look.margin[1]), layout="constrained")
     parts: Sequence[Figure | SubFigure] = [figure]
     if look.mark in ("bar", "dot"):
         down, beside = (len(blocks), 1) if look.mark == "bar" else (1, len(blocks))
         parts = figure.subfigures(down, beside, squeeze=False).flatten().tolist()
-    for part, rows, own in zip(parts, blocks, heights, strict=True):
-        if look.mark == "dot" and height - sum(own) > 0.01:
+    for part, rows, row_heights in zip(parts, blocks, heights, strict=True):
+        if look.mark == "dot" and height - sum(row_heights) > 0.01:
             rows.append([])  # what this column lacks to the height of the other stays empty below it
-            own.append(height - sum(own))
+            row_heights.append(height - sum(row_heights))
         grid = part.subplots(
-            len(rows), max(map(len, rows)), squeeze=False, height_ratios=own if look.mark == "dot" else None,
+            len(rows), max(map(len, rows)), squeeze=False,
+            height_ratios=row_heights if look.mark == "dot" else None,
             sharex="x" in look.shared, sharey="y" in look.shared,
         )  # fmt: skip
-        for place, (row, line) in enumerate(zip(rows, grid, strict=True)):
-            below = len(rows[place + 1]) if place + 1 < len(rows) else 0
+        for index, (row, line) in enumerate(zip(rows, grid, strict=True)):
+            below = len(rows[index + 1]) if index + 1 < len(rows) else 0
             for axes in line[len(row) :]:
                 axes.remove()
             for column, (panel, axes) in enumerate(zip(row, line, strict=False)):
@@ -286,7 +168,7 @@ def draw(panels: Sequence[Panel], look: Look) -> Figure:
                     axes.tick_params(labelbottom=True)
                 if column == 0 or "y" not in look.edges:
                     axes.set_ylabel(f"{panel.family}\n{vertical.label}" if in_rows else vertical.label)
-                first = place == 0 or rows[place - 1][0].family != panel.family
+                first = index == 0 or rows[index - 1][0].family != panel.family
                 if look.legend == "ends" or (in_rows and first and panel is row[-1]):
                     _name_ends(axes, panel, look)
         if look.legend == "each":
@@ -319,16 +201,16 @@ def _size(panel: Panel, look: Look) -> tuple[float, float]:
 
 
 def _draw_panel(axes: Axes, panel: Panel, look: Look) -> None:
-    for one in panel.behind if look.mark in ("line", "band") else ():
-        axes.plot(one.x, one.y, color=BEHIND, linewidth=1, zorder=1)
-    places = sorted({place for one in (*panel.series, *panel.behind) for place in one.x})
+    for curve in panel.behind if look.mark in ("line", "band") else ():
+        axes.plot(curve.x, curve.y, color=BEHIND, linewidth=1, zorder=1)
+    positions = sorted({position for curve in (*panel.series, *panel.behind) for position in curve.x})
     spread = {"bar": BAR_GROUP, "dot": DOT_SPREAD}.get(look.mark, 0.0)
     if look.mark == "line":
-        spread = min(LINE_STEP * (places[-1] - places[0] + 1) * len(panel.series), LINE_SPREAD)
-    for order, one in enumerate(panel.series):
+        spread = min(LINE_STEP * (positions[-1] - positions[0] + 1) * len(panel.series), LINE_SPREAD)
+    for order, curve in enumerate(panel.series):
         # A little to the side of each other, so that no interval hides another.
         aside = spread * ((order + 0.5) / len(panel.series) - 0.5)
-        _draw_series(axes, one, [place + aside for place in one.x], panel, look)
+        _draw_series(axes, curve, [position + aside for position in curve.x], panel, look)
     if look.chance:
         (axes.axvline if look.mark == "dot" else axes.axhline)(CHANCE, **_CHANCE_LINE)
     horizontal, vertical = _sides(panel, look)
@@ -337,9 +219,9 @@ def _draw_panel(axes: Axes, panel: Panel, look: Look) -> None:
     if panel.words:
         _write_words(axes, panel, look)
     elif look.mark == "line":
-        axes.set_xticks(places)
+        axes.set_xticks(positions)
     if look.mark == "line":
-        axes.set_xlim(places[0] - 0.5, places[-1] + 0.5)
+        axes.set_xlim(positions[0] - 0.5, positions[-1] + 0.5)
     family = "" if look.legend == "below" else panel.family  # there it stands beside the row
     title = ": ".join(part for part in (family, panel.title) if part)
     lines = [plain(line)[: 2 * LONGEST] for line in (title, panel.subtitle) if line]
@@ -353,26 +235,26 @@ def _sides(panel: Panel, look: Look) -> tuple[Axis, Axis]:
     return (panel.y, panel.x) if look.mark == "dot" else (panel.x, panel.y)
 
 
-def _draw_series(axes: Axes, one: Series, places: Sequence[float], panel: Panel, look: Look) -> None:
-    sign, low, high = _sign(one.index), one.low, one.high
+def _draw_series(axes: Axes, values: Series, positions: Sequence[float], panel: Panel, look: Look) -> None:
+    sign, low, high = _sign(values.index), values.low, values.high
     shade = sign["color"]
     if look.mark == "bar":
         width = 0.86 * BAR_GROUP / len(panel.series)
-        axes.bar(places, one.y, width=width, color=shade, alpha=0.55, linewidth=0)
-    if one.low and look.mark == "band":
-        axes.fill_between(places, low, high, color=shade, alpha=0.13, linewidth=0)
-    elif one.low:
+        axes.bar(positions, values.y, width=width, color=shade, alpha=0.55, linewidth=0)
+    if values.low and look.mark == "band":
+        axes.fill_between(positions, low, high, color=shade, alpha=0.13, linewidth=0)
+    elif values.low:
         strokes = axes.hlines if look.mark == "dot" else axes.vlines
-        strokes(places, low, high, **{"color": shade} | STROKES[look.mark])
+        strokes(positions, low, high, **{"color": shade} | STROKES[look.mark])
     if look.mark == "scatter":
-        size, alpha = (14, 0.75) if len(places) <= MANY_DOTS else (5, 0.4)
-        axes.scatter(places, one.y, s=size, color=shade, alpha=alpha, linewidths=0)
+        size, alpha = (14, 0.75) if len(positions) <= MANY_DOTS else (5, 0.4)
+        axes.scatter(positions, values.y, s=size, color=shade, alpha=alpha, linewidths=0)
         return
     line: dict[str, Any] = {"linewidth": look.stroke, "clip_on": look.clip}
     if look.mark in ("bar", "dot"):
         line = {"linestyle": "", "clip_on": False}
-    x, y = (one.y, places) if look.mark == "dot" else (places, one.y)
-    axes.plot(x, y, **sign | {"markersize": look.marker} | line | dict(one.style))
+    x, y = (values.y, positions) if look.mark == "dot" else (positions, values.y)
+    axes.plot(x, y, **sign | {"markersize": look.marker} | line | dict(values.style))
     if panel.rings:
         axes.plot(x[-1:], y[-1:], "o", markersize=9, fillstyle="none", color=shade)
 
@@ -382,8 +264,8 @@ def _set_scale(axes: Axes, side: Literal["x", "y"], axis: Axis) -> None:
 
     of_side = axes.xaxis if side == "x" else axes.yaxis
     if axis.log_from is not None:
-        how = {"value": "symlog", "linthresh": axis.log_from} if axis.log_from else {"value": "log"}
-        getattr(axes, f"set_{side}scale")(**how)
+        settings = {"value": "symlog", "linthresh": axis.log_from} if axis.log_from else {"value": "log"}
+        getattr(axes, f"set_{side}scale")(**settings)
     elif axis.most:
         of_side.set_major_locator(MaxNLocator(nbins=axis.most, integer=True))
     low, high = axis.limits
@@ -402,12 +284,12 @@ def _set_scale(axes: Axes, side: Literal["x", "y"], axis: Axis) -> None:
 
 def _write_words(axes: Axes, panel: Panel, look: Look) -> None:
     words = [plain(word)[:LONGEST_WORD] for word in panel.words]
-    places = range(1, len(words) + 1)
+    positions = range(1, len(words) + 1)
     if look.mark == "dot":
-        axes.set_yticks(places, words)
+        axes.set_yticks(positions, words)
         axes.set_ylim(0.4, len(words) + 0.6)
     else:
-        axes.set_xticks(places, words)
+        axes.set_xticks(positions, words)
     if look.mark == "bar":
         axes.set_xlim(0.5, len(words) + 0.5)
         axes.grid(visible=False, axis="x")
@@ -424,7 +306,7 @@ def _explain(part: Figure | SubFigure, panels: Sequence[Panel], look: Look) -> N
     """Say below panels which line is which model, and what else there is."""
     from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional dependency
 
-    names = {one.index: one.name for panel in panels for one in panel.series if one.name}
+    names = {line.index: line.name for panel in panels for line in panel.series if line.name}
     entries: list[tuple[Mapping[str, Any], str]] = [
         (_sign(index) | {"markersize": 4}, name) for index, name in sorted(names.items())
     ]
@@ -451,19 +333,19 @@ def _name_ends(axes: Axes, panel: Panel, look: Look) -> None:
     """
     from matplotlib.transforms import ScaledTranslation  # noqa: PLC0415 - an optional dependency
 
-    found = [(one.end, one.name, one.index) for one in panel.series if one.name and one.end is not None]
-    ends: list[tuple[float, str, int | None]] = [*found, *[(CHANCE, "chance", None)] * look.chance]
+    lines = [(line.end, line.name, line.index) for line in panel.series if line.name and line.end is not None]
+    ends: list[tuple[float, str, int | None]] = [*lines, *[(CHANCE, "chance", None)] * look.chance]
     beside = axes.get_yaxis_transform() + ScaledTranslation(8 / 72, 0, axes.figure.dpi_scale_trans)
     scale = axes.yaxis.get_transform()
     low, high = (float(end) for end in scale.transform(axes.get_ylim()))
     ends.sort(key=lambda end: end[:2])
     heights = [min(max(float(scale.transform(end[0])), low), high) for end in ends]
     for height, (_, name, index) in zip(_apart(heights, look.gap, (low, high)), ends, strict=True):
-        place = float(scale.inverted().transform(height))
+        y = float(scale.inverted().transform(height))
         if index is not None:
-            axes.scatter([1.0], [place], s=18, transform=beside, clip_on=False, zorder=3, **_sign(index))
+            axes.scatter([1.0], [y], s=18, transform=beside, clip_on=False, zorder=3, **_sign(index))
         text = axes.annotate(
-            "", (1.0, place), xycoords=("axes fraction", "data"), xytext=(6 if index is None else 14, 0),
+            "", (1.0, y), xycoords=("axes fraction", "data"), xytext=(6 if index is None else 14, 0),
             textcoords="offset points", va="center", color=INK, annotation_clip=False,
         )  # fmt: skip
         _write(text, name)
@@ -478,81 +360,15 @@ def _write(text: Text, name: str) -> None:
 def _apart(heights: Sequence[float], gap: float, limits: tuple[float, float]) -> list[float]:
     """Move ascending heights apart, those that would meet around their middle; all within the limits."""
     low, high = limits
-    gaps = [place * gap * (high - low) for place in range(len(heights))]
+    gaps = [index * gap * (high - low) for index in range(len(heights))]
     groups: list[list[float]] = []
     for height, space in zip(heights, gaps, strict=True):
         group = [height - space]
         while groups and fmean(groups[-1]) > fmean(group):
             group = [*groups.pop(), *group]
         groups.append(group)
-    moves = [fmean(group) - own for group in groups for own in group]
+    moves = [fmean(group) - own_height for group in groups for own_height in group]
     apart = [
         max(height + move, low + space) for height, move, space in zip(heights, moves, gaps, strict=True)
     ]
     return [min(height, high - space) for height, space in zip(apart, reversed(gaps), strict=True)]
-
-
-MOST_TOGETHER = 7  # lines in one panel; so many colours differ in lightness too
-UNKNOWN_FAMILY = "Others"
-FAMILIES = {
-    "Gated": ("gru", "lstm", "ablated-lstm", "onlstm"),
-    "Decaying": ("eirnn", "drnn", "sdrnn", "abdrnn", "drnn-cnn"),
-}
-_FAMILY_OF = {arch: family for family, archs in FAMILIES.items() for arch in archs}
-# As a word of the name, in which `-` parts words: `number-lstm-1`. The longest first: `drnn-cnn` is one.
-_KNOWN = re.compile(
-    rf"(?<![^\W_])({'|'.join(sorted(_FAMILY_OF, key=len, reverse=True))})(?![^\W\d_])", re.IGNORECASE
-)
-_SEED = re.compile(r"(?<=.)-seed\d+$")
-
-
-def without_seed(name: str) -> str:
-    """Name what models have in common that differ in their seed.
-
-    >>> without_seed("lstm-16-seed2"), without_seed("lstm-16")
-    ('lstm-16', 'lstm-16')
-    """
-    return _SEED.sub("", name)
-
-
-def in_families(names: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """Part models into families by the architectures in their names, where they are too many for one panel.
-
-    A larger family comes in parts of at most `MOST_TOGETHER`. Few models are one family without a title.
-    """
-    if len(names) <= MOST_TOGETHER:
-        return [("", list(range(len(names))))]
-    families: dict[str, list[int]] = {family: [] for family in (*FAMILIES, UNKNOWN_FAMILY)}
-    for place, name in enumerate(names):
-        found = _KNOWN.search(name)
-        families[_FAMILY_OF[found[1].lower()] if found else UNKNOWN_FAMILY].append(place)
-    parts = []
-    for family, places in families.items():
-        n_parts = -(-len(places) // MOST_TOGETHER)
-        for part in range(n_parts):
-            own = places[part * len(places) // n_parts : (part + 1) * len(places) // n_parts]
-            parts.append((f"{family} {part + 1}" if n_parts > 1 else family, own))
-    return parts
-
-
-def by_family(panels: Sequence[Panel]) -> list[list[Panel]]:
-    """Draw each panel once for every family of models, the lines of the others behind.
-
-    Few models stay together, as one family without a name.
-    """
-    named = {one.index: one.name for panel in panels for one in panel.series if one.name}
-    indices, names = sorted(named), [named[index] for index in sorted(named)]
-    families = in_families(names)
-    if len(families) == 1:
-        return [list(panels)]
-    groups = []
-    for family, places in families:
-        own = {indices[place]: index for index, place in enumerate(places)}
-        group = []
-        for panel in panels:
-            series = [replace(one, index=own[one.index]) for one in panel.series if one.index in own]
-            behind = [one for one in panel.series if one.index not in own and one.name]
-            if series:
-                group.append(replace(panel, series=series, family=family, behind=behind))
-        groups.append(group)
-    return groups

@@ -13,19 +13,11 @@ from tseval.analysis.gate import ALL_ROWS, DEFAULT_MAX_DROP, MEAN_KEY, judged, r
 from tseval.analysis.intervals import confidence_level, error_percent
 from tseval.analysis.rows import ROW, row_places
 from tseval.errors import RunError, plain, suggest
-from tseval.report.document import (
-    Document,
-    Field,
-    Grid,
-    Line,
-    as_markdown,
-    format_count,
-    format_difference,
-    format_probability,
-    format_share,
-)
+from tseval.report.document import Document, Field, Grid, Line
 from tseval.report.layout import MEAN_HEADING, headed, in_full, row_labels
+from tseval.report.numbers import format_count, format_difference, format_probability, format_share
 from tseval.report.opened import INTERVAL, RunSet, for_analysis
+from tseval.report.writers.markdown import as_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -71,9 +63,9 @@ class Gate:
         """One sentence on the outcome."""
         n_tests = int((self.lines["outcome"] != "not compared").sum())
         if self.passed:
-            found = "A drop larger than" if self.strict else "No significant drop beyond"
+            opening = "A drop larger than" if self.strict else "No significant drop beyond"
             excluded = " is excluded" if self.strict else ""
-            return f"{found} {self.max_drop:g}{excluded} in all {n_tests} tests."
+            return f"{opening} {self.max_drop:g}{excluded} in all {n_tests} tests."
         dropped = int((self.failures["outcome"] == "dropped").sum())
         open_ones = len(self.failures) - dropped
         parts = (
@@ -129,21 +121,21 @@ def gate(
 
 
 def _pairs(new: Sequence[Run], old: Sequence[Run], suites: Sequence[str]) -> dict[str, tuple[Run, Run]]:
-    """Pair the runs of both models by suite."""
+    """Return the runs of both models by suite, in pairs."""
     sides: list[dict[str, Run]] = []
     for side, runs in (("NEW", new), ("OLD", old)):
-        found: dict[str, Run] = {}
+        run_of_suite: dict[str, Run] = {}
         for run in runs:
             name = run.manifest.suite.name
             if suites and name not in suites:
                 continue
-            if name in found:
+            if name in run_of_suite:
                 raise RunError(
-                    f"{side} has two runs on {name}: {found[name].name} and {run.name}. The gate compares "
-                    "one model with one.\n  Name the folder of one run."
+                    f"{side} has two runs on {name}: {run_of_suite[name].name} and {run.name}. "
+                    "The gate compares one model with one.\n  Name the folder of one run."
                 )
-            found[name] = run
-        sides.append(found)
+            run_of_suite[name] = run
+        sides.append(run_of_suite)
     common = [name for name in sides[0] if name in sides[1]]
     if missing := [name for name in suites if name not in common]:
         known = sorted({run.manifest.suite.name for run in (*new, *old)})
@@ -161,13 +153,13 @@ def _pairs(new: Sequence[Run], old: Sequence[Run], suites: Sequence[str]) -> dic
 
 
 def _chosen(verdicts: pd.DataFrame, patterns: Sequence[str], suite: str) -> list[int] | None:
-    """Find the places of the rows that patterns name, as tables print them; None for all."""
+    """Return the numbers of the rows that patterns name, as tables print them; None for all."""
     if not patterns:
         return None
     labels = [label.casefold() for label in row_labels(row_places(verdicts, ())[0])]
     return [
-        place
-        for place, label in enumerate(labels)
+        index
+        for index, label in enumerate(labels)
         if any(fnmatchcase(label, pattern.casefold()) for pattern in patterns)
     ]
 
@@ -181,10 +173,10 @@ def _no_row(opened: RunSet, patterns: Sequence[str]) -> RunError:
 
 
 def _labels(lines: pd.DataFrame) -> list[str]:
-    """Name lines as tables name their rows."""
+    """Return the names of lines, as tables name their rows."""
     rows = lines[lines[ROW[2]] != ALL_ROWS]
     names = dict(zip(rows.index, row_labels(rows[[*ROW]]), strict=True))
-    return [names.get(place, f"All {len(rows)} rows") for place in lines.index]
+    return [names.get(number, f"All {len(rows)} rows") for number in lines.index]
 
 
 def _document(
@@ -192,12 +184,14 @@ def _document(
 ) -> Document:
     grids, notes = [], []
     for suite, opened, _ in parts:
-        own = lines[lines["suite"] == suite]
-        if own.empty:
+        suite_lines = lines[lines["suite"] == suite]
+        if suite_lines.empty:
             continue
         fields = (*_FIELDS[:6], _EXCLUDED, *_FIELDS[6:]) if strict else _FIELDS
-        of_lines = map(Line, zip(_labels(own), *(field.values(own) for field in fields), strict=True))
-        keys = own[[*ROW]].astype(object)
+        of_lines = map(
+            Line, zip(_labels(suite_lines), *(field.values(suite_lines) for field in fields), strict=True)
+        )
+        keys = suite_lines[[*ROW]].astype(object)
         keys = keys.where(keys.notna(), None)
         old, new = opened.verdicts
         body = _body(keys.itertuples(index=False, name=None), of_lines)
@@ -219,7 +213,7 @@ def _document(
 
 
 def _body(keys: Iterable[tuple[object, ...]], lines: Iterable[Line]) -> list[Line]:
-    """Put rows under their headings, and the mean below all of them."""
+    """Return rows under their headings, and the mean below all of them."""
     pairs = [*zip(keys, lines, strict=True)]
     rows = [pair for pair in pairs if pair[0] != MEAN_KEY]
     mean = [line for key, line in pairs if key == MEAN_KEY]
@@ -227,7 +221,7 @@ def _body(keys: Iterable[tuple[object, ...]], lines: Iterable[Line]) -> list[Lin
 
 
 def _notes(lines: pd.DataFrame, max_drop: float, strict: bool) -> list[str]:
-    """Say how to read the table, the most important first."""
+    """Return notes on how to read the table, the most important first."""
     notes = []
     if lost := int(lines.loc[lines[ROW[2]] != ALL_ROWS, "n_only_old"].sum()):
         notes.append(
@@ -246,30 +240,30 @@ def _notes(lines: pd.DataFrame, max_drop: float, strict: bool) -> list[str]:
     return notes
 
 
-def as_junit(found: Gate) -> str:
-    """Write JUnit XML, which CI services show: a test for each row, a failure for each drop."""
+def as_junit(outcome: Gate) -> str:
+    """Return JUnit XML, which CI services show: a test for each row, a failure for each drop."""
     root = ElementTree.Element("testsuites", name="tseval gate")
-    failed = set(found.failures.index)
-    for suite, own in found.lines.groupby("suite", sort=False):
-        skipped = own["outcome"] == "not compared"
+    failed = set(outcome.failures.index)
+    for suite, suite_lines in outcome.lines.groupby("suite", sort=False):
+        skipped = suite_lines["outcome"] == "not compared"
         element = ElementTree.SubElement(
             root,
             "testsuite",
             name=plain(str(suite)),
-            tests=str(len(own)),
-            failures=str(sum(place in failed for place in own.index)),
+            tests=str(len(suite_lines)),
+            failures=str(sum(number in failed for number in suite_lines.index)),
             errors="0",
             skipped=str(int(skipped.sum())),
         )
-        for label, (place, line) in zip(_labels(own), own.iterrows(), strict=True):
+        for label, (number, line) in zip(_labels(suite_lines), suite_lines.iterrows(), strict=True):
             test = ElementTree.SubElement(
                 element, "testcase", classname=plain(f"{suite}.{line[ROW[1]] or 'means'}"), name=plain(label)
             )
-            if place in failed:
+            if number in failed:
                 text = (
                     f"{_failure(line['outcome'])}: {format_share(line['old'])} before, "
                     f"{format_share(line['new'])} after, "
-                    f"p = {format_probability(line['p_drop_holm'])}, margin {found.max_drop:g}"
+                    f"p = {format_probability(line['p_drop_holm'])}, margin {outcome.max_drop:g}"
                 )
                 ElementTree.SubElement(test, "failure", type="drop", message=text)
             elif line["outcome"] == "not compared":
@@ -279,11 +273,11 @@ def as_junit(found: Gate) -> str:
 
 
 def _failure(outcome: str) -> str:
-    """Say why a row fails."""
+    """Return why a row fails."""
     return "dropped" if outcome == "dropped" else "a larger drop cannot be excluded"
 
 
-def as_summary(found: Gate) -> str:
-    """Write a Markdown summary for the page of a CI job: the verdict, then the tables."""
-    heading = "passed" if found.passed else "failed"
-    return f"## tseval gate: {heading}\n\n{found.verdict}\n\n{as_markdown(found.document)}"
+def as_summary(outcome: Gate) -> str:
+    """Return a Markdown summary for the page of a CI job: the verdict, then the tables."""
+    heading = "passed" if outcome.passed else "failed"
+    return f"## tseval gate: {heading}\n\n{outcome.verdict}\n\n{as_markdown(outcome.document)}"

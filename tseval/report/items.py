@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from tseval.analysis.features import select
 from tseval.errors import RunError, plain
 from tseval.items import ENTRY, HALF_KNOWN, NOT_FEATURES, RATING, RATING_SE
-from tseval.report.document import Document, Field, Grid, format_difference
+from tseval.report.document import Document, Field, Grid
+from tseval.report.numbers import format_difference
 from tseval.suites.data.critical import differing
 from tseval.writing import AS_WRITTEN
 
@@ -43,7 +44,7 @@ def item_table(
     wrong: bool = False,
     order: ItemOrder = "suite",
 ) -> pd.DataFrame:
-    """List the items of runs, one row for each contrast of each model.
+    """Return the items of runs, one row for each contrast of each model.
 
     Args:
         runs: Runs on the suite.
@@ -79,11 +80,11 @@ def _items_of(run: Run, suite: Suite, where: Sequence[tuple[str, str]]) -> pd.Da
     rules = suite.writing if natural and suite.writing else AS_WRITTEN
     cases = {case.name: case for case in suite.cases}
     parts = []
-    for (name, _), own in verdicts.groupby(["case", "contrast"], sort=False, dropna=False):
+    for (name, _), group in verdicts.groupby(["case", "contrast"], sort=False, dropna=False):
         case = cases.get(str(name))
         if case is None:
             raise _other_items(run, suite, f"the case {name!r}")
-        parts.append(_with_sentences(run, suite, case, own, scored, rules))
+        parts.append(_with_sentences(run, suite, case, group, scored, rules))
     rows = pd.concat(parts).loc[verdicts.index]
     rows.insert(0, "model", plain(run.manifest.model.name))
     features = [name for name in verdicts if name not in NOT_FEATURES and not str(name).endswith(ENTRY)]
@@ -106,60 +107,66 @@ def _with_sentences(
 ) -> pd.DataFrame:
     """Add the sentences of one contrast of a case to its verdicts."""
     contrast = str(verdicts["contrast"].iloc[0])
-    places = pc.index_in(pa.array(verdicts["item"].to_numpy(), pa.int64()), value_set=case.index)
-    if places.null_count:
-        missing = int(verdicts["item"].to_numpy()[places.is_null().to_numpy(zero_copy_only=False)][0])
+    positions = pc.index_in(pa.array(verdicts["item"].to_numpy(), pa.int64()), value_set=case.index)
+    if positions.null_count:
+        missing = int(verdicts["item"].to_numpy()[positions.is_null().to_numpy(zero_copy_only=False)][0])
         raise _other_items(run, suite, f"the item {case.name}[{missing}]")
-    pair = next(([one.better, one.worse] for one in case.contrasts if str(one) == contrast), None)
+    pair = next(([known.better, known.worse] for known in case.contrasts if str(known) == contrast), None)
     labels = pair or list(case.labels)
     end = "" if suite.terminator is None else f" {suite.terminator}"
     texts = {
-        label: [f"{text}{end}" for text in case.sentences[label].take(places).to_pylist()] for label in labels
+        label: [f"{text}{end}" for text in case.sentences[label].take(positions).to_pylist()]
+        for label in labels
     }
-    asked = pa.array([text for column in texts.values() for text in column], pa.string())
-    found = pc.index_in(asked, value_set=scored["sentence"])
+    every_sentence = pa.array([text for column in texts.values() for text in column], pa.string())
+    scored_rows = pc.index_in(every_sentence, value_set=scored["sentence"])
     undecidable = np.tile(verdicts["undecidable"].to_numpy(bool), len(labels))
-    unscored = found.is_null().to_numpy(zero_copy_only=False) & ~undecidable
+    unscored = scored_rows.is_null().to_numpy(zero_copy_only=False) & ~undecidable
     if unscored.any():
-        raise _other_items(run, suite, f"the sentence {asked[int(np.flatnonzero(unscored)[0])].as_py()!r}")
-    seen = scored["seen"].take(found).to_pylist()
+        raise _other_items(
+            run, suite, f"the sentence {every_sentence[int(np.flatnonzero(unscored)[0])].as_py()!r}"
+        )
+    seen = scored["seen"].take(scored_rows).to_pylist()
     read_as = {
-        label: seen[place * len(verdicts) : (place + 1) * len(verdicts)] for place, label in enumerate(labels)
+        label: seen[number * len(verdicts) : (number + 1) * len(verdicts)]
+        for number, label in enumerate(labels)
     }
     rows = verdicts[["case", "item", "dependency", "phenomenon", "construction", "contrast"]].copy()
     rows["outcome"] = _outcomes(verdicts)
     rows["better_score"], rows["worse_score"] = verdicts["better_score"], verdicts["worse_score"]
     rows["margin"] = (verdicts["better_score"] - verdicts["worse_score"]).where(~verdicts["undecidable"])
     if len(labels) > 1 and pair is None:
-        shown = zip(
+        labelled_texts = zip(
             *([f"{label}: {rules.write(text)[0]}" for text in texts[label]] for label in labels), strict=True
         )
-        rows["better"] = [" | ".join(one) for one in shown]
+        rows["better"] = [" | ".join(sentences) for sentences in labelled_texts]
         return rows.reindex(columns=list(ITEM_COLUMNS[1:]))
     for side, label in zip(("better", "worse"), labels, strict=False):
-        other = next((one for one in labels if one != label), None)
+        other = next((name for name in labels if name != label), None)
         split = [text.split() for text in texts[label]]
         rows[side] = [rules.write(text)[0] for text in texts[label]]
         rows[f"{side}_read"] = [
-            one if one is not None and one.split() != words else None
-            for one, words in zip(read_as[label], split, strict=True)
+            seen_text if seen_text is not None and seen_text.split() != words else None
+            for seen_text, words in zip(read_as[label], split, strict=True)
         ]
         rows[f"{side}_unknown"] = [
-            _unknown(words, one) for words, one in zip(split, read_as[label], strict=True)
+            _unknown(words, seen_text) for words, seen_text in zip(split, read_as[label], strict=True)
         ]
         if other is not None:
             others = (text.split() for text in texts[other])
             rows[f"{side}_differs"] = [
                 " ".join(
-                    word for word, differs in zip(own, differing([own, theirs])[0], strict=True) if differs
+                    word
+                    for word, differs in zip(own_words, differing([own_words, theirs])[0], strict=True)
+                    if differs
                 )
-                for own, theirs in zip(split, others, strict=True)
+                for own_words, theirs in zip(split, others, strict=True)
             ]
     return rows.reindex(columns=list(ITEM_COLUMNS[1:]))
 
 
 def _outcomes(verdicts: pd.DataFrame) -> pd.Series:
-    """Name the outcome of each verdict."""
+    """Return the outcome of each verdict."""
     outcome = pd.Series("rated", verdicts.index, dtype=object)
     decided = verdicts["correct"].notna().to_numpy(bool)
     outcome[decided] = np.where(verdicts["correct"][decided].to_numpy(bool), "right", "wrong")
@@ -171,14 +178,14 @@ def _outcomes(verdicts: pd.DataFrame) -> pd.Series:
 
 
 def _unknown(words: Sequence[str], seen: str | None) -> str | None:
-    """Find the words that a model of words replaces, by what it sees in their places."""
+    """Return the words that a model of words replaces, by what it sees in their places."""
     read = words if seen is None else seen.split()
     if len(read) != len(words):
         return None  # a model of pieces: every word is known
     unknown = [
         word
-        for word, one in zip(words, read, strict=True)
-        if one.casefold() != word.casefold() and re.fullmatch(r"<.*>|\[.*\]", one)
+        for word, token in zip(words, read, strict=True)
+        if token.casefold() != word.casefold() and re.fullmatch(r"<.*>|\[.*\]", token)
     ]
     return " ".join(unknown) or None
 
@@ -197,22 +204,22 @@ _GRID = (
 
 
 def items_document(rows: pd.DataFrame, limit: int | None) -> Document:
-    """Lay out the first items for readers; `records` hold all of them."""
-    shown = rows if limit is None else rows.head(limit)
-    names = zip(shown["case"], shown["item"], strict=True)
-    shown = shown.assign(name=[f"{case}[{item}]" for case, item in names])
-    shown = shown.where(shown.notna(), None)
+    """Return the first items for readers; `records` hold all of them."""
+    first = rows if limit is None else rows.head(limit)
+    names = zip(first["case"], first["item"], strict=True)
+    first = first.assign(name=[f"{case}[{item}]" for case, item in names])
+    first = first.where(first.notna(), None)
     models = list(rows["model"].unique())
     fields = (Field("Model", ("model",), align="left"), *_GRID) if len(models) > 1 else _GRID
     notes = ["Margin: log-probability of the better sentence minus that of the worse one, in nats."]
-    if len(shown) < len(rows):
+    if len(first) < len(rows):
         notes.insert(
             0,
-            f"The first {len(shown):,} of {len(rows):,} items. To write all of them: -o items.csv, .tsv, "
+            f"The first {len(first):,} of {len(rows):,} items. To write all of them: -o items.csv, .tsv, "
             ".xlsx or .jsonl.",
         )
     records = rows.astype(object).where(rows.notna(), None)
-    return Document([Grid.of(fields, shown)], records, {"analysis": "items", "rows": records}, notes, [])
+    return Document([Grid.of(fields, first)], records, {"analysis": "items", "rows": records}, notes, [])
 
 
 def _write_excel(rows: pd.DataFrame, path: Path) -> None:

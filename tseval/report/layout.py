@@ -14,13 +14,10 @@ from tseval.analysis.intervals import confidence_level
 from tseval.analysis.measures import EFFECT
 from tseval.analysis.rows import ROW, SECTIONS
 from tseval.report.columns import number_of
-from tseval.report.document import (
-    INTERVAL_HEADING,
+from tseval.report.document import INTERVAL_HEADING, Document, Field, Grid, Line, interval_heading
+from tseval.report.notes import is_low
+from tseval.report.numbers import (
     NONE,
-    Document,
-    Field,
-    Grid,
-    Line,
     format_count,
     format_difference,
     format_interval,
@@ -28,10 +25,8 @@ from tseval.report.document import (
     format_n_eff,
     format_rank_set,
     format_share,
-    interval_heading,
     spread_beside,
 )
-from tseval.report.table import Table, is_low
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -39,6 +34,7 @@ if TYPE_CHECKING:
     from tseval.analysis.comparisons import RowsAndMeans
     from tseval.analysis.means import Mean
     from tseval.report.columns import Column, Key
+    from tseval.report.table import Table
 
     CellsOf = Callable[[Table], list[list[object]]]
 
@@ -75,19 +71,19 @@ def records_of(table: Table) -> pd.DataFrame:
     Where accuracies are means over seeds, `spread` is the standard deviation between these. Where a model
     knows one form only of some pairs, `n_half_known` counts these.
     """
-    of_models = [recorded(table, place) for place in range(len(table.columns))]
+    of_models = [recorded(table, index) for index in range(len(table.columns))]
     of_people = [_recorded_human(table, human) for human in table.humans]
     rows = pd.concat([*of_models, *of_people], ignore_index=True)
     rows = rows if rows[N_HALF_KNOWN].fillna(0).any() else rows.drop(columns=N_HALF_KNOWN)
     return rows if rows[SPREAD].notna().any() else rows.drop(columns=SPREAD)
 
 
-def recorded(table: Table, place: int) -> pd.DataFrame:
+def recorded(table: Table, index: int) -> pd.DataFrame:
     """List the rows of a column: counts, accuracy, how sure it is, ranks.
 
     A published model has no counts but `n_items`.
     """
-    column = table.columns[place]
+    column = table.columns[index]
     rows = column.rows.astype(object)
     if column.published:
         rows["accuracy"] = _floats(rows["printed"])
@@ -98,7 +94,7 @@ def recorded(table: Table, place: int) -> pd.DataFrame:
         rows[N_HALF_KNOWN] = rows.get(N_HALF_KNOWN, 0)
     bits = [name for name in EFFECT if name in rows]
     rows = rows.reindex(columns=[*ROW, *table.by, *RECORDED, *bits, N_HALF_KNOWN, *FACTORS, SPREAD])
-    ranks = _ranks(table, place)
+    ranks = _ranks(table, index)
     for name in OF_RANKS:
         rows[name] = pd.Series([ranks[key][name] for key in column.keys(table.by)], dtype=object)
     rows["coverage"] = coverage
@@ -114,8 +110,8 @@ def _recorded_human(table: Table, human: Column) -> pd.DataFrame:
     """List what people get right, row by row; of models' records it has the accuracy alone."""
     rows = human.rows.astype(object)
     rows["accuracy"] = [None if value is None else float(value) for value in human.exact(table.by).values()]
-    told = [*ROW, *table.by, *RECORDED, N_HALF_KNOWN, *FACTORS, SPREAD, *OF_RANKS, "coverage"]
-    rows = rows.reindex(columns=told)
+    names = [*ROW, *table.by, *RECORDED, N_HALF_KNOWN, *FACTORS, SPREAD, *OF_RANKS, "coverage"]
+    rows = rows.reindex(columns=names)
     rows.insert(0, "model", human.heading)
     return rows[rows["accuracy"].notna()]
 
@@ -128,16 +124,16 @@ def human_mean(table: Table, human: Column, over: Mean) -> Fraction | None:
     return sum(known, Fraction(0)) / over.n_rows if len(known) == over.n_rows else None
 
 
-def _ranks(table: Table, place: int) -> dict[tuple[object, ...], dict[str, int | None]]:
+def _ranks(table: Table, number: int) -> dict[tuple[object, ...], dict[str, int | None]]:
     """Return the rank of a model in every row, and between which ranks it may be."""
     of_rows = () if table.ranking is None else table.ranking.of_rows
-    ranks = table.ranks[table.columns[place].heading].reindex(table.rows.index)
-    found = {}
+    ranks = table.ranks[table.columns[number].heading].reindex(table.rows.index)
+    ranks_by_key = {}
     for row, key in enumerate(table.rows.itertuples(index=False, name=None)):
         rank = None if pd.isna(ranks.iloc[row]) else int(ranks.iloc[row])
-        low, high = (of_rows[row].low[place], of_rows[row].high[place]) if of_rows else (None, None)
-        found[key] = {"rank": rank, "rank_low": low, "rank_high": high}
-    return found
+        low, high = (of_rows[row].low[number], of_rows[row].high[number]) if of_rows else (None, None)
+        ranks_by_key[key] = {"rank": rank, "rank_low": low, "rank_high": high}
+    return ranks_by_key
 
 
 def content_of(table: Table, rows: pd.DataFrame) -> dict[str, object]:
@@ -155,7 +151,10 @@ def content_of(table: Table, rows: pd.DataFrame) -> dict[str, object]:
         {
             "model": human.heading,
             "origin": human.origin,
-            "means": [{"over": one.over, "accuracy": human_mean(table, human, one)} for one in table.means],
+            "means": [
+                {"over": over_rows.over, "accuracy": human_mean(table, human, over_rows)}
+                for over_rows in table.means
+            ],
         }
         for human in table.humans
     ]
@@ -164,7 +163,7 @@ def content_of(table: Table, rows: pd.DataFrame) -> dict[str, object]:
 
 def _mean(table: Table, mean: Mean) -> dict[str, object]:
     def of_each(name: str) -> dict[str, object]:
-        return _by_model(table, [getattr(one, name, None) for one in mean.estimates])
+        return _by_model(table, [getattr(of_column, name, None) for of_column in mean.estimates])
 
     spreads = [column.spread.get(mean.over) for column in table.columns]
     known = any(spread is not None for spread in spreads)
@@ -182,17 +181,17 @@ def _mean(table: Table, mean: Mean) -> dict[str, object]:
 
 def _ranking(table: Table) -> dict[str, object] | None:
     """Return ranks by mean accuracy, intervals of mean arithmetic ranks, and who is not told apart."""
-    found = table.ranking
-    if found is None:
+    ranked = table.ranking
+    if ranked is None:
         return None
     headings = [column.heading for column in table.columns]
     return {
         "rank": _by_model(table, [None if rank is None else int(rank) for rank in table.overall]),
-        "rank_low": _by_model(table, found.overall.low),
-        "rank_high": _by_model(table, found.overall.high),
-        "mean_rank_low": _by_model(table, found.low.tolist()),
-        "mean_rank_high": _by_model(table, found.high.tolist()),
-        "tied": [[headings[model] for model in group] for group in found.overall.tied()],
+        "rank_low": _by_model(table, ranked.overall.low),
+        "rank_high": _by_model(table, ranked.overall.high),
+        "mean_rank_low": _by_model(table, ranked.low.tolist()),
+        "mean_rank_high": _by_model(table, ranked.high.tolist()),
+        "tied": [[headings[model] for model in group] for group in ranked.overall.tied()],
     }
 
 
@@ -217,7 +216,7 @@ def _by_model(table: Table, values: Iterable[object]) -> dict[str, object]:
 
 
 def lay_out(table: Table) -> Document:
-    """Make the document of a table.
+    """Return the document of a table.
 
     One run alone shows what is told of its rows; several columns show accuracies side by side, then ranks.
     """
@@ -236,7 +235,7 @@ def lay_out(table: Table) -> Document:
 
 
 def row_labels(rows: pd.DataFrame) -> list[str]:
-    """Name every row: the construction, its contrast where it has several, its feature values."""
+    """Return the name of every row: construction, contrast where it has several, values of features."""
     keys = list(rows.itertuples(index=False, name=None))
     contrasts = Counter(key[:3] for key in {key[:4] for key in keys})
     labels = []
@@ -253,17 +252,20 @@ def _single(table: Table, run: Column) -> Grid:
     """Print what is told of the rows of one run, and its mean accuracies in their column."""
     assert run.keys(table.by) == list(table.rows.itertuples(index=False, name=None))
     # Where items are independent, each is worth one.
-    told = [field for field in OF_A_RUN if field is not EFF_ITEMS or any(run.rows["clusters"])]
+    shown_fields = [field for field in OF_A_RUN if field is not EFF_ITEMS or any(run.rows["clusters"])]
     if EFFECTS[0].names[0] in run.rows:
-        told[-2:-2] = EFFECTS  # before ties
+        shown_fields[-2:-2] = EFFECTS  # before ties
     if N_HALF_KNOWN in run.rows:
-        told.append(HALF_KNOWN)
+        shown_fields.append(HALF_KNOWN)
 
     people = [Field(human.heading, show=format_share) for human in table.humans]
 
     def cells_of(part: Table) -> list[list[object]]:
         rows = part.columns[0].rows.assign(accuracy=part.accuracy[run.heading])
-        return [*(field.values(rows) for field in told), *(_of_people(part, human) for human in part.humans)]
+        return [
+            *(field.values(rows) for field in shown_fields),
+            *(_of_people(part, human) for human in part.humans),
+        ]
 
     lines = [*_body(table, cells_of), MEAN_HEADING]
     for mean in table.means:
@@ -271,9 +273,9 @@ def _single(table: Table, run: Column) -> Grid:
         ends = None if of_mean is None else (of_mean.low, of_mean.high)
         known: dict[tuple[str, ...], object] = {("accuracy",): mean.accuracy[0], ("low", "high"): ends}
         of_people = (human_mean(table, human, mean) for human in table.humans)
-        cells = (known.get(field.names, "") for field in told)
+        cells = (known.get(field.names, "") for field in shown_fields)
         lines.append(Line((_over(table, mean.over), *cells, *of_people)))
-    return Grid((Field(f"{run.heading} on {run.suite}", align="left"), *told, *people), lines)
+    return Grid((Field(f"{run.heading} on {run.suite}", align="left"), *shown_fields, *people), lines)
 
 
 def grid_of_columns(table: Table) -> Grid:
@@ -325,12 +327,12 @@ def _of_people(table: Table, human: Column) -> list[object]:
 
 
 def _ranking_lines(table: Table) -> list[Line]:
-    """Say how sure mean ranks are, and which rank each model may have by its mean accuracy."""
+    """Return lines on how sure mean ranks are, and on the possible ranks of each model by mean accuracy."""
     if table.ranking is None:
         return []
-    found = table.ranking
-    ends = zip(found.low.tolist(), found.high.tolist(), strict=True)
-    sets = zip(table.overall, found.overall.low, found.overall.high, strict=True)
+    ranked = table.ranking
+    ends = zip(ranked.low.tolist(), ranked.high.tolist(), strict=True)
+    sets = zip(table.overall, ranked.overall.low, ranked.overall.high, strict=True)
     ranks = (None if rank is None else format_rank_set(rank, low, high) for rank, low, high in sets)
     return [
         Line((interval_heading(), *ends), show=partial(format_interval, decimals=2)),
@@ -354,7 +356,7 @@ def _body(table: Table, cells_of: CellsOf) -> Iterator[Line]:
 
 
 def headed(lines: Iterable[tuple[Key, Line]]) -> Iterator[Line]:
-    """Put a section above the lines of a dependency, and a group above those of a phenomenon."""
+    """Yield lines with a section above those of a dependency, and a group above those of a phenomenon."""
     section = group = None
     for (dependency, phenomenon, *_), line in lines:
         if dependency != section and dependency is not None:
@@ -366,25 +368,25 @@ def headed(lines: Iterable[tuple[Key, Line]]) -> Iterator[Line]:
 
 
 def rows_and_means(
-    found: RowsAndMeans[Any],
+    values: RowsAndMeans[Any],
     cells_of: Callable[[pd.DataFrame, Mapping[Any, pd.DataFrame]], list[list[object]]],
     heading: Line = MEAN_HEADING,
 ) -> list[Line]:
     """Lay out rows under their headings, then the means over sets of them, with the cells of each part."""
-    rows = found.rows.drop(columns=["accuracy", SPREAD], errors="ignore")
-    of_rows, of_means = (cells_of(*part) for part in found.parts)
+    rows = values.rows.drop(columns=["accuracy", SPREAD], errors="ignore")
+    of_rows, of_means = (cells_of(*part) for part in values.parts)
     lines = map(Line, zip(row_labels(rows), *of_rows, strict=True))
-    *parts, n_rows = found.means["n_rows"]
-    over = [*found.means["over"][: len(parts)], _all_rows(n_rows)]
+    *parts, n_rows = values.means["n_rows"]
+    over = [*values.means["over"][: len(parts)], _all_rows(n_rows)]
     body = headed(zip(rows.itertuples(index=False, name=None), lines, strict=True))
     return [*body, heading, *map(Line, zip(over, *of_means, strict=True))]
 
 
 def labelled(heads: pd.DataFrame, frame: pd.DataFrame, **labels: str | int) -> pd.DataFrame:
-    """Put before what is known of rows what these are, and before that some labels."""
+    """Return what is known of rows, after what these are, after some labels."""
     rows = heads.join(frame).astype(object)
-    for place, (name, label) in enumerate(labels.items()):
-        rows.insert(place, name, label)
+    for index, (name, label) in enumerate(labels.items()):
+        rows.insert(index, name, label)
     return rows
 
 
@@ -393,7 +395,7 @@ def _all_rows(n_rows: int) -> str:
 
 
 def in_full(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Put frames of different columns below each other; whole numbers stay whole beside what is missing."""
+    """Return frames of different columns below each other; whole numbers stay whole beside missing ones."""
     rows = pd.concat([frame.astype(object) for frame in frames], ignore_index=True)
     return rows.where(rows.notna(), None)
 
@@ -418,8 +420,8 @@ def _means(table: Table, mean: Mean) -> list[object]:
     cells: list[object] = []
     for column, value in zip(table.columns, mean.accuracy, strict=True):
         spread = column.spread.get(mean.over)
-        shown = None if value is None or spread is None else format_share(value, table.decimals)
-        cells.append(value if shown is None or spread is None else spread_beside(shown, spread))
+        text = None if value is None or spread is None else format_share(value, table.decimals)
+        cells.append(value if text is None or spread is None else spread_beside(text, spread))
     return cells
 
 

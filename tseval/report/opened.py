@@ -15,8 +15,9 @@ from tseval.analysis.intervals import confidence_level, confidence_percent
 from tseval.errors import RunError
 from tseval.items import HALF_KNOWN
 from tseval.report.columns import description_of, distinct_headings, refuse_unlike
-from tseval.report.document import INTERVAL_HEADING, Document, Field, Grid, format_interval, format_share
-from tseval.report.table import forms_note, inferred_note, sample_note, uneven_note
+from tseval.report.document import INTERVAL_HEADING, Document, Field, Grid
+from tseval.report.notes import forms_note, inferred_note, sample_note, uneven_note
+from tseval.report.numbers import format_interval, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,7 +35,8 @@ ACCURACY = (Field("", ("accuracy",), format_share), INTERVAL)
 class RunSet:
     """Runs over the same items, opened for an analysis, by the names of models, made distinct.
 
-    The verdicts are row by row of the same items, with the same lexical factors; `places` are directories.
+    The verdicts are row by row of the same items, with the same lexical factors; `folders` lead to the
+    runs.
     """
 
     verdicts: Mapping[str, pd.DataFrame]
@@ -43,13 +45,13 @@ class RunSet:
     manifests: Mapping[str, Manifest]
     notes: tuple[str, ...]
     undecided: tuple[str, ...]
-    places: Mapping[str, str]
+    folders: Mapping[str, str]
 
 
 def for_analysis(
     runs: Sequence[Run], where: Sequence[tuple[str, str]] = (), *, rated: bool = False
 ) -> RunSet:
-    """Choose the verdicts of runs that an analysis is about."""
+    """Return the runs and the verdicts that an analysis is about."""
     columns = [description_of(run) for run in runs]
     refuse_unlike(columns)
     if other := [run for run in runs if run.rated != rated]:
@@ -77,7 +79,7 @@ def for_analysis(
         values: dict[str, list[str]] = {}
         for name, value in where:  # two values of one feature mean either
             values.setdefault(name, []).append(value)
-        items = " and ".join(f"{name} {' or '.join(own)}" for name, own in values.items())
+        items = " and ".join(f"{name} {' or '.join(options)}" for name, options in values.items())
         notes.append(f"Items with {items}.")
     verdicts = {
         column.heading: select(run.verdicts, where) for column, run in zip(columns, runs, strict=True)
@@ -108,7 +110,7 @@ def for_analysis(
             )
     signatures = {column.heading: column.signature or "" for column in columns}
     manifests = {column.heading: run.manifest for column, run in zip(columns, runs, strict=True)}
-    places = {column.heading: str(run.path or run.name) for column, run in zip(columns, runs, strict=True)}
+    folders = {column.heading: str(run.path or run.name) for column, run in zip(columns, runs, strict=True)}
     return RunSet(
         share_entries(verdicts),
         columns[0].suite,
@@ -116,49 +118,51 @@ def for_analysis(
         manifests,
         tuple(notes),
         tuple(undecided),
-        places,
+        folders,
     )
 
 
 def stacked(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Put the rows of all models below each other, the model's name before them."""
+    """Return the rows of all models below each other, the model's name before them."""
     named = (frame.assign(model=name)[["model", *frame]] for name, frame in frames.items())
     return pd.concat(named, ignore_index=True)
 
 
 def is_about_intervals(note: str) -> bool:
-    """Find the note of `interval_note` among others."""
+    """Check whether a note is that of `interval_note`."""
     return note.startswith(
         (f"{confidence_percent()} intervals", "No item is decidable", "The runs name no lexical factors")
     )
 
 
 def interval_note(rows: pd.DataFrame) -> str:
-    """Say what the intervals of an analysis know about words that items share."""
+    """Return a note on what the intervals of an analysis know about words that items share."""
     if "low" in rows and rows["low"].isna().all():
         return "No item is decidable, so there are no intervals."
-    found: dict[str, list[str]] = {}
+    factors: dict[str, list[str]] = {}
     for name in ("clusters", "fixed"):
-        found[name] = list(dict.fromkeys(factor for one in rows[name].dropna() for factor in one))
+        factors[name] = list(
+            dict.fromkeys(factor for row_factors in rows[name].dropna() for factor in row_factors)
+        )
     level = confidence_percent()
-    said = f"The runs name no lexical factors, so {level} intervals treat items as independent."
-    if found["clusters"]:
-        named = ", ".join(found["clusters"])
-        said = f"{level} intervals generalise to other words of the same kind (clustered by {named})."
-    elif found["fixed"]:
-        said = f"{level} intervals treat items as independent."
-    if found["fixed"]:
-        few = ", ".join(found["fixed"])
-        said += (
+    note = f"The runs name no lexical factors, so {level} intervals treat items as independent."
+    if factors["clusters"]:
+        named = ", ".join(factors["clusters"])
+        note = f"{level} intervals generalise to other words of the same kind (clustered by {named})."
+    elif factors["fixed"]:
+        note = f"{level} intervals treat items as independent."
+    if factors["fixed"]:
+        few = ", ".join(factors["fixed"])
+        note += (
             f" They do not generalise beyond factors with fewer than {FEWEST_LEVELS} entries in a row: {few}."
         )
-    return " ".join([said, *uneven_note([rows])])
+    return " ".join([note, *uneven_note([rows])])
 
 
-def tell(
+def analysis_document(
     opened: RunSet, name: str, records: pd.DataFrame, grids: Sequence[Grid], notes: Sequence[str]
 ) -> Document:
-    """Make the document of an analysis; factors in its records are mappings or tuples."""
+    """Return the document of an analysis; factors in its records are mappings or tuples."""
     notes = [*opened.notes, *opened.undecided, *notes]
     content = {
         "analysis": name,

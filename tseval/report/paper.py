@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from tseval.analysis.intervals import confidence_percent
 from tseval.errors import counted, plain
-from tseval.report.comparisons import seeds_table
-from tseval.report.document import Grid, as_latex_float, latex
+from tseval.report.analyses.seeds import seeds_table
 from tseval.report.opened import is_about_intervals
+from tseval.report.writers.latex import as_latex_float, latex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tseval.formats import Json
+    from tseval.report.document import Grid
     from tseval.report.opened import RunSet
     from tseval.runs.manifest import Manifest
 
@@ -89,34 +90,34 @@ class Paper:
 
 
 def write_up(opened: RunSet, *, intervals: bool = False) -> Paper:
-    """Write what a paper says of runs over one suite."""
-    found = seeds_table(opened, {name: [name] for name in opened.verdicts})
-    (about,) = filter(is_about_intervals, found.notes)
+    """Return what a paper says of runs over one suite."""
+    document = seeds_table(opened, {name: [name] for name in opened.verdicts})
+    (about,) = filter(is_about_intervals, document.notes)
     cited = _cited(list(opened.manifests.values()), "clustered" in about)
     references = _references(cited, next(iter(opened.manifests.values())))
-    return Paper(references, _methods(opened, cited, about), _table(opened, found.grids[0], intervals))
+    return Paper(references, _methods(opened, cited, about), _table(opened, document.grids[0], intervals))
 
 
 def _cited(manifests: Sequence[Manifest], clustered: bool) -> dict[str, str]:
     suite = manifests[0].suite.name
     known = (key for name, key in OF_SUITES.items() if re.match(rf"{name}(?:$|_|\()", suite))
-    found = {"tseval": "tseval", "suite": next(known, _key(suite))}
-    if any("pll" in one.key.protocol for one in manifests):
-        found["pll"] = "salazar-etal-2020"
-    if any(one.counts.n_half_known for one in manifests):
-        found |= {"forms": "linzen-etal-2016", "both forms": "gulordava-etal-2018"}
+    keys = {"tseval": "tseval", "suite": next(known, _key(suite))}
+    if any("pll" in manifest.key.protocol for manifest in manifests):
+        keys["pll"] = "salazar-etal-2020"
+    if any(manifest.counts.n_half_known for manifest in manifests):
+        keys |= {"forms": "linzen-etal-2016", "both forms": "gulordava-etal-2018"}
     if clustered:
-        found |= {"cr2": "bell-mccaffrey-2002", "several": "cameron-etal-2011"}
-    return found
+        keys |= {"cr2": "bell-mccaffrey-2002", "several": "cameron-etal-2011"}
+    return keys
 
 
 def _key(name: str) -> str:
-    """Make a name one that BibTeX and LaTeX take for a key."""
+    """Return a name as a key that BibTeX and LaTeX take."""
     return re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-") or "suite"
 
 
 def _references(cited: dict[str, str], manifest: Manifest) -> str:
-    entries = {found[1]: found[0] for found in ENTRY.finditer(REFERENCES)}
+    entries = {match[1]: match[0] for match in ENTRY.finditer(REFERENCES)}
     if cited["suite"] not in entries:
         suite = manifest.suite
         entries[cited["suite"]] = (
@@ -128,14 +129,14 @@ def _references(cited: dict[str, str], manifest: Manifest) -> str:
 
 
 def _methods(opened: RunSet, cited: dict[str, str], about_intervals: str) -> str:
-    """Say what was done; whatever the runs differ in is said of each, by its signature."""
+    """Return a paragraph on what was done; what differs between runs stands in their signatures."""
     first = next(iter(opened.manifests.values()))
     key, suite = first.key, first.suite
-    versions = sorted({one.key.tseval for one in opened.manifests.values()})
+    versions = sorted({manifest.key.tseval for manifest in opened.manifests.values()})
     part = "" if suite.complete else f", a part of the suite ({latex(key.items)})"
     compared = COMPARED.get(key.score)
     compared = compared or f"the log-probability of a sentence, normalised as {key.score} says"
-    said = [
+    sentences = [
         f"We scored {latex(', '.join(opened.manifests))} on {latex(suite.title)} \\citep{{{cited['suite']}}} "
         f"({counted(suite.n_items, 'item')}{part}; SHA-256 {suite.digest[:8]}) with tseval "
         f"{latex(', '.join(versions))} \\citep{{tseval}}.",
@@ -145,20 +146,20 @@ def _methods(opened: RunSet, cited: dict[str, str], about_intervals: str) -> str
         latex(about_intervals),
     ]
     if "cr2" in cited:
-        said.append(
+        sentences.append(
             "They use the CR2 correction and the degrees of freedom of Bell and McCaffrey "
             f"\\citep{{{cited['cr2']}}}; several factors are combined as by \\citet{{{cited['several']}}}."
         )
     if key.exclude:
-        said.append(f"We left out {latex(key.exclude)}.")
+        sentences.append(f"We left out {latex(key.exclude)}.")
     signatures = [f"% {plain(name)}: {line}" for name, line in opened.signatures.items()]
-    return "\n".join([*said, "% Signatures:", *signatures]) + "\n"
+    return "\n".join([*sentences, "% Signatures:", *signatures]) + "\n"
 
 
 def _half_known(opened: RunSet, cited: dict[str, str]) -> Iterator[str]:
-    """Say what happened to pairs of which a model knows one form only."""
-    counts = {name: one.counts.n_half_known for name, one in opened.manifests.items()}
-    compared = {name for name, one in opened.manifests.items() if one.unknown.rule == "score"}
+    """Yield sentences on pairs of which a model knows one form only."""
+    counts = {name: manifest.counts.n_half_known for name, manifest in opened.manifests.items()}
+    compared = {name for name, manifest in opened.manifests.items() if manifest.unknown.rule == "score"}
     left_out = f"\\citet{{{cited.get('forms')}}} and \\citet{{{cited.get('both forms')}}}"
     for names, what in (
         ([name for name, n in counts.items() if n and name not in compared],
@@ -167,21 +168,21 @@ def _half_known(opened: RunSet, cited: dict[str, str]) -> Iterator[str]:
          "compared anyway, with a token for unknown words in one of the sentences"),
     ):  # fmt: skip
         if names:
-            told = ", ".join(f"{latex(name)} {counts[name]:,}" for name in names)
-            yield f"Contrasts with only one form that the model knows ({told}) are {what}."
+            counts_by_name = ", ".join(f"{latex(name)} {counts[name]:,}" for name in names)
+            yield f"Contrasts with only one form that the model knows ({counts_by_name}) are {what}."
 
 
 def _protocols(opened: RunSet, cited: dict[str, str]) -> Iterator[str]:
-    """Say how each model was asked, those that were asked alike together."""
+    """Yield a sentence for each way in which models were asked."""
     by_protocol: dict[str, list[str]] = {}
     for name, manifest in opened.manifests.items():
         parts = {**manifest.key.protocol, "terminator": manifest.key.terminator}
-        told = ", ".join(f"{part} {_value(value)}" for part, value in sorted(parts.items()))
-        by_protocol.setdefault(told, []).append(name)
-    for told, names in by_protocol.items():
+        settings = ", ".join(f"{part} {_value(value)}" for part, value in sorted(parts.items()))
+        by_protocol.setdefault(settings, []).append(name)
+    for settings, names in by_protocol.items():
         whose = counted(len(names), "model").partition(" ")[2]
         whose = f"The {whose}" if len(by_protocol) == 1 else ", ".join(names)
-        yield f"{latex(whose)} read with: {latex(told)}."
+        yield f"{latex(whose)} read with: {latex(settings)}."
     if "pll" in cited:
         yield f"Masked models were scored by pseudo-log-likelihood \\citep{{{cited['pll']}}}."
 
@@ -193,11 +194,11 @@ def _value(value: Json) -> str:
 
 
 def _table(opened: RunSet, grid: Grid, intervals: bool) -> str:
-    """Write accuracies as a floating table, the best of each row in bold."""
+    """Return accuracies as a floating table, the best of each row in bold."""
     if not intervals:
-        grid = grid.only([place for place, field in enumerate(grid.fields) if not field.joined])
+        grid = grid.only([index for index, field in enumerate(grid.fields) if not field.joined])
     title = next(iter(opened.manifests.values())).suite.title
-    said = [f"Accuracy on {latex(title)}."]
-    said += ["The best of each row is bold."] if len(opened.verdicts) > 1 else []
-    said += [f"With {confidence_percent().replace('%', '')}\\% intervals."] if intervals else []
-    return as_latex_float(grid, " ".join(said), _key(opened.suite))
+    sentences = [f"Accuracy on {latex(title)}."]
+    sentences += ["The best of each row is bold."] if len(opened.verdicts) > 1 else []
+    sentences += [f"With {confidence_percent().replace('%', '')}\\% intervals."] if intervals else []
+    return as_latex_float(grid, " ".join(sentences), _key(opened.suite))

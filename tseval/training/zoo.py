@@ -18,8 +18,8 @@ from tseval.errors import LimitError, RunError, TrainingError, suggest
 from tseval.files import PARTIAL, file_sha256, locked, write_text
 from tseval.formats import ContentError, checked, read_json, read_yaml
 from tseval.models.cells import CELLS
+from tseval.report.analyses.seeds import seeds_table
 from tseval.report.columns import column_of
-from tseval.report.comparisons import seeds_table
 from tseval.runs import read_run
 from tseval.sweeps import STATE, Workforce, sweep
 from tseval.sweeps.engines import find_engine
@@ -28,8 +28,8 @@ from tseval.sweeps.units import Records, SweepUnit, refuse_unknown
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tseval.report.boards import Board
     from tseval.report.document import Document
+    from tseval.report.published import Board
     from tseval.runs import Manifest, Run
     from tseval.sweeps import Watcher
 

@@ -21,8 +21,8 @@ from tseval.errors import BoardError, LimitError, TrainingError, first_line
 from tseval.files import PARTIAL, locked, read_bytes, sync_directory, to_utf8, write_text, write_whole
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
-from tseval.report.boards import read_board
 from tseval.report.curves import read_curves, write_curves_figure
+from tseval.report.published import read_board
 from tseval.runs import DEFINITION, ENTRY_FILE, EVIDENCE, Manifest, read_run
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import load_manifest

@@ -17,7 +17,9 @@ from tseval.adapters import open_model
 from tseval.errors import SuiteError
 from tseval.evaluation import evaluate
 from tseval.report import build_table, render
-from tseval.report.figures import BANDS, Panel, Series, write_figure
+from tseval.report.figures import write_figure
+from tseval.report.looks import BANDS
+from tseval.report.panels import Panel, Series
 from tseval.suites import load_suite, stream_cases
 from tseval.suites.data.roles import read_columns
 from tseval.suites.lint import lint_data

@@ -1,0 +1,285 @@
+"""`tseval analyze`: analyse runs, one command for each analysis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tseval.cli.groups import Group
+from tseval.cli.names import CASE, RUN
+from tseval.cli.options import (
+    BY,
+    CLOCK_NAMES,
+    CONFIDENCE,
+    COUNT,
+    FILE,
+    FORMAT,
+    JSON_FORMAT,
+    MARGIN_OPTION,
+    NOTES,
+    SEEDS_TOGETHER,
+    VERBOSE,
+    feature_values,
+    take_all,
+)
+from tseval.cli.printing import print_or_write
+from tseval.cli.progress import busy
+from tseval.cli.trainings import trainings_of_runs
+from tseval.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tseval.report import Format
+    from tseval.report.analyses.trajectory import Training
+    from tseval.report.document import Document
+    from tseval.report.looks import Look
+    from tseval.report.opened import RunSet
+    from tseval.report.panels import Panel
+    from tseval.runs import Clock
+
+
+NOTHING_TO_DRAW = (
+    "no model could decide any of the chosen items, so the figure would be empty.\n"
+    "  Choose other items with --case or --where."
+)
+NEW_FILE = click.Path(path_type=Path, dir_okay=False)
+run_options = take_all([
+    click.argument("runs", type=RUN, nargs=-1, required=True, metavar="RUN..."),
+    click.option("--case", "cases", type=CASE, multiple=True, metavar="NAME",
+                 help="Use only the case (part of the suite) with this name. Repeatable (default: all "
+                      "cases)."),
+    click.option("--where", "where", multiple=True, metavar="FEATURE=VALUE",
+                 help="Use only items whose FEATURE has this VALUE, such as n_intervening=2. Repeatable "
+                      "(default: all items)."),
+    FORMAT,
+    JSON_FORMAT,
+    click.option("-o", "--out", "output", type=NEW_FILE, metavar="FILE",
+                 help="File in which to write the numbers (default: print them)."),
+    CONFIDENCE,
+    NOTES,
+    VERBOSE,
+])  # fmt: skip
+FIGURE = click.option("--figure", "figures", type=NEW_FILE, multiple=True, metavar="FILE",
+                      help="File in which to draw the result as a figure: .svg, .pdf or .png. Repeatable "
+                           "(default: no figure).")  # fmt: skip
+
+
+@click.group(cls=Group, purposes={
+    "Any runs": ("rows", "pairwise", "robustness", "trajectory"),
+    "Agreement": ("attractors", "profile"),
+    "Designs, ratings, formal languages": ("effects", "ratings", "formal"),
+})  # fmt: skip
+def analyze_command() -> None:
+    """Analyse runs by row, attractors, words, pairs of models, human ratings or training steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenRuns:
+    """What the options of every analysis say."""
+
+    runs: tuple[str, ...]
+    cases: tuple[str, ...]
+    where: tuple[str, ...]
+    form: Format
+    output: Path | None
+    figures: tuple[Path, ...] = ()
+
+    def open(self, *, rated: bool) -> RunSet:
+        """Open the runs, with the items that `--case` and `--where` choose."""
+        from tseval.boards.sources import open_runs
+        from tseval.report.figures import check_figure_names
+
+        check_figure_names(self.figures, RunError)
+        chosen = [("case", case) for case in self.cases]
+        return open_runs(self.runs, [*chosen, *feature_values(self.where)], rated=rated)
+
+    def analyse(
+        self,
+        make: Callable[[RunSet], Document],
+        panels: Callable[[RunSet, Document], Sequence[Panel]] | None = None,
+        look: Look | None = None,
+        *,
+        rated: bool = False,
+    ) -> None:
+        """Analyse the runs, draw panels into the files of `--figure`, and print the numbers, or write them.
+
+        Panels are drawn in a look of `tseval.report.looks`; `rated` are runs over ratings of sentences.
+        """
+        from tseval.report.figures import write_figure
+
+        with busy("analysing runs"):
+            opened = self.open(rated=rated)
+            document = make(opened)
+            if self.figures and panels is not None and look is not None:
+                drawable = panels(opened, document)
+                if not any(panel.series for panel in drawable):
+                    raise RunError(NOTHING_TO_DRAW)
+                write_figure(drawable, look, self.figures, RunError)
+        print_or_write(document, self.form, self.output)
+
+
+@analyze_command.command("attractors")
+@run_options
+@FIGURE
+@click.option(
+    "--distance",
+    type=int,
+    metavar="N",
+    help="Use only items with N words between the subject and the verb (default: all items).",
+)
+@click.option("--attractors", "n_attractors", type=int, metavar="K",
+              help="Use only items with K attractors (nouns before the verb that do not have its "
+                   "number). The table then goes by the other nouns (default: all items).")  # fmt: skip
+def attractors_command(distance: int | None, n_attractors: int | None, **options: Any) -> None:
+    """Print accuracy by the number of nouns between subject and verb, and of attractors among them."""
+    from tseval.report.analyses import attractors
+    from tseval.report.looks import SMALL_LINES
+
+    make, panels = attractors.attractors, attractors.attractor_panels
+    if n_attractors is not None:
+        make, panels = attractors.non_attractors, attractors.non_attractor_panels
+    fixed = {"distance": distance, "n_attractors": n_attractors}
+    options["where"] += tuple(f"{name}={value}" for name, value in fixed.items() if value is not None)
+    ChosenRuns(**options).analyse(make, lambda _, document: panels(document), SMALL_LINES)
+
+
+@analyze_command.command("rows")
+@run_options
+@FIGURE
+@BY
+@SEEDS_TOGETHER
+def rows_command(by: tuple[str, ...], group: bool, **options: Any) -> None:
+    """Print the accuracy of each row with its confidence interval, or draw it as bars."""
+    from tseval.report.analyses.seeds import row_bars, seeds_of, seeds_table
+    from tseval.report.looks import BARS
+
+    def make(opened: RunSet) -> Document:
+        groups = seeds_of(opened) if group else {name: [name] for name in opened.verdicts}
+        return seeds_table(opened, groups, by)
+
+    ChosenRuns(**options).analyse(
+        make, lambda opened, document: [row_bars(document, f"Accuracy on {opened.suite}")], BARS
+    )
+
+
+@analyze_command.command("profile")
+@run_options
+@FIGURE
+@click.option(
+    "--words",
+    type=COUNT,
+    metavar="N",
+    help="Use only items with N words before the verb (default: all items).",
+)
+def profile_command(words: int | None, **options: Any) -> None:
+    """Print the mean probability of the correct verb number after each word of the sentence."""
+    from tseval.report.analyses.profile import profile_panels, profiles
+    from tseval.report.looks import LONG_LINES
+
+    ChosenRuns(**options).analyse(
+        lambda opened: profiles(opened, words), lambda _, document: profile_panels(document), LONG_LINES
+    )
+
+
+@analyze_command.command("pairwise")
+@run_options
+@click.option(
+    "--by",
+    metavar="FEATURE",
+    help="Feature of the items: tseval prints one more table for each of its values (default: "
+    "n_intervening, if the items have this feature).",
+)
+@MARGIN_OPTION
+def pairwise_command(by: str | None, margin: float, **options: Any) -> None:
+    """Compare every two models: difference, its interval, and items that only one of them gets right."""
+    from tseval.report.analyses.pairwise import pairs
+
+    ChosenRuns(**options).analyse(lambda opened: pairs(opened, by, margin))
+
+
+@analyze_command.command("robustness")
+@run_options
+@FIGURE
+@click.option("--counts-from", "texts", type=FILE, multiple=True, metavar="TEXT",
+              help="Text in which to count words: tseval prints how accuracy depends on word frequency. "
+                   "Repeatable (default: none).",
+)  # fmt: skip
+def robustness_command(texts: tuple[Path, ...], **options: Any) -> None:
+    """Print how much each row depends on single words, and which words make its confidence interval wide."""
+    from tseval.report.analyses.robustness import analyse_words, word_panels
+    from tseval.report.looks import ACCURACY_DOTS
+
+    def make(opened: RunSet) -> Document:
+        if not texts:
+            return analyse_words(opened)
+        from tseval.training.corpus import count_words  # brings torch along
+
+        return analyse_words(opened, count_words(texts, lowercase=True))
+
+    ChosenRuns(**options).analyse(make, lambda _, document: word_panels(document), ACCURACY_DOTS)
+
+
+@analyze_command.command("effects")
+@run_options
+@FIGURE
+def effects_command(**options: Any) -> None:
+    """Print the size of each predicted effect in bits, and the mean surprisal in each condition."""
+    from tseval.report.analyses.effects import design_effects, surprisal_panels
+    from tseval.report.looks import DOTS
+
+    ChosenRuns(**options).analyse(design_effects, lambda _, document: surprisal_panels(document), DOTS)
+
+
+@analyze_command.command("trajectory")
+@run_options
+@FIGURE
+@click.option("--over", type=CLOCK_NAMES, default="step", show_default=True,
+              help="Unit in which the progress of the training is counted: step, tokens (read so far) or "
+                   "epoch.")  # fmt: skip
+def trajectory_command(over: Clock, **options: Any) -> None:
+    """Print the training step at which the accuracy of each row rises above chance.
+
+    RUN is a run of a checkpoint; give the runs of many checkpoints of one training.
+    """
+    from tseval.report.analyses.trajectory import rises, trajectory_panels
+    from tseval.report.looks import TRAJECTORIES
+
+    trainings: list[Training] = []
+
+    def make(opened: RunSet) -> Document:
+        trainings.extend(trainings_of_runs(opened, over))
+        return rises(opened, trainings, over)
+
+    ChosenRuns(**options).analyse(make, lambda *_: trajectory_panels(trainings, over), TRAJECTORIES)
+
+
+@analyze_command.command("ratings")
+@run_options
+@FIGURE
+@BY
+def ratings_command(by: tuple[str, ...], **options: Any) -> None:
+    """Print correlations between model scores and human ratings, or draw a dot for each sentence."""
+    from tseval.report.analyses.ratings import ratings, scatter_panels
+    from tseval.report.looks import SCATTER
+
+    ChosenRuns(**options).analyse(lambda opened: ratings(opened, by), scatter_panels, SCATTER, rated=True)
+
+
+@analyze_command.command("formal")
+@run_options
+@FIGURE
+@SEEDS_TOGETHER
+def formal_command(group: bool, **options: Any) -> None:
+    """Print the results on formal languages, each by the measure of its paper (docs/formal_languages.md)."""
+    from tseval.report.analyses.formal import formal, formal_of_seeds, formal_panel
+    from tseval.report.analyses.seeds import seeds_of
+    from tseval.report.looks import BANDS
+
+    def make(opened: RunSet) -> Document:
+        return formal_of_seeds(opened, seeds_of(opened)) if group else formal(opened)
+
+    ChosenRuns(**options).analyse(make, lambda opened, document: [formal_panel(opened, document)], BANDS)

@@ -1,0 +1,38 @@
+"""What a command says when it is stopped."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from tseval.errors import shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@contextmanager
+def ended_in_order(out: Path) -> Iterator[None]:
+    """Let SIGTERM and a closed terminal do what Ctrl-C does, and say how to go on."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    # Under nohup a closed terminal is to be ignored.
+    before = {n: signal.signal(n, interrupt) for n in numbers if signal.getsignal(n) is not signal.SIG_IGN}
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(
+            shortened(f"\ntseval saved the finished runs in {out}. To continue, repeat the same command."),
+            err=True,
+        )
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,119 @@
+"""The options that choose a model, and the model that they open."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tseval.cli.names import MODEL
+from tseval.cli.options import take_all
+from tseval.cli.progress import busy
+from tseval.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tseval.scoring.protocol import Model
+
+
+DEVICE = click.option(
+    "--device",
+    default="auto",
+    show_default=True,
+    help="Device that runs the model: auto (a GPU if there is one, else the CPU), cpu or cuda.",
+)
+MODEL_ARGS = click.option(
+    "--model-args",
+    default="",
+    metavar="KEY=VALUE,...",
+    help="Settings that the kind of model understands, such as dtype=float32 (default: none). "
+    "docs/adapters.md lists them.",
+)
+model_options = take_all([
+    click.option("--model", "spec", type=MODEL, required=True, metavar="MODEL",
+                 help="Model to use: a checkpoint file, or KIND:NAME, such as bundled:lstm or hf:gpt2. "
+                      "The command tseval models lists the kinds."),
+    MODEL_ARGS,
+    DEVICE,
+])  # fmt: skip
+
+
+def open_chosen(
+    spec: str, model_args: str, device: str, precision: str = "float32", quiet: bool = False
+) -> Model:
+    """Open the model that was named, and say so where it takes long; brings torch along."""
+    arguments = with_precision(read_arguments(model_args), precision)
+    with busy(f"opening {spec}", quiet):
+        from tseval.adapters import open_model
+
+        model = open_model(spec, arguments, device)
+    if not quiet and (reading := model.card.details.get("reading")):
+        click.echo(f"{spec}: {reading}", err=True)
+    # An adapter from outside may overlook what it does not know.
+    if precision not in {"float32", model.card.protocol.get("precision")}:
+        raise ModelError(
+            f"--precision {precision}: {model.card.name} cannot compute in this precision. Leave out "
+            "--precision."
+        )
+    return model
+
+
+def with_precision(arguments: dict[str, str], precision: str) -> dict[str, str]:
+    """Return the arguments of a model with the value of --precision among them."""
+    if precision == "float32":
+        return arguments
+    if (other := arguments.get("precision", precision)) != precision:
+        raise ModelError(
+            f"--precision {precision} and --model-args precision={other} contradict each other. Leave out "
+            f"--precision or precision={other}."
+        )
+    return {**arguments, "precision": precision}
+
+
+def say_warnings(model: Model) -> None:
+    """Print the warnings of a model on standard error, where no manifest keeps them."""
+    for warning in getattr(model, "warnings", ()):
+        click.echo(f"warning: {warning}", err=True)
+
+
+def read_arguments(text: str) -> dict[str, str]:
+    """Read `key=value,...`; what has no `=` goes on with the value before it, as in `vocab_from=a,b`.
+
+    So does what makes the path of a file or folder with it: paths may hold commas and equals signs.
+    """
+    arguments: dict[str, str] = {}
+    parts = text.rstrip(",").split(",") if text.rstrip(",") else []
+    last, at = "", 0
+    while at < len(parts):
+        key, equals, value = parts[at].partition("=")
+        whole = _end_of_path(arguments.get(last), parts, at)
+        if whole > at:
+            arguments[last] = ",".join([arguments[last], *parts[at:whole]])
+            at = whole
+            continue
+        if (equals and not key) or not (equals or last):
+            raise ModelError(
+                f"--model-args {text!r}: there is a value without the name of a setting. "
+                "Write NAME=VALUE,NAME=VALUE, such as dtype=float32."
+            )
+        last = key if equals else last
+        arguments[last] = value if equals else f"{arguments[last]},{parts[at]}"
+        at += 1
+    return arguments
+
+
+LONGEST_PATH, MOST_COMMAS = 4_096, 16  # characters of a path; commas in it
+
+
+def _end_of_path(value: str | None, parts: Sequence[str], start: int) -> int:
+    """Return the part up to which a value goes on as a path that exists; the start if it is none."""
+    if value is None or len(value) > LONGEST_PATH:
+        return start
+    for end in range(min(len(parts), start + MOST_COMMAS), start, -1):
+        with suppress(OSError, ValueError):
+            if Path(",".join([value, *parts[start:end]])).exists():
+                return end
+    return start

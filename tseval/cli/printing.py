@@ -1,0 +1,85 @@
+"""What commands print: documents and tables, on a terminal within its width."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+import click
+from click.core import ParameterSource
+
+from tseval.cli.terminal import drawable, width_of
+from tseval.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tseval.report import Format
+    from tseval.report.document import Document
+    from tseval.report.table import Table
+    from tseval.report.writers.terminal import Screen
+
+
+ALL_NOTES = f"{__name__}.notes"  # among the same: whether all notes of a table are printed
+WHOLE = f"{__name__}.whole"  # among what a command was told: whether signatures are shown to their end
+
+
+def screen_of(stream: TextIO) -> Screen | None:
+    """Return what a terminal can show; None for a stream that is none, or does not say its width."""
+    from tseval.report.writers.terminal import Screen
+
+    if (width := width_of(stream)) is None:
+        return None
+    styled = "NO_COLOR" not in os.environ and os.environ.get("TERM", "dumb") != "dumb"
+    return Screen(width, styled, whole=click.get_current_context().meta.get(WHOLE, False))
+
+
+def print_table(
+    rows: Sequence[Sequence[str]], headings: Sequence[str], align: Sequence[str] | None = None
+) -> None:
+    """Print a list, on a terminal within its width."""
+    from tseval.report.writers.terminal import fitted
+
+    click.echo(fitted(rows, headings, align or ["left"] * len(headings), width_of(sys.stdout)))
+
+
+def print_hanging(text: str, indent: int) -> None:
+    """Print lines, on a terminal within its width; what is broken off stands under the last column."""
+    from textwrap import fill
+
+    if (width := width_of(sys.stdout)) is not None:
+        lines = (
+            fill(line, width, subsequent_indent=" " * min(indent, 2 * width // 3))
+            for line in text.split("\n")
+        )
+        text = "\n".join(lines)
+    click.echo(text)
+
+
+def print_or_write(content: Document | Table, form: Format = "md", output: Path | None = None) -> None:
+    """Print for whoever reads, as a terminal can show it unless a format was asked for; or write a file."""
+    from tseval.files import write_text
+    from tseval.report import render
+    from tseval.runs.directory import RUN_FILES
+    from tseval.runs.manifest import NAME as MANIFEST
+
+    if output is None:
+        by_itself = (
+            click.get_current_context().get_parameter_source("form") is not ParameterSource.COMMANDLINE
+        )
+        screen = screen_of(sys.stdout) if form == "md" and by_itself else None
+        few_notes = form == "md" and not click.get_current_context().meta.get(ALL_NOTES, True)
+        text = render(content, form, screen, few_notes=few_notes)
+        if screen is None:
+            click.echo(text, nl=False)
+        else:
+            print(text, end="", file=drawable(sys.stdout), flush=True)  # all text in it has been made plain
+    else:
+        if (output.parent / MANIFEST).is_file() and output.name in {MANIFEST, *RUN_FILES}:
+            raise RunError(
+                f"-o {output}: tseval would overwrite this file, which belongs to a run.\n"
+                "  Choose another file with -o."
+            )
+        write_text(output, render(content, form))

@@ -1,0 +1,53 @@
+"""`tseval report`: write a web page about runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tseval.cli.groups import Command
+from tseval.cli.names import RUN, SUITE
+from tseval.cli.options import CONFIDENCE, FILE
+from tseval.cli.progress import busy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@click.command("report", cls=Command)
+@click.argument("sources", type=RUN, nargs=-1, required=True, metavar="RUN_OR_BOARD...")
+@click.option(
+    "-o",
+    "--out",
+    "output",
+    type=FILE,
+    required=True,
+    help="File in which to write the page, such as page.html.",
+)
+@click.option(
+    "--suite",
+    type=SUITE,
+    help="Name or path of the suite that the models were scored on (default: the name in the runs).",
+)
+@click.option("--title", help="Title at the top of the page (default: the name of the suite).")
+@CONFIDENCE
+def report_command(sources: tuple[str, ...], output: Path, suite: str | None, title: str | None) -> None:
+    """Write a web page about runs: table of accuracies, comparisons of two models, single items.
+
+    RUN_OR_BOARD is a folder with one or several runs, the folder of a leaderboard, or the name of a
+    leaderboard that comes with tseval. The page is a single file, which opens in any browser without a
+    network.
+    """
+    from tseval.web import write_report
+
+    with busy("reading runs"):
+        lacking = write_report(sources, output, suite, title)
+    if lacking is not None:
+        click.echo(
+            f"{output}: tseval wrote this page without single items: {lacking}. To add the items, name the "
+            "suite with --suite.",
+            err=True,
+        )
+    else:
+        click.echo(output, err=True)

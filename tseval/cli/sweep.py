@@ -1,0 +1,139 @@
+"""`tseval sweep`: score many models on many suites, in parallel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from tseval.cli.groups import Command
+from tseval.cli.model_options import DEVICE, MODEL_ARGS, read_arguments, with_precision
+from tseval.cli.names import MODEL, SUITE
+from tseval.cli.options import COUNT, FILE
+from tseval.cli.scoring_options import RUNS, comparison_options, suite_options
+from tseval.errors import counted, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tseval.sweeps import UnitState, Workforce
+    from tseval.sweeps.units import SweepUnit
+
+
+_STATUS = "status"
+
+
+@click.command(cls=Command)
+@click.argument("words", nargs=-1, metavar=f"[{_STATUS}] [PLAN]")
+@click.option("--model", "models", type=MODEL, metavar="MODEL", multiple=True,
+              help="Model to score, as for tseval run, or a pattern for several: step*.pt or "
+                   "hf:ID@step{1000,2000}. Repeatable.",
+)  # fmt: skip
+@MODEL_ARGS
+@click.option("--suite", "suites", type=SUITE, multiple=True, default=["marvin_linzen"], show_default=True,
+              help="Suite to score, as for tseval run. Repeatable.")  # fmt: skip
+@suite_options
+@comparison_options
+@DEVICE
+@click.option("--engine", "engine_name", type=click.Choice(["local", "slurm", "ray"]), default="local",
+              show_default=True, help="Start the processes that score here: local (this machine), slurm "
+                                      "(a SLURM queue) or ray (a Ray cluster).")  # fmt: skip
+@click.option(
+    "--workers",
+    type=COUNT,
+    help="Number of processes that score at the same time (default: one for each GPU; without a GPU, one "
+    "for each core).",
+)
+@click.option("-o", "--out", type=FILE,
+              help="Folder for the runs (default: a folder in runs/ with the name of the plan).")  # fmt: skip
+@click.option("--quiet", is_flag=True, help="Print only failed runs and errors.")
+def sweep_command(
+    words: tuple[str, ...], models: tuple[str, ...], model_args: str, suites: tuple[str, ...],
+    cases: tuple[str, ...], clusters: tuple[str, ...], unigrams: Path | None, precision: str,
+    engine_name: str, workers: int | None, out: Path | None, quiet: bool, **reading: Any,
+) -> None:  # fmt: skip
+    """Score many models on many suites, in parallel.
+
+    Name the models and suites in PLAN, a YAML file, or with --model and --suite. Each model is scored on
+    each suite, and each result is one run in the folder of --out. If you stop a sweep, repeat the
+    same command: it continues and repeats no finished run. The exit code is 1 if a run failed. tseval
+    sweep status PLAN prints the progress and scores nothing.
+    """
+    from tseval.sweeps import STATE, Workforce, states_of
+    from tseval.sweeps.engines import find_engine
+    from tseval.sweeps.units import ModelEntry, Options, Records, SweepPlan, plan_units, read_plan
+
+    is_status, files = words[:1] == (_STATUS,), [word for i, word in enumerate(words) if i or word != _STATUS]
+    if len(files) + bool(models) != 1:
+        wrong = "the command must name the models to score. Name one PLAN, or the models with --model MODEL."
+        raise click.UsageError(wrong)
+    if files:
+        context, allowed = click.get_current_context(), {"words", "engine_name", "workers", "out", "quiet"}
+        for param in context.command.params:
+            typed = context.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
+            if typed and param.name not in allowed:
+                raise click.UsageError(
+                    f"{param.opts[0]} cannot be combined with a plan, which has its own options. Write the "
+                    f"option into the file {files[0]}."
+                )
+        plan = read_plan(Path(files[0]))
+    else:
+        arguments = with_precision(read_arguments(model_args), precision)
+        counted_in = None if unigrams is None else str(unigrams)
+        options = Options(case=cases, cluster=clusters, unigrams=counted_in, **reading)
+        plan = SweepPlan(
+            tuple(ModelEntry(model, arguments) for model in models), suites, options, str(RUNS / "sweep")
+        )
+    if out is not None:
+        plan = replace(plan, out=str(out))
+    units = plan_units(plan)
+    folder = Path(str(plan.out))
+    if is_status:
+        _print_status(states_of(units, Records(folder / STATE)))
+        return
+    force = Workforce(find_engine(engine_name), workers, plan.settings(engine_name))
+    sweep_and_report(units, folder, force, quiet)
+    if not quiet:
+        click.echo(f"tseval table {folder}", err=True)
+
+
+def sweep_and_report(units: Sequence[SweepUnit], folder: Path, force: Workforce, quiet: bool = False) -> None:
+    """Sweep, show how it goes, and name all that failed, with its log."""
+    from tseval.cli.interrupts import ended_in_order
+    from tseval.cli.progress import counts_of, say_progress, watching
+    from tseval.sweeps import STATE, sweep
+    from tseval.sweeps.units import ENDED, Records
+
+    records = Records(folder / STATE)
+    with ended_in_order(folder), watching(quiet, say_progress) as watch:
+        swept = sweep(units, records, force, watch)
+    if not quiet:
+        before = sum(state.was_done for state in swept.states)
+        click.echo(
+            counts_of(swept.states) + (f" ({before:,} of them finished earlier)" if before else ""), err=True
+        )
+    failed = [state for state in swept.states if state.record.stage == "failed"]
+    left = [state for state in swept.states if state.record.stage not in ENDED]
+    for state in failed:
+        message = f"tseval: {state.unit.name} failed: {state.record.said}\n  Log: {records.log(state.unit)}"
+        click.echo(shortened(message), err=True)
+    for complaint in dict.fromkeys(swept.complaints):
+        click.echo(shortened(f"tseval: {complaint}"), err=True)
+    if left:
+        message = f"tseval: {counted(len(left), 'unit')} not finished, such as {left[0].unit.name}.\n"
+        click.echo(f"{message}  To continue, repeat the same command.", err=True)
+    if failed or left:
+        raise click.exceptions.Exit(1)
+
+
+def _print_status(states: Sequence[UnitState]) -> None:
+    from tseval.cli.progress import counts_of, say_progress
+
+    width = max(len(state.unit.name) for state in states)
+    for state in states:
+        line = f"{state.unit.name:<{width}}  {state.record.stage:<8}  {say_progress(state)}"
+        click.echo(line.partition("\n")[0].rstrip())
+    click.echo(counts_of(states))

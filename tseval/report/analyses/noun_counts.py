@@ -1,0 +1,96 @@
+"""How many agreement examples there are, by intervening nouns and attractors: a table, and bars.
+
+After Figures 1 and 6 of Bansal et al. 2020, which count their training sentences in this way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tseval.errors import SuiteError
+from tseval.report.document import Document, Field, Grid, Line
+from tseval.report.numbers import format_count
+from tseval.report.panels import Axis, Panel, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+
+
+_TABLE, _NOUNS, _ATTRACTORS, _COUNT = "table", "n_intervening", "n_attractors", "n_examples"
+_MOST_NOUNS, _MOST_ATTRACTORS = 8, 4  # and more, in one bar
+_NOTE = "An attractor is an intervening noun whose number differs from that of the subject."
+
+
+def noun_counts(tables: Mapping[str, pa.Table], splits: Sequence[str] = ()) -> Document:
+    """Return the numbers of the examples of tables by intervening nouns, and by attractors among these."""
+    counts = []
+    for name, table in tables.items():
+        if missing := [column for column in (_NOUNS, _ATTRACTORS) if column not in table.column_names]:
+            raise SuiteError(
+                f"{name}: the table has no column {missing[0]!r}, which tseval needs to count examples.\n"
+                f"  Make the table again: tseval data agreement FILE -o {name}"
+            )
+        frame = table.to_pandas()
+        if splits:
+            known = sorted(frame["split"].unique()) if "split" in frame else []
+            if unknown := [split for split in splits if split not in known]:
+                known_ones = ", ".join(known) or "none"
+                raise SuiteError(
+                    f"{name}: no example belongs to the split {unknown[0]!r}.\n"
+                    f"  Choose a split of the table: {known_ones}."
+                )
+            frame = frame[frame["split"].isin(splits)]
+        counted = frame.groupby([_NOUNS, _ATTRACTORS]).size().rename(_COUNT).reset_index()
+        counted.insert(0, _TABLE, name)
+        counts.append(counted)
+    rows = pd.concat(counts, ignore_index=True)
+    grids = [_grid(name, counted) for name, counted in rows.groupby(_TABLE, sort=False)]
+    return Document(grids, rows, {"analysis": "noun_counts", "rows": rows, "notes": [_NOTE]}, [_NOTE], [])
+
+
+def _grid(name: object, rows: pd.DataFrame) -> Grid:
+    cells = rows.pivot_table(_COUNT, _NOUNS, _ATTRACTORS, "sum", fill_value=0)
+    headings = [*map(_attractors, map(str, cells.columns)), "All"]
+    fields = [
+        Field("Intervening nouns", align="left"),
+        *(Field(heading, show=format_count) for heading in headings),
+    ]
+    lines = []
+    for nouns, numbers in zip(cells.index.tolist(), cells.to_numpy().tolist(), strict=True):
+        counts = (n if k <= nouns else None for k, n in zip(cells.columns, numbers, strict=True))
+        lines.append(Line((str(nouns), *counts, sum(numbers))))
+    return Grid(fields, lines, f"Examples of {name}")
+
+
+def _attractors(n: str) -> str:
+    return f"{n} attractor{'' if n == '1' else 's'}"
+
+
+def noun_count_bars(counts: Document, title: str) -> Panel:
+    """Return a group of bars for each number of intervening nouns; what is rare is counted together.
+
+    One table has a bar for each number of attractors, of several each has one.
+    """
+    rows = counts.records
+    together = rows.assign(**{_NOUNS: rows[_NOUNS].clip(upper=_MOST_NOUNS)})
+    of = _ATTRACTORS if rows[_TABLE].nunique() == 1 else _TABLE
+    if of == _ATTRACTORS:
+        together[of] = together[of].clip(upper=_MOST_ATTRACTORS)
+    ticks = _numbers(together[_NOUNS].max(), _MOST_NOUNS)
+    names = _numbers(together[_ATTRACTORS].max(), _MOST_ATTRACTORS)
+    lines = []
+    for index, (value, group) in enumerate(together.groupby(of, sort=of == _ATTRACTORS)):
+        sums = group.groupby(_NOUNS)[_COUNT].sum()
+        name = str(value) if of == _TABLE else _attractors(names[int(str(value))])
+        lines.append(Series(index, name, (sums.index + 1).tolist(), sums.astype(float).tolist()))
+    examples = Axis("examples (log scale)", (0.8, None), log_from=0)  # a single one stands above the axis
+    return Panel(title, lines, Axis("intervening nouns"), examples, ticks)
+
+
+def _numbers(last: int, most: int) -> list[str]:
+    """Return the names of the numbers from 0 to the last, which holds all larger ones if it is the most."""
+    return [f"{n} or more" if n == most else str(n) for n in range(last + 1)]

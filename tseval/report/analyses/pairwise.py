@@ -1,0 +1,95 @@
+"""Every two models: difference, interval, and items that only one of them gets right."""
+
+from __future__ import annotations
+
+from math import comb
+from typing import TYPE_CHECKING
+
+from tseval.analysis.breakdowns import N
+from tseval.analysis.comparisons import DEFAULT_MARGIN, pairwise
+from tseval.analysis.features import require_features
+from tseval.errors import RunError
+from tseval.report.analyses.attractors import NOUN_COUNTS
+from tseval.report.analyses.comparison_notes import DIFFERENCE_INTERVAL, comparison_notes
+from tseval.report.document import Document, Field, Grid, Line
+from tseval.report.numbers import format_count, format_difference, format_probability
+from tseval.report.opened import RunSet, analysis_document
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+
+_PAIR = Field("Pair", ("first", "second"), " / ".join, "left")
+_ITEMS = Field("Items", ("n_items",), format_count)
+_APART = (
+    _PAIR,
+    _ITEMS,
+    Field("Difference", ("difference",), format_difference),
+    DIFFERENCE_INTERVAL,
+    Field("p", ("p",), format_probability),
+    Field("Holm", ("p_holm",), format_probability),
+    Field("Beyond margin", ("p_beyond",), format_probability),
+    Field("The first is", ("outcome",), align="left"),
+)
+_MCNEMAR = (
+    _PAIR,
+    _ITEMS,
+    Field("Both right", ("both",), format_count),
+    Field("Only first", ("only_first",), format_count),
+    Field("Only second", ("only_second",), format_count),
+    Field("Both wrong", ("neither",), format_count),
+    Field("p", ("p_mcnemar",), format_probability),
+    Field("Holm", ("p_mcnemar_holm",), format_probability),
+)
+
+
+def pairs(opened: RunSet, by: str | None, margin: float = DEFAULT_MARGIN) -> Document:
+    """Return how pairs of models differ, and what only one of two gets right.
+
+    Without a feature to part them by, it is by intervening nouns, where a suite has them.
+    """
+    if len(opened.verdicts) < 2:
+        raise RunError(
+            "a comparison of models in pairs needs at least two runs, but the command names "
+            "only one.\n"
+            "  Name another run on the same suite."
+        )
+    first = next(iter(opened.verdicts.values()))
+    if by is not None:
+        require_features(first, (by,))
+    elif N in first.columns:
+        by = N
+    rows = pairwise(opened.verdicts, by, margin)
+    grids: list[Grid] = []
+    n_pairs = comb(len(opened.verdicts), 2)
+    for start in range(0, len(rows), n_pairs):
+        part = rows.iloc[start : start + n_pairs]
+        value = part.iloc[0, 0]
+        about = "all items" if by is None or value is None else f"{NOUN_COUNTS.get(by, by)}: {value!s}"
+        grids += [
+            Grid.of(_APART, part, f"Pairs, {about}"),
+            _only_row(about, part, list(opened.verdicts)),
+            Grid.of(_MCNEMAR, part, f"McNemar's test (items treated as independent), {about}"),
+        ]
+    notes = [*comparison_notes(rows, margin, "the pairs of a table"), _OF_MCNEMAR]
+    rows = rows.drop(columns="all") if by is None else rows
+    return analysis_document(opened, "pairwise", rows, grids, notes)
+
+
+_OF_MCNEMAR = (
+    "McNemar's exact two-sided test treats items as independent; if items share words, its p-values are too "
+    "small."
+)
+
+
+def _only_row(about: str, rows: pd.DataFrame, models: Sequence[str]) -> Grid:
+    """Print the table of Bansal et al.: what the model of the row gets right and that of the column wrong."""
+    counts = {}
+    for row in rows.to_dict("records"):
+        counts[row["first"], row["second"]] = row["only_first"]
+        counts[row["second"], row["first"]] = row["only_second"]
+    fields = [Field("", align="left"), *(Field(name, show=format_count) for name in models)]
+    lines = [Line((model, *(counts.get((model, other)) for other in models))) for model in models]
+    return Grid(fields, lines, f"Only the model in the row is right, {about}")

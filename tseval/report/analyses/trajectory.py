@@ -1,0 +1,311 @@
+"""Trainings step by step: accuracy at each moment, and when it rises above chance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tseval.analysis.comparisons import Emergence, RowsAndMeans, emergence, trajectory
+from tseval.analysis.features import require_features
+from tseval.analysis.intervals import error_percent
+from tseval.errors import RunError
+from tseval.report.document import INTERVAL_HEADING, Document, Field, Grid
+from tseval.report.layout import in_full, labelled, row_labels, rows_and_means
+from tseval.report.numbers import RUN_DECIMALS, format_count, format_interval, format_share
+from tseval.report.opened import RunSet, interval_note
+from tseval.report.panels import SHARES, Axis, Panel, Series
+from tseval.runs import CLOCKS, Clock, progress_of, training_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+
+CHANCE_OF_PAIRS = 0.5
+LONGEST_TITLE = 45  # characters above a small panel
+UNEVEN = 8  # half of the moments lie in this part of the training, or an earlier one
+# Scores that do not choose between two sentences: who guesses has no accuracy that is known.
+_NO_PAIRS = {"regions", "choices"}
+# What checkpoints of one training have in common.
+_OF_A_TRAINING = ("architecture", "parameters", "vocabulary", "training", "folder")
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """The runs of one training, by moment, ascending; `chance` is None where who guesses has no known one."""
+
+    name: str
+    runs: Mapping[int, str]
+    along: RowsAndMeans[int]
+    chance: float | None
+
+    def emergences(self, measured: Mapping[int, pd.DataFrame]) -> list[Emergence | None]:
+        """Return when each line rises above chance; None where chance is not known."""
+        n_lines = len(next(iter(measured.values())))
+        if self.chance is None:
+            return [None] * n_lines
+        return [
+            emergence({moment: frame.iloc[index] for moment, frame in measured.items()}, self.chance)
+            for index in range(n_lines)
+        ]
+
+
+def find_trainings(
+    opened: RunSet, over: Clock = "step", by: Sequence[str] = ()
+) -> tuple[list[Training], list[str]]:
+    """Return the trainings that the models of runs are checkpoints of.
+
+    Returns:
+        The trainings, in the order of their first runs, and the runs of which no moment is known.
+    """
+    require_features(next(iter(opened.verdicts.values())), by)
+    runs_of: dict[str, dict[int, str]] = {}
+    names: dict[str, str] = {}
+    left_out = []
+    for name, manifest in opened.manifests.items():
+        moment = progress_of(manifest.model, over)
+        if moment is None:
+            left_out.append(opened.folders[name])
+            continue
+        card = manifest.model
+        facts = [card.details.get(fact) for fact in _OF_A_TRAINING]
+        protocol = sorted(card.protocol.items())
+        training = repr((training_of(card), card.kind, protocol, facts, manifest.key.score))
+        names[training] = training_of(card)
+        moments = runs_of.setdefault(training, {})
+        if moment in moments:
+            raise RunError(
+                f"{opened.folders[moments[moment]]} and {opened.folders[name]} are two runs of the training "
+                f"{names[training]} at the same {over}, {moment:,}.\n"
+                "  Leave out one run. If the checkpoints belong to different trainings, give them "
+                "different names, such as a-step100.pt and b-step100.pt."
+            )
+        moments[moment] = name
+    if not runs_of:
+        models = [manifest.model for manifest in opened.manifests.values()]
+        other = [clock for clock in CLOCKS if any(progress_of(model, clock) is not None for model in models)]
+        raise RunError(
+            f"no run states the training {over} of its checkpoint.\n"
+            f"  Rename the checkpoints, such as drnn-{over}1000.pt, and score them again."
+            + "".join(
+                f"\n  Some runs state the training {clock} instead: to use it, add --over {clock}."
+                for clock in other
+            )
+        )
+    trainings = []
+    for training, name in _distinct(names).items():
+        runs = dict(sorted(runs_of[training].items()))
+        manifest = opened.manifests[next(iter(runs.values()))]
+        along = trajectory({moment: opened.verdicts[model] for moment, model in runs.items()}, by)
+        chance = None if manifest.key.score in _NO_PAIRS else CHANCE_OF_PAIRS
+        trainings.append(Training(name, runs, along, chance))
+    return trainings, left_out
+
+
+def _distinct(names: Mapping[str, str]) -> dict[str, str]:
+    """Return every training a name of its own: equal ones get a number."""
+    shared, seen = Counter(names.values()), Counter[str]()
+    distinct = {}
+    for training, name in names.items():
+        seen[name] += 1
+        distinct[training] = f"{name} #{seen[name]}" if shared[name] > 1 else name
+    return distinct
+
+
+_SAID: dict[Clock, str] = {"step": "step", "tokens": "number of tokens", "epoch": "epoch"}
+
+
+def over_steps(opened: RunSet, trainings: Sequence[Training], over: Clock = "step") -> Document:
+    """Return accuracy at each moment, a table for each training."""
+    grids = [_moments(training, opened.suite, over) for training in trainings]
+    notes = [f"Columns: {over}. For intervals and tests against chance: --format csv or json."]
+    return _document(opened, trainings, over, grids, notes)
+
+
+def rises(opened: RunSet, trainings: Sequence[Training], over: Clock = "step") -> Document:
+    """Return when each row rises above chance, a table for each training; else as `over_steps`."""
+    grids = [_rises(training, opened.suite, over) for training in trainings]
+    notes = []
+    if any(training.chance is not None for training in trainings):
+        notes += [
+            f"First above chance: the first measured {_SAID[over]} with an accuracy significantly above "
+            f"{CHANCE_OF_PAIRS} ({error_percent()} for each row, Holm's correction over all measurements).",
+            f"For good from: from this {_SAID[over]} on, every measurement is above chance.",
+            "These tests generalise to other words of the same kind, not to other training seeds.",
+        ]
+    notes += _unlearnt(trainings)
+    if any(training.chance is None for training in trainings):
+        notes.append("These items are no choice between two sentences, so there is no test against chance.")
+    return _document(opened, trainings, over, grids, notes)
+
+
+def _unlearnt(trainings: Sequence[Training]) -> Iterator[str]:
+    """Yield notes on rows that are above chance before the first step: then no training put them there."""
+    for training in trainings:
+        labels = row_labels(training.along.rows)
+        rises_of_rows = zip(labels, training.emergences(training.along.of_rows), strict=True)
+        early = [label for label, rise in rises_of_rows if rise is not None and rise.first == 0]
+        if early:
+            yield (
+                f"{training.name}: above chance at 0, before any training, because of the words in which all "
+                f"pairs differ: {', '.join(early)}."
+            )
+
+
+def _moments(training: Training, suite: str, over: Clock) -> Grid:
+    fields = [Field(f"{training.name} on {suite}", align="left")]
+    fields += [Field(format_count(moment), ("accuracy",), format_share) for moment in training.runs]
+
+    def cells(_: pd.DataFrame, measured: Mapping[int, pd.DataFrame]) -> list[list[object]]:
+        return [field.values(frame) for field, frame in zip(fields[1:], measured.values(), strict=True)]
+
+    return Grid(fields, rows_and_means(training.along, cells), f"{training.name} by {_SAID[over]}")
+
+
+_RISE = (
+    Field("First above chance", ("first",), lambda step: format_count(int(step))),
+    Field("Accuracy then", ("accuracy",), format_share),
+    Field(INTERVAL_HEADING, ("low", "high"), format_interval),
+    Field("For good from", ("settled",), lambda step: format_count(int(step))),
+    Field("At the end", ("last_accuracy",), format_share),
+    Field(INTERVAL_HEADING, ("last_low", "last_high"), format_interval),
+)
+
+
+def _rises(training: Training, suite: str, over: Clock) -> Grid:
+    last = format_count(max(training.runs))
+    fields = [Field(f"{training.name} on {suite}", align="left"), *_RISE]
+
+    def cells(_: pd.DataFrame, measured: Mapping[int, pd.DataFrame]) -> list[list[object]]:
+        frame = _of_rises(training, measured)
+        return [field.values(frame) for field in _RISE]
+
+    return Grid(fields, rows_and_means(training.along, cells), f"{training.name}, up to {over} {last}")
+
+
+def trajectory_panels(trainings: Sequence[Training], over: Clock) -> list[Panel]:
+    """Draw each row of the table, with a line for each training; last all rows."""
+    first = trainings[0].along
+    titles = list(zip(row_labels(first.rows), map(str, first.rows["phenomenon"]), strict=True))
+    series = [_lines(trainings, index, "of_rows") for index in range(len(titles))]
+    if len(titles) > 1:
+        titles.append((f"All {len(titles)} rows", "mean, each row counted once"))
+        series.append(_lines(trainings, len(first.means) - 1, "of_means"))
+    axes = (
+        time_axis({moment for training in trainings for moment in training.runs}, over),
+        Axis("accuracy", SHARES),
+    )
+    return [
+        Panel(title[:LONGEST_TITLE], lines, *axes, subtitle=below[:LONGEST_TITLE])
+        for (title, below), lines in zip(titles, series, strict=True)
+    ]
+
+
+def time_axis(moments: Collection[int], over: str) -> Axis:
+    """Return the axis of a training: logarithmic but for its start where most moments lie there.
+
+    So it is where steps double, and checkpoints were saved ever less often.
+    """
+    ascending = sorted(moments)
+    if UNEVEN * ascending[len(ascending) // 2] < ascending[-1]:
+        return Axis(over, log_from=next(moment for moment in ascending if moment))
+    return Axis(over, most=4)
+
+
+def _lines(trainings: Sequence[Training], number: int, part: str) -> list[Series]:
+    lines = []
+    for index, training in enumerate(trainings):
+        measured: Mapping[int, pd.DataFrame] = getattr(training.along, part)
+        columns = (
+            [float(frame[name].astype("float64").iloc[number]) for frame in measured.values()]
+            for name in ("accuracy", "low", "high")
+        )
+        lines.append(Series(index, training.name, list(measured), *columns))
+    return lines
+
+
+def _of_rises(training: Training, measured: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
+    """Return for each line when it rises, how accurate the model is then, and at the end."""
+    moments = list(measured)
+    rows = []
+    for index, rise in enumerate(training.emergences(measured)):
+        first, settled = (None, None) if rise is None else (rise.first, rise.settled)
+        before = None if first is None else max((m for m in moments if m < first), default=None)
+        then = pd.Series(dtype=object) if first is None else measured[first].iloc[index]
+        end = measured[moments[-1]].iloc[index]
+        rows.append(
+            {
+                "first": first,
+                "before": before,
+                **{name: then.get(name) for name in ("accuracy", "low", "high")},
+                "settled": settled,
+                **{f"last_{name}": end[name] for name in ("accuracy", "low", "high")},
+            }
+        )
+    frame = pd.DataFrame(rows, dtype=object)  # whole numbers stay whole beside what is missing
+    for low, high in (("low", "high"), ("last_low", "last_high")):
+        frame[[low, high]] = frame[[low, high]].astype("float64")  # an interval is shown as a pair
+    return frame
+
+
+def _document(
+    opened: RunSet, trainings: Sequence[Training], over: Clock, grids: Sequence[Grid], notes: Sequence[str]
+) -> Document:
+    records = _records(trainings, over)
+    all_frames = pd.concat(
+        frame for training in trainings for _, frames in training.along.parts for frame in frames.values()
+    )
+    notes = [
+        *opened.notes,
+        *_undecided(trainings),
+        interval_note(all_frames),
+        *notes,
+        f"Accuracies are truncated, not rounded, to {RUN_DECIMALS} decimals.",
+    ]
+    signatures = [
+        (f"{training.name}, {over} {moment:,}", opened.signatures[model])
+        for training in trainings
+        for moment, model in training.runs.items()
+    ]
+    content = {
+        "analysis": "trajectory",
+        "over": over,
+        "rows": records,
+        "rises": in_full(
+            labelled(heads, _of_rises(training, measured), training=training.name)
+            for training in trainings
+            for heads, measured in training.along.parts
+        ),
+        "notes": notes,
+        "signatures": dict(signatures),
+    }
+    return Document(grids, records.drop(columns=["clusters", "fixed"]), content, notes, signatures)
+
+
+def _undecided(trainings: Sequence[Training]) -> Iterator[str]:
+    """Return notes on how many items at most a model tied, or could not decide."""
+    for training in trainings:
+        totals = pd.DataFrame([frame.sum(numeric_only=True) for frame in training.along.of_rows.values()])
+        tied, out = int(totals["n_tied"].max()), int(totals["n_undecidable"].max())
+        if tied or out:
+            yield (
+                f"{training.name}: of {int(totals['n_items'].max()):,} items up to {tied:,} are ties "
+                f"(counted as wrong), up to {out:,} are undecidable (not counted)."
+            )
+
+
+def _records(trainings: Sequence[Training], over: Clock) -> pd.DataFrame:
+    frames = []
+    for training in trainings:
+        for heads, measured in training.along.parts:
+            rises_of_rows = training.emergences(measured)
+            for index, (moment, frame) in enumerate(measured.items()):
+                rows = labelled(heads, frame, training=training.name, **{over: moment})
+                for name in ("p", "p_holm", "above"):
+                    rows[name] = [
+                        None if rise is None else getattr(rise, name)[index] for rise in rises_of_rows
+                    ]
+                frames.append(rows)
+    return in_full(frames)

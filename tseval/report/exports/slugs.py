@@ -1,0 +1,10 @@
+"""Names that other tools take: small letters, digits and underscores."""
+
+from __future__ import annotations
+
+import re
+
+
+def slug(name: str) -> str:
+    """Return a name in small letters, digits and underscores."""
+    return re.sub(r"\W+", "_", name.lower()).strip("_")

@@ -1,0 +1,1 @@
+"""Formats of a document, one file each."""

@@ -1,0 +1,34 @@
+"""Documents as CSV, safe for spreadsheets."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tseval.errors import plain
+
+if TYPE_CHECKING:
+    from tseval.report.document import Document
+
+FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
+
+
+def as_csv(document: Document) -> str:
+    """Return the records of a document, one line each."""
+    rows = document.records.astype(object)
+    for name in rows.columns:
+        cells = [cell(value) if isinstance(value, str) else value for value in rows[name]]
+        # Left to itself, pandas makes fractions of whole numbers beside a missing one.
+        rows[name] = pd.Series(cells, rows.index, dtype=object)
+    return rows.rename(columns=cell).to_csv(index=False, lineterminator="\n")
+
+
+def cell(text: str) -> str:
+    """Keep a spreadsheet from running a text as a formula: an apostrophe goes before it.
+
+    Source: OWASP, "CSV Injection".
+    """
+    text = plain(text)
+    return f"'{text}" if FORMULA.match(text) else text

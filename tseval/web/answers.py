@@ -1,0 +1,56 @@
+"""What each model answered, item by item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tseval.evidence import whole_column
+from tseval.items import HALF_KNOWN
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+
+UNDECIDABLE, HALF_KNOWN_OUTCOME = "undecidable", "undecidable (half known)"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What one model answered, item by item, in the order of the suite, (verdicts,).
+
+    The margin is the score of what should be better less that of what should be worse, in nats; not a number
+    where nothing was compared.
+    """
+
+    case: pa.StringArray
+    item: NDArray[np.int64]
+    contrast: pa.StringArray
+    margin: NDArray[np.float64]
+    correct: NDArray[np.bool_]
+    tie: NDArray[np.bool_]
+    undecidable: NDArray[np.bool_]
+    half_known: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, table: pa.Table) -> Verdicts:
+        """Return the answers in verdicts, as `tseval.verdicts.judge` gives them."""
+        better, worse = (table[name].to_numpy() for name in ("better_score", "worse_score"))
+        correct, tie, undecidable = (table[name].to_numpy() for name in ("correct", "tie", "undecidable"))
+        case, contrast = (whole_column(table, name) for name in ("case", "contrast"))
+        nothing = np.zeros(len(table), dtype=np.bool_)
+        half_known = table[HALF_KNOWN].to_numpy() if HALF_KNOWN in table.column_names else nothing
+        return cls(
+            case, table["item"].to_numpy(), contrast, better - worse, correct, tie, undecidable, half_known
+        )
+
+    def answer(self, index: int) -> tuple[str, float | None]:
+        """Return the outcome of one, and the margin in nats, if anything was compared."""
+        margin = float(self.margin[index])
+        if self.undecidable[index]:
+            return HALF_KNOWN_OUTCOME if self.half_known[index] else UNDECIDABLE, None
+        outcome = "tie" if self.tie[index] else "right" if self.correct[index] else "wrong"
+        return outcome, None if np.isnan(margin) else margin

@@ -1,0 +1,201 @@
+"""The pages of `tseval board build`: the table of a board, and a page for each entry."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tseval.analysis.intervals import confidence_percent
+from tseval.boards import (
+    ENTRY_FOLDERS,
+    entry_folders,
+    entry_on_board,
+    ranked_folders,
+    read_checks,
+    readable_entries,
+)
+from tseval.boards.definition import Definition, read_definition, suite_of
+from tseval.boards.readme import chosen_among, means_over_seeds
+from tseval.boards.sources import boards_below, lacks_evidence, not_shipped, open_sources
+from tseval.errors import BoardError, first_line
+from tseval.files import read_bytes, write_text, write_whole
+from tseval.report import render
+from tseval.report.numbers import format_interval, format_rank_set, format_rounded_difference, format_share
+from tseval.report.published import BUNDLED_BOARDS, Board, bundled_boards
+from tseval.runs import DEFINITION, ENTRY_FILE
+from tseval.web.citation import bibtex
+from tseval.web.facts import ModelFacts, facts_of
+from tseval.web.feed import feed_files
+from tseval.web.pages import entry_page, index_page, moved_page, pair_pages, write_list
+from tseval.web.row_pages import ItemPages
+from tseval.web.tables import tabulate_once
+from tseval.web.topic import PageTopic, topic_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tseval.report.columns import Column
+    from tseval.report.table import Table
+
+
+GENERATOR = '<meta name="generator" content="tseval">'
+
+
+def claim_site(site: Path) -> None:
+    """Check that a page may be written into a folder, and make the folder."""
+    index = site / "index.html"
+    try:
+        if site.is_dir() and any(site.iterdir()) and not (index.is_file() and _is_ours(index)):
+            raise BoardError(
+                f"{site} contains files that are not pages of tseval, and tseval does not mix its pages "
+                "with them.\n"
+                "  Name a new folder for the pages."
+            )
+        site.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BoardError(
+            f"{site}: tseval cannot write into this folder ({error.strerror or error}).\n"
+            "  Name another folder for the pages."
+        ) from None
+
+
+def _is_ours(page: Path) -> bool:
+    with page.open(encoding="utf-8", errors="replace") as file:
+        return GENERATOR in file.read(4096)
+
+
+def build_board(board: str, site: Path) -> Path:
+    """Write the page of a board, and one for each entry that has evidence; give the page.
+
+    The folder is new, empty, or that of an earlier page, which is replaced.
+    """
+    bundled = not Path(board).exists() and board in bundled_boards()
+    folder = BUNDLED_BOARDS / board if bundled else Path(board)
+    below = [] if (folder / DEFINITION).is_file() else boards_below(folder)
+    if below:
+        return _build_boards(folder, below, site)
+    definition = read_definition(folder) if (folder / DEFINITION).is_file() else None
+    lacking = None
+    if definition is not None and not definition.published and lacks_evidence(folder):
+        lacking = first_line(not_shipped(folder)).removesuffix(".")
+    # Means over seeds have no items to look at, so the page is of the entries, and shows the means besides.
+    of_seeds = definition is not None and bool(definition.seeds) and lacking is None
+    sources = open_sources([board], items=of_seeds)
+    about = topic_of(
+        folder, definition, next((source for source in sources if isinstance(source, Board)), None)
+    )
+    if of_seeds:
+        about = replace(about, command=f"{about.command}/{ENTRY_FOLDERS}/*")
+    claim_site(site)
+    runs_of_columns, table = tabulate_once(sources)
+    models = [_facts(folder, about, column, definition) for column in table.columns]
+    means = None
+    if definition is not None and (runs := [run for run in runs_of_columns if run is not None]):
+        means = means_over_seeds(definition, [run.for_table() for run in runs])
+        pages = ItemPages(table, suite_of(definition, folder), runs_of_columns)
+        models = [
+            replace(model, items=None if run is None else (f"{ENTRY_FOLDERS}/{model.heading}.html", ""))
+            for model, run in zip(models, runs_of_columns, strict=True)
+        ]
+    texts: dict[str, str] = {}
+    for index, model in enumerate(models):
+        if model.items is not None:
+            known = _with_standing(model, table, index, about)
+            texts[model.items[0]] = entry_page(about, known, pages.rows(index))
+    if len(models) > MOST_INLINE:
+        about = replace(about, files={"table.csv": "Table as csv", "table.tex": "as LaTeX"})
+        texts |= {"table.csv": render(table, "csv"), "table.tex": render(table, "latex")}
+        texts |= {f"{PAIRS}/{name}.html": page for name, page in pair_pages(about, table, models)}
+    if definition is not None and not definition.published:
+        texts |= _moved_pages(folder, about) | feed_files(folder, about)
+    texts["index.html"] = index_page(replace(about, lacking=lacking), table, models, means)
+    _write_site(site, texts)
+    for picture in folder.glob("*.svg") if definition is not None else ():  # that its text shows
+        write_whole(site / picture.name, read_bytes(picture, "document_bytes"))
+    return site / "index.html"
+
+
+MOST_INLINE = 8  # models, of which all that can be asked stands on one page
+PAIRS = "pairs"
+
+
+def _write_site(site: Path, texts: Mapping[str, str]) -> None:
+    """Write the files of a site, the page last, and remove pages of entries that are no longer there."""
+    for name in texts:
+        path = site / name
+        if path.suffix == ".html" and path.exists() and not _is_ours(path):
+            raise BoardError(
+                f"{path} exists already and is not a page of tseval, so tseval does not overwrite it.\n"
+                "  Move the file to another place, or name a new folder for the pages."
+            )
+    for name, text in texts.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        write_text(site / name, text)
+    written = {site / name for name in texts}
+    for folder in (ENTRY_FOLDERS, PAIRS):
+        for path in (site / folder).glob("*.html"):
+            if path not in written and _is_ours(path):
+                path.unlink()
+
+
+def _moved_pages(folder: Path, about: PageTopic) -> dict[str, str]:
+    """Return what stands where an entry was: under another name, or before it was retracted."""
+    pages = {}
+    for entry in readable_entries(entry_folders(folder)):
+        retracted = about.retracted.get(entry.name)
+        where = f"{entry.name}.html" if retracted is None else "../index.html"
+        for name in (*entry.aliases, *([] if retracted is None else [entry.name])):
+            pages[f"{ENTRY_FOLDERS}/{name}.html"] = moved_page(about, where, entry.name, retracted)
+    return pages
+
+
+def _build_boards(folder: Path, boards: Sequence[Path], site: Path) -> Path:
+    """Write the pages of several boards, and one that leads to each."""
+    claim_site(site)
+    listed = []
+    for board in boards:
+        name = board.relative_to(folder).as_posix()
+        definition = read_definition(board)
+        models = ranked_folders(board, definition)
+        listed.append((name, topic_of(board, definition, None), len(models)))
+        if models:
+            build_board(str(board), site / name)
+    write_text(site / "index.html", write_list(folder.resolve().name, listed))
+    return site / "index.html"
+
+
+def _with_standing(model: ModelFacts, table: Table, index: int, about: PageTopic) -> ModelFacts:
+    """Return a model with what a page of its own says: where it stands, and how it is cited."""
+    mean, standing = table.means[-1], {}
+    if (known := mean.estimates[index]) is not None:
+        ends = format_interval((known.low, known.high))
+        standing["Mean over rows"] = f"{format_share(known.value)}, {confidence_percent()} interval {ends}"
+    overall = table.overall[index]
+    if table.ranking is not None and overall is not None:
+        sets = table.ranking.overall
+        rank = format_rank_set(overall, sets.low[index], sets.high[index])
+        standing["Rank"] = f"{rank} of {len(table.columns)}"
+    if (hidden := model.hidden) is not None:
+        ends = format_interval(hidden.difference_interval)
+        worse = ", worse" if hidden.worse else ""
+        standing["Hidden words"] = (
+            f"{format_share(hidden.mean)}, {format_rounded_difference(hidden.difference)}, "
+            f"95% interval {ends}{worse}"
+        )
+    title = f"{model.label or model.heading} on {about.title}"
+    cited = {**about.cited, "author": model.facts.get("Submitted by") or about.cited.get("author")}
+    citation = bibtex(f"{about.name}-{model.heading}", title, None, model.signature or about.command, cited)
+    return replace(model, facts={**standing, **model.facts}, citation=citation)
+
+
+def _facts(board: Path, about: PageTopic, column: Column, definition: Definition | None) -> ModelFacts:
+    folder = board / ENTRY_FOLDERS / column.heading
+    if definition is None or column.published or not (folder / ENTRY_FILE).is_file():
+        return facts_of(column, None, shlex.quote(about.name), on_a_board=True)
+    known = read_checks(board)
+    entry = entry_on_board(folder, definition, known)
+    where = shlex.quote(f"{about.name}/{ENTRY_FOLDERS}/{column.heading}")
+    facts = facts_of(column, entry, where, on_a_board=True, seeds=chosen_among(entry, definition))
+    return replace(facts, hidden=known.hidden.get(entry.name))

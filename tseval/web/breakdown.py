@@ -1,0 +1,53 @@
+"""The rows of a table by the features of their items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tseval.analysis.design import Design, split_by_row
+from tseval.analysis.estimates import Estimate, estimate
+from tseval.items import ENTRY, NOT_FEATURES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from tseval.analysis.correctness import Correctness
+
+
+MOST_VALUES = 8
+# Of a value of a feature: its name, the number of its items, and how each model does on them.
+Part = tuple[str, int, list["Estimate | None"]]
+
+
+def break_down(verdicts: pa.Table, models: Sequence[Correctness]) -> list[dict[str, list[Part]]]:
+    """Return every row by each feature that splits it into a few parts."""
+    names = [name for name in verdicts.column_names
+             if name not in NOT_FEATURES and not name.endswith(ENTRY)]  # fmt: skip
+    features = verdicts.select(names).to_pandas()
+    parts_of_rows: list[dict[str, list[Part]]] = []
+    for items in split_by_row(models[0].rows):
+        parts_of_rows.append({})
+        for name in names:
+            column = features[name].iloc[items]
+            values = sorted(column.dropna().unique())
+            if 1 < len(values) <= MOST_VALUES:
+                parts = ((str(value), items[(column == value).to_numpy()]) for value in values)
+                parts_of_rows[-1][name] = [
+                    (value, len(items_of_value), _estimates(items_of_value, models))
+                    for value, items_of_value in parts
+                ]
+    return parts_of_rows
+
+
+def _estimates(items: NDArray[np.int64], models: Sequence[Correctness]) -> list[Estimate | None]:
+    designs: dict[int, Design] = {}  # models mostly share their factors
+    estimates = []
+    for model in models:
+        if id(model.factors) not in designs:
+            designs[id(model.factors)] = Design.of(model.factors.take(items))
+        estimates.append(estimate(model.correct[items], model.decidable[items], designs[id(model.factors)]))
+    return estimates

@@ -1,0 +1,89 @@
+"""What a page says of a model: where it comes from, and how far its numbers were checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from tseval.errors import plain
+
+if TYPE_CHECKING:
+    from tseval.boards import Entry, Hidden
+    from tseval.report.columns import Column
+
+
+Badge = Literal["published", "reported", "recomputed", "rescored", "re-run"]
+BADGES: dict[Badge, str] = {
+    "published": "published accuracies, without evidence to recompute them",
+    "reported": "evidence is available, but nobody has verified it",
+    "recomputed": "numbers recomputed from suite and evidence",
+    "rescored": "the model scored a random share of the sentences again",
+    "re-run": "the model scored all sentences again",
+}
+# What levels of verification (`tseval.verifying.levels`) are shown as, the lowest first.
+_SHOWN: dict[str, Badge] = {
+    "published": "published", "whole": "reported", "recomputed": "recomputed", "plausible": "recomputed",
+    "rescored": "rescored", "rerun": "re-run",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """A model of a page.
+
+    No badge says how far it was checked on a page of one's own runs. `where` names it in commands; `items`
+    are shown in a file, under names that begin so.
+    """
+
+    heading: str
+    badge: Badge | None
+    checked: str
+    facts: dict[str, str]
+    signature: str | None
+    where: str | None
+    items: tuple[str, str] | None = None
+    label: str | None = None
+    hidden: Hidden | None = None
+    citation: str | None = None
+
+    @property
+    def link(self) -> str | None:
+        """Begin the address of its items of a row, whose number follows."""
+        return None if self.items is None else f"{self.items[0]}#{self.items[1]}r"
+
+
+def facts_of(
+    column: Column, entry: Entry | None, where: str | None, *, on_a_board: bool, seeds: str | None = None
+) -> ModelFacts:
+    """Return what is known of a model, and on a board how far its numbers were checked."""
+    facts = {"Parameters": column.parameters, "Validation perplexity": column.perplexity}
+    checked = None
+    if entry is not None:
+        about = entry.about
+        facts |= {
+            "Seeds": seeds,
+            "Revision": about.revision,
+            "Paper": about.paper,
+            "Weights": about.weights,
+            "Licence": about.licence,
+            "Trained on": about.training_data,
+            "Contains the suite": about.contains_suite,
+            "Submitted by": about.submitter,
+            "On": about.date,
+            "Contact": about.contact,
+            "Fingerprint": entry.fingerprint[:16],
+        }
+        levels = list(_SHOWN)  # of equal checks the last
+        checked = max(reversed(entry.checks), key=lambda check: levels.index(check.level), default=None)
+    badge: Badge = "published" if column.published else "reported"
+    if checked is not None:
+        badge = _SHOWN[checked.level]
+    return ModelFacts(
+        heading=column.heading,
+        badge=badge if on_a_board else None,
+        checked="" if checked is None else plain(f"{checked.by}, {checked.on}"),
+        signature=None if column.signature is None else plain(column.signature),
+        facts={name: plain(str(text)) for name, text in facts.items() if text},
+        where=where,
+        label=None if entry is None or entry.about.display_name is None else plain(entry.about.display_name),
+    )

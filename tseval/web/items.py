@@ -1,0 +1,138 @@
+"""Items as a page shows them: sentences, what differs, and what a model makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import RunError
+from tseval.suites.data.critical import differing
+from tseval.web.answers import UNDECIDABLE, Verdicts
+from tseval.writing import AS_WRITTEN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tseval.items import Case, Suite
+    from tseval.writing import Writing
+
+
+@dataclass(frozen=True, slots=True)
+class ShownWord:
+    """A word of a sentence, as the model reads it.
+
+    Attributes:
+        text: The word as it is written, *The* for the token *the*.
+        differs: Whether the other sentence has another word there.
+        logprob: In nats.
+        gap: What is written before it: a space, or nothing.
+    """
+
+    text: str
+    differs: bool
+    logprob: float | None
+    gap: str = " "
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSentence:
+    """A sentence of an item: its words, its log-probability in nats, and how the model sees it, if other."""
+
+    label: str
+    words: tuple[ShownWord, ...]
+    logprob: float | None
+    seen: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownItem:
+    """An item as a page shows it, `simple_agrmt[12]`: why, and its sentences, the better one first."""
+
+    name: str
+    why: tuple[str, ...]
+    outcome: str
+    margin: float | None
+    sentences: tuple[ShownSentence, ...]
+    others: tuple[str, ...] = ()
+
+
+def show_items(
+    suite: Suite, scored: pa.Table, verdicts: Verdicts, chosen: Iterable[Mapping[int, tuple[str, ...]]],
+    rules: Writing = AS_WRITTEN,
+) -> list[list[ShownItem]]:  # fmt: skip
+    """Return the sentences of items, and what the model gives them; rules make the text that it read."""
+    cases = {case.name: case for case in suite.cases}
+    items_of_rows: list[list[tuple[int, tuple[str, ...], list[tuple[str, str]]]]] = []
+    for of_row in chosen:
+        items_of_rows.append([])
+        for index, why in of_row.items():
+            case, item = cases.get(str(verdicts.case[index])), int(verdicts.item[index])
+            texts = None if case is None else _sentences(suite, case, item, str(verdicts.contrast[index]))
+            if texts is None:
+                raise RunError(
+                    f"the run has an item number {item} of the case {verdicts.case[index]}, but the suite "
+                    f"{suite.name} has none. Use the version of the suite that the run scored."
+                )
+            items_of_rows[-1].append((index, why, texts))
+    sentences = [text for of_row in items_of_rows for *_, texts in of_row for _, text in texts]
+    rows = pc.index_in(pa.array(sentences, pa.string()), value_set=scored["sentence"])
+    taken = scored.select(["sentence", "seen", "logprob", "words"]).take(rows.drop_null())
+    scored_of = {row["sentence"]: row for row in taken.to_pylist()}
+    return [
+        [_item(scored_of, verdicts, rules, *chosen_item) for chosen_item in of_row]
+        for of_row in items_of_rows
+    ]
+
+
+def _sentences(suite: Suite, case: Case, item: int, contrast: str) -> list[tuple[str, str]] | None:
+    """Return the labels and sentences that a verdict is about, as the model was given them."""
+    positions = np.flatnonzero(case.index.to_numpy() == item)
+    if not len(positions):
+        return None
+    labels = next(
+        ([other.better, other.worse] for other in case.contrasts if str(other) == contrast), case.labels
+    )
+    end = "" if suite.terminator is None else f" {suite.terminator}"
+    return [(label, f"{case.sentences[label][int(positions[0])].as_py()}{end}") for label in labels]
+
+
+def _sentence(
+    scored: dict[str, Any] | None, label: str, text: str, differs: Sequence[bool], rules: Writing
+) -> ShownSentence:
+    """Return a sentence with what the model gives it; of one too long for it there is nothing."""
+    read, starts = rules.write(text)
+    written = [read[start:end] for start, end in pairwise([*starts, len(read)])]
+    words = text.split()
+    logprobs = scored["words"] if scored and len(scored["words"]) == len(words) else [None] * len(words)
+    seen = scored["seen"] if scored and scored["seen"].split() != words else None
+    gaps = [token_text[: len(token_text) - len(token_text.lstrip())] for token_text in written]
+    shown_words = tuple(map(ShownWord, map(str.strip, written), differs, logprobs, gaps))
+    return ShownSentence(label, shown_words, scored["logprob"] if scored else None, seen)
+
+
+def _item(
+    scored_of: Mapping[str, dict[str, Any]],
+    verdicts: Verdicts,
+    rules: Writing,
+    index: int,
+    why: tuple[str, ...],
+    texts: list[tuple[str, str]],
+) -> ShownItem:
+    outcome, margin = verdicts.answer(index)
+    if outcome != UNDECIDABLE and not all(text in scored_of for _, text in texts):
+        raise RunError(
+            f"{texts[0][1]!r} is a sentence of the suite, but the run has no score for it. "
+            "Score the suite again."
+        )
+    differs = differing([text.split() for _, text in texts])
+    pairs = zip(texts, differs, strict=True)
+    sentences = tuple(
+        _sentence(scored_of.get(text), label, text, marked, rules) for (label, text), marked in pairs
+    )
+    name = f"{verdicts.case[index]}[{verdicts.item[index]}]"
+    return ShownItem(name, why, outcome, margin, sentences)

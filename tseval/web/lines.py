@@ -1,0 +1,214 @@
+"""The lines of the table on a page, with what each cell shows and is sorted by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import isnan
+from numbers import Real
+from typing import TYPE_CHECKING
+
+from tseval.errors import plain
+from tseval.report.layout import RANK_LABEL, grid_of_columns, recorded
+from tseval.report.numbers import (
+    NONE,
+    format_interval,
+    format_n_eff,
+    format_rank_set,
+    format_rounded_difference,
+    format_share,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
+
+    from tseval.report.document import Document
+    from tseval.report.table import Table
+    from tseval.web.facts import ModelFacts
+
+
+N_SHADES = 11  # of the heat map; the middle one is chance
+
+
+@dataclass(frozen=True, slots=True)
+class PageCell:
+    """What stands in a cell, and what is sorted by; no shade of the heat map where that is no accuracy."""
+
+    text: str
+    shade: int | None = None
+    interval: str | None = None
+    rank: str | None = None
+    items: str | None = None
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageLine:
+    """A line of the table on a page: in the `body`, of `means`, `ranks`, `facts`, or means over `seeds`."""
+
+    kind: str
+    part: str
+    label: str
+    group: str
+    row: int | None = None
+    cells: tuple[PageCell, ...] = ()
+
+    def of_cells(self, name: str) -> str | list[str | None] | None:
+        """Return what each cell says under a name; once, where all say the same."""
+        values = [getattr(cell, name) for cell in self.cells]
+        return values if len({*values}) > 1 else values[0] if values else None
+
+
+def page_lines(table: Table) -> list[PageLine]:
+    """Return the lines of a table as `tseval table` prints it: Table 4 of Bhatt et al. 2020."""
+    grid = grid_of_columns(table)
+    n_rows, n_means = len(table.rows), len(table.means)
+    parts = [*["body"] * n_rows, *["means"] * n_means, *["ranks"] * n_means]
+    exact = [*_body(table), *_means(table)]
+    lines: list[PageLine] = []
+    seen, group = 0, ""
+    for line in grid.lines:
+        label, *texts = map(plain, grid.texts(line))
+        part = parts[seen] if seen < len(parts) else "facts"
+        if line.kind != "row":
+            group = label if line.kind == "group" else ""
+            lines.append(PageLine(line.kind, part, label, group))
+            continue
+        if label == RANK_LABEL:
+            part = "rank"
+        cells = exact[seen] if seen < len(exact) else []
+        cells += [_of_number(value, part) for value in line.cells[1 + len(cells) :]]
+        cells += [PageCell("")] * (len(texts) - len(cells))
+        with_texts = (replace(cell, text=text) for cell, text in zip(cells, texts, strict=True))
+        lines.append(PageLine("row", part, label, group, seen if part == "body" else None, tuple(with_texts)))
+        seen += 1
+    return lines
+
+
+def hidden_lines(models: Sequence[ModelFacts], n_people: int) -> list[PageLine]:
+    """Return the lines of means on withheld words, and of their differences; none where there are none."""
+    if not any(model.hidden for model in models):
+        return []
+    means, differences = [], []
+    for result in (model.hidden for model in models):
+        if result is None:
+            means.append(PageCell(NONE))
+            differences.append(PageCell(NONE))
+            continue
+        worse = ", worse" if result.worse else ""
+        means.append(
+            PageCell(
+                format_share(result.mean),
+                shade(result.mean),
+                format_interval(result.interval),
+                value=result.mean,
+            )
+        )
+        differences.append(
+            PageCell(
+                f"{format_rounded_difference(result.difference)}{worse}",
+                interval=format_interval(result.difference_interval),
+                value=result.difference,
+            )
+        )
+    nobody = [PageCell("")] * n_people
+    return [
+        PageLine("section", "hidden", "Hidden words", ""),
+        PageLine("row", "hidden", "Mean (hidden)", "", cells=(*means, *nobody)),
+        PageLine("row", "hidden", "Hidden minus public", "", cells=(*differences, *nobody)),
+    ]
+
+
+def mean_lines(means: Document) -> list[PageLine]:
+    """Return the lines of means over seeds (`tseval.report.analyses.seeds`), with intervals in the cells."""
+    (grid,) = means.grids
+    lines = []
+    for line in grid.lines:
+        label, *texts = grid.texts(line)
+        cells = []
+        for index, ends in grid.parts[1:]:
+            value = line.cells[index] if line.kind == "row" else None
+            mean = value[0] if isinstance(value, tuple) and not isnan(value[0]) else None
+            cells.append(
+                PageCell(
+                    text=texts[index - 1],
+                    shade=None if mean is None else shade(mean),
+                    interval=None if mean is None else texts[ends - 1],
+                )
+            )
+        lines.append(PageLine(line.kind, "seeds", label, "", cells=tuple(cells)))
+    return lines
+
+
+def people_of(table: Table) -> list[str]:
+    """Return the names of the columns behind the models: what people get right, which takes no rank."""
+    return [field.title for field in grid_of_columns(table).fields[1 + len(table.columns) :]]
+
+
+def _body(table: Table) -> Iterator[list[PageCell]]:
+    columns = []
+    for number, column in enumerate(table.columns):
+        rows = recorded(table, number).to_dict("records")
+        columns.append(dict(zip(column.keys(()), map(_cell, rows), strict=True)))
+    for key in table.rows.itertuples(index=False, name=None):
+        yield [cells.get(key, PageCell(NONE)) for cells in columns]
+
+
+def _cell(row: Mapping[Hashable, object]) -> PageCell:
+    known = {str(name): float(value) for name, value in row.items() if isinstance(value, Real)}
+    known = {name: value for name, value in known.items() if not isnan(value)}
+    if "accuracy" not in known:
+        return PageCell(NONE)
+    items = f"{known['n_items']:,.0f} items" if "n_items" in known else None
+    if items and row["clusters"] and "n_eff" in known:  # where items are independent, each is worth one
+        items += f", {format_n_eff(known['n_eff'], fixed=bool(row['fixed']))} eff. items"
+    if items and known.get("n_half_known"):
+        items += f", {known['n_half_known']:,.0f} half known"
+    return PageCell(
+        text="",
+        shade=shade(known["accuracy"]),
+        interval=format_interval((known["low"], known["high"])) if "low" in known else None,
+        rank=_rank(known),
+        items=items,
+        value=known["accuracy"],
+    )
+
+
+def _rank(known: Mapping[str, float]) -> str | None:
+    if "rank" not in known:
+        return None
+    if "rank_low" not in known:
+        return f"{known['rank']:.0f}"
+    return format_rank_set(Fraction(known["rank"]), int(known["rank_low"]), int(known["rank_high"]))
+
+
+def _means(table: Table) -> Iterator[list[PageCell]]:
+    for mean in table.means:
+        cells = []
+        for value, known in zip(mean.accuracy, mean.estimates, strict=True):
+            ends = None if known is None else format_interval((known.low, known.high))
+            exact = None if value is None else float(value)
+            cells.append(PageCell("", None if exact is None else shade(exact), ends, value=exact))
+        yield cells
+    for mean in table.means:
+        yield [PageCell("", value=None if rank is None else float(rank)) for rank in mean.rank]
+
+
+def _of_number(value: object, part: str) -> PageCell:
+    """Return a cell of which no more is known than its value; sorted by are those that are numbers."""
+    number = _number(value)
+    return PageCell(
+        "", shade(number) if number is not None and part in ("body", "means") else None, value=number
+    )
+
+
+def _number(value: object) -> float | None:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+
+
+def shade(accuracy: float) -> int:
+    """Return the shade of an accuracy: as far from the middle one as it is from chance, .5."""
+    return min(int(accuracy * N_SHADES), N_SHADES - 1)

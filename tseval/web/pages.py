@@ -1,0 +1,151 @@
+"""The kinds of pages: of a table, an entry, the pairs of a model, several boards, and an entry that moved."""
+
+from __future__ import annotations
+
+import shlex
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from tseval.analysis.comparisons import DEFAULT_MARGIN
+from tseval.report import render
+from tseval.web.breakdown import MOST_VALUES
+from tseval.web.citation import bibtex
+from tseval.web.facts import BADGES, ModelFacts
+from tseval.web.item_choice import N_CLOSEST, N_DRAWN, N_WORST
+from tseval.web.lines import N_SHADES, PageLine, hidden_lines, mean_lines, page_lines, people_of
+from tseval.web.pairs import OUTCOMES, Cell, compare_pairs
+from tseval.web.rendering import render_page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tseval.boards import Retraction
+    from tseval.report.document import Document
+    from tseval.report.table import Table
+    from tseval.web.row_pages import RowPage
+    from tseval.web.topic import PageTopic
+
+
+def index_page(
+    about: PageTopic,
+    table: Table,
+    models: Sequence[ModelFacts],
+    means: Document | None = None,
+    sections: Mapping[int, Sequence[RowPage]] | None = None,
+) -> str:
+    """Return the page of a table; of some columns the rows from near by stand on the same page."""
+    lines, column = [*page_lines(table), *hidden_lines(models, len(people_of(table)))], table.columns[0]
+    over = f"Suite {column.suite}" + (f", digest {column.digest}" if column.digest else "")
+    note = f"{over}; {about.command}"
+    return render_page(
+        "index.html",
+        {
+            **_frame(about),
+            "table": table,
+            "lines": lines,
+            "models": models,
+            "people": people_of(table),
+            "means": means,
+            "mean_lines": [] if means is None else mean_lines(means),
+            "fact_names": list(dict.fromkeys(name for model in models for name in model.facts)),
+            "badges": BADGES,
+            "over": over,
+            "margin": f"{DEFAULT_MARGIN:g}",
+            "n_shades": N_SHADES,
+            "sections": sections or {},
+            "citation": bibtex(about.name, about.title, about.source, note, about.cited),
+            "data": _data(about, table, lines, models) | _inline(table, about.files),
+        },
+    )
+
+
+def entry_page(about: PageTopic, model: ModelFacts, rows: Sequence[RowPage]) -> str:
+    """Return the page of one model from near by."""
+    return render_page("entry.html", {**_frame(about), "model": model, "rows": rows})
+
+
+def pair_pages(about: PageTopic, table: Table, models: Sequence[ModelFacts]) -> Iterator[tuple[str, str]]:
+    """Yield a page for each model, on which it is compared with any other: name and page."""
+    pairs = compare_pairs(table)
+    lines = page_lines(table)
+    data = _data(about, table, lines, models)
+    data |= {"texts": [[cell.text for cell in line.cells] for line in lines if line.kind == "row"]}
+    for number, model in enumerate(models):
+        pairs_of_model = (
+            None
+            if pairs is None
+            else _numbers_of({key: comparisons for key, comparisons in pairs.items() if number in key})
+        )
+        context = {**_frame(about), "model": model, "margin": f"{DEFAULT_MARGIN:g}"}
+        page = {**data, "pairs": pairs_of_model, "first": number}
+        yield model.heading, render_page("pair.html", {**context, "data": page})
+
+
+def write_list(title: str, boards: Sequence[tuple[str, PageTopic, int]]) -> str:
+    """Return the page of several boards: the folder of each, what it is over, and how many models it has."""
+    return render_page("boards.html", {"title": title, "boards": boards, "version": version("tseval")})
+
+
+def moved_page(about: PageTopic, address: str, name: str, retracted: Retraction | None) -> str:
+    """Return the page that stands where an entry was: under another name, or before it was retracted."""
+    context = {"about": about, "address": address, "name": name, "retracted": retracted}
+    return render_page("moved.html", context)
+
+
+def _frame(about: PageTopic) -> dict[str, object]:
+    return {
+        "about": about,
+        "drawn": N_DRAWN,
+        "closest": N_CLOSEST,
+        "worst": N_WORST,
+        "most_values": MOST_VALUES,
+        "version": version("tseval"),
+    }
+
+
+def _data(
+    about: PageTopic, table: Table, lines: Sequence[PageLine], models: Sequence[ModelFacts]
+) -> dict[str, object]:
+    """Return what the script of a page works with: values, intervals, ranks and addresses, line by line."""
+    rows = [line for line in lines if line.kind == "row"]
+    return {
+        "name": about.name,
+        "models": [model.heading for model in models],
+        "people": people_of(table),
+        "where": [model.where for model in models],
+        "against": [shlex.quote(model.heading) for model in models],
+        "links": [model.link for model in models],
+        "lines": [
+            {"kind": line.kind, "part": line.part, "label": line.label, "group": line.group} for line in lines
+        ],
+        "values": [
+            [None if cell.value is None else round(cell.value, 6) for cell in line.cells] for line in rows
+        ],
+        "intervals": [line.of_cells("interval") for line in rows],
+        "ranks": [line.of_cells("rank") for line in rows],
+        "items": [_how_many(line) if about.files else line.of_cells("items") for line in rows],
+        "outcomes": OUTCOMES,
+    }
+
+
+def _how_many(line: PageLine) -> str | None:
+    """Return how many items a row has; what they are worth differs between models, and is long of many."""
+    return next((cell.items.partition(", worth")[0] for cell in line.cells if cell.items), None)
+
+
+def _inline(table: Table, files: Mapping[str, str] | None) -> dict[str, object]:
+    """Return what stands on the page itself where nothing lies beside it: pairs in thousandths, downloads."""
+    if files is not None:
+        return {"pairs": None, "files": {}, "apart": True}
+    pairs = compare_pairs(table)
+    return {
+        "pairs": None if pairs is None else _numbers_of(pairs),
+        "files": {"csv": render(table, "csv"), "tex": render(table, "latex")},
+    }
+
+
+def _numbers_of(pairs: Mapping[tuple[int, int], Sequence[Cell]]) -> dict[str, list[int | None]]:
+    return {
+        f"{first}-{second}": [number for cell in cells for number in (cell or (None,) * 4)]
+        for (first, second), cells in pairs.items()
+    }

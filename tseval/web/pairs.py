@@ -1,0 +1,61 @@
+"""All pairs of the models of a table compared, for the script of a page."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import ceil, floor, trunc
+from typing import TYPE_CHECKING
+
+from tseval.analysis.comparisons import DEFAULT_MARGIN, differences
+from tseval.analysis.correctness import factors_of_any
+from tseval.analysis.differences import Difference, compare
+from tseval.report.numbers import RUN_DECIMALS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tseval.report.table import Table
+
+
+OUTCOMES = ("better", "worse", "equivalent", "undecided", "same verdicts")
+_UNITS = 10**RUN_DECIMALS  # page.js writes thousandths
+# The difference and the ends of its interval, in thousandths, and the index of its word in `OUTCOMES`.
+Cell = tuple[int, int, int, int] | None
+
+
+def compare_pairs(table: Table) -> dict[tuple[int, int], list[Cell]] | None:
+    """Return how all pairs of models of a table compare, each as `tseval table ONE OTHER --against OTHER`.
+
+    Tests are corrected by Holm over the rows of a pair, and likewise over its means. The numbers are
+    those of the first model, on each row, then on each mean.
+    None where the items that models got right are unknown.
+    """
+    models = [column.answers for column in table.columns if column.answers is not None]
+    if len(models) < len(table.columns) or len(models) < 2:
+        return None
+    sets = [*([index] for index in range(len(table.rows))), *(list(mean.rows) for mean in table.means)]
+    marked = {str(index): (model.correct, model.decidable) for index, model in enumerate(models)}
+    rows, n_rows = (factors_of_any(models), models[0].rows, sets), len(table.rows)
+    differences_of_pairs = differences(marked, rows, list(combinations(marked, 2)))
+    return {
+        (int(first), int(second)): [*_cells(of_pair[:n_rows]), *_cells(of_pair[n_rows:])]
+        for (first, second), of_pair in differences_of_pairs.items()
+    }
+
+
+def _cells(known_differences: Sequence[Difference | None]) -> list[Cell]:
+    """Return what is known of each, cut as tables do: differences towards 0, intervals outwards."""
+    words = iter(
+        compare([difference for difference in known_differences if difference is not None], DEFAULT_MARGIN)
+    )
+    return [
+        None
+        if difference is None
+        else (
+            trunc(round(difference.value * _UNITS, 6)),
+            floor(difference.low * _UNITS),
+            ceil(difference.high * _UNITS),
+            OUTCOMES.index(next(words).word),
+        )
+        for difference in known_differences
+    ]

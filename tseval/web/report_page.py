@@ -1,0 +1,64 @@
+"""The page of `tseval report`: runs, and boards beside them, in one file."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tseval.boards.sources import open_sources
+from tseval.errors import RunError, SuiteError, counted, first_line
+from tseval.files import write_text
+from tseval.suites import load_suite
+from tseval.web.facts import facts_of
+from tseval.web.pages import index_page
+from tseval.web.row_pages import ItemPages
+from tseval.web.tables import tabulate_once
+from tseval.web.topic import PageTopic
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+def write_report(
+    names: Sequence[str], output: Path, spec: str | None = None, title: str | None = None
+) -> str | None:
+    """Write the page of runs, and of boards beside them.
+
+    Args:
+        spec: Where the suite of the runs is, for their items; None for the name that they state.
+    """
+    runs, table = tabulate_once(open_sources(names))
+    what = f"{counted(len(table.columns), 'model')} on {table.columns[0].suite}"
+    about = PageTopic(name="report", title=title or what, command=shlex.join(["tseval", "table", *names]))
+    quoted = [shlex.quote(name) for name in names] if len(names) == len(table.columns) else None
+    models = [
+        facts_of(column, None, None if quoted is None else quoted[index], on_a_board=False)
+        for index, column in enumerate(table.columns)
+    ]
+    sections, lacking = {}, None
+    try:
+        if any(runs):
+            stated = next(cached.run.manifest.suite for cached in runs if cached is not None)
+            suite = load_suite(spec or stated.name, columns=stated.columns)
+            if stated.complete and suite.digest != stated.digest:  # items of a part are looked for one by one
+                raise SuiteError(
+                    f"the suite {suite.name} on this machine has the digest {suite.digest[:8]}, but the "
+                    f"runs used the digest {stated.digest[:8]}: use the version of the runs"
+                )
+            pages = ItemPages(table, suite, runs)
+            sections = {index: pages.rows(index) for index, run in enumerate(runs) if run is not None}
+    except (RunError, SuiteError) as error:
+        lacking = first_line(error).removesuffix(".")
+        if spec is not None:
+            raise SuiteError(
+                f"--suite {spec}: {lacking}.\n  Name the suite that the runs scored with --suite."
+            ) from None
+    models = [
+        replace(model, items=("", f"m{index}-") if index in sections else None)
+        for index, model in enumerate(models)
+    ]
+    about = replace(about, lacking=lacking)
+    write_text(output, index_page(about, table, models, sections=sections))
+    return lacking

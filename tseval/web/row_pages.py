@@ -1,0 +1,132 @@
+"""The rows of a model from near by: its items, and its accuracy by feature."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tseval.report.layout import row_labels
+from tseval.report.numbers import NONE, format_interval, format_share
+from tseval.web.answers import Verdicts
+from tseval.web.breakdown import Part, break_down
+from tseval.web.item_choice import choose_items, draw_items
+from tseval.web.items import ShownItem, show_items
+from tseval.writing import AS_WRITTEN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tseval.items import Suite
+    from tseval.report.table import Table
+    from tseval.runs import CachedRun
+
+
+MOST_NAMED = 6  # models that are told one by one what they make of an item
+
+
+@dataclass(frozen=True, slots=True)
+class PartOfRow:
+    """A value of a feature: of how many items, the accuracy on them and its interval, for readers."""
+
+    value: str
+    n_items: str
+    accuracy: str
+    interval: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowPage:
+    """A row of the table of one model, from near by."""
+
+    row: int
+    group: str
+    label: str
+    accuracy: str
+    n_items: int
+    n_wrong: int
+    parts: dict[str, list[PartOfRow]]
+    items: list[ShownItem]
+
+
+class ItemPages:
+    """The rows of the models of a table from near by."""
+
+    def __init__(self, table: Table, suite: Suite, runs: Sequence[CachedRun | None]) -> None:
+        self._table, self._suite, self._runs = table, suite, runs
+        answers = {number: column.answers for number, column in enumerate(table.columns) if column.answers}
+        self._index_of = {number: index for index, number in enumerate(answers)}
+        self._rows = next(iter(answers.values())).rows
+        first = next(cached for cached in runs if cached is not None)
+        # Items and their features are those of the suite, and so the same for all.
+        whole = first.run.load_verdicts()
+        self._parts = break_down(whole, list(answers.values()))
+        self._drawn = draw_items(suite.digest, Verdicts.of(whole), self._rows)
+        self._answered = {
+            number: Verdicts.of(cached.verdicts()) for number, cached in enumerate(runs) if cached is not None
+        }
+
+    def rows(self, number: int) -> list[RowPage]:
+        """Return the rows of one model."""
+        cached, column = self._runs[number], self._table.columns[number]
+        assert cached is not None
+        verdicts = self._answered[number]
+        chosen = choose_items(self._drawn, verdicts, self._rows)
+        natural = cached.run.manifest.key.protocol.get("text") == "natural"
+        rules = self._suite.writing if natural and self._suite.writing else AS_WRITTEN
+        shown_items = show_items(self._suite, cached.run.load_sentences(), verdicts, chosen, rules)
+        items = [
+            [
+                replace(item, others=self._by_others(at, number))
+                for item, at in zip(of_row, choices, strict=True)
+            ]
+            for of_row, choices in zip(shown_items, chosen, strict=True)
+        ]
+        labels = row_labels(self._table.rows)
+        counts = dict(zip(column.keys(()), column.rows.to_dict("records"), strict=True))
+        row_pages = []
+        for row, key in enumerate(self._table.rows.itertuples(index=False, name=None)):
+            n_items, n_right, n_out = (
+                int(counts[key][name]) for name in ("n_items", "n_correct", "n_undecidable")
+            )
+            exact = self._table.accuracy[column.heading].iloc[row]
+            row_pages.append(
+                RowPage(
+                    row=row,
+                    group=str(key[1]),
+                    label=labels[row],
+                    accuracy=NONE if exact is None else format_share(exact, self._table.decimals),
+                    n_items=n_items,
+                    n_wrong=n_items - n_right - n_out,
+                    parts={
+                        name: self._parts_for_readers(parts, number)
+                        for name, parts in self._parts[row].items()
+                    },
+                    items=items[row],
+                )
+            )
+        return row_pages
+
+    def _by_others(self, index: int, number: int) -> tuple[str, ...]:
+        """Return what the other models make of an item; of many, how many make what of it."""
+        others = {
+            other: verdicts.answer(index) for other, verdicts in self._answered.items() if other != number
+        }
+        if len(others) > MOST_NAMED:
+            counts = Counter(outcome for outcome, _ in others.values())
+            return tuple(f"{count} {outcome}" for outcome, count in counts.most_common())
+        return tuple(
+            f"{self._table.columns[other].heading} {outcome}"
+            + ("" if margin is None else f" by {abs(margin):.3g}")
+            for other, (outcome, margin) in others.items()
+        )
+
+    def _parts_for_readers(self, parts: Sequence[Part], number: int) -> list[PartOfRow]:
+        row_parts, decimals = [], self._table.decimals
+        for value, n_items, estimates in parts:
+            known, accuracy, interval = estimates[self._index_of[number]], NONE, NONE
+            if known is not None:
+                accuracy = format_share(known.value, decimals)
+                interval = format_interval((known.low, known.high), decimals)
+            row_parts.append(PartOfRow(value, f"{n_items:,}", accuracy, interval))
+        return row_parts
