@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from supplied import DATA, ORACLES
 
+from tseval.cli.commands import COMMANDS
+
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 LONGEST = 600
@@ -113,6 +115,64 @@ def sources() -> dict[str, str]:
 
 def test_no_file_has_more_than_600_lines(sources: dict[str, str]) -> None:
     assert {file for file, source in sources.items() if source.count("\n") > LONGEST} == set()
+
+
+# Exports that are more than import statements, with the reason.
+MORE_THAN_EXPORTS = {"tseval/__init__.py": "public names are imported when they are used: `tseval --help` loads none"}
+
+
+def code_in_init(source: str) -> list[str]:
+    """Statements of an `__init__.py` that are neither its docstring, nor imports, nor the list of exports."""
+    found = []
+    for node in ast.parse(source).body:
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        is_list = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        is_for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if not (is_docstring or is_list or is_for_types or isinstance(node, ast.Import | ast.ImportFrom)):
+            found.append(ast.unparse(node).partition("\n")[0])
+    return found
+
+
+def test_an_init_file_holds_a_docstring_and_exports(sources: dict[str, str]) -> None:
+    code = {file: code_in_init(source) for file, source in sources.items() if file.endswith("__init__.py")}
+    assert {file for file, lines in code.items() if lines} == MORE_THAN_EXPORTS.keys()
+    assert code_in_init('"""A room."""\nfrom a import b\n__all__ = ["b"]\nX = 1\ndef f(): ...') == ["X = 1", "def f():"]
+
+
+def test_a_command_has_a_file_of_its_name(sources: dict[str, str]) -> None:
+    places = {name: module for name, (module, _) in COMMANDS.items()}
+    assert {name: module for name, module in places.items() if module != name.replace("-", "_")} == {}
+    assert {f"tseval/cli/{module}.py" for module in places.values()} <= sources.keys()
+
+
+def test_the_confidence_level_stands_in_one_place(sources: dict[str, str]) -> None:
+    level = re.compile(r"\b(?:0?\.95|0?\.975|0?\.025|1\.9[56]\d*)\b")
+    rooms = ("analysis", "report", "boards", "web", "runs", "verifying", "cli")
+    holding = {
+        file
+        for file, source in sources.items()
+        if file.split("/")[1] in rooms and any(level.search(line.partition("#")[0]) for line in literals(source))
+    }
+    # The default that `--help` shows: importing the other would take longer than the help.
+    assert holding == {"tseval/analysis/intervals.py", "tseval/cli/options.py"}
+
+
+def literals(source: str) -> Iterator[str]:
+    """Numbers of a source, as they are written."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, float):
+            yield repr(node.value)
+
+
+def test_folders_of_tests_are_those_of_the_package() -> None:
+    folders = {path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
+    rooms = {folder.rpartition("/")[0] for folder in folders} - {""}
+    # Of several rooms together: commands and pages, devices, and models that others published.
+    assert {
+        room
+        for room in rooms
+        if not any((ROOT / top / room).is_dir() or (ROOT / top / f"{room}.py").is_file() for top in ("tseval", "."))
+    } == {"integration", "devices", "models/published", "models/states"} & rooms
 
 
 @pytest.mark.slow
