@@ -26,8 +26,10 @@ from tseval.questions import COMPARES_WORDS, SCORES, Score
 from tseval.questions.scored import LENGTHS, Normalised, split_measure, unfinished_words
 from tseval.questions.unknown import Unknown, UnknownRule, check_rule, rank_missing
 from tseval.report import document_of, render
-from tseval.runs import Manifest, Run, RunKey, RunWriter, read_run, start_run
+from tseval.runs import Manifest, RunKey, RunWriter, start_run
 from tseval.runs.manifest import Timings, count_run, describe_suite, software
+from tseval.runs.reader import read_run
+from tseval.runs.run import Run
 from tseval.scoring.engine import lengths_of, lengths_of_texts, score_all
 from tseval.scoring.protocol import Model, ModelCard, WritingModel
 from tseval.scoring.scorers import Scorer, scorer_for

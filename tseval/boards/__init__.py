@@ -23,11 +23,12 @@ from tseval.boards.definition import (
     write_yaml,
 )
 from tseval.errors import BoardError, LimitError, reason
-from tseval.evidence import EvidenceAddress  # noqa: TC001 - the type of a field that is read
+from tseval.evidence.download import EvidenceAddress  # noqa: TC001 - the type of a field that is read
 from tseval.files import PARTIAL, limits
 from tseval.formats import ContentError
 from tseval.report.boards import Board, BoardModel, BoardRow, PrintedRow, TableRow, check_printed_rows
-from tseval.runs import DEFINITION, ENTRY_FILE, EVIDENCE, SplitSuite, entry_run
+from tseval.runs.board_suite import DEFINITION, SplitSuite
+from tseval.runs.entry import ENTRY_FILE, EVIDENCE, entry_run
 from tseval.runs.manifest import NAME as MANIFEST
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from tseval.runs import Run
+    from tseval.runs.run import Run
 
 
 LONGEST_NAME = 100

@@ -49,21 +49,16 @@ from tseval.errors import (
     shortened,
     suggest,
 )
-from tseval.evidence import LARGEST_EVIDENCE, read_evidence, readable
+from tseval.evidence.download import LARGEST_EVIDENCE
+from tseval.evidence.file_format import read_evidence
+from tseval.evidence.restoring import readable
 from tseval.files import PARTIAL, read_bytes
 from tseval.questions.scored import split_measure
 from tseval.report.boards import read_board
 from tseval.report.curves import read_curves
-from tseval.runs import (
-    DEFINITION,
-    ENTRY_FILE,
-    EVIDENCE,
-    SUITE_FOLDER,
-    Manifest,
-    SplitSuite,
-    entry_run,
-    evidence_of,
-)
+from tseval.runs import Manifest
+from tseval.runs.board_suite import DEFINITION, SUITE_FOLDER, SplitSuite
+from tseval.runs.entry import ENTRY_FILE, EVIDENCE, entry_run, evidence_of
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import count_sentences, count_verdicts, load_manifest
 from tseval.suites import afresh
@@ -87,8 +82,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tseval.evidence import Evidence
-    from tseval.runs import Run
+    from tseval.evidence.record import Evidence
+    from tseval.runs.run import Run
     from tseval.scoring.protocol import Model
 
 

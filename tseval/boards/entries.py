@@ -53,21 +53,18 @@ from tseval.boards.transaction import (
     write_folder,
 )
 from tseval.errors import BoardError, counted
-from tseval.evidence import (
-    LARGEST_EVIDENCE,
-    EvidenceAddress,
-    check_address,
-    evidence_bytes,
-    gather,
-    keep_evidence,
-    whole_column,
-)
+from tseval.evidence.columns import whole_column
+from tseval.evidence.download import LARGEST_EVIDENCE, EvidenceAddress, check_address, keep_evidence
+from tseval.evidence.file_format import evidence_bytes
+from tseval.evidence.record import gather
 from tseval.files import PARTIAL, to_utf8
 from tseval.formats import ContentError
-from tseval.runs import DEFINITION, ENTRY_FILE, EVIDENCE, SplitSuite, entry_run, read_run, suite_spec
+from tseval.runs.board_suite import DEFINITION, SplitSuite, suite_spec
 from tseval.runs.directory import digest
+from tseval.runs.entry import ENTRY_FILE, EVIDENCE, entry_run
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import dump_manifest
+from tseval.runs.reader import read_run
 from tseval.suites import afresh, load_suite
 from tseval.verdicts import sentences_of
 from tseval.verifying import verify_run
@@ -77,7 +74,7 @@ if TYPE_CHECKING:
 
     from tseval.analysis.estimates import Estimate
     from tseval.report.boards import RowKey
-    from tseval.runs import Run
+    from tseval.runs.run import Run
 
 
 T = TypeVar("T")

@@ -63,10 +63,12 @@ from tseval.report.document import (
     spread_beside,
 )
 from tseval.report.opened import for_analysis
-from tseval.runs import Run, cache_runs
+from tseval.runs.cache import cache_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from tseval.runs.run import Run
 
 
 ACCURACIES, BOARD_PAGE = "board.json", "README.md"

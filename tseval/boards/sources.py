@@ -13,11 +13,16 @@ from tseval.boards.definition import read_definition
 from tseval.errors import BoardError, RunError, suggest
 from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards, read_board
 from tseval.report.opened import RunSet, for_analysis
-from tseval.runs import DEFINITION, ENTRY_FILE, EVIDENCE, Run, read_run, runs_below
+from tseval.runs.board_suite import DEFINITION
+from tseval.runs.entry import ENTRY_FILE, EVIDENCE
 from tseval.runs.manifest import NAME as MANIFEST
+from tseval.runs.reader import read_run
+from tseval.runs.search import runs_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from tseval.runs.run import Run
 
 
 def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]:

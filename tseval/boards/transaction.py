@@ -25,7 +25,8 @@ from tseval.boards.readme import BOARD_PAGE, write_pages
 from tseval.errors import BoardError, TsevalError
 from tseval.files import PARTIAL, remove_lock, sync_directory, take_lock, to_utf8, write_whole
 from tseval.formats import ContentError, checked, parse_json
-from tseval.runs import DEFINITION, ENTRY_FILE, SUITE_FOLDER
+from tseval.runs.board_suite import DEFINITION, SUITE_FOLDER
+from tseval.runs.entry import ENTRY_FILE
 from tseval.suites import afresh
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from tseval.formats import ContentError
 from tseval.models import EOS
 from tseval.models.cells.cell import FusedCell
 from tseval.models.checkpoint import Checkpoint, fingerprint, save_checkpoint, stored_weights
-from tseval.runs import runs_below
 from tseval.runs.directory import to_parquet
+from tseval.runs.search import runs_below
 from tseval.tables import read_parquet
 from tseval.training.corpus import Columns, Lines, columns
 from tseval.training.loop import (
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from tseval.items import Suite
     from tseval.models import Vocabulary
     from tseval.models.network import LanguageModel
-    from tseval.runs import Run
+    from tseval.runs.run import Run
     from tseval.training.corpus import Stream, Windows
     from tseval.training.loop import Destination, Listener
     from tseval.training.settings import ClassifierSettings, Settings

@@ -20,7 +20,7 @@ from tseval.formats import ContentError, checked, read_json, read_yaml
 from tseval.models.cells import CELLS
 from tseval.report.columns import column_of
 from tseval.report.comparisons import seeds_table
-from tseval.runs import read_run
+from tseval.runs.reader import read_run
 from tseval.sweeps import STATE, Workforce, sweep
 from tseval.sweeps.engines import find_engine
 from tseval.sweeps.units import Records, SweepUnit, refuse_unknown
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from tseval.report.boards import Board
     from tseval.report.document import Document
-    from tseval.runs import Manifest, Run
+    from tseval.runs import Manifest
+    from tseval.runs.run import Run
     from tseval.sweeps import Watcher
 
 

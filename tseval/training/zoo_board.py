@@ -23,9 +23,12 @@ from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.report.boards import read_board
 from tseval.report.curves import read_curves, write_curves_figure
-from tseval.runs import DEFINITION, ENTRY_FILE, EVIDENCE, Manifest, read_run
+from tseval.runs import Manifest
+from tseval.runs.board_suite import DEFINITION
+from tseval.runs.entry import ENTRY_FILE, EVIDENCE
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import load_manifest
+from tseval.runs.reader import read_run
 from tseval.suites import afresh
 from tseval.training.loop import curves_path
 from tseval.training.zoo import CORPUS_FILES, define, in_order, planned

@@ -13,15 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import EvidenceError, LimitError, ModelError, RunError, SuiteError, first_line, one_line
-from tseval.evidence import Evidence, gather, scored_again, whole_column
+from tseval.evidence.columns import whole_column
+from tseval.evidence.record import Evidence, gather
+from tseval.evidence.restoring import scored_again
 from tseval.items import ENTRY, HALF_KNOWN, INDEPENDENT, Case, Suite, choose_rows, cluster_by, suite_digest
 from tseval.questions import SCORES, Score
 from tseval.questions.scored import split_measure
 from tseval.report import Format, document_of, render
-from tseval.runs import Manifest, Run, RunKey, read_run
 from tseval.runs.directory import RUN_FILES, read_intact
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import SELECTED, SuiteFacts
+from tseval.runs.reader import read_run
+from tseval.runs.run import Run
 from tseval.suites import afresh, load_suite
 from tseval.suites.data.critical import cluster_data, with_critical
 from tseval.suites.data.entries import KNOWN_ERRORS
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tseval.formats import Json
+    from tseval.runs import Manifest, RunKey
 
     _Rows = NDArray[np.int64]
 

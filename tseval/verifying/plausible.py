@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.evidence import Words, flat_column, split_words, whole_column
+from tseval.evidence.columns import flat_column, whole_column
+from tseval.evidence.prefixes import Words, split_words
 from tseval.verdicts import questions_in
 from tseval.verifying.levels import CheckFailed, Claim, Recomputed
 
