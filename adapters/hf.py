@@ -1,12 +1,12 @@
 """Causal language models of transformers: `hf:PATH_OR_ID`.
 
 Words are split into pieces by the model's tokenizer. The log-probability of a sentence is the sum over its
-pieces (chain rule); that of a word needs more (`tseval.adapters.words`). Every distinct beginning is read
-once: many of them share a row in which each attends to its own beginnings only, at the positions it has in
-its sentence. Not every architecture allows that: a mask may be ignored, positions may be counted in the row,
-and how a prefix is read may depend on how long its sentence is. So each model is held to its own plain
-forward pass, on made-up sentences that are as long as those of a run and fill more than one row as wide as
-there.
+pieces (chain rule); that of a word needs more (`tseval.pretrained.word_probabilities`). Every distinct
+beginning is read once: many of them share a row in which each attends to its own beginnings only, at the
+positions it has in its sentence. Not every architecture allows that: a mask may be ignored, positions may be
+counted in the row, and how a prefix is read may depend on how long its sentence is. So each model is held to
+its own plain forward pass, on made-up sentences that are as long as those of a run and fill more than one row
+as wide as there.
 """
 
 from __future__ import annotations
@@ -19,26 +19,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tseval.adapters.pieces import WHITE_SPACE, OfPieces
-from tseval.adapters.pretrained import (
-    OWN_LOGITS,
-    UNLIMITED,
-    open_pretrained,
-    ordinary_tokens,
-    plain_errors,
-    take_option,
-    wide_logits,
-)
-from tseval.adapters.tokenizer import find_end, find_starts, spell_starts, start_kind, why_starts
-from tseval.adapters.windows import card_of_windows, check_window, rows_before, score_in_windows
-from tseval.adapters.words import NOTE, Ended, corrections, find_marks, read_to_the_end
 from tseval.errors import ModelError
+from tseval.pretrained.loading_errors import plain_errors
+from tseval.pretrained.logits import OWN_LOGITS, wide_logits
+from tseval.pretrained.opened import UNLIMITED, ordinary_tokens
+from tseval.pretrained.opening import open_pretrained
+from tseval.pretrained.options import take_option
+from tseval.pretrained.pieces import WHITE_SPACE, OfPieces
+from tseval.pretrained.products import ModelProducts
+from tseval.pretrained.tokenizer import find_end, find_starts, spell_starts, start_kind, why_starts
+from tseval.pretrained.windows import card_of_windows, check_window, rows_before, score_in_windows
+from tseval.pretrained.word_probabilities import NOTE, Ended, corrections, find_marks, read_to_the_end
 from tseval.scoring.numerics import (
-    NarrowMatrix,
-    Rerouted,
     chosen_logits,
-    fast_products,
-    linear,
     log_shares,
     log_sums,
     log_sums_exp_,
@@ -50,12 +43,12 @@ from tseval.scoring.trie import attends, build_trie, contexts_of, packed_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     import pyarrow as pa
-    from transformers import PretrainedConfig, PreTrainedModel
+    from transformers import PretrainedConfig
 
-    from tseval.adapters.pretrained import OptionValue, Pretrained
+    from tseval.pretrained.opened import Pretrained
+    from tseval.pretrained.options import OptionValue
     from tseval.scoring.protocol import Encoded
     from tseval.scoring.trie import Batch, Contexts, Trie
     from tseval.writing import Writing
@@ -244,47 +237,6 @@ def _noise(causal: CausalModel, sentences: list[np.ndarray], alone: list[np.ndar
     return noise if np.isfinite(noise).all() else np.zeros(1, dtype=np.float32)
 
 
-class ModelProducts:
-    """How the products of a model are made: by the quicker library, and in its own type but for the logits.
-
-    A model in bfloat16 would round its logits to eight binary digits, and probable words would tie. On a CPU
-    its output matrix is kept once more, in the order in which the processor multiplies.
-    """
-
-    def __init__(self, model: PreTrainedModel) -> None:
-        self._device = model.device
-        output = model.get_output_embeddings()
-        narrow = {"cpu": (torch.bfloat16,), "cuda": (torch.bfloat16, torch.float16)}
-        is_plain = type(output) is nn.Linear and output.weight.dtype in narrow.get(
-            output.weight.device.type, ()
-        )
-        self._output = output.weight if is_plain else None
-        self._matrix: NarrowMatrix | None = None
-
-    @property
-    def output(self) -> NarrowMatrix | None:
-        """The output matrix, if its numbers are narrow and a product of them gives float32 here."""
-        if self._matrix is None and self._output is not None:
-            self._matrix = NarrowMatrix(self._output)
-        return self._matrix
-
-    def rerouted(self, whole: bool) -> AbstractContextManager[object]:
-        """Let all products inside be made so, whatever modules the model consists of.
-
-        The `whole` model is meant with its output layer; of all other products a GPU makes what it would
-        anyway.
-        """
-        if self._output is None or (self._device.type == "cuda" and not whole):
-            return fast_products(self._device)
-        return Rerouted(self._linear)
-
-    def _linear(self, inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        if self._output is None or weight.data_ptr() != self._output.data_ptr() or self.output is None:
-            return linear(inputs, weight, bias)
-        logits = self.output.product(inputs.flatten(0, -2), None if bias is None else bias.float())
-        return logits.view(*inputs.shape[:-1], len(self.output))
-
-
 class CausalModel(OfPieces):
     """A causal language model, ready to score tries of pieces.
 
@@ -354,7 +306,7 @@ class CausalModel(OfPieces):
         return written
 
     def in_windows(self, window: int, stride: int) -> Self:
-        """Return the same model that reads texts of any length in windows (`tseval.adapters.windows`)."""
+        """Return the same model that reads texts of any length in windows (`tseval.pretrained.windows`)."""
         check_window(self.opened, window, stride)
         read = copy(self)
         read.windows, read.card = (window, stride), card_of_windows(self.card, window, stride)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tseval.adapters.pieces import may_exceed
 from tseval.errors import ModelError, first_line, suggest
 from tseval.files import file_sha256
+from tseval.pretrained.pieces import may_exceed
 from tseval.scoring.numerics import pick_device
 from tseval.scoring.protocol import ModelCard
 

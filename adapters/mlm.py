@@ -24,18 +24,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from tseval.adapters.hf import ModelProducts
-from tseval.adapters.pieces import WHITE_SPACE, OfPieces
-from tseval.adapters.pretrained import (
-    OWN_LOGITS,
-    open_pretrained,
-    ordinary_tokens,
-    plain_errors,
-    take_option,
-    wide_logits,
-)
-from tseval.adapters.tokenizer import special_tokens
 from tseval.errors import ModelError
+from tseval.pretrained.loading_errors import plain_errors
+from tseval.pretrained.logits import OWN_LOGITS, wide_logits
+from tseval.pretrained.opened import ordinary_tokens
+from tseval.pretrained.opening import open_pretrained
+from tseval.pretrained.options import take_option
+from tseval.pretrained.pieces import WHITE_SPACE, OfPieces
+from tseval.pretrained.products import ModelProducts
+from tseval.pretrained.tokenizer import special_tokens
 from tseval.scoring.numerics import log_sum_exp_, within_noise
 from tseval.scoring.protocol import Encoded
 
@@ -46,7 +43,8 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from transformers.utils import ModelOutput
 
-    from tseval.adapters.pretrained import OptionValue, Pretrained
+    from tseval.pretrained.opened import Pretrained
+    from tseval.pretrained.options import OptionValue
 
 SCHEMES = {"mlm": "open_masked"}
 METRICS = ("within_word_l2r", "original")

@@ -20,16 +20,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from tseval.adapters import name_of_file
 from tseval.adapters.hf import CausalModel
 from tseval.adapters.nanogpt import open_nanogpt
-from tseval.adapters.pretrained import Pretrained
+from tseval.adapters.schemes import name_of_file
 from tseval.errors import ModelError, quoted_text, suggest
 from tseval.models import UNK, bundled_checkpoints
 from tseval.models.checkpoint import Checkpoint, hash_weights, load_checkpoint
 from tseval.models.network import TASKS, count_parameters
 from tseval.models.state_files import kind_of
 from tseval.models.states import open_state
+from tseval.pretrained.opened import Pretrained
 from tseval.scoring.numerics import (
     NOTHING_GAINED,
     Bfloat16Products,
@@ -54,10 +54,10 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from tseval.adapters.pieces import OfPieces
     from tseval.formats import Json
     from tseval.models import Vocabulary
     from tseval.models.cells.cell import State
+    from tseval.pretrained.pieces import OfPieces
 
 SCHEMES = {"bundled": "open_bundled", "native": "open_checkpoint"}
 

@@ -14,18 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from tseval.adapters.hf import ModelProducts
 from tseval.adapters.mlm import MaskedModel
-from tseval.adapters.pieces import WHITE_SPACE, OfPieces
-from tseval.adapters.pretrained import (
-    OWN_LOGITS,
-    open_pretrained,
-    ordinary_tokens,
-    plain_errors,
-    take_option,
-)
-from tseval.adapters.tokenizer import special_tokens
 from tseval.errors import ModelError
+from tseval.pretrained.loading_errors import plain_errors
+from tseval.pretrained.logits import OWN_LOGITS
+from tseval.pretrained.opened import ordinary_tokens
+from tseval.pretrained.opening import open_pretrained
+from tseval.pretrained.options import take_option
+from tseval.pretrained.pieces import WHITE_SPACE, OfPieces
+from tseval.pretrained.products import ModelProducts
+from tseval.pretrained.tokenizer import special_tokens
 from tseval.scoring.numerics import within_noise
 
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers.utils import ModelOutput
 
-    from tseval.adapters.pretrained import Pretrained
+    from tseval.pretrained.opened import Pretrained
     from tseval.scoring.protocol import Encoded, ModelCard
 
 SCHEMES = {"seq2seq": "open_seq2seq"}

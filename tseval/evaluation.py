@@ -50,7 +50,7 @@ from tseval.writing import BOUNDARY, FORMS, LANGUAGES, Form, without_boundaries,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tseval.adapters import LiveModel
+    from tseval.adapters.opening import LiveModel
     from tseval.questions.pairs import Asked
     from tseval.report.document import Document
     from tseval.report.table import Table

@@ -6,7 +6,7 @@ import pytest
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from tseval.adapters.pieces import Pieces
+from tseval.pretrained.pieces import Pieces
 from tseval.writing import LANGUAGES
 
 TEXT = "the The author authors near guards laugh laughs can't n't , . -- über naïve 12,345 <s> > </b> </i>"

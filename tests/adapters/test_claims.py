@@ -10,11 +10,11 @@ import transformers
 from checkpoints import save_causal, save_gguf
 
 from tseval.adapters import open_model
-from tseval.adapters.lora_options import MOST_REPEATS, refuse_lora_options
-from tseval.adapters.tokenizer import CHAT
-from tseval.adapters.trials import rendered_chat
 from tseval.errors import LimitError, ModelError
 from tseval.expressions import goes_back
+from tseval.pretrained.lora_options import MOST_REPEATS, refuse_lora_options
+from tseval.pretrained.tokenizer import CHAT
+from tseval.pretrained.trials import rendered_chat
 
 
 @pytest.fixture(scope="module")

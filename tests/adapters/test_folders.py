@@ -11,8 +11,8 @@ from torch import nn
 from transformers.activations import FastGELUActivation, NewGELUActivation
 
 from tseval.adapters import open_model
-from tseval.adapters.pretrained import fuse_activations
 from tseval.errors import ModelError
+from tseval.pretrained.activations import fuse_activations
 from tseval.scoring.scorers import scorer_for
 
 SENTENCES = sorted(TEXT)[:3]

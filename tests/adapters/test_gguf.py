@@ -11,8 +11,8 @@ from checkpoints import TEXT, save_gguf
 from in_process import refuse
 
 from tseval import load_model
-from tseval.adapters.gguf_files import opened_gguf
 from tseval.errors import ModelError
+from tseval.pretrained.gguf_files import opened_gguf
 from tseval.scoring.surprisal import surprisals
 
 

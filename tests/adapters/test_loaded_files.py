@@ -14,8 +14,8 @@ from hostile_pickles import Payload
 from safetensors.torch import load_file, save_file
 
 from tseval.adapters import open_model
-from tseval.adapters.folders import fingerprint_of
 from tseval.errors import ModelError
+from tseval.pretrained.folders import fingerprint_of
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from tokenizers import (
 
 import tseval
 from tseval.adapters import open_model
-from tseval.adapters.pieces import Pieces
+from tseval.pretrained.pieces import Pieces
 from tseval.runs import read_run
 from tseval.scoring.surprisal import surprisals, word_surprisals
 

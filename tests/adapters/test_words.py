@@ -20,9 +20,9 @@ from word_tokenizers import END
 
 import tseval
 from tseval.adapters import open_model
-from tseval.adapters.pieces import Pieces
-from tseval.adapters.words import WordMarks, corrections, find_marks, read_to_the_end
 from tseval.errors import ModelError
+from tseval.pretrained.pieces import Pieces
+from tseval.pretrained.word_probabilities import WordMarks, corrections, find_marks, read_to_the_end
 from tseval.scoring.protocol import Encoded
 from tseval.scoring.scorers import scorer_for
 from tseval.scoring.surprisal import surprisals, word_surprisals

@@ -23,8 +23,8 @@ from tseval.errors import RunError
 from tseval.runs import remove_other
 
 if TYPE_CHECKING:
-    from tseval.adapters import LiveModel
     from tseval.adapters.native import as_causal, undisturbed
+    from tseval.adapters.opening import LiveModel
     from tseval.callbacks.trainer import TransformersCallback
     from tseval.formats import Json
     from tseval.items import Suite

@@ -84,7 +84,7 @@ def word_surprisals(
     """Compute the surprisal of every word: of a word of several tokens not always the sum over these.
 
     Where a model's tokenizer marks how words begin, its tokens also begin longer words, and the sum is
-    corrected (`tseval.adapters.words`). It takes and raises what `surprisals` does.
+    corrected (`tseval.pretrained.word_probabilities`). It takes and raises what `surprisals` does.
 
     Returns:
         The words of each sentence; a word with an unknown part has an unknown surprisal.

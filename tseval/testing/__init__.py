@@ -38,7 +38,7 @@ from tseval.testing.properties import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tseval.adapters import LiveModel
+    from tseval.adapters.opening import LiveModel
     from tseval.formats import Json
     from tseval.scoring.protocol import Model
 

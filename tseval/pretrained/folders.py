@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, cast
 
-from tseval.adapters.lora_options import refuse_lora_options
 from tseval.errors import LimitError, ModelError, reason
 from tseval.files import file_sha256
 from tseval.formats import ContentError, checked, read_json
 from tseval.models.torch_files import STATE_LIMITS, read_object
+from tseval.pretrained.lora_options import refuse_lora_options
 
 if TYPE_CHECKING:
     from tseval.formats import Json

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from tseval.adapters.pretrained import wide_logits
 from tseval.errors import ModelError
+from tseval.pretrained.logits import wide_logits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torch import Tensor
 
-    from tseval.adapters.pretrained import Pretrained
+    from tseval.pretrained.opened import Pretrained
     from tseval.scoring.protocol import ModelCard
 
 

@@ -1,7 +1,7 @@
 """A program that tries a tokenizer, or a template of chats, which a stranger may have written.
 
-It runs with limits on memory and time (`tseval.adapters.trials`), so it imports little. On standard input it
-reads one object of JSON, on standard output it writes the rendered chat, or nothing.
+It runs with limits on memory and time (`tseval.pretrained.trials`), so it imports little. On standard input
+it reads one object of JSON, on standard output it writes the rendered chat, or nothing.
 """
 
 from __future__ import annotations

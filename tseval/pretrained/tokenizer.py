@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from tseval.adapters.trials import hold_trial, rendered_chat
 from tseval.errors import ModelError
+from tseval.pretrained.trials import hold_trial, rendered_chat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

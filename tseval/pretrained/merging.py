@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tseval.adapters.lora_options import MERGE_FIX, cannot_be_merged
 from tseval.errors import ModelError
+from tseval.pretrained.lora_options import MERGE_FIX, cannot_be_merged
 from tseval.scoring.numerics import within_noise
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.adapters.tokenizer import TEXTS, draw_texts, form_read, pieces_of, splits_by_backend
 from tseval.errors import ModelError
+from tseval.pretrained.tokenizer import TEXTS, draw_texts, form_read, pieces_of, splits_by_backend
 from tseval.scoring.protocol import UNKNOWN, Encoded, ModelCard
 from tseval.scoring.trie import words_and_lengths
 from tseval.writing import AS_WRITTEN, BOUNDARY, OTHER_SPACES, UNFINISHED, single_spaced
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tokenizers import Encoding
     from transformers import PreTrainedTokenizerBase
 
-    from tseval.adapters.pretrained import Pretrained
+    from tseval.pretrained.opened import Pretrained
     from tseval.writing import Writing
 
 WHITE_SPACE = ("single", "kept", "all")  # what is left of it in a sentence

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from safetensors import SafetensorError, safe_open
 
-from tseval.adapters.folders import loaded_weights
 from tseval.errors import LimitError, ModelError
 from tseval.formats import ContentError, read_json
+from tseval.pretrained.folders import loaded_weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

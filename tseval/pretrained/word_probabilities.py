@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import numpy as np
 import pyarrow.compute as pc
 
-from tseval.adapters.pieces import SPACES, some_word
+from tseval.pretrained.pieces import SPACES, some_word
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
