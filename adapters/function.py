@@ -28,17 +28,18 @@ import torch
 from torch import Tensor, nn
 
 from tseval.adapters.mlm import METRICS, MaskedModel
-from tseval.adapters.native import OfWords, as_causal, fingerprint_in_memory, refreshed, undisturbed
+from tseval.adapters.native import as_causal, fingerprint_in_memory, refreshed, undisturbed
 from tseval.adapters.schemes import file_and_function, name_of_function
 from tseval.errors import ModelError, TsevalError, first_line, reason, suggest
 from tseval.files import file_sha256, read_bytes
-from tseval.models import Vocabulary
 from tseval.models.checkpoint import hash_weights
+from tseval.models.encoding import OfWords
 from tseval.models.state_files import VocabularyOptions, as_words, describe_words
+from tseval.models.vocabulary import Vocabulary
 from tseval.pretrained.logits import OWN_LOGITS
 from tseval.pretrained.opened import BATCH_TOKENS, TOKENS_ON_ACCELERATOR, Pretrained
 from tseval.pretrained.options import typed
-from tseval.scoring.numerics import out_of_memory, pick_device
+from tseval.scoring.devices import out_of_memory, pick_device
 from tseval.scoring.protocol import PROTOCOL_PARTS, ModelCard, recarded, refuse_no_model
 from tseval.scoring.trie import build_trie, contexts_of, path_batches
 

@@ -30,15 +30,9 @@ from tseval.pretrained.products import ModelProducts
 from tseval.pretrained.tokenizer import find_end, find_starts, spell_starts, start_kind, why_starts
 from tseval.pretrained.windows import card_of_windows, check_window, rows_before, score_in_windows
 from tseval.pretrained.word_probabilities import NOTE, Ended, corrections, find_marks, read_to_the_end
-from tseval.scoring.numerics import (
-    chosen_logits,
-    log_shares,
-    log_sums,
-    log_sums_exp_,
-    of_length,
-    on_device,
-    within_noise,
-)
+from tseval.scoring.devices import on_device
+from tseval.scoring.noise import within_noise
+from tseval.scoring.softmax import chosen_logits, log_shares, log_sums, log_sums_exp_, of_length
 from tseval.scoring.trie import attends, build_trie, contexts_of, packed_batches, path_batches
 
 if TYPE_CHECKING:

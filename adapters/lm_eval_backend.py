@@ -20,7 +20,7 @@ import numpy as np
 from tseval.errors import ModelError, first_line, suggest
 from tseval.files import file_sha256
 from tseval.pretrained.pieces import may_exceed
-from tseval.scoring.numerics import pick_device
+from tseval.scoring.devices import pick_device
 from tseval.scoring.protocol import ModelCard
 
 try:

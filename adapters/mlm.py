@@ -33,8 +33,9 @@ from tseval.pretrained.options import take_option
 from tseval.pretrained.pieces import WHITE_SPACE, OfPieces
 from tseval.pretrained.products import ModelProducts
 from tseval.pretrained.tokenizer import special_tokens
-from tseval.scoring.numerics import log_sum_exp_, within_noise
+from tseval.scoring.noise import within_noise
 from tseval.scoring.protocol import Encoded
+from tseval.scoring.softmax import log_sum_exp_
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -30,7 +30,7 @@ from tseval.pretrained.loading_errors import plain_errors
 from tseval.pretrained.opened import Pretrained
 from tseval.pretrained.options import take_option
 from tseval.pretrained.trials import hold_trial
-from tseval.scoring.numerics import pick_device
+from tseval.scoring.devices import pick_device
 
 if TYPE_CHECKING:
     from torch import Tensor

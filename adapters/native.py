@@ -16,46 +16,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 
 from tseval.adapters.hf import CausalModel
 from tseval.adapters.nanogpt import open_nanogpt
 from tseval.adapters.schemes import name_of_file
-from tseval.errors import ModelError, quoted_text, suggest
-from tseval.models import UNK, bundled_checkpoints
+from tseval.errors import ModelError, suggest
+from tseval.models.bundled_models import bundled_checkpoints
 from tseval.models.checkpoint import Checkpoint, hash_weights, load_checkpoint
+from tseval.models.encoding import OfWords
 from tseval.models.network import TASKS, count_parameters
 from tseval.models.state_files import kind_of
 from tseval.models.states import open_state
 from tseval.pretrained.opened import Pretrained
-from tseval.scoring.numerics import (
-    NOTHING_GAINED,
-    Bfloat16Products,
-    NarrowMatrix,
-    Rerouted,
-    best_words,
-    bfloat16_logprobs,
-    fast_products,
-    has_fast_products,
-    log_normaliser,
-    on_device,
-    pair_logits,
-    pick_device,
-)
+from tseval.scoring.bfloat16 import NOTHING_GAINED, Bfloat16Products, NarrowMatrix, has_fast_products
+from tseval.scoring.devices import on_device, pick_device
 from tseval.scoring.precision import stated_precision
+from tseval.scoring.products import Rerouted, fast_products
 from tseval.scoring.protocol import Encoded, ModelCard, recarded
-from tseval.scoring.trie import words_and_lengths
+from tseval.scoring.softmax import best_words, bfloat16_logprobs, log_normaliser, pair_logits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    import pyarrow as pa
     from torch import Tensor, nn
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from tseval.formats import Json
-    from tseval.models import Vocabulary
     from tseval.models.cells.cell import State
     from tseval.pretrained.pieces import OfPieces
 
@@ -63,84 +50,6 @@ SCHEMES = {"bundled": "open_bundled", "native": "open_checkpoint"}
 
 
 ScoringPrecision = Literal["float32", "bfloat16"]
-
-
-def encode_words(
-    ids: Mapping[str, int], sentences: pa.StringArray, unknown: str = UNK, lowercase: bool = False
-) -> Encoded:
-    """Bring sentences to a vocabulary, by number of each word; each distinct word is looked up once.
-
-    Words come to lower case as Python does it, with which vocabularies are made: arrow has no final sigma.
-    """
-    split, lengths = words_and_lengths(sentences)
-    words = split.flatten().dictionary_encode()
-    distinct = cast("list[str]", words.dictionary.to_pylist())
-    if lowercase:
-        distinct = [word.lower() for word in distinct]
-    known = [word if word in ids else unknown for word in distinct]
-    which = words.indices.to_numpy()
-    tokens = np.array([ids[word] for word in known], dtype=np.int64)[which]
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    n_unknown = np.concatenate(([0], np.cumsum(tokens == ids[unknown])))
-    seen = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(known).take(words.indices))
-    return Encoded(
-        seen=cast("pa.StringArray", pc.binary_join(seen, " ")),
-        tokens=tokens,
-        lengths=lengths,
-        n_unknown=(n_unknown[offsets[1:]] - n_unknown[offsets[:-1]]).astype(np.int32),
-    )
-
-
-class OfWords:
-    """What models of whole words share: how sentences come to their vocabulary."""
-
-    card: ModelCard
-    vocabulary: Vocabulary
-    _ids: dict[str, int]
-
-    def __repr__(self) -> str:
-        return self.card.show(self)
-
-    def protocol_of_words(self, dtype: str = "float32") -> dict[str, Json]:
-        """Say how sentences are presented, for the card."""
-        return {
-            "start": self.vocabulary.start,
-            "state": "fresh",
-            "unknown": self.vocabulary.unknown,
-            "lowercase": self.vocabulary.lowercase,
-            "dtype": dtype,
-        }
-
-    @property
-    def unreadable(self) -> str:
-        """What sentences are that `too_long` tells."""
-        return f"with words that {self.card.name} does not know"
-
-    def encode(self, sentences: pa.StringArray) -> Encoded:
-        """Bring sentences to the vocabulary; each distinct word is looked up once."""
-        if len(strange := sentences.filter(pa.array(self.too_long(sentences)))):
-            raise ModelError(
-                f"the sentence {quoted_text(strange[0].as_py())} has a word that the model {self.card.name} "
-                "does not know.\n"
-                "  Remove the sentence, or run with --too-long skip."
-            )
-        # Where no word stands for unknown ones, the start counts as one, which stands nowhere.
-        unknown = self.vocabulary.unknown or self.vocabulary.start
-        return encode_words(self._ids, sentences, unknown, self.vocabulary.lowercase)
-
-    def too_long(self, sentences: pa.StringArray) -> np.ndarray:
-        """Tell which sentences cannot be read: those with an unknown word, where no word stands for such."""
-        if self.vocabulary.unknown is not None:
-            return np.zeros(len(sentences), dtype=np.bool_)
-        split, _ = words_and_lengths(sentences)
-        words = split.flatten().dictionary_encode()
-        distinct = [str(word) for word in words.dictionary.to_pylist()]
-        if self.vocabulary.lowercase:
-            distinct = [word.lower() for word in distinct]
-        known = pa.array([word in self._ids for word in distinct], pa.bool_()).take(words.indices)
-        found = np.zeros(len(sentences), dtype=np.bool_)
-        found[pc.list_parent_indices(split).filter(pc.invert(known)).to_numpy()] = True
-        return found
 
 
 class NativeModel(OfWords):

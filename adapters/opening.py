@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch import nn
     from transformers import PreTrainedTokenizerBase
 
-    from tseval.models import Vocabulary
+    from tseval.models.vocabulary import Vocabulary
     from tseval.scoring.protocol import Model
 
     # What can be scored as it is: ours, a torch module with its words, a model of transformers.

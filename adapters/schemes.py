@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tseval.adapters.packages import GROUP, not_yet_installed
 from tseval.errors import ModelError, suggest
-from tseval.models import bundled_checkpoints
+from tseval.models.bundled_models import bundled_checkpoints
 
 # What a module opens is read from its text: importing them all would load torch and transformers.
 STATED = re.compile(r"^SCHEMES = (\{[^}]*\})", re.MULTILINE)

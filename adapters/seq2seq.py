@@ -24,7 +24,7 @@ from tseval.pretrained.options import take_option
 from tseval.pretrained.pieces import WHITE_SPACE, OfPieces
 from tseval.pretrained.products import ModelProducts
 from tseval.pretrained.tokenizer import special_tokens
-from tseval.scoring.numerics import within_noise
+from tseval.scoring.noise import within_noise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

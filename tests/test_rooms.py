@@ -40,7 +40,7 @@ ROOMS: dict[str, set[str]] = {
     | {"conllu", "jinja2", "nltk", "openpyxl", "spacy", "spellchecker", "tabulate", "yaml"},
     "tseval.verdicts": NUMBERS,
     "tseval.scoring": NUMBERS | TORCH,
-    "tseval.models": TORCH | {"numpy"},
+    "tseval.models": NUMBERS | TORCH,
     "tseval.pretrained": NUMBERS
     | TORCH
     | {"gguf", "huggingface_hub", "jinja2", "peft", "tokenizers", "transformers"},

@@ -14,7 +14,7 @@ from tseval.adapters.hf import ALL_METHODS, LENGTH, CausalModel, choose_method
 from tseval.errors import ModelError
 from tseval.pretrained.activations import fuse_activations
 from tseval.pretrained.opened import Pretrained
-from tseval.scoring.numerics import NarrowMatrix
+from tseval.scoring.bfloat16 import NarrowMatrix
 
 DTYPES = ("float32", "bfloat16", "float16")
 OVERFLOWS = ("gemma3", "float16")

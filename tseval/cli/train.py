@@ -41,11 +41,12 @@ from tseval.report.curves import (
     write_curves_figure,
 )
 from tseval.report.figures import write_figure
-from tseval.scoring.numerics import accelerator, pick_device
+from tseval.scoring.devices import accelerator, pick_device
 from tseval.suites import load_suite
 from tseval.training.classifier import Examples, make_vocabulary, read_split, train_classifier
+from tseval.training.curves import curves_path
 from tseval.training.language_model import EarlyEvaluation, accuracy_path, train_language_model
-from tseval.training.loop import Destination, curves_path
+from tseval.training.loop import Destination
 from tseval.training.settings import CLASSIFIER_PRESETS, ClassifierSettings, Settings
 from tseval.training.steps import product_type
 

@@ -34,7 +34,7 @@ from tseval.training.corpus import (
     map_text,
     vocabulary_of,
 )
-from tseval.training.loop import resume_path
+from tseval.training.resume import resume_path
 from tseval.training.settings import CLASSIFIER_PRESETS, PRESETS, ClassifierSettings, Preset, Settings
 
 if TYPE_CHECKING:

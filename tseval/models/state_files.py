@@ -23,7 +23,6 @@ from safetensors import SafetensorError, safe_open
 from tseval.errors import ModelError, first_line, reason, shortened, suggest
 from tseval.files import open_limited, read_bytes
 from tseval.formats import is_count
-from tseval.models import EOS, UNK, Vocabulary
 from tseval.models.pickles import Pickled, quoted, read_pickle
 from tseval.models.refusals import damaged
 from tseval.models.torch_files import (
@@ -37,6 +36,7 @@ from tseval.models.torch_files import (
     read_safetensors,
     start_of_pickle,
 )
+from tseval.models.vocabulary import EOS, UNK, Vocabulary
 from tseval.models.walks import MOST_PARTS, Walk, place_within
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from tseval.errors import ModelError
 from tseval.pretrained.lora_options import MERGE_FIX, cannot_be_merged
-from tseval.scoring.numerics import within_noise
+from tseval.scoring.noise import within_noise
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -40,7 +40,8 @@ from tseval.pretrained.options import (
 from tseval.pretrained.tokenizer import open_tokenizer
 from tseval.pretrained.trials import begun_trial
 from tseval.pretrained.weights import load_weights, refuse_lacking, refuse_left_over
-from tseval.scoring.numerics import NOTHING_GAINED, has_fast_products, pick_device
+from tseval.scoring.bfloat16 import NOTHING_GAINED, has_fast_products
+from tseval.scoring.devices import pick_device
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from tseval.scoring.numerics import NarrowMatrix, Rerouted, fast_products, linear
+from tseval.scoring.bfloat16 import NarrowMatrix
+from tseval.scoring.products import Rerouted, fast_products, linear
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -141,7 +141,7 @@ def _default_workers() -> int:
     """Return one worker for each GPU, or to each core of a machine without any."""
     import torch  # noqa: PLC0415 - slow to import, and not needed where the user says how many
 
-    from tseval.scoring.numerics import accelerator  # noqa: PLC0415 - brings torch along
+    from tseval.scoring.devices import accelerator  # noqa: PLC0415 - brings torch along
 
     return torch.accelerator.device_count() if accelerator() is not None else n_cores()
 

@@ -26,7 +26,7 @@ from tseval.errors import TsevalError, first_line, reason, shortened
 from tseval.evaluation import evaluate, refuse_other_clusters, refuse_too_long
 from tseval.formats import ContentError, checked, read_json
 from tseval.processes import python_command, python_environment
-from tseval.scoring.numerics import accelerator, empty_caches, out_of_memory
+from tseval.scoring.devices import accelerator, empty_caches, out_of_memory
 from tseval.suites import load_suite
 from tseval.suites.data.critical import cluster_data
 from tseval.suites.data.ratings import chosen_score

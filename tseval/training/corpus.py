@@ -36,7 +36,7 @@ from tseval.files import (
     open_regular,
     write_whole,
 )
-from tseval.models import EOS, SPECIAL_WORDS, UNK, Vocabulary
+from tseval.models.vocabulary import EOS, SPECIAL_WORDS, UNK, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -30,7 +30,7 @@ from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import load_manifest
 from tseval.runs.reader import read_run
 from tseval.suites import afresh
-from tseval.training.loop import curves_path
+from tseval.training.curves import curves_path
 from tseval.training.zoo import CORPUS_FILES, define, in_order, planned
 
 if TYPE_CHECKING:

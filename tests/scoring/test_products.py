@@ -4,16 +4,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from tseval.scoring import numerics
-from tseval.scoring.numerics import (
-    LEAST_ROWS,
-    best_words,
-    chosen_logits,
-    fast_products,
-    linear,
-    log_normaliser,
-    pair_logits,
-)
+from tseval.scoring import products, softmax
+from tseval.scoring.products import LEAST_ROWS, fast_products, linear
+from tseval.scoring.softmax import best_words, chosen_logits, log_normaliser, pair_logits
 
 CPU = torch.device("cpu")
 COLUMNS, OUTPUTS = 300, 1_000
@@ -74,7 +67,7 @@ def test_without_onednn_scores_are_the_same(monkeypatch):
     inputs, weight = draw(50, COLUMNS), draw(OUTPUTS, COLUMNS)
     with torch.inference_mode():
         ours = linear(inputs, weight)
-        monkeypatch.setattr(numerics, "HAS_ONEDNN", False)
+        monkeypatch.setattr(products, "HAS_ONEDNN", False)
         torch.testing.assert_close(linear(inputs, weight), ours, rtol=1e-5, atol=1e-4)
         with fast_products(CPU):
             assert torch.equal(F.linear(inputs, weight), linear(inputs, weight))
@@ -84,7 +77,7 @@ def test_without_onednn_scores_are_the_same(monkeypatch):
 @pytest.mark.parametrize("tile", [1, 7, 50, 10**6])
 @pytest.mark.parametrize("scale", [1.0, 100.0])
 def test_tiles_give_the_log_softmax_without_overflow(monkeypatch, tile, scale):
-    monkeypatch.setattr(numerics, "TILE_LOGITS", {"cpu": tile})
+    monkeypatch.setattr(softmax, "TILE_LOGITS", {"cpu": tile})
     torch.manual_seed(0)
     hidden, weight, bias = torch.randn(6, 8) * scale, torch.randn(40, 8), torch.randn(40)
     words = torch.randint(0, 40, (6,))
@@ -95,7 +88,7 @@ def test_tiles_give_the_log_softmax_without_overflow(monkeypatch, tile, scale):
 
 @pytest.mark.parametrize("tile", [1, 50, 10**6])
 def test_the_best_word_is_the_first_of_equals_in_whatever_tile_it_stands(monkeypatch, tile):
-    monkeypatch.setattr(numerics, "TILE_LOGITS", {"cpu": tile})
+    monkeypatch.setattr(softmax, "TILE_LOGITS", {"cpu": tile})
     torch.manual_seed(0)
     # Whole numbers, so that equal logits are equal in every tile.
     hidden, weight, bias = (torch.randint(-9, 10, size).float() for size in ((6, 8), (40, 8), (40,)))
