@@ -1,4 +1,4 @@
-"""tseval's own checkpoints, bundled ones, and causal models of transformers that are in training.
+"""tseval's own checkpoints, and those that come with tseval.
 
 Protocol of language models, that of Marvin & Linzen 2018: a fresh zero state for every sentence, `<eos>` as
 start symbol, the words through the final period; the closing `<eos>` is not scored. Unknown words become
@@ -7,44 +7,36 @@ start symbol, the words through the final period; the closing `<eos>` is not sco
 
 from __future__ import annotations
 
-import hashlib
-import json
-import random
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import numpy as np
 import torch
 
-from tseval.adapters.hf import CausalModel
 from tseval.adapters.nanogpt import open_nanogpt
 from tseval.adapters.schemes import name_of_file
 from tseval.errors import ModelError, suggest
 from tseval.models.bundled_models import bundled_checkpoints
-from tseval.models.checkpoint import Checkpoint, hash_weights, load_checkpoint
+from tseval.models.checkpoint import Checkpoint, load_checkpoint
 from tseval.models.encoding import OfWords
 from tseval.models.network import TASKS, count_parameters
 from tseval.models.state_files import kind_of
 from tseval.models.states import open_state
-from tseval.pretrained.opened import Pretrained
 from tseval.scoring.bfloat16 import NOTHING_GAINED, Bfloat16Products, NarrowMatrix, has_fast_products
 from tseval.scoring.devices import on_device, pick_device
-from tseval.scoring.precision import stated_precision
 from tseval.scoring.products import Rerouted, fast_products
-from tseval.scoring.protocol import Encoded, ModelCard, recarded
+from tseval.scoring.protocol import Encoded, ModelCard
 from tseval.scoring.softmax import best_words, bfloat16_logprobs, log_normaliser, pair_logits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
-    from torch import Tensor, nn
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from torch import Tensor
 
+    from tseval.adapters.hf import CausalModel
     from tseval.models.cells.cell import State
-    from tseval.pretrained.pieces import OfPieces
 
 SCHEMES = {"bundled": "open_bundled", "native": "open_checkpoint"}
 
@@ -248,103 +240,3 @@ def open_bundled(rest: str, arguments: Mapping[str, str], device: str) -> Native
             f"  {suggest(rest, known, 'Bundled')}"
         )
     return open_checkpoint(str(known[rest]), arguments, device)
-
-
-_UNWRAPPED = "_original_forward"  # what accelerate calls the forward pass that it wrapped
-
-
-def as_causal(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> CausalModel:
-    """Take a causal model in memory as a model to be scored, with the weights that it has at each evaluation.
-
-    Each evaluation computes the fingerprint again, so one call before a training loop is enough. It computes
-    as `hf:` does, but for activations that `hf:` fuses, which differ by rounding.
-
-    Args:
-        model: Whole, on one device; afterwards it is as it was.
-        tokenizer: Its own.
-        name: For tables.
-    """
-    with undisturbed(model):
-        opened = Pretrained(name, model, tokenizer, fingerprint_in_memory(model, tokenizer), {})
-        return LiveCausal(opened, bos="auto", leading_space=False, words="corrected")
-
-
-class LiveCausal(CausalModel):
-    """A causal model that may be in training: it is in evaluation mode only while it scores."""
-
-    def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
-        """Score every token; see `CausalModel`."""
-        with undisturbed(self.model):
-            return super().token_logprobs(encoded, batch_tokens)
-
-    def corrected_logprobs(
-        self, encoded: Encoded, batch_tokens: int
-    ) -> tuple[np.ndarray, np.ndarray | None, int]:
-        """Score every token, and correct words; see `CausalModel`."""
-        with undisturbed(self.model):
-            return super().corrected_logprobs(encoded, batch_tokens)
-
-    def with_current_weights(self) -> Self:
-        """Return the same model as its weights are now; see `ChangingModel`."""
-
-        def wrap(opened: Pretrained) -> CausalModel:
-            return as_causal(opened.model, opened.tokenizer, opened.name)
-
-        return cast("Self", refreshed(self, wrap))
-
-
-def refreshed(model: OfPieces, wrap: Callable[[Pretrained], OfPieces]) -> OfPieces:
-    """Wrap a model of transformers again if its weights changed: tables made of them would be old ones."""
-    opened = model.opened
-    if fingerprint_in_memory(opened.model, opened.tokenizer) == opened.fingerprint:
-        return model
-    now = wrap(opened)
-    if (rules := model.writing_rules) is not None:
-        now = now.writing(rules)
-    now.card = recarded(model.card, now.card)
-    return now
-
-
-@contextmanager
-def undisturbed(*modules: nn.Module) -> Iterator[None]:
-    """Put modules into evaluation mode for a while, and leave modes and random numbers as they were.
-
-    Python's, numpy's and torch's random numbers are meant, on all devices, and whether a model of
-    transformers keeps a cache. A forward pass that accelerate wrapped, to train in mixed precision, is taken
-    as it was before, in the type of the weights, and autocast is off. A training that goes on afterwards does
-    not notice.
-    """
-    # Assigned to a module itself, such a pass hides the one of its class.
-    wrapped = [(vars(module), module.forward) for module in modules if _UNWRAPPED in vars(module)]
-    modes = [(part, part.training) for module in modules for part in module.modules()]
-    configs: list[Any] = [getattr(module, "config", None) for module in modules]
-    caches = [(config, config.use_cache) for config in configs if hasattr(config, "use_cache")]
-    python, numpy = random.getstate(), np.random.get_state()
-    used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call] # it says no types
-    devices = range(torch.cuda.device_count()) if used else ()
-    try:
-        with torch.random.fork_rng(devices), stated_precision():
-            for own, _ in wrapped:
-                own["forward"] = own[_UNWRAPPED]
-            for module in modules:
-                module.eval()
-            for config, _ in caches:
-                config.use_cache = False
-            yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)
-        for own, forward in wrapped:
-            own["forward"] = forward
-        for part, mode in modes:
-            part.training = mode
-        for config, cache in caches:
-            config.use_cache = cache
-
-
-def fingerprint_in_memory(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
-    """Return the SHA-256 over the vocabulary and the weights, which are in no file yet."""
-    vocabulary = sorted(tokenizer.get_vocab().items())
-    digest = hashlib.sha256(json.dumps([type(model).__name__, vocabulary]).encode())
-    hash_weights(digest, model.state_dict())
-    return digest.hexdigest()

@@ -64,8 +64,8 @@ def _opened(spec: str | Path | LiveModel, arguments: Mapping[str, str] | None, d
             )
         if isinstance(spec, tuple(PROTOCOL_PARTS)):
             return current(cast("Model", spec))
-        function = import_module(f"{__package__}.function")  # brings torch along
-        return cast("Model", function.as_model(spec, "load_model received"))
+        live = import_module(f"{__package__}.live")  # brings torch along
+        return cast("Model", live.as_model(spec, "load_model received"))
     entry, rest = find_adapter(str(spec))
     model = load_adapter(entry)(rest, arguments or {}, device)
     refuse_no_model(model, f"what the adapter {entry.name!r} ({entry.value}) returns")

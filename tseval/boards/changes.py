@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 from tseval.analysis.means import cut
-from tseval.boards import ENTRY_FOLDERS, Entry, EntryRow, entry_folders, read_checks, readable_entries
 from tseval.boards.check import board_suite, repeated, warnings_of, wrong_with_entry
 from tseval.boards.definition import read_definition
+from tseval.boards.entry_folders import ENTRY_FOLDERS, entry_folders, readable_entries
+from tseval.boards.maintainer import read_checks
 from tseval.boards.readme import ACCURACIES
 from tseval.errors import BoardError, shortened
 from tseval.git import has_git, opened_repository
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from tseval.boards.entry import Entry, EntryRow
     from tseval.git import Repository
     from tseval.report.boards import RowKey
 

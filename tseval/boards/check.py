@@ -11,23 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tseval.boards import (
-    CHECKS,
-    ENTRY_FOLDERS,
-    Checked,
-    Entry,
-    checks_text,
-    entry_folders,
-    published_entry,
-    ranked_folders,
-    read_checks,
-    read_entry,
-    readable_entries,
-    rows_of,
-    today,
-)
+from tseval.boards.dates import today
 from tseval.boards.definition import Definition, own_suite, read_definition, suite_of
 from tseval.boards.entries import ADDED_BY, unfit
+from tseval.boards.entry import Checked, Entry, read_entry, rows_of
+from tseval.boards.entry_folders import ENTRY_FOLDERS, entry_folders, ranked_folders, readable_entries
+from tseval.boards.maintainer import CHECKS, checks_text, read_checks
+from tseval.boards.published import published_entry
 from tseval.boards.readme import ACCURACIES, BOARD_PAGE, pages
 from tseval.boards.transaction import (
     BOARD_LOCK,
@@ -63,18 +53,10 @@ from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import count_sentences, count_verdicts, load_manifest
 from tseval.suites import afresh
 from tseval.verdicts import judge, n_too_long
-from tseval.verifying import Ladder
-from tseval.verifying.levels import (
-    Check,
-    CheckFailed,
-    Claim,
-    Recomputed,
-    Verification,
-    check_known_score,
-    hold_files,
-    hold_sizes,
-    verdicts_of,
-)
+from tseval.verifying.claim import Claim, check_known_score, hold_files
+from tseval.verifying.ladder import Ladder
+from tseval.verifying.levels import Check, CheckFailed, Verification
+from tseval.verifying.recomputed import Recomputed, hold_sizes, verdicts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

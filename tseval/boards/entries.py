@@ -2,50 +2,37 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow.compute as pc
 
-from tseval.analysis.correctness import estimate_means
-from tseval.analysis.counts import tally
-from tseval.boards import (
-    CHECKS,
-    ENTRY_FOLDERS,
-    ENTRY_NAME,
-    About,
-    Checked,
-    Entry,
-    Hidden,
-    Retraction,
-    check_about,
-    checks_text,
-    entry_folders,
-    ranked_folders,
-    read_checks,
-    read_entry,
-    readable_entries,
-    rows_of,
-    today,
-    write_entry,
-)
+from tseval.boards.dates import today
 from tseval.boards.definition import (
     BOARD_FILES_FORMAT,
     Definition,
     check_texts,
     read_definition,
     suite_here,
-    suite_of,
     write_definition,
 )
-from tseval.boards.folder import is_there, refuse_full, release, write_new_board
+from tseval.boards.entry import (
+    ENTRY_NAME,
+    About,
+    Checked,
+    Entry,
+    check_about,
+    read_entry,
+    rows_of,
+    write_entry,
+)
+from tseval.boards.entry_folders import ENTRY_FOLDERS, entry_folders, readable_entries
+from tseval.boards.maintainer import CHECKS, Retraction, checks_text, read_checks
 from tseval.boards.transaction import (
     Transaction,
     board_transaction,
@@ -59,21 +46,20 @@ from tseval.evidence.file_format import evidence_bytes
 from tseval.evidence.record import gather
 from tseval.files import PARTIAL, to_utf8
 from tseval.formats import ContentError
-from tseval.runs.board_suite import DEFINITION, SplitSuite, suite_spec
+from tseval.runs.board_suite import DEFINITION, suite_spec
 from tseval.runs.directory import digest
-from tseval.runs.entry import ENTRY_FILE, EVIDENCE, entry_run
+from tseval.runs.entry import ENTRY_FILE, EVIDENCE
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import dump_manifest
 from tseval.runs.reader import read_run
 from tseval.suites import afresh, load_suite
 from tseval.verdicts import sentences_of
-from tseval.verifying import verify_run
+from tseval.verifying.run import verify_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
-    from tseval.analysis.estimates import Estimate
-    from tseval.report.boards import RowKey
     from tseval.runs.run import Run
 
 
@@ -410,139 +396,3 @@ def retract_entry(folder: Path, why: str, link: str | None = None) -> None:
         retracted = {**checks.retracted, entry.name: Retraction(why, today(), link)}
         change.put(CHECKS, checks_text(replace(checks, retracted=retracted)))
         change.commit()
-
-
-@afresh()
-def renew_board(board: Path, out: Path | None = None) -> Path:
-    """Begin a board over the present version of the suite beside that over the last, which is archived."""
-    is_completed = complete_interrupted(board, "renew", str(out)) is not None
-    definition = read_definition(board)
-    if definition.published:
-        raise BoardError(
-            f"{board} is a leaderboard of published accuracies, so tseval cannot renew it for a new "
-            "version of a suite.\n"
-            "  Write a new board.yaml, as docs/boards.md describes."
-        )
-    if is_completed and definition.renewed_by is not None:
-        return out or Path(os.path.normpath(board.absolute() / definition.renewed_by))
-    if definition.renewed_by is not None:
-        raise BoardError(
-            f"{board} was already renewed for a new version of its suite.\n"
-            f"  Use the new leaderboard: {os.path.normpath(board / definition.renewed_by)}"
-        )
-    present = suite_here(definition, board)
-    if present.digest == definition.digest:
-        raise BoardError(
-            f"{board}: the suite {definition.suite} has not changed, so there is no new version to renew "
-            "the leaderboard for.\n"
-            f"  Change or download the suite first, then run: tseval board renew {board}"
-        )
-    new = out or board.absolute().with_name(f"{board.resolve().name}-{present.digest[:8]}")
-    spec = suite_spec(definition.suite, board)
-    suite = os.path.relpath(spec, new) if isinstance(spec, Path) else spec
-    own = replace(
-        definition,
-        suite=suite,
-        digest=present.digest,
-        source=present.source,
-        order=(),
-        seeds={},
-        renews=os.path.relpath(board.absolute(), new.absolute()),
-    )
-    with board_transaction(board, "renew", str(out)) as change:
-        if is_there(new, own):  # a kill left the new board, and the old one as it was
-            release(new)
-        else:
-            refuse_full(new)
-            write_new_board(new, spec, own)
-        archived = replace(definition, renewed_by=os.path.relpath(new.absolute(), board.absolute()))
-        change.put(DEFINITION, write_definition(archived))
-        change.commit()
-    return new
-
-
-@afresh()
-def record_hidden(board: Path, paths: Sequence[Path], suite: str) -> dict[str, Hidden]:
-    """Write into the maintainer's file what entries got right on a hidden twin of the board's suite.
-
-    Each run is verified, and is of the entry with its weights and protocol. The interval of the difference
-    of two independent means is made of theirs.
-
-    Args:
-        suite: Where the twin is (`tseval.suites.grammar.write_twin`).
-
-    Source: Newcombe 1998, "Interval estimation for the difference between independent proportions", method
-    10, of the intervals that tables have.
-    """
-    definition = read_definition(board)
-    ranked = ranked_folders(board, definition)
-    of_model = {entry.model_identity: folder for folder in ranked for entry in readable_entries([folder])}
-    split = SplitSuite(suite_of(definition, board))
-    found: dict[str, Hidden] = {}
-    for path in paths:
-        run = read_run(path)
-        key = Entry(BOARD_FILES_FORMAT, "", run.manifest.signature, run.manifest.key.fingerprint, About(), ())
-        folder = of_model.get(key.model_identity)
-        if folder is None:
-            raise BoardError(
-                f"{path}: no entry of {board} has the model of this run, with these weights and scored in "
-                "this way.\n"
-                f"  Add an entry for the model first: tseval board add {board} RUN"
-            )
-        if run.manifest.suite.digest == definition.digest:
-            raise BoardError(
-                f"{path} is a run on the public suite of the leaderboard, not on the hidden version.\n"
-                "  Score the model on the hidden version: tseval run --suite HIDDEN --model MODEL"
-            )
-        verified = verify_run(path, suite=suite)
-        if not verified.ok:
-            raise BoardError(
-                f"{path} cannot be verified: {verified.checks[-1].found}.\n  For details: tseval verify "
-                f"{path}"
-            )
-        public, hidden = (_mean_over_rows(one, path) for one in (entry_run(folder, split), run))
-        if public[0] != hidden[0]:
-            raise BoardError(
-                f"{path} has other rows than the leaderboard, so its suite is not the hidden version of "
-                "this one.\n"
-                "  Score the model on the hidden version: tseval run --suite HIDDEN --model MODEL"
-            )
-        found[folder.name] = _beside(run, public[1], hidden[1])
-    with board_transaction(board, "hidden", *map(str, paths), suite) as change:
-        checks = read_checks(board)
-        change.put(CHECKS, checks_text(replace(checks, hidden={**checks.hidden, **found})))
-        change.commit()
-    return found
-
-
-def _mean_over_rows(run: Run, path: Path) -> tuple[list[RowKey], Estimate]:
-    """Return the rows of a run, and the mean over them."""
-    counts, answers = tally(run.verdicts)
-    rows = [one.key for one in rows_of(run.verdicts)]
-    ((mean,),) = estimate_means([answers], [range(len(rows))])
-    if mean is None or (counts["n_items"] == counts["n_undecidable"]).any():
-        raise BoardError(
-            f"{path}: in one row no item can be decided, so the mean over rows is unknown.\n"
-            "  Use a model whose vocabulary has the words of the suite."
-        )
-    return rows, mean
-
-
-def _beside(run: Run, public: Estimate, hidden: Estimate) -> Hidden:
-    """Put the mean on withheld words beside that on the board's."""
-    difference = hidden.value - public.value
-    below = math.hypot(hidden.value - hidden.low, public.high - public.value)
-    above = math.hypot(hidden.high - hidden.value, public.value - public.low)
-
-    def outwards(low: float, high: float) -> tuple[float, float]:
-        return math.floor(low * 1000) / 1000, math.ceil(high * 1000) / 1000
-
-    return Hidden(
-        twin=run.manifest.suite.digest,
-        on=today(),
-        n_items=run.manifest.counts.items,
-        mean=round(hidden.value, 3),
-        interval=outwards(hidden.low, hidden.high),
-        difference=round(difference, 3),
-        difference_interval=outwards(difference - below, difference + above),
-    )

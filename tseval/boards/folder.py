@@ -10,8 +10,8 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from tseval.boards import ENTRY_FOLDERS, entry_folders
 from tseval.boards.definition import BOARD_FILES_FORMAT, Definition, read_definition, write_definition
+from tseval.boards.entry_folders import ENTRY_FOLDERS, entry_folders
 from tseval.boards.readme import pages
 from tseval.boards.transaction import BOARD_LOCK, board_transaction, built_aside, is_begun
 from tseval.errors import BoardError, plain

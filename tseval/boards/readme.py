@@ -18,23 +18,18 @@ from tabulate import tabulate
 from tseval.analysis.counts import N_HALF_KNOWN
 from tseval.analysis.means import cut
 from tseval.analysis.rows import row_sets
-from tseval.boards import (
+from tseval.boards.dates import is_date
+from tseval.boards.definition import Definition, read_definition
+from tseval.boards.entry import About, Entry, read_entry
+from tseval.boards.entry_folders import (
     ENTRY_FOLDERS,
-    About,
-    BoardChecks,
-    Entry,
-    Retraction,
     entry_on_board,
     entry_runs,
-    is_date,
-    published_board,
-    published_entry,
     ranked_folders,
-    read_checks,
-    read_entry,
     readable_entries,
 )
-from tseval.boards.definition import Definition, read_definition
+from tseval.boards.maintainer import BoardChecks, Retraction, read_checks
+from tseval.boards.published import published_board, published_entry
 from tseval.errors import BoardError, plain, suggest
 from tseval.files import write_text
 from tseval.report import Table, build_table, render

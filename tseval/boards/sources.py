@@ -8,8 +8,9 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from tseval.boards import entry_folders, entry_runs, ranked_folders, read_entry
 from tseval.boards.definition import read_definition
+from tseval.boards.entry import read_entry
+from tseval.boards.entry_folders import entry_folders, entry_runs, ranked_folders
 from tseval.errors import BoardError, RunError, suggest
 from tseval.report.boards import BUNDLED_BOARDS, Board, bundled_boards, read_board
 from tseval.report.opened import RunSet, for_analysis

@@ -1,10 +1,10 @@
 """Products of operands rounded to bfloat16, with sums and results in float32.
 
-PyTorch's own give their results in the type of the operands. Of a logit that leaves eight binary digits, three
-or four of them behind the point: probable words would tie, and log-probabilities be off by hundredths. The
-kernel that these products and PyTorch's attention are made of has float32 results. It belongs to PyTorch's C++
-interface (`at::native::cpublas::brgemm` in ATen/native/CPUBlas.h) and has no name in Python. It multiplies
-blocks: which ones, and in how many threads, is left to the caller. Where the processor has no such
+PyTorch's own give their results in the type of the operands. Of a logit that leaves eight binary digits,
+three or four of them behind the point: probable words would tie, and log-probabilities be off by hundredths.
+The kernel that these products and PyTorch's attention are made of has float32 results. It belongs to
+PyTorch's C++ interface (`at::native::cpublas::brgemm` in ATen/native/CPUBlas.h) and has no name in Python. It
+multiplies blocks: which ones, and in how many threads, is left to the caller. Where the processor has no such
 instructions, the rounded operands are multiplied in float32, which holds products of two bfloat16 numbers
 exactly: the same results but for the order of sums, and no faster.
 """

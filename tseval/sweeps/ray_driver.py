@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import ray
 
-from tseval.sweeps.engines import end_in_order, supervise
+from tseval.sweeps.supervision import end_in_order, supervise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,12 +10,12 @@ from submitit.helpers import Checkpointable
 
 from tseval.errors import RunError, first_line
 from tseval.processes import careful_children
-from tseval.sweeps.engines import n_cores, supervise
+from tseval.sweeps.supervision import n_cores, supervise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tseval.sweeps.engines import Job
+    from tseval.sweeps.job import Job
 
 
 POLL = 1.0  # seconds; the queue itself is asked by submitit, once a minute

@@ -21,8 +21,8 @@ from tseval.models.cells import CELLS
 from tseval.report.columns import column_of
 from tseval.report.comparisons import seeds_table
 from tseval.runs.reader import read_run
-from tseval.sweeps import STATE, Workforce, sweep
 from tseval.sweeps.engines import find_engine
+from tseval.sweeps.run import STATE, Workforce, sweep
 from tseval.sweeps.units import Records, SweepUnit, refuse_unknown
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tseval.report.document import Document
     from tseval.runs import Manifest
     from tseval.runs.run import Run
-    from tseval.sweeps import Watcher
+    from tseval.sweeps.run import Watcher
 
 
 CORPUS_FILES = ("train.txt.gz", "valid.txt.gz")

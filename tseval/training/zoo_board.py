@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, cast
 
 from tabulate import tabulate
 
-from tseval.boards import ENTRY_FOLDERS, About, entry_folders, entry_runs, read_entry, write_entry
 from tseval.boards.check import CURVES_FIGURE, CURVES_FOLDER, wrong_with_board
 from tseval.boards.definition import Definition, read_definition, write_definition
 from tseval.boards.entries import entry_files, write_beside
+from tseval.boards.entry import About, read_entry, write_entry
+from tseval.boards.entry_folders import ENTRY_FOLDERS, entry_folders, entry_runs
 from tseval.boards.readme import ACCURACIES, BOARD_PAGE, pages
 from tseval.boards.transaction import BOARD_LOCK
 from tseval.errors import BoardError, LimitError, TrainingError, first_line

@@ -11,12 +11,14 @@ import pyarrow.compute as pc
 from tseval.evidence.columns import flat_column, whole_column
 from tseval.evidence.prefixes import Words, split_words
 from tseval.verdicts import questions_in
-from tseval.verifying.levels import CheckFailed, Claim, Recomputed
+from tseval.verifying.levels import CheckFailed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tseval.questions.pairs import Asked
+    from tseval.verifying.claim import Claim
+    from tseval.verifying.recomputed import Recomputed
 
     _Rows = NDArray[np.int64]
 

@@ -15,7 +15,7 @@ from tseval.questions.pairs import Asked
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.scoring.engine import score_all
 from tseval.verdicts import judge
-from tseval.verifying.levels import CheckFailed, Claim, Recomputed
+from tseval.verifying.levels import CheckFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tseval.scoring.protocol import Model, ModelCard
+    from tseval.verifying.claim import Claim
+    from tseval.verifying.recomputed import Recomputed
 
     _Rows = NDArray[np.int64]
 
