@@ -92,10 +92,16 @@ def step_folder(out: Path, step: int) -> Path:
 
 __all__ = ["TransformersCallback", "as_causal", "evaluate_during", "undisturbed"]
 
+# The module of each name that brings torch or an extra along.
+_MODULES = {
+    "TransformersCallback": "tseval.callbacks.trainer",
+    "as_causal": "tseval.adapters.live",
+    "undisturbed": "tseval.pretrained.evaluation_mode",
+}
+
 if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt name pass
 
     def __getattr__(name: str) -> object:
-        if name not in {"TransformersCallback", "as_causal", "undisturbed"}:
+        if name not in _MODULES:
             raise AttributeError(f"module 'tseval.callbacks' has no attribute {name!r}")
-        own = name == "TransformersCallback"  # imports what is an extra
-        return getattr(import_module("tseval.callbacks.trainer" if own else "tseval.adapters.native"), name)
+        return getattr(import_module(_MODULES[name]), name)
