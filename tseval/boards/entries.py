@@ -172,20 +172,20 @@ def _open_to_runs(board: Path) -> Definition:
 
 
 def _refuse_taken(
-    entries: dict[Path, Entry], there: Sequence[Path], retracted: set[str], how: str = ""
+    entries: dict[Path, Entry], there: Sequence[Path], retracted: set[str], fix: str = ""
 ) -> None:
-    """Refuse names that others have, or had, and models that are on the board; `how` an entry is named."""
+    """Refuse names that others have, or had, and models that are on the board; `fix` ends each message."""
     others = list(readable_entries(there))
     known = {other.identity: other for other in others if other.name not in retracted}
     aliases = {alias.lower(): other.name for other in others for alias in other.aliases}
     for folder, entry in entries.items():
         if _is_taken(folder, there):
-            raise BoardError(f"{folder} exists already.\n  Choose another name for the entry{how}.")
+            raise BoardError(f"{folder} exists already.\n  Choose another name for the entry{fix}.")
         if (other := aliases.get(folder.name.lower())) is not None:
             raise BoardError(
                 f"{folder.name} was an earlier name of the entry {other}, and still redirects to this "
                 "entry.\n"
-                f"  Choose another name for the entry{how}."
+                f"  Choose another name for the entry{fix}."
             )
         twin = known.setdefault(entry.identity, entry)
         if twin is not entry:
@@ -206,23 +206,24 @@ def entry_files(
     """
     run, about = read_run(path), about or About()
     name = name or run.manifest.key.model
-    own = name if ENTRY_NAME.fullmatch(name) else _NOT_IN_NAMES.sub("--", name).strip("-.")
-    if not ENTRY_NAME.fullmatch(own) or ("/" in name and ".." in name.split("/")):
+    entry_name = name if ENTRY_NAME.fullmatch(name) else _NOT_IN_NAMES.sub("--", name).strip("-.")
+    if not ENTRY_NAME.fullmatch(entry_name) or ("/" in name and ".." in name.split("/")):
         raise BoardError(
             f"the name of the model, {name!r}, cannot be the name of an entry.\n"
             f"  Choose another name with --name. {_NAME_FIX}"
         )
-    if own != name and about.display_name is None:
+    if entry_name != name and about.display_name is None:
         about = replace(about, display_name=name)
     if refusal := unfit(definition, run, about):
         raise BoardError(
             f"{path} cannot be an entry of this leaderboard: {refusal}.\n"
             "  Score the model with tseval run on the suite of the leaderboard, and add that run."
         )
-    found = verify_run(path, suite=suite)
-    if not found.ok:
+    verification = verify_run(path, suite=suite)
+    if not verification.ok:
         raise BoardError(
-            f"{path} cannot be verified: {found.checks[-1].found}.\n  For details: tseval verify {path}"
+            f"{path} cannot be verified: {verification.checks[-1].found}.\n"
+            f"  For details: tseval verify {path}"
         )
     evidence = gather(run.load_sentences(), definition.digest)
     if run.manifest.counts.too_long:
@@ -238,7 +239,7 @@ def entry_files(
         )
     entry = Entry(
         format=BOARD_FILES_FORMAT,
-        name=own,
+        name=entry_name,
         signature=run.manifest.signature,
         fingerprint=run.manifest.key.fingerprint,
         about=about,
@@ -286,22 +287,22 @@ def unfit(definition: Definition, run: Run, about: About) -> str | None:  # noqa
             )
     if (least := definition.seeds_tried) and (about.seeds_tried or 0) < least:
         tried = about.seeds_tried
-        said = f"is one of {counted(tried, 'seed')}" if tried else "does not say how many seeds were tried"
-        return f"it {said}, but the leaderboard requires at least {least} seeds (--seeds-tried)"
+        report = f"is one of {counted(tried, 'seed')}" if tried else "does not say how many seeds were tried"
+        return f"it {report}, but the leaderboard requires at least {least} seeds (--seeds-tried)"
     return None
 
 
 @contextmanager
-def _as_board_error(what: str) -> Iterator[None]:
+def _as_board_error(subject: str) -> Iterator[None]:
     try:
         yield
     except ContentError as error:
-        raise BoardError(f"{what}: {error}.") from None
+        raise BoardError(f"{subject}: {error}.") from None
 
 
 def _is_taken(folder: Path, others: Iterable[Path]) -> bool:
     """Return whether another has the name, in whatever case: some disks do not tell these apart."""
-    return folder.name.lower() in {one.name.lower() for one in others}
+    return folder.name.lower() in {other.name.lower() for other in others}
 
 
 def write_beside(folder: Path, files: Mapping[str, bytes]) -> Path:
@@ -312,9 +313,9 @@ def write_beside(folder: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def _successor(entry: Entry, old: Path) -> Entry:
-    """Return an entry the names by which that in whose place it stands was known."""
+    """Return an entry with the earlier names of the entry that it replaces."""
     known = [*readable_entries([old])]
-    aliases = dict.fromkeys([alias for one in known for alias in one.aliases] + [old.name])
+    aliases = dict.fromkeys([alias for former in known for alias in former.aliases] + [old.name])
     return replace(entry, aliases=tuple(alias for alias in aliases if alias != entry.name))
 
 
@@ -323,14 +324,17 @@ def _call_otherwise(change: Transaction, old: str, new: str, *, moved: bool) -> 
     board = change.board
     definition, checks = read_definition(board), read_checks(board)
     order = tuple(new if name == old else name for name in definition.order)
-    seeds = {arch: tuple(new if one == old else one for one in own) for arch, own in definition.seeds.items()}
+    seeds = {
+        arch: tuple(new if name == old else name for name in names)
+        for arch, names in definition.seeds.items()
+    }
     named = replace(definition, order=order, seeds=seeds)
     if named != definition:
         change.put(DEFINITION, write_definition(named))
 
     def renamed(of_entries: Mapping[str, T]) -> dict[str, T]:
         names = {name: new if name == old else name for name in of_entries if moved or name != old}
-        return {own: of_entries[name] for name, own in names.items()}
+        return {new_name: of_entries[name] for name, new_name in names.items()}
 
     of_new = replace(
         checks,
@@ -357,7 +361,7 @@ def _board_of(folder: Path) -> Path:
 
 
 def rename_entry(folder: Path, name: str) -> None:
-    """Return an entry another name; the old one goes on to lead to it."""
+    """Give an entry another name; the old one redirects to it."""
     command = "rename", folder.name, name
     if complete_interrupted(_board_of(folder), *command) is not None:
         return
@@ -367,7 +371,7 @@ def rename_entry(folder: Path, name: str) -> None:
             f"{name!r} cannot be the name of an entry, which is also the name of its folder.\n  {_NAME_FIX}"
         )
     with board_transaction(board, *command) as change:
-        others = [one for one in entry_folders(board) if one.name != entry.name]
+        others = [other for other in entry_folders(board) if other.name != entry.name]
         renamed = replace(_successor(replace(entry, name=name), folder.resolve()), checks=entry.checks)
         _refuse_taken({folder.parent / name: renamed}, others, set(read_checks(board).retracted))
         change.move(f"{ENTRY_FOLDERS}/{entry.name}", f"{ENTRY_FOLDERS}/{name}")

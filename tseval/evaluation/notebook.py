@@ -23,14 +23,14 @@ def progress_in_notebook(title: str) -> Callable[[int, int], None] | None:
         return None
     from IPython.display import HTML, display  # noqa: PLC0415 - there in a notebook alone
 
-    shown = display(HTML(""), display_id=True)
+    handle = display(HTML(""), display_id=True)
     last = 0.0
 
-    def show(done: int, of: int) -> None:
+    def show(done: int, total: int) -> None:
         nonlocal last
-        if done == of or time.monotonic() - last > EVERY:
+        if done == total or time.monotonic() - last > EVERY:
             last = time.monotonic()
-            said = f"{escape(plain(title))}: {done:,} of {of:,} sentences"
-            shown.update(HTML(f'<progress value="{done}" max="{of}"></progress> {said}'))
+            text = f"{escape(plain(title))}: {done:,} of {total:,} sentences"
+            handle.update(HTML(f'<progress value="{done}" max="{total}"></progress> {text}'))
 
     return show

@@ -103,10 +103,10 @@ def make_plan(
     refuse_cut_words(model, suite)
     sentences, too_long = _readable(scorer, sentences_of(suite))
     scorer.check_sentences(sentences)
-    asked = questions_in(suite, sentences)
-    if asked:
-        scorer.check_symbols(asked.asks)
-    if len(too_long) and (asked or not len(sentences)):
+    questions = questions_in(suite, sentences)
+    if questions:
+        scorer.check_symbols(questions.asks)
+    if len(too_long) and (questions or not len(sentences)):
         raise _too_long(
             scorer, too_long, "  Use a model that reads longer sentences, or make these sentences shorter."
         )
@@ -117,7 +117,7 @@ def make_plan(
         else:
             lengths = lengths_of(scorer, sentences, normalised)
     seconds = round(time.monotonic() - started, 3)
-    return Plan(key, suite, model.card, scorer, sentences, asked, too_long, lengths, seconds)
+    return Plan(key, suite, model.card, scorer, sentences, questions, too_long, lengths, seconds)
 
 
 def refuse_too_long(model: Model, suite: Suite) -> None:

@@ -48,7 +48,7 @@ def as_read(model: Model, suite: Suite | None, text: Form) -> Model:
 def holds_boundaries(suite: Suite) -> bool:
     """Return whether parts of some sentence were joined without a space."""
     columns = (case.sentences[label] for case in suite.cases for label in case.labels)
-    return any(pc.any(pc.match_substring(one, BOUNDARY), min_count=0).as_py() for one in columns)
+    return any(pc.any(pc.match_substring(column, BOUNDARY), min_count=0).as_py() for column in columns)
 
 
 def refuse_cut_words(model: Model, suite: Suite) -> None:

@@ -113,9 +113,9 @@ def refuse_other_clusters(run: Run, path: Path, suite: Suite) -> None:
     if had == suite.clusters:
         return
     named = " ".join(f"--cluster {name}" for name in had or suite.clusters)
-    how = f"with {named}, but the command leaves it out or changes it" if had else f"without {named}"
+    options = f"with {named}, but the command leaves it out or changes it" if had else f"without {named}"
     raise RunError(
-        f"{path} is a complete run, which was scored {how}, so --resume cannot continue it.\n"
+        f"{path} is a complete run, which was scored {options}, so --resume cannot continue it.\n"
         "  Score the suite again without --resume, into another folder: --out FOLDER"
     )
 

@@ -74,39 +74,39 @@ def warnings_of_run(plan: Plan, scored: pa.Table, verdicts: pa.Table, n_left_out
             yield f"many items share a value in these columns: {'; '.join(columns[:PROPOSED])}"
     yield from _unfinished(plan, scored)
     yield from _mistakes(plan.suite)
-    misleading = [(case.name, *one) for case in plan.suite.cases for one in case.question.warnings()]
+    misleading = [(case.name, *warning) for case in plan.suite.cases for warning in case.question.warnings()]
     if misleading:
-        name, counted_as, what = misleading[0]
+        name, counted_as, problem = misleading[0]
         more = f" ({len(misleading) - 1:,} more: tseval lint)" if len(misleading) > 1 else ""
-        yield f"case {name!r}, {counted_as!r}: {what}{more}"
+        yield f"case {name!r}, {counted_as!r}: {problem}{more}"
     n_lost, lost = pc.sum(verdicts["undecidable"]).as_py() - n_left_out, "contrasts are undecidable"
     n_all = verdicts.num_rows
     single = not plan.suite.has_accuracy or 2 * n_lost <= n_all  # it is about sentences, not about contrasts
     if plan.suite.has_accuracy and single:
         n_all = scored.num_rows
     unknown = scored.filter(pc.greater(scored["n_unknown"], pa.scalar(0)))["sentence"]
-    for pattern, what, fix in (
+    for pattern, problem, fix in (
         (ATTACHED, "some words have punctuation, such as", "to split off punctuation, add --tokenise"),
         (RUN_ON, "there are no spaces in", "split the text into words, or use a model of sub-word tokens"),
     ):
-        found = pc.drop_null(pc.struct_field(pc.extract_regex(unknown, pattern), "word"))
+        words = pc.drop_null(pc.struct_field(pc.extract_regex(unknown, pattern), "word"))
         if single:
-            n_lost, lost = len(found), "sentences hold words that the model does not know"
-        if len(found) and 2 * n_lost > n_all:
-            yield f"{n_lost:,} of {n_all:,} {lost}; {what} {found[0].as_py()!r}: {fix}"
+            n_lost, lost = len(words), "sentences hold words that the model does not know"
+        if len(words) and 2 * n_lost > n_all:
+            yield f"{n_lost:,} of {n_all:,} {lost}; {problem} {words[0].as_py()!r}: {fix}"
             return
 
 
 def _mistakes(suite: Suite) -> Iterator[str]:
     """Name the first mistake in the sentences after which a number means something else."""
-    found = [
+    mistakes = [
         (case.name, message)
         for case in suite.cases
         if (message := first_mistake(case, None if suite.files else suite.terminator)) is not None
     ]
-    if found:
-        name, message = found[0]
-        more = f" ({len(found) - 1:,} more case{'s' * (len(found) > 2)})" if len(found) > 1 else ""
+    if mistakes:
+        name, message = mistakes[0]
+        more = f" ({len(mistakes) - 1:,} more case{'s' * (len(mistakes) > 2)})" if len(mistakes) > 1 else ""
         yield f"case {name!r}: {message.removesuffix('.')}{more}. To list all, run tseval lint"
 
 
@@ -128,13 +128,15 @@ def _half_known(plan: Plan, scored: pa.Table, verdicts: pa.Table) -> Iterator[st
         return
     n_all, n_half_known = verdicts.num_rows, pc.sum(verdicts[HALF_KNOWN]).as_py()
     missing = rank_missing(missing_words(plan.suite, scored, verdicts, plan.unknown, plan.too_long))
-    what = f"{n_half_known:,} of {n_all:,} contrasts are half known"
+    message = f"{n_half_known:,} of {n_all:,} contrasts are half known"
     if plan.unknown.rule == "score":
-        what += ". They are compared: <unk> with a word that the model knows (--unknown score)"
+        message += ". They are compared: <unk> with a word that the model knows (--unknown score)"
     else:
-        what += " and undecidable: the model knows one form and not the other"
-        what += " (to compare them anyway: --unknown score)"
-    shown = ", ".join(f"{shortened(word, 40)} ({counted(n, 'pair')})" for word, n in missing[:MISSING_SHOWN])
+        message += " and undecidable: the model knows one form and not the other"
+        message += " (to compare them anyway: --unknown score)"
+    examples = ", ".join(
+        f"{shortened(word, 40)} ({counted(n, 'pair')})" for word, n in missing[:MISSING_SHOWN]
+    )
     more = len(missing) - MISSING_SHOWN
     rest = f", and {counted(more, 'word')} more (tseval lint --vocab MODEL --all)" if more > 0 else ""
-    yield f"{what}. Most frequent missing words: {shown}{rest}"
+    yield f"{message}. Most frequent missing words: {examples}{rest}"

@@ -69,7 +69,7 @@ TYPES = {
 
 
 def with_type_names(arguments: Mapping[str, str]) -> dict[str, str]:
-    """Return types the names that torch has for them; refuse what is no type."""
+    """Return arguments with types named as torch names them; refuse what is no type."""
     found = dict(arguments)
     for name in ("dtype", "torch_dtype"):
         if name in found:

@@ -55,26 +55,26 @@ class SplitSuite:
     @cached_property
     def rows(self) -> NDArray[np.int64]:
         """Which of them each sentence of the suite is, as `tseval.verdicts.judge` takes it."""
-        found = pc.index_in(all_sentences(self.suite), value_set=self.sentences)
-        return cast("NDArray[np.int64]", found.to_numpy().astype(np.int64))
+        rows = pc.index_in(all_sentences(self.suite), value_set=self.sentences)
+        return cast("NDArray[np.int64]", rows.to_numpy().astype(np.int64))
 
 
 def suite_of_board(board: Path, suite: str, digest: str, columns: Mapping[str, str]) -> Suite:
     """Load the suite of a board: the copy in its folder, where there is another version by now."""
-    found: Suite | None = None
+    present: Suite | None = None
     problem: SuiteError | None = None
     try:
-        found = load_suite(suite_spec(suite, board), columns=columns or None)
+        present = load_suite(suite_spec(suite, board), columns=columns or None)
     except SuiteError as error:
         problem = error
-    if found is not None and found.digest == digest:
-        return found
+    if present is not None and present.digest == digest:
+        return present
     if (copied := copied_suite(board, suite, columns)) is not None and copied.digest == digest:
         return copied
-    if found is None:
+    if present is None:
         raise problem or AssertionError
     raise BoardError(
-        f"{board / DEFINITION}: the suite {suite} on this machine has the digest {found.digest[:8]}, but "
+        f"{board / DEFINITION}: the suite {suite} on this machine has the digest {present.digest[:8]}, but "
         f"the leaderboard uses the digest {digest[:8]}.\n"
         f"  To create a leaderboard for the new version: tseval board renew {quote(str(board))}. To use "
         "this leaderboard, install the version of the suite, or of tseval, with which it was made."

@@ -50,7 +50,7 @@ class CachedRun:
 
 def cache_runs(runs: Sequence[Run]) -> list[CachedRun]:
     """Keep the verdicts of runs over one suite, from their first use on."""
-    kept: list[CachedRun] = []
+    cached: list[CachedRun] = []
     for run in runs:
-        kept.append(CachedRun(run, kept[-1] if kept else None))
-    return kept
+        cached.append(CachedRun(run, cached[-1] if cached else None))
+    return cached

@@ -62,7 +62,7 @@ def entry_run(folder: Path, split: SplitSuite) -> Run:
             "add it again: tseval board add BOARD RUN"
         )
     if manifest.suite.digest != split.suite.digest:
-        theirs, ours = (f"{of.name}@{of.digest[:8]}" for of in (manifest.suite, split.suite))
+        theirs, ours = (f"{stated.name}@{stated.digest[:8]}" for stated in (manifest.suite, split.suite))
         raise RunError(
             f"{folder / NAME} states that the run scored the suite {theirs}, but the leaderboard has the "
             f"suite {ours}. Score the model on the suite of the leaderboard."
@@ -105,8 +105,8 @@ def suite_of_entry(folder: Path) -> SplitSuite:
     """Load the suite of the board that an entry stands in, two folders above it."""
     board = folder.resolve().parents[1]
     try:
-        said = checked(read_yaml(board / DEFINITION), _OverSuite)
-        return SplitSuite(suite_of_board(board, said.suite, said.digest, said.columns))
+        definition = checked(read_yaml(board / DEFINITION), _OverSuite)
+        return SplitSuite(suite_of_board(board, definition.suite, definition.digest, definition.columns))
     except (OSError, ContentError) as error:
         raise RunError(
             f"{folder} is an entry of a leaderboard, but tseval cannot find the suite: "

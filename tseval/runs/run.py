@@ -46,13 +46,13 @@ class Run:
 
     def __repr__(self) -> str:
         key, n_sentences = self.manifest.key, self.manifest.counts.sentences
-        what = f"{key.model} on {key.suite}"
-        return one_line(self, self.name, what, counted(n_sentences, "sentence"), f"score {key.score}")
+        title = f"{key.model} on {key.suite}"
+        return one_line(self, self.name, title, counted(n_sentences, "sentence"), f"score {key.score}")
 
     def _repr_html_(self) -> str:
-        shown = self.table().drop(columns=["se", "df", "clusters", "fixed"], errors="ignore")
-        rows = shown.round(3).astype(str).itertuples(index=False, name=None)
-        return as_html(f"{self!r} {self.manifest.signature}", list(map(str, shown.columns)), rows)
+        table = self.table().drop(columns=["se", "df", "clusters", "fixed"], errors="ignore")
+        rows = table.round(3).astype(str).itertuples(index=False, name=None)
+        return as_html(f"{self!r} {self.manifest.signature}", list(map(str, table.columns)), rows)
 
     @classmethod
     def of(cls, manifest: Manifest, scored: pa.Table, verdicts: pa.Table) -> Run:

@@ -23,16 +23,16 @@ def runs_below(folder: Path) -> tuple[list[Path], list[Path]]:
     unfinished: list[Path] = []
     if not (folder / NAME).exists():
         for path in sorted(file.parent for depth in ("*", "*/*") for file in folder.glob(f"{depth}/{NAME}")):
-            found = complete
+            paths = complete
             with suppress(RunError, LimitError):  # what cannot be read is told by whoever reads it
-                found = complete if isinstance(load_manifest(path), Manifest) else unfinished
-            found.append(path)
+                paths = complete if isinstance(load_manifest(path), Manifest) else unfinished
+            paths.append(path)
     return complete, unfinished
 
 
 def find_interrupted(root: Path, key: RunKey) -> Path | None:
     """Find the newest interrupted run with this key below a root; runs in progress do not count."""
-    found = []
+    candidates = []
     for file in root.glob(f"*/{NAME}"):
         path = file.parent
         try:
@@ -41,5 +41,5 @@ def find_interrupted(root: Path, key: RunKey) -> Path | None:
         except (RunError, LimitError):
             continue  # a directory that cannot be read is not one to resume
         if ours and is_free(path):
-            found.append((file.stat().st_mtime_ns, path))
-    return max(found)[1] if found else None
+            candidates.append((file.stat().st_mtime_ns, path))
+    return max(candidates)[1] if candidates else None

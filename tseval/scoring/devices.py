@@ -55,7 +55,7 @@ def widest_float(device: torch.device) -> torch.dtype:
 
 
 def empty_caches() -> None:
-    """Return back the accelerator's memory that torch keeps although nothing is in it."""
+    """Give back the accelerator's memory that torch keeps although nothing is in it."""
     found = accelerator()
     if found is not None:
         torch.get_device_module(found).empty_cache()

@@ -21,16 +21,16 @@ def run_local(job: Job, watch: Callable[[], None]) -> list[str]:
     stopped = Event()
     with ThreadPoolExecutor(workers) as pool:
         try:
-            kept = [
+            futures = [
                 pool.submit(supervise, job.task, number, workers, threads, stopped.is_set)
                 for number in range(workers)
             ]
-            while wait(kept, POLL_SECONDS).not_done:
+            while wait(futures, POLL_SECONDS).not_done:
                 watch()
         except BaseException:
             stopped.set()
             raise
-    return [said for one in kept if (said := one.result())]
+    return [complaint for future in futures if (complaint := future.result())]
 
 
 def _default_workers() -> int:

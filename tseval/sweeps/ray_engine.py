@@ -21,12 +21,12 @@ def run_ray(job: Job, watch: Callable[[], None]) -> list[str]:
     """Start the driver and wait for its end."""
     job.folder.mkdir(parents=True, exist_ok=True)
     log = job.folder / "ray.log"
-    given = json.dumps([os.path.abspath(job.task), job.workers, job.n_units, job.settings])
-    command = python_command("tseval.sweeps.ray_driver", given)
+    arguments = json.dumps([os.path.abspath(job.task), job.workers, job.n_units, job.settings])
+    command = python_command("tseval.sweeps.ray_driver", arguments)
     # In an empty folder: Ray puts the current one on the path of modules of all its workers.
-    with tempfile.TemporaryFile() as said, log.open("ab") as errors, tempfile.TemporaryDirectory() as empty:
+    with tempfile.TemporaryFile() as output, log.open("ab") as errors, tempfile.TemporaryDirectory() as empty:
         with subprocess.Popen(  # noqa: S603 - our own command, no shell
-            command, stdin=subprocess.PIPE, stdout=said, stderr=errors, start_new_session=True, cwd=empty,
+            command, stdin=subprocess.PIPE, stdout=output, stderr=errors, start_new_session=True, cwd=empty,
             env=python_environment(),
         ) as process:  # fmt: skip
             try:
@@ -34,8 +34,8 @@ def run_ray(job: Job, watch: Callable[[], None]) -> list[str]:
                     watch()
             finally:
                 end_process(process, WORKER_GRACE_SECONDS)
-        said.seek(0)
-        lines = said.read().decode().splitlines()
+        output.seek(0)
+        lines = output.read().decode().splitlines()
     if process.returncode == 0 and lines:
         return list(json.loads(lines[-1]))
     address = os.environ.get("RAY_ADDRESS")

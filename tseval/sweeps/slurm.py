@@ -51,10 +51,10 @@ def run_slurm(job: Job, watch: Callable[[], None]) -> list[str]:
             f"SLURM did not accept the jobs of the sweep: {first_line(error)}.\n"
             "  Correct the settings under `slurm:` in the plan."
         ) from None
-    while not all(one.done() for one in jobs):
+    while not all(task.done() for task in jobs):
         watch()
         time.sleep(POLL)
-    return [said for one in jobs if (said := _ended(one))]
+    return [complaint for task in jobs if (complaint := _ended(task))]
 
 
 def _ended(job: submitit.Job[str | None]) -> str | None:

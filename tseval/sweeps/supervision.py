@@ -32,8 +32,8 @@ def supervise(
     we end: it reads from a pipe that we hold. It computes with so many `threads`, unless OMP_NUM_THREADS says
     how many. Gives why it could not go on; None where it found nothing more to do.
     """
-    own = threads and "OMP_NUM_THREADS" not in os.environ
-    environment = python_environment({"OMP_NUM_THREADS": str(threads)} if own else {})
+    sets_threads = threads and "OMP_NUM_THREADS" not in os.environ
+    environment = python_environment({"OMP_NUM_THREADS": str(threads)} if sets_threads else {})
     command = python_command("tseval.sweeps.worker", task, str(number), str(of))
     for _ in range(RESTARTS):
         # In a session of its own: Ctrl-C reaches us alone, and we end it in order.
@@ -41,9 +41,9 @@ def supervise(
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             env=environment, start_new_session=True,
         ) as process:  # fmt: skip
-            said: list[bytes] = []
+            output: list[bytes] = []
             assert process.stderr is not None
-            listener = Thread(target=said.extend, args=[process.stderr])
+            listener = Thread(target=output.extend, args=[process.stderr])
             listener.start()
             try:
                 while not stopped() and not wait_for(process, POLL_SECONDS):
@@ -54,7 +54,7 @@ def supervise(
         if stopped() or process.returncode == 0:
             return None
         if process.returncode == GAVE_UP:
-            return f"worker {number}: {_last_words(said)}"
+            return f"worker {number}: {_last_words(output)}"
     return f"worker {number} was killed {RESTARTS:,} times"
 
 
@@ -97,8 +97,8 @@ def wait_for(process: subprocess.Popen[bytes], seconds: float) -> bool:
     return True
 
 
-def _last_words(said: Sequence[bytes]) -> str:
-    lines = [line for line in b"".join(said).decode(errors="replace").splitlines() if line.strip()]
+def _last_words(output: Sequence[bytes]) -> str:
+    lines = [line for line in b"".join(output).decode(errors="replace").splitlines() if line.strip()]
     return shortened(lines[-1] if lines else "ended without a message")
 
 

@@ -220,7 +220,7 @@ class UnitScorer:
             )  # fmt: skip
             suite = cluster_data(suite, options.cluster)
         self._suites[wanted] = suite  # behind those that were not used for longer
-        while len(self._suites) > 1 and sum(one.n_items for one in self._suites.values()) > KEPT_ITEMS:
+        while len(self._suites) > 1 and sum(held.n_items for held in self._suites.values()) > KEPT_ITEMS:
             del self._suites[next(iter(self._suites))]
         return suite
 
@@ -235,9 +235,9 @@ class UnitScorer:
 
 def _own_device(device: str, number: int) -> str:
     """Assign each worker a GPU of its own if the machine, or what a scheduler shows of it, has several."""
-    found = accelerator() if device in ("auto", "cuda") else None
-    n_devices = torch.accelerator.device_count() if found else 1
-    return device if found is None or n_devices == 1 else f"{found.type}:{number % n_devices}"
+    gpu = accelerator() if device in ("auto", "cuda") else None
+    n_devices = torch.accelerator.device_count() if gpu else 1
+    return device if gpu is None or n_devices == 1 else f"{gpu.type}:{number % n_devices}"
 
 
 def run_worker(task: str, number: str, of: str) -> int:

@@ -110,9 +110,9 @@ def recompute(claim: Claim, spec: str | None) -> Recomputed:
 def hold_sizes(stated: SuiteFacts, suite: Suite) -> None:
     """Hold what is said of a suite's size to the suite."""
     for name in ("n_items", "n_contrasts"):
-        if (said := getattr(stated, name)) != (follows := getattr(suite, name)):
+        if (claimed := getattr(stated, name)) != (follows := getattr(suite, name)):
             raise CheckFailed(
-                f"{MANIFEST}: the key `suite.{name}` is {said:,}, but the suite has {follows:,}"
+                f"{MANIFEST}: the key `suite.{name}` is {claimed:,}, but the suite has {follows:,}"
             )
 
 
@@ -218,10 +218,10 @@ def _chosen(suite: Suite, claim: Claim) -> Iterator[Case]:
 
 def _refuse_other_draw(suite: Suite, cases: Sequence[Case], stated: str) -> None:
     """Draw items again as they are said to have been drawn; of a draw, `--limit` takes the first."""
-    said = _DRAW.fullmatch(stated)
+    draw = _DRAW.fullmatch(stated)
     for case in cases:
-        whole = next(one for one in suite.cases if one.name == case.name)
-        rows = choose_rows(whole.n_items, None, int(said[1]), int(said[2])) if said else ()
+        whole = next(other for other in suite.cases if other.name == case.name)
+        rows = choose_rows(whole.n_items, None, int(draw[1]), int(draw[2])) if draw else ()
         if not case.index.equals(whole.index.take(pa.array(rows[: len(case.index)], pa.int64()))):
             raise CheckFailed(
                 f"the key `suite.sample` is {stated!r}, but the items of the case {case.name!r} are not "
