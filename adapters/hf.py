@@ -107,7 +107,7 @@ def choose_method(
     with wide_logits(causal.opened.model) as hidden:
         expected = _plain(causal, sentences)
         states = hidden[-1].flatten(0, -2)[:HEADS] if hidden else None
-    if not all(np.isfinite(one).all() for one in expected):
+    if not all(np.isfinite(scores).all() for scores in expected):
         raise ModelError(
             f"the model computes numbers that are not finite in {causal.opened.dtype}.\n"
             "  Some models need a wider number format: try --model-args dtype=float32"
@@ -126,10 +126,10 @@ def choose_method(
     tiles = states is not None and _tiles_agree(causal, states)
     reasons: list[str] = []
     for method in methods:
-        found = None
+        logprobs = None
         if tiles or not method.tiled_head:
-            found = _score(causal, method, tokens, counts, batch_tokens)
-        difference = None if found is None else np.abs(found - plain)
+            logprobs = _score(causal, method, tokens, counts, batch_tokens)
+        difference = None if logprobs is None else np.abs(logprobs - plain)
         if difference is not None and within_noise(difference, noise, dtype):
             why = f"scored by {method.name}: {reasons[0]}" if reasons else None
             return method, why, np.concatenate((noise, difference))
@@ -189,8 +189,8 @@ def _tiles_agree(causal: CausalModel, hidden: Tensor) -> bool:
     rows = torch.arange(len(table), device=table.device)
     # Tokens from all over the vocabulary.
     targets = rows * (table.shape[1] - 1) // max(1, len(table) - 1)
-    found = causal.head(hidden, rows, targets, torch.from_numpy(NO_PARTS))[:, 0]
-    return within_noise((found - table[rows, targets]).cpu().numpy(), np.zeros(1), torch.float32)
+    tiled = causal.head(hidden, rows, targets, torch.from_numpy(NO_PARTS))[:, 0]
+    return within_noise((tiled - table[rows, targets]).cpu().numpy(), np.zeros(1), torch.float32)
 
 
 def _plain(causal: CausalModel, sentences: list[np.ndarray], padded: bool = False) -> list[np.ndarray]:
@@ -201,10 +201,10 @@ def _plain(causal: CausalModel, sentences: list[np.ndarray], padded: bool = Fals
     opened, end = causal.opened, [] if causal.end is None else [causal.end]
     ids = [torch.tensor([*causal.starts, *sentence.tolist(), *end]) for sentence in sentences]
     longest = min(max(map(len, ids)) + 1, opened.longest or UNLIMITED)
-    found = [np.zeros(len(sentence) + len(end), dtype=np.float32) for sentence in sentences]
+    scores = [np.zeros(len(sentence) + len(end), dtype=np.float32) for sentence in sentences]
     skipped = max(0, len(causal.starts) - 1)
     for width in [longest] if padded else sorted(set(map(len, ids))):
-        rows = [row for row, one in enumerate(ids) if padded or len(one) == width]
+        rows = [row for row, sequence in enumerate(ids) if padded or len(sequence) == width]
         at_once = max(1, OWN_LOGITS // (opened.n_tokens * width))
         for some in (rows[start : start + at_once] for start in range(0, len(rows), at_once)):
             table = nn.utils.rnn.pad_sequence([ids[row] for row in some], batch_first=True)
@@ -214,9 +214,9 @@ def _plain(causal: CausalModel, sentences: list[np.ndarray], padded: bool = Fals
             logits = opened.logits(opened.inputs(table, mask if padded else None))[:, :-1].float()
             chosen = logits.gather(2, table[:, 1:, None].to(logits.device))[..., 0] - logits.logsumexp(2)
             for row, line in zip(some, chosen.cpu().numpy(), strict=True):
-                own = line[skipped : len(ids[row]) - 1]
-                found[row][len(found[row]) - len(own) :] = own
-    return [np.append(one[:-2], one[-2] + one[-1]) for one in found] if end else found
+                scored = line[skipped : len(ids[row]) - 1]
+                scores[row][len(scores[row]) - len(scored) :] = scored
+    return [np.append(sequence[:-2], sequence[-2] + sequence[-1]) for sequence in scores] if end else scores
 
 
 def _noise(causal: CausalModel, sentences: list[np.ndarray], alone: list[np.ndarray]) -> np.ndarray:
@@ -267,8 +267,8 @@ class CausalModel(OfPieces):
         self.starts, self.end = find_starts(self.tokenizer, bos), find_end(self.tokenizer, eos)
         opened.check_known("bos", self.starts)
         self.n_special = len(self.starts) + (self.end is not None)
-        if bos == "auto" and (said := why_starts(self.tokenizer, self.starts)):
-            self.warnings.append(said)
+        if bos == "auto" and (reason := why_starts(self.tokenizer, self.starts)):
+            self.warnings.append(reason)
         self._marks = find_marks(self.tokenizer)
         corrects = words == "corrected" and self._marks.kind == "beginnings"
         self._parts = self._marks.parts if corrects else None
@@ -348,8 +348,12 @@ class CausalModel(OfPieces):
         ended = read_to_the_end(encoded)
         if self.end is not None:
             ended = _as_they_are(encoded.tokens, encoded.token_counts)
-        found, n_contexts = self._score(method, ended, batch_tokens, self._parts)
-        return found[ended.own, 0], corrections(encoded, ended, self._marks, found), n_contexts
+        logprobs, n_contexts = self._score(method, ended, batch_tokens, self._parts)
+        return (
+            logprobs[ended.own, 0],
+            corrections(encoded, ended, self._marks, logprobs),
+            n_contexts,
+        )
 
     def _method_for(self, longest: int, batch_tokens: int) -> Method:
         """Find the way to score sentences of up to so many tokens; each length is checked once."""
@@ -374,8 +378,8 @@ class CausalModel(OfPieces):
         self, method: Method, tokens: np.ndarray, counts: np.ndarray, batch_tokens: int
     ) -> tuple[np.ndarray, int]:
         """Score the tokens of sentences, (tokens,) int64, in one of the ways that a model may allow."""
-        found, n_contexts = self._score(method, _as_they_are(tokens, counts), batch_tokens, NO_PARTS)
-        return found[:, 0], n_contexts
+        logprobs, n_contexts = self._score(method, _as_they_are(tokens, counts), batch_tokens, NO_PARTS)
+        return logprobs[:, 0], n_contexts
 
     def _score(
         self, method: Method, ended: Ended, batch_tokens: int, parts: np.ndarray
@@ -384,20 +388,20 @@ class CausalModel(OfPieces):
         tokens, counts = ended.tokens, ended.counts
         if self.windows is not None:
             return self._score_windows(tokens, counts, parts)
-        own = np.ones(len(tokens), dtype=np.bool_)
+        is_own = np.ones(len(tokens), dtype=np.bool_)
         for token, behind in self._around(method):
             stops = np.cumsum(counts)
             at = (stops if behind else stops - counts)[~ended.has_end if behind else slice(None)]
             tokens = np.insert(tokens, at, tokens[at - 1] if token is None else token)
-            own = np.insert(own, at, values=False)
+            is_own = np.insert(is_own, at, values=False)
             counts = counts + (~ended.has_end if behind else 1)
         trie = build_trie(tokens, counts, method.shared)
         n_contexts = trie.n_contexts - (not self.starts)  # the empty one is read as the start symbol
-        found = self._nodes_by(method, trie, batch_tokens, parts)[trie.paths]
+        scores = self._nodes_by(method, trie, batch_tokens, parts)[trie.paths]
         if self.end is not None:
             last = np.cumsum(counts) - 1 - (not method.shared)
-            found[last - 1, 0] += found[last, 0]
-        return found[own], n_contexts
+            scores[last - 1, 0] += scores[last, 0]
+        return scores[is_own], n_contexts
 
     def _score_windows(
         self, tokens: np.ndarray, counts: np.ndarray, parts: np.ndarray
@@ -405,13 +409,13 @@ class CausalModel(OfPieces):
         """Do what `_score` does, of texts in windows."""
         assert self.windows is not None
         end = [] if self.end is None else [self.end]
-        texts = [[*self.starts, *one.tolist(), *end] for one in np.split(tokens, np.cumsum(counts)[:-1])]
-        found = score_in_windows(self.opened, texts, len(self.starts), parts, self.windows)
+        texts = [[*self.starts, *text.tolist(), *end] for text in np.split(tokens, np.cumsum(counts)[:-1])]
+        scores = score_in_windows(self.opened, texts, len(self.starts), parts, self.windows)
         if end:  # it is scored with the last token
             last = np.cumsum(counts + 1) - 1
-            found[last - 1, 0] += found[last, 0]
-            found = np.delete(found, last, axis=0)
-        return found, len(tokens)
+            scores[last - 1, 0] += scores[last, 0]
+            scores = np.delete(scores, last, axis=0)
+        return scores, len(tokens)
 
     def _around(self, method: Method) -> Iterator[tuple[int | None, bool]]:
         """List the tokens around a sentence, the innermost first, and whether they stand behind it."""
@@ -436,20 +440,20 @@ class CausalModel(OfPieces):
             batches = packed_batches(contexts, min(ROW_CONTEXTS, batch_tokens), batch_tokens)
         score = self._tiled_head if method.tiled_head else self._own_head
         belongs = torch.from_numpy(parts)
-        found: list[Tensor] = []
+        scores: list[Tensor] = []
         nodes: list[np.ndarray] = []
         for batch in batches:
             row, target = contexts.targets_of(batch.contexts[batch.asked])
-            asked, rows, targets = (
+            positions, rows, targets = (
                 on_device(array, self.model.device)
                 for array in (np.flatnonzero(batch.asked), row, contexts.targets[target])
             )
             inputs = self._inputs(contexts, batch, method.packed)
             with self._products.rerouted(whole=not method.tiled_head):
-                found.append(score(inputs, asked, rows, targets, belongs))
+                scores.append(score(inputs, positions, rows, targets, belongs))
             nodes.append(contexts.nodes[target])
-        if found:  # fetched once: a GPU would have nothing to do while the next batch is laid out
-            result[np.concatenate(nodes)] = torch.cat(found).cpu().numpy()
+        if scores:  # fetched once: a GPU would have nothing to do while the next batch is laid out
+            result[np.concatenate(nodes)] = torch.cat(scores).cpu().numpy()
         return result
 
     def _inputs(self, contexts: Contexts, batch: Batch, packed: bool) -> dict[str, Tensor]:
@@ -466,11 +470,11 @@ class CausalModel(OfPieces):
         return inputs
 
     def _tiled_head(
-        self, inputs: dict[str, Tensor], asked: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
+        self, inputs: dict[str, Tensor], positions: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
     ) -> Tensor:
         """Log-probabilities through the output matrix of what the layers below give."""
         hidden = self.model.base_model(**inputs)[0].flatten(0, 1)
-        return self.head(hidden[asked.to(hidden.device)], rows, targets, parts)
+        return self.head(hidden[positions.to(hidden.device)], rows, targets, parts)
 
     def head(self, hidden: Tensor, rows: Tensor, targets: Tensor, parts: Tensor) -> Tensor:
         """Log-probabilities in float32 from last hidden states, a tile of the vocabulary at a time."""
@@ -483,11 +487,11 @@ class CausalModel(OfPieces):
         return log_shares(logits, rows, *log_sums(hidden, matrix, output.bias, parts))
 
     def _own_head(
-        self, inputs: dict[str, Tensor], asked: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
+        self, inputs: dict[str, Tensor], positions: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
     ) -> Tensor:
         """Log-probabilities from the logits that the model's own forward pass gives."""
         logits = self.opened.logits(inputs).flatten(0, 1)
-        logits = logits[asked.to(logits.device)].float()
+        logits = logits[positions.to(logits.device)].float()
         rows, targets = rows.to(logits.device), targets.to(logits.device)
         chosen, parts = logits[rows, targets], of_length(parts.to(logits.device), logits.shape[1])
         return log_shares(chosen, rows, *log_sums_exp_(logits, parts))

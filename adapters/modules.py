@@ -77,28 +77,28 @@ class Reading:
     def read(self, module: nn.Module, ids: Tensor, n_words: int) -> Tensor:
         """Return logits, (batch, time, words), or (batch, 1, words) of `LAST`, for ids, (batch, time)."""
         batch, time = ids.shape
-        given = ids.T.contiguous() if self.time_first else ids
+        inputs = ids.T.contiguous() if self.time_first else ids
         try:
-            found = _first_tensor(CALLS[self.call](module, given, batch))
+            output = _first_tensor(CALLS[self.call](module, inputs, batch))
         except Exception as error:
             if out_of_memory(error):
                 raise
-            said = f"{type(error).__name__}: {first_line(error)[:150]}"
-            raise UnfitError(0, f"{self.call} with ids {tuple(given.shape)} raises {said}") from error
+            problem = f"{type(error).__name__}: {first_line(error)[:150]}"
+            raise UnfitError(0, f"{self.call} with ids {tuple(inputs.shape)} raises {problem}") from error
         shapes, arrange = OUTPUTS[self.output]
-        if found is None:
+        if output is None:
             raise UnfitError(
                 1, f"{self.call} returns no tensor, neither as its first value nor as its attribute `logits`"
             )
-        if tuple(found.shape[:-1]) not in shapes(batch, time):
-            said = f"{self.call} with ids {tuple(given.shape)} returns the shape {tuple(found.shape)}"
-            raise UnfitError(1, said)
-        if found.shape[-1] != n_words:
-            said = (
-                f"the module returns {found.shape[-1]:,} numbers for a word, but there are {n_words:,} words"
+        if tuple(output.shape[:-1]) not in shapes(batch, time):
+            problem = f"{self.call} with ids {tuple(inputs.shape)} returns the shape {tuple(output.shape)}"
+            raise UnfitError(1, problem)
+        if output.shape[-1] != n_words:
+            problem = (
+                f"the module returns {output.shape[-1]:,} numbers for a word, but there are {n_words:,} words"
             )
-            raise UnfitError(2, said)
-        return arrange(found, batch, time)
+            raise UnfitError(2, problem)
+        return arrange(output, batch, time)
 
     def check(self, module: nn.Module, ids: Tensor, n_words: int, tolerance: float) -> None:
         """Read made-up sentences, and see whether the numbers are those of next words."""
@@ -106,17 +106,17 @@ class Reading:
         def read(some: Tensor) -> Tensor:
             # Of every prefix, the longest first: it tells most of its shape.
             ends = range(some.shape[1], 0, -1) if self.output == LAST else [some.shape[1]]
-            found = torch.cat([self.read(module, some[:, :end], n_words) for end in ends][::-1], 1)
-            if found.isnan().any():
+            outputs = torch.cat([self.read(module, some[:, :end], n_words) for end in ends][::-1], 1)
+            if outputs.isnan().any():
                 raise UnfitError(3, "the module returns NaN")
-            if (found >= 0).all() and (found.sum(-1) - 1).abs().max() < tolerance + 1e-3:
+            if (outputs >= 0).all() and (outputs.sum(-1) - 1).abs().max() < tolerance + 1e-3:
                 raise UnfitError(4, "the module returns probabilities, not logits or log-probabilities")
-            return found.float().log_softmax(-1)
+            return outputs.float().log_softmax(-1)
 
-        def differ(one: Tensor, other: Tensor) -> Tensor:
-            return (one - other).nan_to_num(0.0).abs().amax(-1)  # infinite ones differ by nothing
+        def differ(numbers: Tensor, other: Tensor) -> Tensor:
+            return (numbers - other).nan_to_num(0.0).abs().amax(-1)  # infinite ones differ by nothing
 
-        first, row, place = read(ids), 1, 3
+        first, row, position = read(ids), 1, 3
         if differ(first, read(ids)).max() > tolerance:
             raise UnfitError(
                 5,
@@ -124,9 +124,9 @@ class Reading:
                 "random",
             )
         changed = ids.clone()
-        changed[row, place] = (ids[row, place] + 1) % n_words
+        changed[row, position] = (ids[row, position] + 1) % n_words
         moved = differ(first, read(changed))
-        here = float(moved[row, place])
+        here = float(moved[row, position])
         if here == 0:
             raise UnfitError(
                 4,
@@ -136,9 +136,9 @@ class Reading:
         small = min(tolerance, here / 10)
         if moved[[other for other in range(len(ids)) if other != row]].max() > small:
             raise UnfitError(6, "the numbers of a sentence depend on the other sentences of the batch")
-        if moved[row, :place].max() > small:
+        if moved[row, :position].max() > small:
             raise UnfitError(7, "the module is not causal: its output depends on later words")
-        for end in (1, place + 1):
+        for end in (1, position + 1):
             part = ids[row : row + 1, :end]
             if differ(first[row : row + 1, :end], read(part)).max() > tolerance:
                 raise UnfitError(
@@ -172,8 +172,9 @@ def find_reading(name: str, module: nn.Module, n_words: int, like: Tensor) -> Re
             objections.append(error.args)
             continue
         return reading
+    _, objection = max(objections, key=lambda objection: objection[0])
     raise ModelError(
-        f"{name} ({type(module).__name__}) cannot be used: {max(objections, key=lambda one: one[0])[1]}.\n"
+        f"{name} ({type(module).__name__}) cannot be used: {objection}.\n"
         "  The module must take ids, (batch, time) or (time, batch), and return logits or\n"
         "  log-probabilities of the next words. For any other module, write an object with the\n"
         "  methods of a protocol (tseval.scoring.protocol)."
@@ -187,7 +188,9 @@ class ModuleModel(OfWords):
         self.module, self.vocabulary = module, vocabulary
         self.warnings: list[str] = []
         self._ids = vocabulary.ids()
-        first = next((one for one in self._weights().values() if one.is_floating_point()), torch.empty(0))
+        first = next(
+            (weight for weight in self._weights().values() if weight.is_floating_point()), torch.empty(0)
+        )
         self.device = first.device
         self.batch_tokens = BATCH_TOKENS.get(self.device.type, TOKENS_ON_ACCELERATOR)
         with undisturbed(module), torch.inference_mode(False), torch.no_grad():
@@ -200,7 +203,7 @@ class ModuleModel(OfWords):
             details={
                 "architecture": type(module).__name__,
                 "vocabulary": len(vocabulary),
-                "parameters": sum(one.numel() for one in module.parameters()),
+                "parameters": sum(weight.numel() for weight in module.parameters()),
                 "device": str(self.device),
                 "read": str(self.reading),
             },
@@ -213,7 +216,9 @@ class ModuleModel(OfWords):
         """Return the SHA-256 over the words and the weights that the module has now."""
         kind = json.dumps([type(self.module).__name__, self.vocabulary.words])
         digest = hashlib.sha256(kind.encode())
-        hash_weights(digest, {key: one.reshape(one.shape or (1,)) for key, one in self._weights().items()})
+        hash_weights(
+            digest, {key: weight.reshape(weight.shape or (1,)) for key, weight in self._weights().items()}
+        )
         return digest.hexdigest()
 
     def with_current_weights(self) -> Self:
@@ -250,26 +255,27 @@ class ModuleModel(OfWords):
         with undisturbed(self.module), torch.inference_mode(False), torch.no_grad():
             for batch in path_batches(contexts, batch_tokens):
                 ids = torch.from_numpy(contexts.tokens[batch.contexts]).to(self.device)
-                for asked, logits in self._outputs(ids, batch):
-                    row, target = contexts.targets_of(asked)
+                for positions, logits in self._outputs(ids, batch):
+                    row, target = contexts.targets_of(positions)
                     rows, words = (
-                        torch.from_numpy(one).to(logits.device) for one in (row, contexts.targets[target])
+                        torch.from_numpy(indices).to(logits.device)
+                        for indices in (row, contexts.targets[target])
                     )
-                    found = logits.float().log_softmax(-1)[rows, words]
-                    result[contexts.nodes[target]] = found.cpu().numpy()
+                    logprobs = logits.float().log_softmax(-1)[rows, words]
+                    result[contexts.nodes[target]] = logprobs.cpu().numpy()
         return result[trie.paths], trie.n_contexts
 
     def _outputs(self, ids: Tensor, batch: Batch) -> Iterator[tuple[np.ndarray, Tensor]]:
         """Yield contexts that are asked for, and the logits after each, (contexts, words)."""
-        asked = torch.from_numpy(batch.asked).to(self.device)
+        is_asked = torch.from_numpy(batch.asked).to(self.device)
         try:
             if self.reading.output != LAST:
                 logits = self.reading.read(self.module, ids, len(self.vocabulary))
-                yield batch.contexts[batch.asked], logits[asked]
+                yield batch.contexts[batch.asked], logits[is_asked]
                 return
-            for place in np.flatnonzero(batch.asked.any(0)):
-                rows = asked[:, place]
-                logits = self.reading.read(self.module, ids[rows, : place + 1], len(self.vocabulary))[:, 0]
-                yield batch.contexts[batch.asked[:, place], place], logits
+            for position in np.flatnonzero(batch.asked.any(0)):
+                rows = is_asked[:, position]
+                logits = self.reading.read(self.module, ids[rows, : position + 1], len(self.vocabulary))[:, 0]
+                yield batch.contexts[batch.asked[:, position], position], logits
         except UnfitError as error:
             raise ModelError(f"{self.card.name}: {error.args[1]}") from error

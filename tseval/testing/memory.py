@@ -106,7 +106,7 @@ def _highest(action: Callable[[], object]) -> tuple[int, int]:
 
 
 def _give_back() -> None:
-    """Give back to the system what arrow and the heap hold unused: what a model puts there could not be seen."""
+    """Give back what arrow and the heap hold unused: what a model puts there could not be seen."""
     pa.default_memory_pool().release_unused()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's; others keep less
     if trim is not None:

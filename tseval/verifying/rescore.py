@@ -116,7 +116,8 @@ def _compare_cards(stated: ModelCard, actual: ModelCard) -> None:
         if stated.details.get(name) != actual.details.get(name):
             claimed, follows = (card.details.get(name) for card in (stated, actual))
             raise CheckFailed(
-                f"{MANIFEST}: the key `model.details.{name}` is {claimed!r}, but for --model it is {follows!r}"
+                f"{MANIFEST}: the key `model.details.{name}` is {claimed!r}, but for --model it is "
+                f"{follows!r}"
             )
 
 
