@@ -64,8 +64,8 @@ class SplitUp:
 
     def equals(self, other: SplitUp) -> bool:
         """Return whether another has the same pieces of the same words, joined alike."""
-        own, its = self.placed, other.placed
-        same = (np.array_equal(getattr(own, name), getattr(its, name)) for name in Placed.__slots__)
+        ours, theirs = self.placed, other.placed
+        same = (np.array_equal(getattr(ours, name), getattr(theirs, name)) for name in Placed.__slots__)
         if self.joined is None or other.joined is None:
             return all(same) and self.joined is other.joined
         return all(same) and np.array_equal(self.joined, other.joined)
@@ -84,8 +84,8 @@ def may_exceed(sentences: pa.StringArray, most: int) -> np.ndarray:
     letters may fall into many pieces.
     """
     long = pc.utf8_length(sentences).to_numpy() * 2 > most
-    found: np.ndarray = long | ~pc.string_is_ascii(sentences).to_numpy(zero_copy_only=False)
-    return found
+    is_long: np.ndarray = long | ~pc.string_is_ascii(sentences).to_numpy(zero_copy_only=False)
+    return is_long
 
 
 class Pieces:
@@ -165,8 +165,8 @@ class Pieces:
     def _split(self, sentences: pa.StringArray) -> SplitUp:
         if self._by_chunk:
             self._by_chunk = self._chunks_are_apart(sample_of(sentences, HELD))
-        found = self._each_chunk_once(sentences) if self._by_chunk else None
-        return found or self._whole(sentences)
+        split = self._each_chunk_once(sentences) if self._by_chunk else None
+        return split or self._whole(sentences)
 
     def _whole(self, sentences: pa.StringArray) -> SplitUp:
         """Split each sentence as a whole."""
@@ -181,12 +181,12 @@ class Pieces:
         A tokenizer may split by what stands beyond a space: it is asked of made-up sentences, of words from
         all over the vocabulary, of some of all sentences of a run, and of some of each shard.
         """
-        whole, found = self._whole(sample), self._each_chunk_once(sample)
-        return found is None or whole.equals(found)
+        whole, by_chunks = self._whole(sample), self._each_chunk_once(sample)
+        return by_chunks is None or whole.equals(by_chunks)
 
     def _made_up(self) -> pa.StringArray:
         """Make up sentences of words from all over the vocabulary, as far as they are split alone."""
-        drawn = " ".join(one for text in draw_texts(self.tokenizer, 200, 1) for one in text.split())
+        drawn = " ".join(word for text in draw_texts(self.tokenizer, 200, 1) for word in text.split())
         words = [word for word in drawn.split() if not self._reaches_out(word)]
         texts = [" ".join(words[at : at + 8]) for at in range(0, len(words), 8)]
         texts += [text for text in TEXTS if not any(map(self._reaches_out, text.split()))]
@@ -208,17 +208,19 @@ class Pieces:
             close = self._writing.are_close(distinct)
             if close is None:
                 return None
-            before, after = (np.array(one, dtype=np.bool_)[words.indices.to_numpy()] for one in close)
+            before, after = (np.array(flags, dtype=np.bool_)[words.indices.to_numpy()] for flags in close)
             joined = (before | np.append(False, after[:-1])) & ~first
             begins = np.flatnonzero(~joined)
             lists = pa.ListArray.from_arrays(
                 pa.array(np.append(begins, len(words)), pa.int32()), words.cast(pa.string())
             )
             chunks = cast("pa.StringArray", pc.binary_join(lists, " ")).dictionary_encode()
-        keys, which = np.unique(chunks.indices.to_numpy() * 2 + first[begins], return_inverse=True)
+        keys, chunk_of = np.unique(chunks.indices.to_numpy() * 2 + first[begins], return_inverse=True)
         texts = cast("list[str]", chunks.dictionary.to_pylist())
-        found = self._pieces_of_chunks([(texts[key // 2], bool(key % 2)) for key in keys.tolist()])
-        parts = (_repeat([one[part] for one in found], which) for part in range(len(Placed.__slots__)))
+        of_chunks = self._pieces_of_chunks([(texts[key // 2], bool(key % 2)) for key in keys.tolist()])
+        parts = (
+            _repeat([values[part] for values in of_chunks], chunk_of) for part in range(len(Placed.__slots__))
+        )
         return SplitUp(Placed(*parts), lengths, joined)
 
     def _pieces_of_chunks(self, chunks: list[tuple[str, bool]]) -> list[tuple[np.ndarray, ...]]:
@@ -234,20 +236,22 @@ class Pieces:
             writing = self._writing if is_first or self._writing is None else self._inside
             written = [(text, [0]) if writing is None else writing.write(text) for text in new]
             texts = [text if is_first else f"{BEFORE} {text}" for text, _ in written]
-            starts = [own for _, own in written]
+            starts = [begins for _, begins in written]
             if not is_first:
-                starts = [[0, len(BEFORE), *(len(BEFORE) + 1 + place for place in own[1:])] for own in starts]
+                starts = [
+                    [0, len(BEFORE), *(len(BEFORE) + 1 + begin for begin in begins[1:])] for begins in starts
+                ]
             placed = self._by_offsets(texts, starts)
-            ends = np.cumsum([len(own) for own in starts])
+            ends = np.cumsum([len(begins) for begins in starts])
             counts, *flags = (
-                np.split(one, ends[:-1]) for one in (placed.pieces, placed.unfinished, placed.lost)
+                np.split(values, ends[:-1]) for values in (placed.pieces, placed.unfinished, placed.lost)
             )
-            ids = np.split(placed.tokens, np.cumsum([one.sum() for one in counts])[:-1])
+            ids = np.split(placed.tokens, np.cumsum([values.sum() for values in counts])[:-1])
             skipped = 0 if is_first else 1
-            for text, own, of_words, *of_flags in zip(new, ids, counts, *flags, strict=True):
+            for text, tokens, of_words, *of_flags in zip(new, ids, counts, *flags, strict=True):
                 others = of_words[:skipped].sum()
-                rest = (one[skipped:] for one in (of_words, *of_flags))
-                self._chunks[text, is_first] = own[others:], *rest
+                rest = (values[skipped:] for values in (of_words, *of_flags))
+                self._chunks[text, is_first] = tokens[others:], *rest
         return [self._chunks[chunk] for chunk in chunks]
 
     def _reaches_out(self, word: str) -> bool:
@@ -261,9 +265,9 @@ class Pieces:
 
         In lower case: a text may be brought to it before added tokens are looked for.
         """
-        found = (REACHES_OVER.search(piece) for piece in self.tokenizer.get_vocab())
+        matches = (REACHES_OVER.search(piece) for piece in self.tokenizer.get_vocab())
         added = (token.content for token in self.tokenizer.added_tokens_decoder.values())
-        return [part.lower() for part in (*added, *(one[0][:-1] for one in found if one)) if part]
+        return [part.lower() for part in (*added, *(match[0][:-1] for match in matches if match)) if part]
 
     @cached_property
     def _firsts(self) -> set[str]:
@@ -273,17 +277,17 @@ class Pieces:
         """Tell which sentences have more tokens than a model reads, if it has a limit, (sentences,) bool."""
         if self._by_chunk:  # here are all sentences of a run
             self._by_chunk = self._chunks_are_apart(sample_of(sentences, 8 * HELD))
-        found = np.zeros(len(sentences), dtype=np.bool_)
+        is_too_long = np.zeros(len(sentences), dtype=np.bool_)
         if longest is not None:
             prefix = " " if self.leading_space else ""
             near = np.flatnonzero(may_exceed(sentences, longest - n_special))
             texts = [prefix + text for text in self._texts(sentences.take(pa.array(near, pa.int64())))[0]]
-            found[near] = (
+            is_too_long[near] = (
                 [len(ids) + n_special > longest for ids in pieces_of(self.tokenizer, texts)]
                 if texts
                 else False
             )
-        return found
+        return is_too_long
 
     def words_of_tokenizer(self, sentences: pa.StringArray) -> np.ndarray | None:
         """Tell which word each piece belongs to as the tokenizer splits words: `taking.` is two for BERT's.
@@ -294,9 +298,9 @@ class Pieces:
         if not self.parts_words:
             return None
         numbers: list[int] = []
-        for one in self._encodings(self._texts(sentences)[0]):
+        for encoding in self._encodings(self._texts(sentences)[0]):
             # A piece of no word, a special token that the text spells out, is alone.
-            numbers += [-1 - i if word is None else word for i, word in enumerate(one.word_ids)]
+            numbers += [-1 - i if word is None else word for i, word in enumerate(encoding.word_ids)]
         return np.array(numbers, dtype=np.int64)
 
     @cached_property
@@ -339,13 +343,13 @@ class Pieces:
             texts = pa.array([single_spaced(str(text)) for text in sentences.to_pylist()], pa.string())
         else:
             texts = cast("pa.StringArray", pc.binary_join(split, " "))
-        found = [str(text) for text in texts.to_pylist()]
+        lines = [str(text) for text in texts.to_pylist()]
         writing = self._writing
         if writing is None and special and self._white_space == "single":
             writing = AS_WRITTEN
         if writing is None:
-            return found, lengths, None
-        written = [writing.write(text) for text in found]
+            return lines, lengths, None
+        written = [writing.write(text) for text in lines]
         return [text for text, _ in written], lengths, [starts for _, starts in written]
 
     def _encodings(self, texts: Sequence[str]) -> list[Encoding]:
@@ -361,9 +365,11 @@ class Pieces:
     def _by_offsets(self, texts: list[str], starts: list[list[int]] | None) -> Placed:
         """Split all texts at once; a piece belongs to the word of its last letter, a space to the next."""
         encodings = self._encodings(texts)
-        counts = np.array([len(one.ids) for one in encodings])
-        tokens = np.array([token for one in encodings for token in one.ids], dtype=np.int64)
-        spans = np.array([span for one in encodings for span in one.offsets], dtype=np.int64).reshape(-1, 2)
+        counts = np.array([len(encoding.ids) for encoding in encodings])
+        tokens = np.array([token for encoding in encodings for token in encoding.ids], dtype=np.int64)
+        spans = np.array(
+            [span for encoding in encodings for span in encoding.offsets], dtype=np.int64
+        ).reshape(-1, 2)
         # All texts end to end, a space before each: word n begins with white space n, or where it is said to.
         joined = "".join(f" {text}" for text in texts)
         sizes = np.array([len(text) + 1 for text in texts])
@@ -373,8 +379,8 @@ class Pieces:
             begins = white & ~np.append(False, white[:-1])  # a run of white space is one gap
         else:
             begins = np.zeros(len(joined), dtype=np.bool_)
-            inside = np.array([place + (place > 0) for own in starts for place in own])
-            begins[np.repeat(np.cumsum(sizes) - sizes, [len(own) for own in starts]) + inside] = True
+            inside = np.array([begin + (begin > 0) for of_text in starts for begin in of_text])
+            begins[np.repeat(np.cumsum(sizes) - sizes, [len(of_text) for of_text in starts]) + inside] = True
         word_at = np.cumsum(begins) - 1
         base, holds = np.repeat(text_starts, counts), spans[:, 1] > spans[:, 0]
         first = np.minimum(base + spans[:, 0], len(joined) - 1)
@@ -391,14 +397,14 @@ class Pieces:
             pieces = _pieces_beside_white_space(word_at, white, base, spans, n_words)
         after = np.minimum.accumulate(np.where(white, len(joined), places)[::-1])[::-1]
         unfinished = np.zeros(n_words, dtype=np.bool_)
-        own = word_at[after[first[has_letters]]], word_at[letter[has_letters]]
-        for begin, end in {*zip(*(one[own[0] < own[1]].tolist() for one in own), strict=True)}:
+        reach = word_at[after[first[has_letters]]], word_at[letter[has_letters]]
+        for begin, end in {*zip(*(side[reach[0] < reach[1]].tolist() for side in reach), strict=True)}:
             unfinished[begin:end] = True
         lost, heads = np.zeros(n_words, dtype=np.bool_), np.append(np.flatnonzero(begins), len(joined))
         ends = np.bincount(last[holds] + 1, minlength=len(joined) + 1)
         covered = np.cumsum(np.bincount(first[holds], minlength=len(joined) + 1) - ends)[:-1] > 0
-        for place in np.flatnonzero(~white & ~covered).tolist():
-            word = int(word_at[place])
+        for offset in np.flatnonzero(~white & ~covered).tolist():
+            word = int(word_at[offset])
             text = joined[heads[word] : heads[word + 1]].strip()
             # Spans behind a letter that is left out are those of the letters before them.
             lost[word] |= any(self._leaves_out(text, letter) for letter in dict.fromkeys(text))
@@ -415,8 +421,8 @@ class Pieces:
             is_kept = normaliser is None or (
                 normaliser.normalize_str(word) != normaliser.normalize_str(without)
             )
-            one, other = (self._encodings([f"{BEFORE} {text}"])[0].ids for text in (word, without))
-            self._left_out[word, letter] = is_kept and one == other
+            ids, ids_without = (self._encodings([f"{BEFORE} {text}"])[0].ids for text in (word, without))
+            self._left_out[word, letter] = is_kept and ids == ids_without
         return self._left_out[word, letter]
 
     def _by_beginnings(self, texts: list[str], starts: list[list[int]] | None) -> Placed:
@@ -425,12 +431,12 @@ class Pieces:
         tokens: list[int] = []
         pieces: list[int] = []
         unfinished: list[bool] = []
-        for text, own in zip(texts, starts or map(_after_spaces, texts), strict=True):
-            beginnings = [prefix + text[:end] for end in [*own[1:], len(text)]]
+        for text, begins in zip(texts, starts or map(_after_spaces, texts), strict=True):
+            beginnings = [prefix + text[:end] for end in [*begins[1:], len(text)]]
             ids = pieces_of(self.tokenizer, beginnings)
-            reached = np.minimum(np.maximum.accumulate([len(one) for one in ids]), len(ids[-1]))
+            reached = np.minimum(np.maximum.accumulate([len(beginning) for beginning in ids]), len(ids[-1]))
             pieces += np.diff(reached, prepend=0).tolist()
-            unfinished += [one != ids[-1][: len(one)] for one in ids]
+            unfinished += [beginning != ids[-1][: len(beginning)] for beginning in ids]
             tokens += ids[-1]
         counts = np.array(pieces, dtype=np.int64)
         ends_inside = np.array(unfinished, dtype=np.bool_)
@@ -496,7 +502,7 @@ class OfPieces:
         """Split sentences into pieces."""
         encoded = self._pieces.encode(sentences)
         word = self._pieces.incomplete
-        if word is not None and not any(one.startswith(LEFT_OUT) for one in self.warnings):
+        if word is not None and not any(warning.startswith(LEFT_OUT) for warning in self.warnings):
             self.warnings.append(
                 f"{LEFT_OUT} (first word: {word!r}); words with such letters count as unknown"
             )
@@ -512,19 +518,19 @@ class OfPieces:
         return self._pieces.texts(tokens)
 
 
-def _repeat(values: list[np.ndarray], which: np.ndarray) -> np.ndarray:
+def _repeat(values: list[np.ndarray], order: np.ndarray) -> np.ndarray:
     """Join the arrays of a list, each as often as it is named, in the order in which it is."""
-    sizes = np.array([len(one) for one in values])
-    own, of_each = np.cumsum(sizes) - sizes, sizes[which]
-    shift = np.repeat(own[which] - (np.cumsum(of_each) - of_each), of_each)
+    sizes = np.array([len(array) for array in values])
+    firsts, of_each = np.cumsum(sizes) - sizes, sizes[order]
+    shift = np.repeat(firsts[order] - (np.cumsum(of_each) - of_each), of_each)
     joined: np.ndarray = np.concatenate(values)[np.arange(len(shift)) + shift]
     return joined
 
 
 def _are_joined(texts: list[str], starts: list[list[int]]) -> np.ndarray:
     """Tell which words have no space before them, but for first words, (words,) bool."""
-    places = ((text, place) for text, own in zip(texts, starts, strict=True) for place in own)
-    return np.array([place > 0 and text[place] != " " for text, place in places])
+    places = ((text, begin) for text, begins in zip(texts, starts, strict=True) for begin in begins)
+    return np.array([begin > 0 and text[begin] != " " for text, begin in places])
 
 
 def _after_spaces(text: str) -> list[int]:

@@ -47,16 +47,16 @@ class Subject:
 
     def numbers_for(self, sentences: Sequence[str]) -> Numbers:
         """Return the numbers of some of the sentences."""
-        place = {sentence: i for i, sentence in enumerate(self.sentences)}
-        return [self.numbers[place[sentence]] for sentence in sentences]
+        rows = {sentence: i for i, sentence in enumerate(self.sentences)}
+        return [self.numbers[rows[sentence]] for sentence in sentences]
 
     def compare(self, sentences: Sequence[str], ours: Numbers, theirs: Numbers, note: str = "") -> Finding:
         """Hold numbers of the same sentences against each other."""
         worst, where = 0.0, None
-        for sentence, one, other in zip(sentences, ours, theirs, strict=True):
-            if len(one) != len(other):
-                return fails(f"{len(one)} numbers, and {len(other)}", sentence)
-            difference = float(np.max(np.abs(one - other), initial=0.0))
+        for sentence, first, second in zip(sentences, ours, theirs, strict=True):
+            if len(first) != len(second):
+                return fails(f"{len(first)} numbers, and {len(second)}", sentence)
+            difference = float(np.max(np.abs(first - second), initial=0.0))
             if not difference <= worst:  # a difference that is no number is the worst of all
                 worst, where = difference, sentence
         if worst <= self.tolerance:
@@ -124,23 +124,23 @@ def long_sentences(subject: Subject) -> Finding:
     if long is None:
         return not_applicable("every sentence has only one word: longer sentences are needed")
     try:
-        beside, found = directly(subject.model, [short, long])
+        of_short, of_long = directly(subject.model, [short, long])
     except ModelError as error:
         return holds(f"the model refuses {len(long.split())} words: {first_line(error)}")
-    if wrong := _wrong_with(subject, long, found):
+    if wrong := _wrong_with(subject, long, of_long):
         return fails(f"a sentence of {len(long.split())} words: {wrong}")
     expected = directly(subject.model, [short, other])[:1]
     return subject.compare(
-        [short], expected, [beside], "the sentence gets other numbers in a batch with a long one"
+        [short], expected, [of_short], "the sentence gets other numbers in a batch with a long one"
     )
 
 
-def _wrong_with(subject: Subject, long: str, found: np.ndarray) -> str | None:
+def _wrong_with(subject: Subject, long: str, numbers: np.ndarray) -> str | None:
     """Say what is wrong with the numbers of a long sentence."""
     whole = not isinstance(subject.model, WordModel)
-    if not whole and len(found) != len(long.split()):
-        return f"only {len(found)} words get a number"
-    if not (np.isfinite(found).all() and found.max() <= subject.tolerance):
+    if not whole and len(numbers) != len(long.split()):
+        return f"only {len(numbers)} words get a number"
+    if not (np.isfinite(numbers).all() and numbers.max() <= subject.tolerance):
         return "not every word gets a finite number of at most 0"
     if whole and _cuts(subject, long):
         return "the words at one end make no difference: the model cuts them off"
@@ -153,7 +153,7 @@ def _cuts(subject: Subject, long: str) -> bool:
     # Eight words turned round are the same words, so that a model of single words need not mind.
     at_start = words[:8][::-1] + words[8:]
     at_end = words[:-8] + words[-8:][::-1]
-    texts = [" ".join(one) for one in (words, at_start, at_end, words[:8], words[:8][::-1])]
+    texts = [" ".join(reordered) for reordered in (words, at_start, at_end, words[:8], words[:8][::-1])]
     try:
         numbers = [float(row[0]) for row in directly(subject.model, texts)]
     except ModelError:
@@ -167,19 +167,21 @@ SAMPLE = 8  # sentences that are read one by one
 
 def card(model: Model) -> Finding:
     """Check that the card says who the model is, in plain data."""
-    it = model.card
+    stated = model.card
     for field in ("name", "kind"):
-        value = getattr(it, field, None)
+        value = getattr(stated, field, None)
         if not isinstance(value, str) or not value.strip() or not value.isprintable():
             return fails(f"{field} is {value!r}: give a short text")
-    if not isinstance(it.fingerprint, str) or not re.fullmatch("[0-9a-f]{64}", it.fingerprint):
-        return fails(f"fingerprint is {str(it.fingerprint)[:70]!r}: give a SHA-256 as 64 hexadecimal digits")
+    if not isinstance(stated.fingerprint, str) or not re.fullmatch("[0-9a-f]{64}", stated.fingerprint):
+        return fails(
+            f"fingerprint is {str(stated.fingerprint)[:70]!r}: give a SHA-256 as 64 hexadecimal digits"
+        )
     for field in ("protocol", "details"):
         try:
-            plain = json.loads(json.dumps(dict(getattr(it, field)), allow_nan=False))
+            plain = json.loads(json.dumps(dict(getattr(stated, field)), allow_nan=False))
         except (TypeError, ValueError) as error:
             return fails(f"{field} cannot be written as JSON: {first_line(error)}")
-        if plain != dict(getattr(it, field)):
+        if plain != dict(getattr(stated, field)):
             return fails(f"{field} changes when it is written as JSON: use texts as keys, and plain values")
     return holds()
 
@@ -224,18 +226,18 @@ def sums(subject: Subject) -> Finding:
         return not_applicable("the model gives one number for a sentence")
     totals = [np.array([total]) for total in subject.scored["logprob"].to_pylist()]
     added = [np.array([row.sum()]) for row in subject.numbers]
-    found = subject.compare(subject.sentences, added, totals)
+    finding = subject.compare(subject.sentences, added, totals)
     # A model may offer more than the protocol that it is scored by; then all must say the same.
     model, texts = subject.model, sample(subject.sentences, SAMPLE)
     ours = subject.numbers_for(texts)
-    if found.verdict == "holds" and isinstance(model, TotalModel):
+    if finding.verdict == "holds" and isinstance(model, TotalModel):
         added = [np.array([row.sum()]) for row in ours]
-        found = subject.compare(texts, added, whole_sentences(model, texts), "`sentence_logprobs` differs")
+        finding = subject.compare(texts, added, whole_sentences(model, texts), "`sentence_logprobs` differs")
     is_scored_otherwise = isinstance(model, RecurrentModel | TokenModel)
-    if found.verdict == "holds" and isinstance(model, SentenceModel) and is_scored_otherwise:
+    if finding.verdict == "holds" and isinstance(model, SentenceModel) and is_scored_otherwise:
         words = [np.array(row) for row in model.word_logprobs(texts)]
-        found = subject.compare(texts, ours, words, "`word_logprobs` differs")
-    return found
+        finding = subject.compare(texts, ours, words, "`word_logprobs` differs")
+    return finding
 
 
 def deterministic(subject: Subject) -> Finding:
@@ -250,9 +252,9 @@ def batches(subject: Subject) -> Finding:
     texts = sample(subject.sentences, SAMPLE)
     ours = subject.numbers_for(texts)
     alone = [directly(subject.model, [text])[0] for text in texts]
-    found = subject.compare(texts, ours, alone, "the sentence gets other numbers alone")
-    if found.verdict == "fails":
-        return found
+    finding = subject.compare(texts, ours, alone, "the sentence gets other numbers alone")
+    if finding.verdict == "fails":
+        return finding
     order = list(subject.sentences)
     random.Random(0).shuffle(order)  # noqa: S311 - any order will do
     together = directly(subject.model, order)
@@ -260,7 +262,7 @@ def batches(subject: Subject) -> Finding:
         order, subject.numbers_for(order), together, "the sentence gets other numbers in another order"
     )
     if mixed.verdict == "fails" or not isinstance(subject.model, TokenModel):
-        return max(found, mixed, key=lambda one: one.difference or 0.0)
+        return max(finding, mixed, key=lambda result: result.difference or 0.0)
     few = directly(subject.model, order, batch_tokens=1)
     return subject.compare(
         order, subject.numbers_for(order), few, "the sentence gets other numbers with `batch_tokens` 1"
@@ -270,8 +272,8 @@ def batches(subject: Subject) -> Finding:
 def equal_sentences(subject: Subject) -> Finding:
     """Check that two equal sentences of a batch get equal numbers."""
     texts = sample(subject.sentences, SAMPLE)
-    found = directly(subject.model, [*texts, *reversed(texts)])
-    return subject.compare(texts, found[: len(texts)], found[: len(texts) - 1 : -1])
+    numbers = directly(subject.model, [*texts, *reversed(texts)])
+    return subject.compare(texts, numbers[: len(texts)], numbers[: len(texts) - 1 : -1])
 
 
 def prefixes(subject: Subject) -> Finding:
@@ -285,10 +287,10 @@ def prefixes(subject: Subject) -> Finding:
     texts, ours, theirs = [], [], []
     for text in sample(subject.sentences, SAMPLE):
         if changed := with_other_ending(text, subject.sentences):
-            other, kept = changed
+            other, n_words = changed
             texts.append(text)
-            ours.append(directly(subject.model, [text])[0][:kept])
-            theirs.append(directly(subject.model, [other])[0][:kept])
+            ours.append(directly(subject.model, [text])[0][:n_words])
+            theirs.append(directly(subject.model, [other])[0][:n_words])
     if not texts:
         return not_applicable("no two sentences can exchange their ends: more sentences are needed")
     return subject.compare(
