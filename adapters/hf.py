@@ -25,7 +25,8 @@ from tseval.pretrained.logits import OWN_LOGITS, wide_logits
 from tseval.pretrained.opened import UNLIMITED, ordinary_tokens
 from tseval.pretrained.opening import open_pretrained
 from tseval.pretrained.options import take_option
-from tseval.pretrained.pieces import WHITE_SPACE, OfPieces
+from tseval.pretrained.piece_model import OfPieces
+from tseval.pretrained.pieces import WHITE_SPACE
 from tseval.pretrained.products import ModelProducts
 from tseval.pretrained.tokenizer import find_end, find_starts, spell_starts, start_kind, why_starts
 from tseval.pretrained.windows import card_of_windows, check_window, rows_before, score_in_windows

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from tseval.pretrained.pieces import OfPieces
+    from tseval.pretrained.piece_model import OfPieces
     from tseval.scoring.protocol import Model
 
 

@@ -30,7 +30,8 @@ from tseval.pretrained.logits import OWN_LOGITS, wide_logits
 from tseval.pretrained.opened import ordinary_tokens
 from tseval.pretrained.opening import open_pretrained
 from tseval.pretrained.options import take_option
-from tseval.pretrained.pieces import WHITE_SPACE, OfPieces
+from tseval.pretrained.piece_model import OfPieces
+from tseval.pretrained.pieces import WHITE_SPACE
 from tseval.pretrained.products import ModelProducts
 from tseval.pretrained.tokenizer import special_tokens
 from tseval.scoring.noise import within_noise

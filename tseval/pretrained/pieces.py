@@ -11,18 +11,17 @@ from __future__ import annotations
 
 import re
 import sys
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import ModelError
-from tseval.pretrained.tokenizer import TEXTS, draw_texts, form_read, pieces_of, splits_by_backend
-from tseval.scoring.protocol import UNKNOWN, Encoded, ModelCard
+from tseval.pretrained.tokenizer import TEXTS, draw_texts, pieces_of, splits_by_backend
+from tseval.scoring.protocol import UNKNOWN, Encoded
 from tseval.scoring.trie import words_and_lengths
 from tseval.writing import AS_WRITTEN, BOUNDARY, OTHER_SPACES, UNFINISHED, single_spaced
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from tokenizers import Encoding
     from transformers import PreTrainedTokenizerBase
 
-    from tseval.pretrained.opened import Pretrained
     from tseval.writing import Writing
 
 WHITE_SPACE = ("single", "kept", "all")  # what is left of it in a sentence
@@ -468,54 +466,6 @@ class Pieces:
                 text = "".join(self.tokenizer.convert_ids_to_tokens(ids)).replace(" ", "_") or UNFINISHED
             self._seen[word] = text, unknown
         return self._seen[word]
-
-
-class OfPieces:
-    """What models of pieces share: how sentences come to their vocabulary."""
-
-    card: ModelCard
-    n_special: int  # special tokens that are added to a sentence
-
-    def __init__(self, opened: Pretrained, leading_space: bool, white_space: str) -> None:
-        self.opened, self.model = opened, opened.model
-        self.reads = form_read(opened.tokenizer)
-        self.batch_tokens = opened.batch_tokens
-        self.warnings: list[str] = []
-        self._pieces = Pieces(opened.tokenizer, leading_space, white_space)
-
-    def __repr__(self) -> str:
-        return self.card.show(self)
-
-    @property
-    def writing_rules(self) -> Writing | None:
-        """Rules by which it writes tokens as natural text; None where it reads them as they are."""
-        return self._pieces.rules
-
-    def writing(self, rules: Writing) -> Self:
-        """Return the same model that reads sentences as natural text; see `WritingModel`."""
-        written = copy(self)
-        written._pieces = self._pieces.writing(rules)
-        written.card = self.card.reading("natural")
-        return written
-
-    def encode(self, sentences: pa.StringArray) -> Encoded:
-        """Split sentences into pieces."""
-        encoded = self._pieces.encode(sentences)
-        word = self._pieces.incomplete
-        if word is not None and not any(warning.startswith(LEFT_OUT) for warning in self.warnings):
-            self.warnings.append(
-                f"{LEFT_OUT} (first word: {word!r}); words with such letters count as unknown"
-            )
-        self.opened.check_fits(encoded, self.n_special)
-        return encoded
-
-    def too_long(self, sentences: pa.StringArray) -> np.ndarray:
-        """Tell which sentences are longer than the model reads; see `BoundedModel`."""
-        return self._pieces.too_long(sentences, self.opened.longest, self.n_special)
-
-    def token_texts(self, tokens: np.ndarray) -> list[str]:
-        """Spell tokens, each by itself."""
-        return self._pieces.texts(tokens)
 
 
 def _repeat(values: list[np.ndarray], order: np.ndarray) -> np.ndarray:
