@@ -1,12 +1,12 @@
 """Causal language models of transformers: `hf:PATH_OR_ID`.
 
 Words are split into pieces by the model's tokenizer. The log-probability of a sentence is the sum over its
-pieces (chain rule); that of a word needs more (`tseval.adapters.words`). Every distinct beginning is read
-once: many of them share a row in which each attends to its own beginnings only, at the positions it has in
-its sentence. Not every architecture allows that: a mask may be ignored, positions may be counted in the row,
-and how a prefix is read may depend on how long its sentence is. So each model is held to its own plain
-forward pass, on made-up sentences that are as long as those of a run and fill more than one row as wide as
-there.
+pieces (chain rule); that of a word needs more (`tseval.pretrained.word_probabilities`). Every distinct
+beginning is read once: many of them share a row in which each attends to its own beginnings only, at the
+positions it has in its sentence. Not every architecture allows that: a mask may be ignored, positions may be
+counted in the row, and how a prefix is read may depend on how long its sentence is. So each model is held to
+its own plain forward pass, on made-up sentences that are as long as those of a run and fill more than one row
+as wide as there.
 """
 
 from __future__ import annotations
@@ -19,43 +19,31 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tseval.adapters.pieces import WHITE_SPACE, OfPieces
-from tseval.adapters.pretrained import (
-    OWN_LOGITS,
-    UNLIMITED,
-    open_pretrained,
-    ordinary_tokens,
-    plain_errors,
-    take_option,
-    wide_logits,
-)
-from tseval.adapters.tokenizer import find_end, find_starts, spell_starts, start_kind, why_starts
-from tseval.adapters.windows import card_of_windows, check_window, rows_before, score_in_windows
-from tseval.adapters.words import NOTE, Ended, corrections, find_marks, read_to_the_end
 from tseval.errors import ModelError
-from tseval.scoring.numerics import (
-    NarrowMatrix,
-    Rerouted,
-    chosen_logits,
-    fast_products,
-    linear,
-    log_shares,
-    log_sums,
-    log_sums_exp_,
-    of_length,
-    on_device,
-    within_noise,
-)
+from tseval.pretrained.loading_errors import plain_errors
+from tseval.pretrained.logits import OWN_LOGITS, wide_logits
+from tseval.pretrained.opened import UNLIMITED, ordinary_tokens
+from tseval.pretrained.opening import open_pretrained
+from tseval.pretrained.options import take_option
+from tseval.pretrained.piece_model import OfPieces
+from tseval.pretrained.pieces import WHITE_SPACE
+from tseval.pretrained.products import ModelProducts
+from tseval.pretrained.tokenizer import find_end, find_starts, spell_starts, start_kind, why_starts
+from tseval.pretrained.windows import card_of_windows, check_window, rows_before, score_in_windows
+from tseval.pretrained.word_probabilities import NOTE, Ended, corrections, find_marks, read_to_the_end
+from tseval.scoring.devices import on_device
+from tseval.scoring.noise import within_noise
+from tseval.scoring.softmax import chosen_logits, log_shares, log_sums, log_sums_exp_, of_length
 from tseval.scoring.trie import attends, build_trie, contexts_of, packed_batches, path_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     import pyarrow as pa
-    from transformers import PretrainedConfig, PreTrainedModel
+    from transformers import PretrainedConfig
 
-    from tseval.adapters.pretrained import OptionValue, Pretrained
+    from tseval.pretrained.opened import Pretrained
+    from tseval.pretrained.options import OptionValue
     from tseval.scoring.protocol import Encoded
     from tseval.scoring.trie import Batch, Contexts, Trie
     from tseval.writing import Writing
@@ -120,7 +108,7 @@ def choose_method(
     with wide_logits(causal.opened.model) as hidden:
         expected = _plain(causal, sentences)
         states = hidden[-1].flatten(0, -2)[:HEADS] if hidden else None
-    if not all(np.isfinite(one).all() for one in expected):
+    if not all(np.isfinite(scores).all() for scores in expected):
         raise ModelError(
             f"the model computes numbers that are not finite in {causal.opened.dtype}.\n"
             "  Some models need a wider number format: try --model-args dtype=float32"
@@ -139,10 +127,10 @@ def choose_method(
     tiles = states is not None and _tiles_agree(causal, states)
     reasons: list[str] = []
     for method in methods:
-        found = None
+        logprobs = None
         if tiles or not method.tiled_head:
-            found = _score(causal, method, tokens, counts, batch_tokens)
-        difference = None if found is None else np.abs(found - plain)
+            logprobs = _score(causal, method, tokens, counts, batch_tokens)
+        difference = None if logprobs is None else np.abs(logprobs - plain)
         if difference is not None and within_noise(difference, noise, dtype):
             why = f"scored by {method.name}: {reasons[0]}" if reasons else None
             return method, why, np.concatenate((noise, difference))
@@ -202,8 +190,8 @@ def _tiles_agree(causal: CausalModel, hidden: Tensor) -> bool:
     rows = torch.arange(len(table), device=table.device)
     # Tokens from all over the vocabulary.
     targets = rows * (table.shape[1] - 1) // max(1, len(table) - 1)
-    found = causal.head(hidden, rows, targets, torch.from_numpy(NO_PARTS))[:, 0]
-    return within_noise((found - table[rows, targets]).cpu().numpy(), np.zeros(1), torch.float32)
+    tiled = causal.head(hidden, rows, targets, torch.from_numpy(NO_PARTS))[:, 0]
+    return within_noise((tiled - table[rows, targets]).cpu().numpy(), np.zeros(1), torch.float32)
 
 
 def _plain(causal: CausalModel, sentences: list[np.ndarray], padded: bool = False) -> list[np.ndarray]:
@@ -214,10 +202,10 @@ def _plain(causal: CausalModel, sentences: list[np.ndarray], padded: bool = Fals
     opened, end = causal.opened, [] if causal.end is None else [causal.end]
     ids = [torch.tensor([*causal.starts, *sentence.tolist(), *end]) for sentence in sentences]
     longest = min(max(map(len, ids)) + 1, opened.longest or UNLIMITED)
-    found = [np.zeros(len(sentence) + len(end), dtype=np.float32) for sentence in sentences]
+    scores = [np.zeros(len(sentence) + len(end), dtype=np.float32) for sentence in sentences]
     skipped = max(0, len(causal.starts) - 1)
     for width in [longest] if padded else sorted(set(map(len, ids))):
-        rows = [row for row, one in enumerate(ids) if padded or len(one) == width]
+        rows = [row for row, sequence in enumerate(ids) if padded or len(sequence) == width]
         at_once = max(1, OWN_LOGITS // (opened.n_tokens * width))
         for some in (rows[start : start + at_once] for start in range(0, len(rows), at_once)):
             table = nn.utils.rnn.pad_sequence([ids[row] for row in some], batch_first=True)
@@ -227,9 +215,9 @@ def _plain(causal: CausalModel, sentences: list[np.ndarray], padded: bool = Fals
             logits = opened.logits(opened.inputs(table, mask if padded else None))[:, :-1].float()
             chosen = logits.gather(2, table[:, 1:, None].to(logits.device))[..., 0] - logits.logsumexp(2)
             for row, line in zip(some, chosen.cpu().numpy(), strict=True):
-                own = line[skipped : len(ids[row]) - 1]
-                found[row][len(found[row]) - len(own) :] = own
-    return [np.append(one[:-2], one[-2] + one[-1]) for one in found] if end else found
+                scored = line[skipped : len(ids[row]) - 1]
+                scores[row][len(scores[row]) - len(scored) :] = scored
+    return [np.append(sequence[:-2], sequence[-2] + sequence[-1]) for sequence in scores] if end else scores
 
 
 def _noise(causal: CausalModel, sentences: list[np.ndarray], alone: list[np.ndarray]) -> np.ndarray:
@@ -242,47 +230,6 @@ def _noise(causal: CausalModel, sentences: list[np.ndarray], alone: list[np.ndar
         return np.zeros(1, dtype=np.float32)
     noise = np.abs(np.concatenate(padded) - np.concatenate(alone[: len(sentences)]))
     return noise if np.isfinite(noise).all() else np.zeros(1, dtype=np.float32)
-
-
-class ModelProducts:
-    """How the products of a model are made: by the quicker library, and in its own type but for the logits.
-
-    A model in bfloat16 would round its logits to eight binary digits, and probable words would tie. On a CPU
-    its output matrix is kept once more, in the order in which the processor multiplies.
-    """
-
-    def __init__(self, model: PreTrainedModel) -> None:
-        self._device = model.device
-        output = model.get_output_embeddings()
-        narrow = {"cpu": (torch.bfloat16,), "cuda": (torch.bfloat16, torch.float16)}
-        is_plain = type(output) is nn.Linear and output.weight.dtype in narrow.get(
-            output.weight.device.type, ()
-        )
-        self._output = output.weight if is_plain else None
-        self._matrix: NarrowMatrix | None = None
-
-    @property
-    def output(self) -> NarrowMatrix | None:
-        """The output matrix, if its numbers are narrow and a product of them gives float32 here."""
-        if self._matrix is None and self._output is not None:
-            self._matrix = NarrowMatrix(self._output)
-        return self._matrix
-
-    def rerouted(self, whole: bool) -> AbstractContextManager[object]:
-        """Let all products inside be made so, whatever modules the model consists of.
-
-        The `whole` model is meant with its output layer; of all other products a GPU makes what it would
-        anyway.
-        """
-        if self._output is None or (self._device.type == "cuda" and not whole):
-            return fast_products(self._device)
-        return Rerouted(self._linear)
-
-    def _linear(self, inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        if self._output is None or weight.data_ptr() != self._output.data_ptr() or self.output is None:
-            return linear(inputs, weight, bias)
-        logits = self.output.product(inputs.flatten(0, -2), None if bias is None else bias.float())
-        return logits.view(*inputs.shape[:-1], len(self.output))
 
 
 class CausalModel(OfPieces):
@@ -321,8 +268,8 @@ class CausalModel(OfPieces):
         self.starts, self.end = find_starts(self.tokenizer, bos), find_end(self.tokenizer, eos)
         opened.check_known("bos", self.starts)
         self.n_special = len(self.starts) + (self.end is not None)
-        if bos == "auto" and (said := why_starts(self.tokenizer, self.starts)):
-            self.warnings.append(said)
+        if bos == "auto" and (reason := why_starts(self.tokenizer, self.starts)):
+            self.warnings.append(reason)
         self._marks = find_marks(self.tokenizer)
         corrects = words == "corrected" and self._marks.kind == "beginnings"
         self._parts = self._marks.parts if corrects else None
@@ -354,7 +301,7 @@ class CausalModel(OfPieces):
         return written
 
     def in_windows(self, window: int, stride: int) -> Self:
-        """Return the same model that reads texts of any length in windows (`tseval.adapters.windows`)."""
+        """Return the same model that reads texts of any length in windows (`tseval.pretrained.windows`)."""
         check_window(self.opened, window, stride)
         read = copy(self)
         read.windows, read.card = (window, stride), card_of_windows(self.card, window, stride)
@@ -402,8 +349,12 @@ class CausalModel(OfPieces):
         ended = read_to_the_end(encoded)
         if self.end is not None:
             ended = _as_they_are(encoded.tokens, encoded.token_counts)
-        found, n_contexts = self._score(method, ended, batch_tokens, self._parts)
-        return found[ended.own, 0], corrections(encoded, ended, self._marks, found), n_contexts
+        logprobs, n_contexts = self._score(method, ended, batch_tokens, self._parts)
+        return (
+            logprobs[ended.own, 0],
+            corrections(encoded, ended, self._marks, logprobs),
+            n_contexts,
+        )
 
     def _method_for(self, longest: int, batch_tokens: int) -> Method:
         """Find the way to score sentences of up to so many tokens; each length is checked once."""
@@ -428,8 +379,8 @@ class CausalModel(OfPieces):
         self, method: Method, tokens: np.ndarray, counts: np.ndarray, batch_tokens: int
     ) -> tuple[np.ndarray, int]:
         """Score the tokens of sentences, (tokens,) int64, in one of the ways that a model may allow."""
-        found, n_contexts = self._score(method, _as_they_are(tokens, counts), batch_tokens, NO_PARTS)
-        return found[:, 0], n_contexts
+        logprobs, n_contexts = self._score(method, _as_they_are(tokens, counts), batch_tokens, NO_PARTS)
+        return logprobs[:, 0], n_contexts
 
     def _score(
         self, method: Method, ended: Ended, batch_tokens: int, parts: np.ndarray
@@ -438,20 +389,20 @@ class CausalModel(OfPieces):
         tokens, counts = ended.tokens, ended.counts
         if self.windows is not None:
             return self._score_windows(tokens, counts, parts)
-        own = np.ones(len(tokens), dtype=np.bool_)
+        is_own = np.ones(len(tokens), dtype=np.bool_)
         for token, behind in self._around(method):
             stops = np.cumsum(counts)
             at = (stops if behind else stops - counts)[~ended.has_end if behind else slice(None)]
             tokens = np.insert(tokens, at, tokens[at - 1] if token is None else token)
-            own = np.insert(own, at, values=False)
+            is_own = np.insert(is_own, at, values=False)
             counts = counts + (~ended.has_end if behind else 1)
         trie = build_trie(tokens, counts, method.shared)
         n_contexts = trie.n_contexts - (not self.starts)  # the empty one is read as the start symbol
-        found = self._nodes_by(method, trie, batch_tokens, parts)[trie.paths]
+        scores = self._nodes_by(method, trie, batch_tokens, parts)[trie.paths]
         if self.end is not None:
             last = np.cumsum(counts) - 1 - (not method.shared)
-            found[last - 1, 0] += found[last, 0]
-        return found[own], n_contexts
+            scores[last - 1, 0] += scores[last, 0]
+        return scores[is_own], n_contexts
 
     def _score_windows(
         self, tokens: np.ndarray, counts: np.ndarray, parts: np.ndarray
@@ -459,13 +410,13 @@ class CausalModel(OfPieces):
         """Do what `_score` does, of texts in windows."""
         assert self.windows is not None
         end = [] if self.end is None else [self.end]
-        texts = [[*self.starts, *one.tolist(), *end] for one in np.split(tokens, np.cumsum(counts)[:-1])]
-        found = score_in_windows(self.opened, texts, len(self.starts), parts, self.windows)
+        texts = [[*self.starts, *text.tolist(), *end] for text in np.split(tokens, np.cumsum(counts)[:-1])]
+        scores = score_in_windows(self.opened, texts, len(self.starts), parts, self.windows)
         if end:  # it is scored with the last token
             last = np.cumsum(counts + 1) - 1
-            found[last - 1, 0] += found[last, 0]
-            found = np.delete(found, last, axis=0)
-        return found, len(tokens)
+            scores[last - 1, 0] += scores[last, 0]
+            scores = np.delete(scores, last, axis=0)
+        return scores, len(tokens)
 
     def _around(self, method: Method) -> Iterator[tuple[int | None, bool]]:
         """List the tokens around a sentence, the innermost first, and whether they stand behind it."""
@@ -490,20 +441,20 @@ class CausalModel(OfPieces):
             batches = packed_batches(contexts, min(ROW_CONTEXTS, batch_tokens), batch_tokens)
         score = self._tiled_head if method.tiled_head else self._own_head
         belongs = torch.from_numpy(parts)
-        found: list[Tensor] = []
+        scores: list[Tensor] = []
         nodes: list[np.ndarray] = []
         for batch in batches:
             row, target = contexts.targets_of(batch.contexts[batch.asked])
-            asked, rows, targets = (
+            positions, rows, targets = (
                 on_device(array, self.model.device)
                 for array in (np.flatnonzero(batch.asked), row, contexts.targets[target])
             )
             inputs = self._inputs(contexts, batch, method.packed)
             with self._products.rerouted(whole=not method.tiled_head):
-                found.append(score(inputs, asked, rows, targets, belongs))
+                scores.append(score(inputs, positions, rows, targets, belongs))
             nodes.append(contexts.nodes[target])
-        if found:  # fetched once: a GPU would have nothing to do while the next batch is laid out
-            result[np.concatenate(nodes)] = torch.cat(found).cpu().numpy()
+        if scores:  # fetched once: a GPU would have nothing to do while the next batch is laid out
+            result[np.concatenate(nodes)] = torch.cat(scores).cpu().numpy()
         return result
 
     def _inputs(self, contexts: Contexts, batch: Batch, packed: bool) -> dict[str, Tensor]:
@@ -520,11 +471,11 @@ class CausalModel(OfPieces):
         return inputs
 
     def _tiled_head(
-        self, inputs: dict[str, Tensor], asked: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
+        self, inputs: dict[str, Tensor], positions: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
     ) -> Tensor:
         """Log-probabilities through the output matrix of what the layers below give."""
         hidden = self.model.base_model(**inputs)[0].flatten(0, 1)
-        return self.head(hidden[asked.to(hidden.device)], rows, targets, parts)
+        return self.head(hidden[positions.to(hidden.device)], rows, targets, parts)
 
     def head(self, hidden: Tensor, rows: Tensor, targets: Tensor, parts: Tensor) -> Tensor:
         """Log-probabilities in float32 from last hidden states, a tile of the vocabulary at a time."""
@@ -537,11 +488,11 @@ class CausalModel(OfPieces):
         return log_shares(logits, rows, *log_sums(hidden, matrix, output.bias, parts))
 
     def _own_head(
-        self, inputs: dict[str, Tensor], asked: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
+        self, inputs: dict[str, Tensor], positions: Tensor, rows: Tensor, targets: Tensor, parts: Tensor
     ) -> Tensor:
         """Log-probabilities from the logits that the model's own forward pass gives."""
         logits = self.opened.logits(inputs).flatten(0, 1)
-        logits = logits[asked.to(logits.device)].float()
+        logits = logits[positions.to(logits.device)].float()
         rows, targets = rows.to(logits.device), targets.to(logits.device)
         chosen, parts = logits[rows, targets], of_length(parts.to(logits.device), logits.shape[1])
         return log_shares(chosen, rows, *log_sums_exp_(logits, parts))

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tseval.adapters.pieces import may_exceed
 from tseval.errors import ModelError, first_line, suggest
 from tseval.files import file_sha256
-from tseval.scoring.numerics import pick_device
+from tseval.pretrained.pieces import may_exceed
+from tseval.scoring.devices import pick_device
 from tseval.scoring.protocol import ModelCard
 
 try:
@@ -92,8 +92,8 @@ class LmEvalModel:
         try:
             return [float(logprob) for logprob, _ in self._model.loglikelihood(requests, **self._options)]
         except Exception as error:
-            said = f"lm-eval cannot score the sentences: {_named(error)}{self._advice(error)}"
-            raise ModelError(f"{self.card.name}: {self._too_long(sentences) or said}") from error
+            message = f"lm-eval cannot score the sentences: {_named(error)}{self._advice(error)}"
+            raise ModelError(f"{self.card.name}: {self._too_long(sentences) or message}") from error
 
     def check_ends(self) -> None:
         """Refuse a backend that leaves out the first or the last token of a sentence.
@@ -105,12 +105,12 @@ class LmEvalModel:
         tokens = self._single_tokens()
         if len(tokens) < 2:  # nothing to compare
             return
-        for which, texts in (("last", [f"{tokens[0]} {token}" for token in tokens]), ("first", tokens)):
-            found = np.array(self.sentence_logprobs(texts))
-            if not np.isfinite(found).all() or np.ptp(found) < SAME:
+        for position, texts in (("last", [f"{tokens[0]} {token}" for token in tokens]), ("first", tokens)):
+            logprobs = np.array(self.sentence_logprobs(texts))
+            if not np.isfinite(logprobs).all() or np.ptp(logprobs) < SAME:
                 raise ModelError(
-                    f"{self.card.name}: the backend leaves out the {which} token of a sentence. {texts[0]!r} "
-                    f"and {texts[1]!r} have the same log-probability, {found[0]:.4g}.\n"
+                    f"{self.card.name}: the backend leaves out the {position} token of a sentence. "
+                    f"{texts[0]!r} and {texts[1]!r} have the same log-probability, {logprobs[0]:.4g}.\n"
                     "  Score the weights on this machine (--model hf:FOLDER),\n"
                     "  or use a server that returns the log-probability of every prompt token (vLLM)."
                 )
@@ -118,25 +118,25 @@ class LmEvalModel:
     def _single_tokens(self) -> list[str]:
         """Find texts that are one token each; letters where the backend does not know its tokens."""
         model: Any = self._model
-        found: list[str] = []
+        texts: list[str] = []
         with suppress(Exception):
             for token in range(MOST_TRIED):
                 text = model.tokenizer.decode([token])
                 if text.isalnum() and list(model.tok_encode(text)) == [token]:
-                    found.append(text)
-                if len(found) == N_TRIED:
-                    return found
-        return found if hasattr(model, "tokenizer") else ["a", "b", "c"]
+                    texts.append(text)
+                if len(texts) == N_TRIED:
+                    return texts
+        return texts if hasattr(model, "tokenizer") else ["a", "b", "c"]
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
         """Tell which sentences are longer than the backend reads, where it says; see `BoundedModel`."""
         model: Any = self._model
-        found = np.zeros(len(sentences), dtype=np.bool_)
+        is_too_long = np.zeros(len(sentences), dtype=np.bool_)
         with suppress(Exception):  # not every backend knows its tokens
             most = model.max_length
             for at in np.flatnonzero(may_exceed(sentences, most)):
-                found[at] = len(model.tok_encode(str(sentences[int(at)]))) > most
-        return found
+                is_too_long[at] = len(model.tok_encode(str(sentences[int(at)]))) > most
+        return is_too_long
 
     def _advice(self, error: Exception) -> str:
         """Say what may help where a server does not answer in the form that lm-eval expects."""
@@ -177,9 +177,9 @@ def open_lm_eval(rest: str, arguments: Mapping[str, str], device: str) -> LmEval
         if "softmax_dtype" in options:
             # In half precision log-probabilities come out so coarse that many sentences tie.
             arguments = {"softmax_dtype": "float32", **arguments}
-        place = {"device": str(pick_device(device))} if "device" in options else {}
+        device_option = {"device": str(pick_device(device))} if "device" in options else {}
         parsed = {key: handle_arg_string(value) for key, value in arguments.items()}
-        model = cls.create_from_arg_obj(parsed, place)
+        model = cls.create_from_arg_obj(parsed, device_option)
     except ModelError:
         raise
     except Exception as error:
@@ -193,11 +193,11 @@ def _refuse_foreign(backend: str, cls: type, arguments: Mapping[str, str]) -> No
     """Refuse arguments that a backend does not know; most take any, and some give them to nobody."""
     known = {"bos"} | {
         name
-        for one in cls.__mro__
-        for name, parameter in inspect.signature(vars(one).get("__init__", object)).parameters.items()
+        for base in cls.__mro__
+        for name, parameter in inspect.signature(vars(base).get("__init__", object)).parameters.items()
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     } - {"self"}
-    served = any(one.__name__ == "TemplateAPI" for one in cls.__mro__)
+    served = any(base.__name__ == "TemplateAPI" for base in cls.__mro__)
     for name in sorted(arguments.keys() - known):
         # What a backend of weights does not know goes to the library that opens them, which says more.
         if served or get_close_matches(name, sorted(known), n=1):
@@ -209,8 +209,8 @@ def _refuse_foreign(backend: str, cls: type, arguments: Mapping[str, str]) -> No
 
 def _named(error: Exception) -> str:
     """Say what went wrong in one line: these are all kinds of errors of all kinds of libraries."""
-    name, said = type(error).__name__, first_line(error)
-    return name if said == name else f"{name}: {said[:300]}"
+    name, message = type(error).__name__, first_line(error)
+    return name if message == name else f"{name}: {message[:300]}"
 
 
 def _name(backend: str, arguments: Mapping[str, str]) -> str:
@@ -220,7 +220,7 @@ def _name(backend: str, arguments: Mapping[str, str]) -> str:
 
 def _protocol(backend: str, model: Backend, arguments: Mapping[str, str]) -> dict[str, Json]:
     """Return every choice that can change a number; files count by their content, in the fingerprint."""
-    told = {
+    recorded = {
         key: value
         for key, value in sorted(arguments.items())
         if key not in UNSIGNED | SECRET and not os.path.exists(value)
@@ -229,7 +229,7 @@ def _protocol(backend: str, model: Backend, arguments: Mapping[str, str]) -> dic
         "backend": backend,
         "lm_eval": version("lm_eval"),
         "start": str(getattr(model, "prefix_token_id", "the backend's")),
-        "arguments": ",".join(f"{key}={value}" for key, value in told.items()),
+        "arguments": ",".join(f"{key}={value}" for key, value in recorded.items()),
     }
 
 

@@ -24,20 +24,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from tseval.adapters.hf import ModelProducts
-from tseval.adapters.pieces import WHITE_SPACE, OfPieces
-from tseval.adapters.pretrained import (
-    OWN_LOGITS,
-    open_pretrained,
-    ordinary_tokens,
-    plain_errors,
-    take_option,
-    wide_logits,
-)
-from tseval.adapters.tokenizer import special_tokens
 from tseval.errors import ModelError
-from tseval.scoring.numerics import log_sum_exp_, within_noise
+from tseval.pretrained.loading_errors import plain_errors
+from tseval.pretrained.logits import OWN_LOGITS, wide_logits
+from tseval.pretrained.opened import ordinary_tokens
+from tseval.pretrained.opening import open_pretrained
+from tseval.pretrained.options import take_option
+from tseval.pretrained.piece_model import OfPieces
+from tseval.pretrained.pieces import WHITE_SPACE
+from tseval.pretrained.products import ModelProducts
+from tseval.pretrained.tokenizer import special_tokens
+from tseval.scoring.noise import within_noise
 from tseval.scoring.protocol import Encoded
+from tseval.scoring.softmax import log_sum_exp_
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -46,7 +45,8 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from transformers.utils import ModelOutput
 
-    from tseval.adapters.pretrained import OptionValue, Pretrained
+    from tseval.pretrained.opened import Pretrained
+    from tseval.pretrained.options import OptionValue
 
 SCHEMES = {"mlm": "open_masked"}
 METRICS = ("within_word_l2r", "original")
@@ -70,7 +70,7 @@ class Copies:
 
     tokens: np.ndarray  # (copies, length)
     places: np.ndarray  # the token that is asked for, (copies,)
-    which: np.ndarray  # the copy in which each token is asked for, (sentences, length)
+    copy_of: np.ndarray  # the copy in which each token is asked for, (sentences, length)
 
 
 class MaskedModel(OfPieces):
@@ -151,26 +151,26 @@ class MaskedModel(OfPieces):
     def _copies(self, tokens: np.ndarray, words: np.ndarray) -> Copies:
         """Mask each token of sentences of equal length in turn, with its word, and keep distinct copies."""
         length = tokens.shape[1]
-        found: list[np.ndarray] = []
-        which = np.empty(tokens.shape, dtype=np.int64)
+        distinct: list[np.ndarray] = []
+        copy_of = np.empty(tokens.shape, dtype=np.int64)
         n_copies = 0
-        for place in range(length):  # copies with masks at different places differ
+        for position in range(length):  # copies with masks at different places differ
             masked = np.zeros(tokens.shape, dtype=bool)
-            masked[:, place] = True
+            masked[:, position] = True
             if self.pll == "within_word_l2r":
-                masked[:, place + 1 :] = words[:, place + 1 :] == words[:, place, None]
+                masked[:, position + 1 :] = words[:, position + 1 :] == words[:, position, None]
             copies, inverse = np.unique(np.where(masked, self.mask, tokens), axis=0, return_inverse=True)
-            which[:, place] = inverse.reshape(-1) + n_copies
-            found.append(copies)
+            copy_of[:, position] = inverse.reshape(-1) + n_copies
+            distinct.append(copies)
             n_copies += len(copies)
-        places = np.repeat(np.arange(length), [len(copies) for copies in found])
-        return Copies(np.concatenate(found), places, which)
+        places = np.repeat(np.arange(length), [len(copies) for copies in distinct])
+        return Copies(np.concatenate(distinct), places, copy_of)
 
     def _score(self, copies: Copies, tokens: np.ndarray, batch_tokens: int) -> np.ndarray:
         """Score tokens where they are masked, (sentences, length), each copy computed once."""
         result = np.empty(tokens.size, dtype=np.float32)
-        order = np.argsort(copies.which, axis=None, kind="stable")
-        copy_of, target = copies.which.ravel()[order], tokens.ravel()[order]
+        order = np.argsort(copies.copy_of, axis=None, kind="stable")
+        copy_of, target = copies.copy_of.ravel()[order], tokens.ravel()[order]
         if not self.head_at_masks:
             batch_tokens = min(batch_tokens, OWN_LOGITS // self.opened.n_tokens)
         width = copies.tokens.shape[1] + self.n_special
@@ -178,12 +178,13 @@ class MaskedModel(OfPieces):
         for first in range(0, len(copies.tokens), at_once):
             some = slice(first, first + at_once)
             logits = self._logits(copies.tokens[some], copies.places[some])
-            asked = slice(*np.searchsorted(copy_of, [first, first + at_once]).tolist())
+            masked = slice(*np.searchsorted(copy_of, [first, first + at_once]).tolist())
             row, token = (
-                torch.from_numpy(index).to(logits.device) for index in (copy_of[asked] - first, target[asked])
+                torch.from_numpy(index).to(logits.device)
+                for index in (copy_of[masked] - first, target[masked])
             )
             chosen = logits[row, token]
-            result[order[asked]] = (chosen - log_sum_exp_(logits)[row]).cpu().numpy()
+            result[order[masked]] = (chosen - log_sum_exp_(logits)[row]).cpu().numpy()
         return result.reshape(tokens.shape)
 
     def _logits(self, copies: np.ndarray, places: np.ndarray) -> Tensor:
@@ -208,7 +209,7 @@ class MaskedModel(OfPieces):
         places = np.array([0, 2, 4])
         copies[np.arange(3), places] = self.mask
         try:
-            found = self._logits(copies, places).log_softmax(-1)
+            logprobs = self._logits(copies, places).log_softmax(-1)
         except (MemoryError, torch.OutOfMemoryError):
             raise
         except Exception:  # a model whose parts fit together in another way may raise anything
@@ -221,10 +222,10 @@ class MaskedModel(OfPieces):
         more = torch.nn.functional.pad(ids, (0, 1))
         mask = torch.nn.functional.pad(torch.ones_like(ids), (0, 1))
         padded = self.opened.logits(self.opened.inputs(more, mask))[at].float().log_softmax(-1)
-        if found.shape != expected.shape:
+        if logprobs.shape != expected.shape:
             return False
         noise = (padded - expected).cpu().numpy()
-        return within_noise((found - expected).cpu().numpy(), noise, self.opened.rounded_to)
+        return within_noise((logprobs - expected).cpu().numpy(), noise, self.opened.rounded_to)
 
 
 @contextmanager

@@ -22,13 +22,15 @@ import pyarrow.compute as pc
 import torch
 
 from tseval.adapters.hf import CausalModel
-from tseval.adapters.pretrained import Pretrained, plain_errors, take_option
-from tseval.adapters.trials import hold_trial
 from tseval.errors import ModelError, quoted_text, suggest
 from tseval.models.checkpoint import hash_weights
 from tseval.models.network import no_init
 from tseval.models.state_files import GPT, choose_state, naming, read_state_file, read_words
-from tseval.scoring.numerics import pick_device
+from tseval.pretrained.loading_errors import plain_errors
+from tseval.pretrained.opened import Pretrained
+from tseval.pretrained.options import take_option
+from tseval.pretrained.trials import hold_trial
+from tseval.scoring.devices import pick_device
 
 if TYPE_CHECKING:
     from torch import Tensor

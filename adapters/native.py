@@ -1,4 +1,4 @@
-"""tseval's own checkpoints, bundled ones, and causal models of transformers that are in training.
+"""tseval's own checkpoints, and those that come with tseval.
 
 Protocol of language models, that of Marvin & Linzen 2018: a fresh zero state for every sentence, `<eos>` as
 start symbol, the words through the final period; the closing `<eos>` is not scored. Unknown words become
@@ -7,140 +7,41 @@ start symbol, the words through the final period; the closing `<eos>` is not sco
 
 from __future__ import annotations
 
-import hashlib
-import json
-import random
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 
-from tseval.adapters import name_of_file
-from tseval.adapters.hf import CausalModel
 from tseval.adapters.nanogpt import open_nanogpt
-from tseval.adapters.pretrained import Pretrained
-from tseval.errors import ModelError, quoted_text, suggest
-from tseval.models import UNK, bundled_checkpoints
-from tseval.models.checkpoint import Checkpoint, hash_weights, load_checkpoint
+from tseval.adapters.schemes import name_of_file
+from tseval.errors import ModelError, suggest
+from tseval.models.bundled_models import bundled_checkpoints
+from tseval.models.checkpoint import Checkpoint, load_checkpoint
+from tseval.models.encoding import OfWords
 from tseval.models.network import TASKS, count_parameters
 from tseval.models.state_files import kind_of
 from tseval.models.states import open_state
-from tseval.scoring.numerics import (
-    NOTHING_GAINED,
-    Bfloat16Products,
-    NarrowMatrix,
-    Rerouted,
-    best_words,
-    bfloat16_logprobs,
-    fast_products,
-    has_fast_products,
-    log_normaliser,
-    on_device,
-    pair_logits,
-    pick_device,
-)
-from tseval.scoring.precision import stated_precision
-from tseval.scoring.protocol import Encoded, ModelCard, recarded
-from tseval.scoring.trie import words_and_lengths
+from tseval.scoring.bfloat16 import NOTHING_GAINED, Bfloat16Products, NarrowMatrix, has_fast_products
+from tseval.scoring.devices import on_device, pick_device
+from tseval.scoring.products import Rerouted, fast_products
+from tseval.scoring.protocol import Encoded, ModelCard
+from tseval.scoring.softmax import best_words, bfloat16_logprobs, log_normaliser, pair_logits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from torch import Tensor, nn
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    import pyarrow as pa
+    from torch import Tensor
 
-    from tseval.adapters.pieces import OfPieces
-    from tseval.formats import Json
-    from tseval.models import Vocabulary
+    from tseval.adapters.hf import CausalModel
     from tseval.models.cells.cell import State
 
 SCHEMES = {"bundled": "open_bundled", "native": "open_checkpoint"}
 
 
 ScoringPrecision = Literal["float32", "bfloat16"]
-
-
-def encode_words(
-    ids: Mapping[str, int], sentences: pa.StringArray, unknown: str = UNK, lowercase: bool = False
-) -> Encoded:
-    """Bring sentences to a vocabulary, by number of each word; each distinct word is looked up once.
-
-    Words come to lower case as Python does it, with which vocabularies are made: arrow has no final sigma.
-    """
-    split, lengths = words_and_lengths(sentences)
-    words = split.flatten().dictionary_encode()
-    distinct = cast("list[str]", words.dictionary.to_pylist())
-    if lowercase:
-        distinct = [word.lower() for word in distinct]
-    known = [word if word in ids else unknown for word in distinct]
-    which = words.indices.to_numpy()
-    tokens = np.array([ids[word] for word in known], dtype=np.int64)[which]
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    n_unknown = np.concatenate(([0], np.cumsum(tokens == ids[unknown])))
-    seen = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(known).take(words.indices))
-    return Encoded(
-        seen=cast("pa.StringArray", pc.binary_join(seen, " ")),
-        tokens=tokens,
-        lengths=lengths,
-        n_unknown=(n_unknown[offsets[1:]] - n_unknown[offsets[:-1]]).astype(np.int32),
-    )
-
-
-class OfWords:
-    """What models of whole words share: how sentences come to their vocabulary."""
-
-    card: ModelCard
-    vocabulary: Vocabulary
-    _ids: dict[str, int]
-
-    def __repr__(self) -> str:
-        return self.card.show(self)
-
-    def protocol_of_words(self, dtype: str = "float32") -> dict[str, Json]:
-        """Say how sentences are presented, for the card."""
-        return {
-            "start": self.vocabulary.start,
-            "state": "fresh",
-            "unknown": self.vocabulary.unknown,
-            "lowercase": self.vocabulary.lowercase,
-            "dtype": dtype,
-        }
-
-    @property
-    def unreadable(self) -> str:
-        """What sentences are that `too_long` tells."""
-        return f"with words that {self.card.name} does not know"
-
-    def encode(self, sentences: pa.StringArray) -> Encoded:
-        """Bring sentences to the vocabulary; each distinct word is looked up once."""
-        if len(strange := sentences.filter(pa.array(self.too_long(sentences)))):
-            raise ModelError(
-                f"the sentence {quoted_text(strange[0].as_py())} has a word that the model {self.card.name} "
-                "does not know.\n"
-                "  Remove the sentence, or run with --too-long skip."
-            )
-        # Where no word stands for unknown ones, the start counts as one, which stands nowhere.
-        unknown = self.vocabulary.unknown or self.vocabulary.start
-        return encode_words(self._ids, sentences, unknown, self.vocabulary.lowercase)
-
-    def too_long(self, sentences: pa.StringArray) -> np.ndarray:
-        """Tell which sentences cannot be read: those with an unknown word, where no word stands for such."""
-        if self.vocabulary.unknown is not None:
-            return np.zeros(len(sentences), dtype=np.bool_)
-        split, _ = words_and_lengths(sentences)
-        words = split.flatten().dictionary_encode()
-        distinct = [str(word) for word in words.dictionary.to_pylist()]
-        if self.vocabulary.lowercase:
-            distinct = [word.lower() for word in distinct]
-        known = pa.array([word in self._ids for word in distinct], pa.bool_()).take(words.indices)
-        found = np.zeros(len(sentences), dtype=np.bool_)
-        found[pc.list_parent_indices(split).filter(pc.invert(known)).to_numpy()] = True
-        return found
 
 
 class NativeModel(OfWords):
@@ -339,103 +240,3 @@ def open_bundled(rest: str, arguments: Mapping[str, str], device: str) -> Native
             f"  {suggest(rest, known, 'Bundled')}"
         )
     return open_checkpoint(str(known[rest]), arguments, device)
-
-
-_UNWRAPPED = "_original_forward"  # what accelerate calls the forward pass that it wrapped
-
-
-def as_causal(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> CausalModel:
-    """Take a causal model in memory as a model to be scored, with the weights that it has at each evaluation.
-
-    Each evaluation computes the fingerprint again, so one call before a training loop is enough. It computes
-    as `hf:` does, but for activations that `hf:` fuses, which differ by rounding.
-
-    Args:
-        model: Whole, on one device; afterwards it is as it was.
-        tokenizer: Its own.
-        name: For tables.
-    """
-    with undisturbed(model):
-        opened = Pretrained(name, model, tokenizer, fingerprint_in_memory(model, tokenizer), {})
-        return LiveCausal(opened, bos="auto", leading_space=False, words="corrected")
-
-
-class LiveCausal(CausalModel):
-    """A causal model that may be in training: it is in evaluation mode only while it scores."""
-
-    def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
-        """Score every token; see `CausalModel`."""
-        with undisturbed(self.model):
-            return super().token_logprobs(encoded, batch_tokens)
-
-    def corrected_logprobs(
-        self, encoded: Encoded, batch_tokens: int
-    ) -> tuple[np.ndarray, np.ndarray | None, int]:
-        """Score every token, and correct words; see `CausalModel`."""
-        with undisturbed(self.model):
-            return super().corrected_logprobs(encoded, batch_tokens)
-
-    def with_current_weights(self) -> Self:
-        """Return the same model as its weights are now; see `ChangingModel`."""
-
-        def wrap(opened: Pretrained) -> CausalModel:
-            return as_causal(opened.model, opened.tokenizer, opened.name)
-
-        return cast("Self", refreshed(self, wrap))
-
-
-def refreshed(model: OfPieces, wrap: Callable[[Pretrained], OfPieces]) -> OfPieces:
-    """Wrap a model of transformers again if its weights changed: tables made of them would be old ones."""
-    opened = model.opened
-    if fingerprint_in_memory(opened.model, opened.tokenizer) == opened.fingerprint:
-        return model
-    now = wrap(opened)
-    if (rules := model.writing_rules) is not None:
-        now = now.writing(rules)
-    now.card = recarded(model.card, now.card)
-    return now
-
-
-@contextmanager
-def undisturbed(*modules: nn.Module) -> Iterator[None]:
-    """Put modules into evaluation mode for a while, and leave modes and random numbers as they were.
-
-    Python's, numpy's and torch's random numbers are meant, on all devices, and whether a model of
-    transformers keeps a cache. A forward pass that accelerate wrapped, to train in mixed precision, is taken
-    as it was before, in the type of the weights, and autocast is off. A training that goes on afterwards does
-    not notice.
-    """
-    # Assigned to a module itself, such a pass hides the one of its class.
-    wrapped = [(vars(module), module.forward) for module in modules if _UNWRAPPED in vars(module)]
-    modes = [(part, part.training) for module in modules for part in module.modules()]
-    configs: list[Any] = [getattr(module, "config", None) for module in modules]
-    caches = [(config, config.use_cache) for config in configs if hasattr(config, "use_cache")]
-    python, numpy = random.getstate(), np.random.get_state()
-    used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call] # it says no types
-    devices = range(torch.cuda.device_count()) if used else ()
-    try:
-        with torch.random.fork_rng(devices), stated_precision():
-            for own, _ in wrapped:
-                own["forward"] = own[_UNWRAPPED]
-            for module in modules:
-                module.eval()
-            for config, _ in caches:
-                config.use_cache = False
-            yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)
-        for own, forward in wrapped:
-            own["forward"] = forward
-        for part, mode in modes:
-            part.training = mode
-        for config, cache in caches:
-            config.use_cache = cache
-
-
-def fingerprint_in_memory(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
-    """Return the SHA-256 over the vocabulary and the weights, which are in no file yet."""
-    vocabulary = sorted(tokenizer.get_vocab().items())
-    digest = hashlib.sha256(json.dumps([type(model).__name__, vocabulary]).encode())
-    hash_weights(digest, model.state_dict())
-    return digest.hexdigest()

@@ -15,7 +15,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from tseval.adapters import name_of_file
+from tseval.adapters.schemes import name_of_file
 from tseval.errors import ModelError, suggest
 from tseval.files import file_sha256
 from tseval.scoring.protocol import UNKNOWN, ModelCard

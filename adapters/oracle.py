@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from tseval.adapters.native import NativeModel, OfWords
+from tseval.adapters.native import NativeModel
 from tseval.errors import ModelError, suggest
+from tseval.models.encoding import OfWords
 from tseval.models.oracles import ORACLES, Oracle, build_automaton, build_oracle, refuse_sizes
-from tseval.scoring.numerics import pick_device
+from tseval.scoring.devices import pick_device
 from tseval.scoring.protocol import ModelCard
 from tseval.suites.formal.languages import brackets
 

@@ -14,19 +14,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from tseval.adapters.hf import ModelProducts
 from tseval.adapters.mlm import MaskedModel
-from tseval.adapters.pieces import WHITE_SPACE, OfPieces
-from tseval.adapters.pretrained import (
-    OWN_LOGITS,
-    open_pretrained,
-    ordinary_tokens,
-    plain_errors,
-    take_option,
-)
-from tseval.adapters.tokenizer import special_tokens
 from tseval.errors import ModelError
-from tseval.scoring.numerics import within_noise
+from tseval.pretrained.loading_errors import plain_errors
+from tseval.pretrained.logits import OWN_LOGITS
+from tseval.pretrained.opened import ordinary_tokens
+from tseval.pretrained.opening import open_pretrained
+from tseval.pretrained.options import take_option
+from tseval.pretrained.piece_model import OfPieces
+from tseval.pretrained.pieces import WHITE_SPACE
+from tseval.pretrained.products import ModelProducts
+from tseval.pretrained.tokenizer import special_tokens
+from tseval.scoring.noise import within_noise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers.utils import ModelOutput
 
-    from tseval.adapters.pretrained import Pretrained
+    from tseval.pretrained.opened import Pretrained
     from tseval.scoring.protocol import Encoded, ModelCard
 
 SCHEMES = {"seq2seq": "open_seq2seq"}
@@ -126,40 +125,40 @@ class PrefixModel(OfPieces):
                 at = starts[counts == length][:, None] + np.arange(length)
                 tokens = encoded.tokens[at]
                 # Sentences that differ in their last token alone are one row of the decoder.
-                rows, which = np.unique(tokens[:, :-1], axis=0, return_inverse=True)
-                which = which.reshape(-1)
+                rows, row_of = np.unique(tokens[:, :-1], axis=0, return_inverse=True)
+                row_of = row_of.reshape(-1)
                 n_contexts += rows.size + len(rows)
-                logs = self._logs(rows, tokens, which, read, batch_tokens)
+                logs = self._logs(rows, tokens, row_of, read, batch_tokens)
                 result[at] = logs
         return result, n_contexts
 
     def _logs(
-        self, rows: np.ndarray, tokens: np.ndarray, which: np.ndarray, read: ModelOutput, batch_tokens: int
+        self, rows: np.ndarray, tokens: np.ndarray, row_of: np.ndarray, read: ModelOutput, batch_tokens: int
     ) -> np.ndarray:
         """Log-probabilities of tokens whose beginnings are rows, (sentences, length)."""
         length = tokens.shape[1]
-        found = np.empty(tokens.shape, dtype=np.float32)
+        logprobs = np.empty(tokens.shape, dtype=np.float32)
         at_once = max(1, min(batch_tokens, OWN_LOGITS // self.opened.n_tokens) // length)
         for first in range(0, len(rows), at_once):
             some = rows[first : first + at_once]
             ids = np.hstack((np.full((len(some), 1), self.start), some)).astype(np.int64)
             logs = self._read(ids, read).log_softmax(-1)
-            own = np.flatnonzero((which >= first) & (which < first + at_once))
-            row = torch.from_numpy(which[own] - first).to(logs.device)
-            target = torch.from_numpy(tokens[own]).to(logs.device)
-            found[own] = logs[row].gather(2, target[..., None])[..., 0].cpu().numpy()
-        return found
+            sentences = np.flatnonzero((row_of >= first) & (row_of < first + at_once))
+            row = torch.from_numpy(row_of[sentences] - first).to(logs.device)
+            target = torch.from_numpy(tokens[sentences]).to(logs.device)
+            logprobs[sentences] = logs[row].gather(2, target[..., None])[..., 0].cpu().numpy()
+        return logprobs
 
     def _read(self, ids: np.ndarray, read: ModelOutput | None) -> Tensor:
         """Return the decoder's logits, (rows, length, vocabulary); without `read` the encoder reads too."""
-        given: dict[str, object] = {"attention_mask": self._mask.expand(len(ids), -1)}
+        inputs: dict[str, object] = {"attention_mask": self._mask.expand(len(ids), -1)}
         if read is None:
-            given["input_ids"] = self._context.expand(len(ids), -1)
+            inputs["input_ids"] = self._context.expand(len(ids), -1)
         else:  # the object that the encoder gave: some decoders look for more in it than hidden states
             hidden = read.last_hidden_state.expand(len(ids), -1, -1)
-            given["encoder_outputs"] = type(read)({**read, "last_hidden_state": hidden})
+            inputs["encoder_outputs"] = type(read)({**read, "last_hidden_state": hidden})
         decoder = torch.from_numpy(ids).to(self.model.device)
-        logits: Tensor = self.model(**given, decoder_input_ids=decoder).logits
+        logits: Tensor = self.model(**inputs, decoder_input_ids=decoder).logits
         return logits.float()
 
     @torch.inference_mode()
@@ -171,13 +170,13 @@ class PrefixModel(OfPieces):
             read = self.model.get_encoder()(
                 input_ids=self._context, attention_mask=self._mask, return_dict=True
             )
-            once, plain = (self._read(ids, one).log_softmax(-1) for one in (read, None))
+            once, plain = (self._read(ids, encoded).log_softmax(-1) for encoded in (read, None))
             alone = torch.cat([self._read(ids[i : i + 1], None) for i in range(len(ids))]).log_softmax(-1)
-        noise, found = ((one - plain).cpu().numpy() for one in (alone, once))
-        if not within_noise(found, noise, self.opened.rounded_to):
+        noise, differences = ((encoded - plain).cpu().numpy() for encoded in (alone, once))
+        if not within_noise(differences, noise, self.opened.rounded_to):
             raise ModelError(
                 f"seq2seq:{self.opened.name}: with a stored encoder context, the decoder differs from\n"
-                f"  the model's forward pass by up to {np.abs(found).max():.2g} nats.\n"
+                f"  the model's forward pass by up to {np.abs(differences).max():.2g} nats.\n"
                 "  Write a function that returns the model: --model mine.py:load (docs/adapters.md)."
             )
 

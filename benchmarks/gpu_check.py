@@ -53,9 +53,11 @@ from tseval.models import Vocabulary
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import Checkpoint, load_checkpoint
 from tseval.models.network import LanguageModel, Sizes
+from tseval.scoring.bfloat16 import NarrowMatrix
+from tseval.scoring.devices import accelerator
 from tseval.scoring.engine import score_all
-from tseval.scoring.numerics import NarrowMatrix, accelerator, log_normaliser
 from tseval.scoring.scorers import scorer_for
+from tseval.scoring.softmax import log_normaliser
 from tseval.training.corpus import Columns
 from tseval.training.settings import Schedule, Settings
 from tseval.training.steps import TrainingState

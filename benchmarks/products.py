@@ -1,7 +1,7 @@
 """Which library multiplies matrices faster on this CPU? One run, one line a shape, taken in turns.
 
     torch    what `torch.nn.functional.linear` chooses, MKL as a rule
-    tseval   `tseval.scoring.numerics.linear`: oneDNN from some size on
+    tseval   `tseval.scoring.products.linear`: oneDNN from some size on
 
 The shapes are those of scoring: the layers of GPT-2, the recurrent layers and the output layer of an LSTM
 with 650 units, a tile of the vocabulary at a time, and the layers of a small LSTM. The medians are compared.
@@ -19,7 +19,7 @@ import torch
 from tabulate import tabulate
 from torch.nn import functional as F
 
-from tseval.scoring.numerics import linear
+from tseval.scoring.products import linear
 
 # Name, columns, outputs.
 MATRICES = [

@@ -15,7 +15,8 @@ from unittest.mock import ANY
 
 from tseval.adapters.native import open_checkpoint
 from tseval.models.states import open_state
-from tseval.runs import Run, _load
+from tseval.runs import Run
+from tseval.runs.reader import load_table
 
 VOCABULARY = "vocab.txt"
 
@@ -217,5 +218,5 @@ def read_verdicts(path):
     )
     with TemporaryDirectory() as folder:
         Path(folder, "verdicts.parquet").write_bytes(content)
-        load = partial(_load, Path(folder), manifest, "verdicts.parquet")
+        load = partial(load_table, Path(folder), manifest, "verdicts.parquet")
         Run("run", manifest, load, load).table()

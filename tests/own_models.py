@@ -16,7 +16,7 @@ from tseval.adapters import open_model
 from tseval.models import Vocabulary
 from tseval.models.checkpoint import save_checkpoint
 from tseval.models.network import TASKS, Classifier, LanguageModel, Sizes
-from tseval.testing.properties import default_sentences
+from tseval.testing.sentences import default_sentences
 
 TESTS = Path(__file__).parent
 WORDS = Vocabulary(("<eos>", "<unk>", *sorted({w for s in default_sentences() for w in s.split()})), True)

@@ -5,7 +5,7 @@ import pyarrow as pa
 import torch
 
 from tseval.scoring.protocol import Encoded, ModelCard
-from tseval.testing.properties import default_sentences
+from tseval.testing.sentences import default_sentences
 
 WORDS = sorted({word for sentence in default_sentences() for word in sentence.split()})
 UNK = "<unk>"

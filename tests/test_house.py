@@ -118,7 +118,9 @@ def test_no_file_has_more_than_600_lines(sources: dict[str, str]) -> None:
 
 
 # Exports that are more than import statements, with the reason.
-MORE_THAN_EXPORTS = {"tseval/__init__.py": "public names are imported when they are used: `tseval --help` loads none"}
+MORE_THAN_EXPORTS = {
+    "tseval/__init__.py": "public names are imported when they are used: `tseval --help` loads none"
+}
 
 
 def code_in_init(source: str) -> list[str]:
@@ -136,7 +138,10 @@ def code_in_init(source: str) -> list[str]:
 def test_an_init_file_holds_a_docstring_and_exports(sources: dict[str, str]) -> None:
     code = {file: code_in_init(source) for file, source in sources.items() if file.endswith("__init__.py")}
     assert {file for file, lines in code.items() if lines} == MORE_THAN_EXPORTS.keys()
-    assert code_in_init('"""A room."""\nfrom a import b\n__all__ = ["b"]\nX = 1\ndef f(): ...') == ["X = 1", "def f():"]
+    assert code_in_init('"""A room."""\nfrom a import b\n__all__ = ["b"]\nX = 1\ndef f(): ...') == [
+        "X = 1",
+        "def f():",
+    ]
 
 
 def test_a_command_has_a_file_of_its_name(sources: dict[str, str]) -> None:
@@ -151,7 +156,8 @@ def test_the_confidence_level_stands_in_one_place(sources: dict[str, str]) -> No
     holding = {
         file
         for file, source in sources.items()
-        if file.split("/")[1] in rooms and any(level.search(line.partition("#")[0]) for line in literals(source))
+        if file.split("/")[1] in rooms
+        and any(level.search(line.partition("#")[0]) for line in literals(source))
     }
     # The default that `--help` shows: importing the other would take longer than the help.
     assert holding == {"tseval/analysis/intervals.py", "tseval/cli/options.py"}
@@ -171,7 +177,9 @@ def test_folders_of_tests_are_those_of_the_package() -> None:
     assert {
         room
         for room in rooms
-        if not any((ROOT / top / room).is_dir() or (ROOT / top / f"{room}.py").is_file() for top in ("tseval", "."))
+        if not any(
+            (ROOT / top / room).is_dir() or (ROOT / top / f"{room}.py").is_file() for top in ("tseval", ".")
+        )
     } == {"integration", "devices", "models/published", "models/states"} & rooms
 
 

@@ -43,7 +43,10 @@ ROOMS: dict[str, set[str]] = {
     | {"conllu", "jinja2", "nltk", "openpyxl", "spacy", "spellchecker", "tabulate", "yaml"},
     "tseval.verdicts": NUMBERS,
     "tseval.scoring": NUMBERS | TORCH,
-    "tseval.models": TORCH | {"numpy"},
+    "tseval.models": NUMBERS | TORCH,
+    "tseval.pretrained": NUMBERS
+    | TORCH
+    | {"gguf", "huggingface_hub", "jinja2", "peft", "tokenizers", "transformers"},
     # An adapter may use its own library, whichever that is.
     "tseval.adapters": ANYTHING,
     "tseval.evidence": NUMBERS,
@@ -71,10 +74,16 @@ FORBIDDEN = {
     ("tseval.scoring", "tseval.verdicts"),
     ("tseval.models", "tseval.suites"),
     ("tseval.models", "tseval.questions"),
+    ("tseval.pretrained", "tseval.suites"),
+    ("tseval.pretrained", "tseval.questions"),
+    ("tseval.pretrained", "tseval.verdicts"),
     ("tseval.adapters", "tseval.suites"),
     ("tseval.adapters", "tseval.questions"),
     ("tseval.adapters", "tseval.verdicts"),
     # Reading runs needs no model.
+    ("tseval.analysis", "tseval.pretrained"),
+    ("tseval.runs", "tseval.pretrained"),
+    ("tseval.report", "tseval.pretrained"),
     ("tseval.analysis", "tseval.models"),
     ("tseval.analysis", "tseval.adapters"),
     ("tseval.runs", "tseval.models"),

@@ -12,7 +12,7 @@ from tseval.questions import Contrast
 from tseval.scoring.protocol import ModelCard
 from tseval.suites import load_suite
 from tseval.testing import Report, Result
-from tseval.testing.properties import Finding
+from tseval.testing.findings import Finding
 
 LONG = "a name that somebody\nhas made far too long " * 9
 CASE = make_case("simple", [("the author laughs", "the author laugh")] * 3, features={"noun": ["author"] * 3})

@@ -24,7 +24,7 @@ from scipy.stats import spearmanr
 
 from tseval.adapters import file_and_function, name_of_function
 from tseval.errors import ModelError, RunError, SuiteError
-from tseval.evaluation import carry_out, make_plan
+from tseval.evaluation import make_plan, run_plan
 from tseval.files import read_bytes, write_text
 from tseval.formats import stem_of
 from tseval.items import Case, Suite, suite_digest
@@ -377,7 +377,7 @@ def plan_tasks(model: Model, tasks: Sequence[LoadedTask], where: Path) -> list[P
 
 def score_task(planned: PlannedTask, progress: Callable[[int, int], None] | None = None) -> TaskResult:
     """Score a task, going on with what was scored before, and write its predictions."""
-    run = carry_out(planned.plan, planned.place / RUN, resume=True, progress=progress)
+    run = run_plan(planned.plan, planned.place / RUN, resume=True, progress=progress)
     result = predict(planned.loaded, run)
     _write(planned.place / PREDICTIONS, result)
     return result

@@ -30,8 +30,9 @@ import tseval
 from tseval.adapters import open_model
 from tseval.adapters.hf import NO_PARTS, attention_limit
 from tseval.errors import ModelError
-from tseval.scoring import numerics
-from tseval.scoring.numerics import HAS_ONEDNN, NOTHING_GAINED, has_fast_products
+from tseval.scoring import bfloat16
+from tseval.scoring.bfloat16 import NOTHING_GAINED, has_fast_products
+from tseval.scoring.products import HAS_ONEDNN
 from tseval.scoring.scorers import scorer_for
 from tseval.scoring.trie import build_trie
 
@@ -447,7 +448,7 @@ DTYPE = {"dtype": "bfloat16"}
 def manner(request, monkeypatch):
     """With the processor's instructions and without them."""
     if request.param == "plain":
-        monkeypatch.setattr(numerics, "_library", lambda: None)
+        monkeypatch.setattr(bfloat16, "_library", lambda: None)
     elif not has_fast_products(torch.device("cpu")):
         pytest.skip("this processor has no bfloat16 products")
     return request.param

@@ -11,9 +11,10 @@ from supplied import needs_real, real_weights
 
 from tseval.adapters import open_model
 from tseval.adapters.hf import ALL_METHODS, LENGTH, CausalModel, choose_method
-from tseval.adapters.pretrained import Pretrained, fuse_activations
 from tseval.errors import ModelError
-from tseval.scoring.numerics import NarrowMatrix
+from tseval.pretrained.activations import fuse_activations
+from tseval.pretrained.opened import Pretrained
+from tseval.scoring.bfloat16 import NarrowMatrix
 
 DTYPES = ("float32", "bfloat16", "float16")
 OVERFLOWS = ("gemma3", "float16")

@@ -12,7 +12,7 @@ from tseval.adapters import open_model
 from tseval.errors import ModelError
 from tseval.scoring.surprisal import surprisals
 from tseval.testing import check_model
-from tseval.testing.properties import default_sentences
+from tseval.testing.sentences import default_sentences
 
 BART = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
         "decoder_attention_heads": 4, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48,

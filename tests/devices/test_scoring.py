@@ -11,7 +11,7 @@ from tseval.models.cells import CELLS
 from tseval.models.network import TASKS
 from tseval.questions.pairs import Asked, Asks
 from tseval.scoring.scorers import scorer_for
-from tseval.testing.properties import default_sentences
+from tseval.testing.sentences import default_sentences
 
 CELLS_AND_TASKS = [*(f"native {cell}" for cell in CELLS), *(f"classifier {task}" for task in TASKS)]
 # With a packed tree, with the model's own head, with one sentence a row.

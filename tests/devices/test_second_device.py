@@ -11,7 +11,7 @@ from in_process import run_process
 from second_device import NAME, REAL
 
 from tseval.errors import ModelError
-from tseval.scoring.numerics import accelerator, pick_device
+from tseval.scoring.devices import accelerator, pick_device
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 

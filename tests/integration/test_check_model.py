@@ -6,8 +6,9 @@ import pytest
 from in_process import call, refuse, run_process, succeed
 from own_models import open_own
 
-from tseval.testing import CLAIMS, Result
-from tseval.testing.properties import Finding
+from tseval.testing import Result
+from tseval.testing.check import CLAIMS
+from tseval.testing.findings import Finding
 
 
 @pytest.mark.slow

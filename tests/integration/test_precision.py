@@ -16,7 +16,7 @@ from tseval.adapters import open_model
 from tseval.models import Vocabulary
 from tseval.models.checkpoint import load_checkpoint, save_checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.scoring.numerics import NOTHING_GAINED
+from tseval.scoring.bfloat16 import NOTHING_GAINED
 from tseval.scoring.scorers import scorer_for
 from tseval.verdicts import sentences_of
 

@@ -21,7 +21,7 @@ from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.runs import read_run
 from tseval.training.corpus import Columns, columns, encode_text
-from tseval.training.loop import mean_loss
+from tseval.training.validation import mean_loss
 
 
 def train(cwd, *extra, out="model.pt", arch="lstm", command_only=False, by=call):

@@ -12,8 +12,8 @@ import torch
 from equations import EQUATIONS, KNOWN
 from torch import nn
 
-from tseval.models.cells import CELLS, FIRST
 from tseval.models.cells.cell import options_of
+from tseval.models.cells.registry import CELLS, FIRST
 from tseval.models.network import LanguageModel, Sizes, count_parameters
 from tseval.report.published import BUNDLED_BOARDS, read_board
 

@@ -32,7 +32,7 @@ from tseval.models.checkpoint import (
 )
 from tseval.models.network import Classifier, LanguageModel, Sizes
 from tseval.training.corpus import Columns, columns, encode_text
-from tseval.training.loop import mean_loss
+from tseval.training.validation import mean_loss
 from tseval.verdicts import sentences_of
 
 WORDS = Vocabulary(("<eos>", "<unk>", "the", "author", "laughs", "."), lowercase=True)

@@ -14,9 +14,9 @@ from small import finished_run, make_case, make_key, make_run, make_suite, score
 from systems import needs_linux, needs_posix
 
 from tseval.adapters import open_model
-from tseval.adapters.folders import place_in_training
 from tseval.errors import ModelError, RunError
 from tseval.evaluation import evaluate
+from tseval.pretrained.folders import place_in_training
 from tseval.runs import find_interrupted, fresh_directory, progress_of, read_run, start_run, training_of
 from tseval.runs.manifest import seal
 from tseval.scoring.engine import Part

@@ -14,7 +14,7 @@ from sound_models import UNK, WORDS, Recurrent, Sound, Tokens, Whole, number
 from tseval.errors import ModelError, SuiteError
 from tseval.scoring.protocol import Encoded, ModelCard
 from tseval.testing import check_model
-from tseval.testing.properties import default_sentences
+from tseval.testing.sentences import default_sentences
 
 
 class Positive(Sound):

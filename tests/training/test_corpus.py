@@ -11,7 +11,7 @@ from tseval.models import Vocabulary
 from tseval.models.network import LanguageModel, Sizes
 from tseval.suites.formal.languages import parse_language
 from tseval.training.corpus import Lines, columns, count_words, draw_text, encode_text, vocabulary_of
-from tseval.training.loop import mean_loss
+from tseval.training.validation import mean_loss
 
 TEXT = "The author laughs .\nThe pilots laugh .\n\nThe author smiles .\n"
 

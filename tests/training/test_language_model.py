@@ -19,9 +19,10 @@ from tseval.errors import TrainingError
 from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.models.network import LanguageModel, Sizes
-from tseval.training import loop as loss_room
+from tseval.training import cross_entropy as loss_room
 from tseval.training.corpus import Columns, columns
-from tseval.training.loop import LEAST_TILE_ROWS, LOSS_TILE_LOGITS, ROW_MULTIPLE, cross_entropy, mean_loss
+from tseval.training.cross_entropy import LEAST_TILE_ROWS, LOSS_TILE_LOGITS, ROW_MULTIPLE, cross_entropy
+from tseval.training.validation import mean_loss
 
 VARIANTS = [
     {"optimiser": "adam", "schedule": "cosine"},

@@ -12,7 +12,8 @@ from torch.utils._pytree import tree_leaves
 
 from tseval.models.cells import CELLS
 from tseval.models.network import LanguageModel, Sizes
-from tseval.training import loop, steps
+from tseval.training import cross_entropy as loss_room
+from tseval.training import steps
 from tseval.training.language_model import windows_of
 from tseval.training.settings import Schedule, Settings
 from tseval.training.steps import Learner, TrainingState
@@ -142,7 +143,7 @@ def test_a_run_taken_up_is_recorded_anew(state):
 def test_what_cannot_be_recorded_is_learnt_by_plain_steps(state, monkeypatch):
     plain, recorded = state(False), state(True)
     expected = losses(plain, 8)
-    cross_entropy = loop.cross_entropy
+    cross_entropy = loss_room.cross_entropy
 
     def waiting(*args):
         loss = cross_entropy(*args)

@@ -33,8 +33,10 @@ from tseval.suites import find_suite, load_cached, load_suite, save_suite, suite
 from tseval.tables import read_parquet
 from tseval.verdicts import judge
 from tseval.verifying import verify_run
-from tseval.verifying.levels import CheckFailed, claim_of_run, recompute
+from tseval.verifying.claim import claim_of_run
+from tseval.verifying.levels import CheckFailed
 from tseval.verifying.plausible import check_plausible
+from tseval.verifying.recomputed import recompute
 from tseval.verifying.rescore import chosen
 
 NOUNS = ("author", "guard", "chef", "pilot", "minister", "senator", "skater", "dancer")

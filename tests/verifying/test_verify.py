@@ -33,7 +33,7 @@ from tseval.runs import read_run
 from tseval.suites import load_suite
 from tseval.verdicts import sentences_of
 from tseval.verifying import verify_run
-from tseval.verifying.levels import claim_of_run
+from tseval.verifying.claim import claim_of_run
 from tseval.verifying.rescore import chosen
 
 CASES = ["simple_agrmt", "simple_npi_anim", "reflexive_sent_comp"]

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 from tseval.analysis.means import cut
-from tseval.boards import ENTRY_FOLDERS, Entry, EntryRow, entry_folders, read_checks, readable_entries
 from tseval.boards.check import board_suite, repeated, warnings_of, wrong_with_entry
 from tseval.boards.definition import read_definition
+from tseval.boards.entry_folders import ENTRY_FOLDERS, entry_folders, readable_entries
+from tseval.boards.maintainer import read_checks
 from tseval.boards.readme import ACCURACIES
 from tseval.errors import BoardError, shortened
 from tseval.git import has_git, opened_repository
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from tseval.boards.entry import Entry, EntryRow
     from tseval.git import Repository
     from tseval.report.published import RowKey
 
@@ -84,40 +86,41 @@ def _changes(repository: Repository, boards: Sequence[Path], base: str) -> Chang
     # Repositories within it are compared by the index alone: to look into one, git would obey it.
     changed += ask("diff", *plain, "--ignore-submodules=none", "--cached", commit, "--").split("\0")
     changed += ask("ls-files", "--others", "--exclude-standard", "-z").split("\0")
-    found = Changes()
+    changes = Changes()
     places = {board.resolve().relative_to(root.resolve()) / ENTRY_FOLDERS: board for board in boards}
-    before = {place: set(_entries_at(repository, commit, place.as_posix())) for place in places}
+    before = {folder: set(_entries_at(repository, commit, folder.as_posix())) for folder in places}
     for path in sorted({*filter(None, changed)}):
-        place = next((one for one in places if path.startswith(f"{one.as_posix()}/")), None)
-        name = "" if place is None else path.removeprefix(f"{place.as_posix()}/").partition("/")[0]
-        if place is None:
-            found.wrong.append(
+        folder = next((known for known in places if path.startswith(f"{known.as_posix()}/")), None)
+        name = "" if folder is None else path.removeprefix(f"{folder.as_posix()}/").partition("/")[0]
+        if folder is None:
+            changes.wrong.append(
                 f"changes {path}, but a submission may only add new folders {ENTRY_FOLDERS}/NAME"
             )
-        elif name in before[place]:
-            found.wrong.append(f"changes {path}, which belongs to an entry that exists already")
-        elif name not in (own := found.entries.setdefault(places[place], [])):
-            own.append(name)
-    return found
+        elif name in before[folder]:
+            changes.wrong.append(f"changes {path}, which belongs to an entry that exists already")
+        elif name not in (names := changes.entries.setdefault(places[folder], [])):
+            names.append(name)
+    return changes
 
 
-def _check_entries(board: Path, names: Sequence[str], found: Changes) -> None:
+def _check_entries(board: Path, names: Sequence[str], changes: Changes) -> None:
     definition = read_definition(board)
     suite = None if definition.published else board_suite(board)
     there = {folder.name: folder for folder in entry_folders(board)}
     new = [there[name] for name in names if name in there]
-    n_before = len(found.wrong)
+    n_before = len(changes.wrong)
     for folder in new:
-        found.wrong += [f"{folder.name}: {what}" for what in wrong_with_entry(folder, definition, suite)]
+        problems = wrong_with_entry(folder, definition, suite)
+        changes.wrong += [f"{folder.name}: {problem}" for problem in problems]
     retracted = read_checks(board).retracted
     others = [folder for name, folder in there.items() if name not in retracted and folder not in new]
-    found.wrong += repeated([*others, *new])
-    if len(found.wrong) == n_before:
-        found.warnings += warnings_of(board, names)
+    changes.wrong += repeated([*others, *new])
+    if len(changes.wrong) == n_before:
+        changes.warnings += warnings_of(board, names)
 
 
-def _entries_at(repository: Repository, commit: str, place: str) -> list[str]:
-    listed = repository.ask("ls-tree", "-z", "--name-only", commit, f"{place}/").split("\0")
+def _entries_at(repository: Repository, commit: str, folder: str) -> list[str]:
+    listed = repository.ask("ls-tree", "-z", "--name-only", commit, f"{folder}/").split("\0")
     return [path.rpartition("/")[2] for path in listed if path]
 
 
@@ -129,7 +132,7 @@ def summary(changes: Changes) -> str:
 def _summary(changes: Changes) -> Iterator[str]:
     if changes.wrong:
         yield "**This cannot be merged yet:**"
-        yield "\n".join(f"- {markdown(one)}" for one in changes.wrong)
+        yield "\n".join(f"- {markdown(line)}" for line in changes.wrong)
     for board, names in changes.entries.items():
         title = read_definition(board).title
         yield f"**{markdown(title)}**, new: {', '.join(markdown(name) for name in names)}"
@@ -140,7 +143,7 @@ def _summary(changes: Changes) -> Iterator[str]:
         yield "No new entry."
     if changes.warnings:
         yield "**Please look at:**"
-        yield "\n".join(f"- {markdown(one)}" for one in changes.warnings)
+        yield "\n".join(f"- {markdown(line)}" for line in changes.warnings)
 
 
 def _beside_neighbours(board: Path, entry: Entry) -> str:
@@ -152,16 +155,16 @@ def _beside_neighbours(board: Path, entry: Entry) -> str:
         for model in known.models:
             texts = ((row.key, row.accuracy.get(model.name)) for row in known.rows)
             columns.setdefault(model.name, {key: Fraction(text) for key, text in texts if text})
-    means = {name: _mean([own.get(key) for key in ours]) for name, own in columns.items()}
+    means = {name: _mean([accuracies.get(key) for key in ours]) for name, accuracies in columns.items()}
     ranked = sorted((name for name in means if means[name] is not None), key=lambda name: -(means[name] or 0))
-    place = ranked.index(entry.name) if entry.name in ranked else 0
-    neighbours = ranked[max(0, place - 2) : place + 3] or [entry.name]
+    position = ranked.index(entry.name) if entry.name in ranked else 0
+    neighbours = ranked[max(0, position - 2) : position + 3] or [entry.name]
     lines = []
     for key in ours:
         label = " / ".join(markdown(part) for part in key if part)
         lines.append([label, *(_printed(columns[name].get(key)) for name in neighbours)])
     lines.append(["mean over all rows", *(_printed(means[name]) for name in neighbours)])
-    ranks = [1 + sum((means[one] or 0) > (means[name] or 0) for one in ranked) for name in neighbours]
+    ranks = [1 + sum((means[other] or 0) > (means[name] or 0) for other in ranked) for name in neighbours]
     lines.append([f"rank, of {len(ranked)}", *map(str, ranks)])
     heads = [f"**{markdown(name)}**" if name == entry.name else markdown(name) for name in neighbours]
     align = ("left", *["right"] * len(neighbours))

@@ -11,23 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tseval.boards import (
-    CHECKS,
-    ENTRY_FOLDERS,
-    Checked,
-    Entry,
-    checks_text,
-    entry_folders,
-    published_entry,
-    ranked_folders,
-    read_checks,
-    read_entry,
-    readable_entries,
-    rows_of,
-    today,
-)
+from tseval.boards.dates import today
 from tseval.boards.definition import Definition, own_suite, read_definition, suite_of
 from tseval.boards.entries import ADDED_BY, unfit
+from tseval.boards.entry import Checked, Entry, read_entry, rows_of
+from tseval.boards.entry_folders import ENTRY_FOLDERS, entry_folders, ranked_folders, readable_entries
+from tseval.boards.maintainer import CHECKS, checks_text, read_checks
+from tseval.boards.published import published_entry
 from tseval.boards.readme import ACCURACIES, BOARD_PAGE, pages
 from tseval.boards.transaction import (
     BOARD_LOCK,
@@ -49,37 +39,24 @@ from tseval.errors import (
     shortened,
     suggest,
 )
-from tseval.evidence import LARGEST_EVIDENCE, read_evidence, readable
+from tseval.evidence.download import LARGEST_EVIDENCE
+from tseval.evidence.file_format import read_evidence
+from tseval.evidence.restoring import readable
 from tseval.files import PARTIAL, read_bytes
 from tseval.questions.scored import split_measure
 from tseval.report.curves import read_curves
 from tseval.report.published import read_board
-from tseval.runs import (
-    DEFINITION,
-    ENTRY_FILE,
-    EVIDENCE,
-    SUITE_FOLDER,
-    Manifest,
-    SplitSuite,
-    entry_run,
-    evidence_of,
-)
+from tseval.runs import Manifest
+from tseval.runs.board_suite import DEFINITION, SUITE_FOLDER, SplitSuite
+from tseval.runs.entry import ENTRY_FILE, EVIDENCE, entry_run, evidence_of
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import count_sentences, count_verdicts, load_manifest
 from tseval.suites import afresh
 from tseval.verdicts import judge, n_too_long
-from tseval.verifying import Ladder
-from tseval.verifying.levels import (
-    Check,
-    CheckFailed,
-    Claim,
-    Recomputed,
-    Verification,
-    check_known_score,
-    hold_files,
-    hold_sizes,
-    verdicts_of,
-)
+from tseval.verifying.claim import Claim, check_known_score, hold_files
+from tseval.verifying.ladder import Ladder
+from tseval.verifying.levels import Check, CheckFailed, Verification
+from tseval.verifying.recomputed import Recomputed, hold_sizes, verdicts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -87,8 +64,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tseval.evidence import Evidence
-    from tseval.runs import Run
+    from tseval.evidence.record import Evidence
+    from tseval.runs.run import Run
     from tseval.scoring.protocol import Model
 
 
@@ -118,16 +95,16 @@ def verify_entry(
 
 
 @afresh()
-def record_check(folder: Path, found: Verification, by: str) -> None:
+def record_check(folder: Path, verification: Verification, by: str) -> None:
     """Write into the maintainer's file of a board how far an entry was verified, and by whom."""
     board = folder.resolve().parents[1]
-    assert found.level is not None
-    one = Checked(found.level, by, today())
-    with board_transaction(board, "verify", folder.name, found.level, by) as change:
+    assert verification.level is not None
+    check = Checked(verification.level, by, today())
+    with board_transaction(board, "verify", folder.name, verification.level, by) as change:
         if change.completed is not None:
             return
         known = read_checks(board)
-        checks = {**known.checks, folder.name: (*known.checks.get(folder.name, ()), one)}
+        checks = {**known.checks, folder.name: (*known.checks.get(folder.name, ()), check)}
         change.put(CHECKS, checks_text(replace(known, checks=checks)))
         change.commit()
 
@@ -138,8 +115,8 @@ def _verify_published(folder: Path, definition: Definition) -> Verification:
         entry = published_entry(folder, definition)
     except (BoardError, LimitError) as error:
         return Verification(str(folder), "unread", (Check("whole", False, first_line(error)),))
-    found = f"{counted(len(entry.rows), 'row')} of published accuracies, without evidence to recompute them"
-    return Verification(str(folder), f"{entry.name} on {definition.suite}", (Check("whole", True, found),))
+    summary = f"{counted(len(entry.rows), 'row')} of published accuracies, without evidence to recompute them"
+    return Verification(str(folder), f"{entry.name} on {definition.suite}", (Check("whole", True, summary),))
 
 
 def board_suite(board: Path) -> SplitSuite:
@@ -218,8 +195,8 @@ class _EntryLadder(Ladder):
 
 
 def _compare_counts(entry: Entry, run: Run) -> None:
-    found = count_verdicts(run.load_verdicts()) | count_sentences(run.load_sentences())
-    for name, value in found.items():
+    recomputed = count_verdicts(run.load_verdicts()) | count_sentences(run.load_sentences())
+    for name, value in recomputed.items():
         if getattr(run.manifest.counts, name) != value:
             raise CheckFailed(
                 f"{MANIFEST}: the key `counts.{name}` is {getattr(run.manifest.counts, name):,}, but "
@@ -232,9 +209,9 @@ def _compare_counts(entry: Entry, run: Run) -> None:
         )
     for i, (stated, row) in enumerate(zip(entry.rows, follow, strict=True)):
         for name, value in asdict(row).items():
-            if (said := getattr(stated, name)) != value:
+            if (claimed := getattr(stated, name)) != value:
                 raise CheckFailed(
-                    f"entry.yaml: the key `rows[{i}].{name}` is {said!r}, but tseval recomputes {value!r}"
+                    f"entry.yaml: the key `rows[{i}].{name}` is {claimed!r}, but tseval recomputes {value!r}"
                 )
 
 
@@ -260,17 +237,17 @@ def wrong_with_board(board: Path, names: Sequence[str] = ()) -> list[str]:
             f"  {suggest(unknown[0], known, 'Entries')}"
         )
     retracted = read_checks(board).retracted
-    found = [f"{name} is a link" for name in links_in(board)]
+    problems = [f"{name} is a link" for name in links_in(board)]
     for folder in folders:
         if not names or folder.name in names:
-            own = _wrong_with_its_files if folder.name in retracted else wrong_with_entry
-            found += [f"{folder.name}: {what}" for what in own(folder, definition, suite)]
+            find_problems = _wrong_with_its_files if folder.name in retracted else wrong_with_entry
+            problems += [f"{folder.name}: {problem}" for problem in find_problems(folder, definition, suite)]
     ranked = [folder for folder in folders if folder.name not in retracted]
-    found += repeated(ranked)
-    if not names and not found:
+    problems += repeated(ranked)
+    if not names and not problems:
         runs = [] if suite is None else [entry_run(folder, suite) for folder in ranked]
-        found += _wrong_with_files(board, definition, folders, runs)
-    return [shortened(one) for one in found]
+        problems += _wrong_with_files(board, definition, folders, runs)
+    return [shortened(problem) for problem in problems]
 
 
 NEAR = 0.03  # nats, by which evidence of the same weights may differ: in another type, on another machine
@@ -284,29 +261,29 @@ def warnings_of(board: Path, names: Sequence[str] = ()) -> list[str]:
     definition = read_definition(board)
     if definition.published:
         return []
-    found: list[str] = []
+    warnings: list[str] = []
     read: list[tuple[str, str, Evidence]] = []
     for folder in ranked_folders(board, definition):
         manifest = load_manifest(folder)
         if isinstance(manifest, Manifest):
             evidence = read_evidence(evidence_of(folder, manifest))
             read.append((folder.name, manifest.key.fingerprint, evidence))
-    for (one, of_one, ours), (other, of_other, theirs) in combinations(read, 2):
-        chosen = not names or bool({one, other} & {*names})
-        if chosen and of_one != of_other and _are_near(ours, theirs):
-            found.append(
-                f"{other}: all its log-probabilities are within {NEAR} nats of those of {one}, so "
+    for (name, fingerprint, ours), (other_name, other_fingerprint, theirs) in combinations(read, 2):
+        chosen = not names or bool({name, other_name} & {*names})
+        if chosen and fingerprint != other_fingerprint and _are_near(ours, theirs):
+            warnings.append(
+                f"{other_name}: all its log-probabilities are within {NEAR} nats of those of {name}, so "
                 "both may be the same model"
             )
     waiting = sorted({name for name, *_ in read} - set(_listed(board) or ()))
     if waiting and not names:
         write = f"tseval board write {quote(str(board))}"
-        found.append(f"not on the pages yet: {', '.join(waiting)}. Write them: {write}")
-    return found
+        warnings.append(f"not on the pages yet: {', '.join(waiting)}. Write them: {write}")
+    return warnings
 
 
 def _are_near(one: Evidence, other: Evidence) -> bool:
-    ours, theirs = (np.asarray(of.table["logprob"]) for of in (one, other))
+    ours, theirs = (np.asarray(evidence.table["logprob"]) for evidence in (one, other))
     if len(ours) != len(theirs):
         return False
     step = max(1, len(ours) // 500)  # most pairs differ within a few words
@@ -326,9 +303,9 @@ def wrong_with_entry(folder: Path, definition: Definition, suite: SplitSuite | N
     if folder.is_symlink() or not folder.is_dir():
         yield "is not a folder"
         return
-    found = list(_wrong_with_its_files(folder, definition, suite))
-    yield from found
-    if found:
+    problems = list(_wrong_with_its_files(folder, definition, suite))
+    yield from problems
+    if problems:
         return
     try:
         verified = verify_entry(folder, suite=suite)
@@ -341,7 +318,7 @@ def wrong_with_entry(folder: Path, definition: Definition, suite: SplitSuite | N
     if suite is None:
         return
     entry = read_entry(folder)
-    if any((one.level, one.by) != ("plausible", ADDED_BY) for one in entry.checks):
+    if any((check.level, check.by) != ("plausible", ADDED_BY) for check in entry.checks):
         yield (
             f"entry.yaml has the key `checks`, but only {CHECKS} may state who verified an entry. "
             "Remove the key; to record a check: tseval verify --record NAME"
@@ -354,7 +331,7 @@ def _wrong_with_its_files(folder: Path, _: Definition, suite: SplitSuite | None)
     if links := links_in(folder):
         yield f"{links[0]} is a link"
         return
-    there = {one.name for one in folder.iterdir()}
+    there = {path.name for path in folder.iterdir()}
     if ENTRY_FILE not in there:
         yield f"the file {ENTRY_FILE} is missing"
         return
@@ -388,8 +365,8 @@ def repeated(folders: Sequence[Path]) -> Iterator[str]:
         other = known.setdefault(entry.identity, entry)
         if other is not entry:
             same = "equal" if other.rows == entry.rows else "different"
-            what = "signature" if other.signature == entry.signature else "weights and protocol"
-            yield (f"{folder.name}: has the same {what} as {other.name}, with {same} accuracies")
+            shared = "signature" if other.signature == entry.signature else "weights and protocol"
+            yield (f"{folder.name}: has the same {shared} as {other.name}, with {same} accuracies")
 
 
 def _wrong_with_names(board: Path, definition: Definition, entries: Sequence[str]) -> Iterator[str]:
@@ -422,11 +399,11 @@ def _wrong_with_files(
 ) -> Iterator[str]:
     entries = [folder.name for folder in folders]
     yield from _wrong_with_names(board, definition, entries)
-    own = _OWN
+    expected = _OWN
     if (board / CURVES_FOLDER).is_dir():
-        own = own | {CURVES_FOLDER, CURVES_FIGURE}
+        expected = expected | {CURVES_FOLDER, CURVES_FIGURE}
         yield from _wrong_with_curves(board, entries)
-    if strangers := sorted(one.name for one in board.iterdir() if one.name not in own):
+    if strangers := sorted(path.name for path in board.iterdir() if path.name not in expected):
         yield f"the folder has {strangers[0]!r}, which is not a file of a leaderboard"
     for left in sorted((board / ENTRY_FOLDERS).glob(f"*{PARTIAL}")):
         name = left.name.removesuffix(PARTIAL).removesuffix(".old")
@@ -440,8 +417,8 @@ def _wrong_with_files(
         if not (board / ACCURACIES).is_file() and runs:
             empty = pages(board, definition, [])[BOARD_PAGE]
             listed = () if read_bytes(board / BOARD_PAGE, "document_bytes") == empty.encode() else None
-        of = [run for run in runs if listed is None or run.name in listed]
-        follow = pages(board, definition, of, feed=listed is not None)
+        listed_runs = [run for run in runs if listed is None or run.name in listed]
+        follow = pages(board, definition, listed_runs, feed=listed is not None)
     except (BoardError, OSError) as error:
         yield first_line(error)
         return

@@ -14,7 +14,7 @@ from tseval.errors import BoardError, reason
 from tseval.formats import ContentError, Json, checked, read_yaml
 from tseval.questions import Score  # noqa: TC001 - likewise
 from tseval.report.published import MOST_DECIMALS, Human, RowKey, TableRow, check_decimals, check_printed_rows
-from tseval.runs import DEFINITION, copied_suite, suite_of_board, suite_spec
+from tseval.runs.board_suite import DEFINITION, copied_suite, suite_of_board, suite_spec
 from tseval.suites import load_suite
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def _plain(value: object) -> object:
 
 
 def suite_of(definition: Definition, board: Path) -> Suite:
-    """Load the suite of a board (`tseval.runs.suite_of_board`)."""
+    """Load the suite of a board (`tseval.runs.board_suite.suite_of_board`)."""
     return suite_of_board(board, definition.suite, definition.digest, definition.columns)
 
 

@@ -2,50 +2,37 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow.compute as pc
 
-from tseval.analysis.correctness import estimate_means
-from tseval.analysis.counts import tally
-from tseval.boards import (
-    CHECKS,
-    ENTRY_FOLDERS,
-    ENTRY_NAME,
-    About,
-    Checked,
-    Entry,
-    Hidden,
-    Retraction,
-    check_about,
-    checks_text,
-    entry_folders,
-    ranked_folders,
-    read_checks,
-    read_entry,
-    readable_entries,
-    rows_of,
-    today,
-    write_entry,
-)
+from tseval.boards.dates import today
 from tseval.boards.definition import (
     BOARD_FILES_FORMAT,
     Definition,
     check_texts,
     read_definition,
     suite_here,
-    suite_of,
     write_definition,
 )
-from tseval.boards.folder import is_there, refuse_full, release, write_new_board
+from tseval.boards.entry import (
+    ENTRY_NAME,
+    About,
+    Checked,
+    Entry,
+    check_about,
+    read_entry,
+    rows_of,
+    write_entry,
+)
+from tseval.boards.entry_folders import ENTRY_FOLDERS, entry_folders, readable_entries
+from tseval.boards.maintainer import CHECKS, Retraction, checks_text, read_checks
 from tseval.boards.transaction import (
     Transaction,
     board_transaction,
@@ -53,31 +40,27 @@ from tseval.boards.transaction import (
     write_folder,
 )
 from tseval.errors import BoardError, counted
-from tseval.evidence import (
-    LARGEST_EVIDENCE,
-    EvidenceAddress,
-    check_address,
-    evidence_bytes,
-    gather,
-    keep_evidence,
-    whole_column,
-)
+from tseval.evidence.columns import whole_column
+from tseval.evidence.download import LARGEST_EVIDENCE, EvidenceAddress, check_address, keep_evidence
+from tseval.evidence.file_format import evidence_bytes
+from tseval.evidence.record import gather
 from tseval.files import PARTIAL, to_utf8
 from tseval.formats import ContentError
-from tseval.runs import DEFINITION, ENTRY_FILE, EVIDENCE, SplitSuite, entry_run, read_run, suite_spec
+from tseval.runs.board_suite import DEFINITION, suite_spec
 from tseval.runs.directory import digest
+from tseval.runs.entry import ENTRY_FILE, EVIDENCE
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import dump_manifest
+from tseval.runs.reader import read_run
 from tseval.suites import afresh, load_suite
 from tseval.verdicts import sentences_of
-from tseval.verifying import verify_run
+from tseval.verifying.run import verify_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
-    from tseval.analysis.estimates import Estimate
-    from tseval.report.published import RowKey
-    from tseval.runs import Run
+    from tseval.runs.run import Run
 
 
 T = TypeVar("T")
@@ -189,20 +172,20 @@ def _open_to_runs(board: Path) -> Definition:
 
 
 def _refuse_taken(
-    entries: dict[Path, Entry], there: Sequence[Path], retracted: set[str], how: str = ""
+    entries: dict[Path, Entry], there: Sequence[Path], retracted: set[str], fix: str = ""
 ) -> None:
-    """Refuse names that others have, or had, and models that are on the board; `how` an entry is named."""
+    """Refuse names that others have, or had, and models that are on the board; `fix` ends each message."""
     others = list(readable_entries(there))
     known = {other.identity: other for other in others if other.name not in retracted}
     aliases = {alias.lower(): other.name for other in others for alias in other.aliases}
     for folder, entry in entries.items():
         if _is_taken(folder, there):
-            raise BoardError(f"{folder} exists already.\n  Choose another name for the entry{how}.")
+            raise BoardError(f"{folder} exists already.\n  Choose another name for the entry{fix}.")
         if (other := aliases.get(folder.name.lower())) is not None:
             raise BoardError(
                 f"{folder.name} was an earlier name of the entry {other}, and still redirects to this "
                 "entry.\n"
-                f"  Choose another name for the entry{how}."
+                f"  Choose another name for the entry{fix}."
             )
         twin = known.setdefault(entry.identity, entry)
         if twin is not entry:
@@ -223,23 +206,24 @@ def entry_files(
     """
     run, about = read_run(path), about or About()
     name = name or run.manifest.key.model
-    own = name if ENTRY_NAME.fullmatch(name) else _NOT_IN_NAMES.sub("--", name).strip("-.")
-    if not ENTRY_NAME.fullmatch(own) or ("/" in name and ".." in name.split("/")):
+    entry_name = name if ENTRY_NAME.fullmatch(name) else _NOT_IN_NAMES.sub("--", name).strip("-.")
+    if not ENTRY_NAME.fullmatch(entry_name) or ("/" in name and ".." in name.split("/")):
         raise BoardError(
             f"the name of the model, {name!r}, cannot be the name of an entry.\n"
             f"  Choose another name with --name. {_NAME_FIX}"
         )
-    if own != name and about.display_name is None:
+    if entry_name != name and about.display_name is None:
         about = replace(about, display_name=name)
     if refusal := unfit(definition, run, about):
         raise BoardError(
             f"{path} cannot be an entry of this leaderboard: {refusal}.\n"
             "  Score the model with tseval run on the suite of the leaderboard, and add that run."
         )
-    found = verify_run(path, suite=suite)
-    if not found.ok:
+    verification = verify_run(path, suite=suite)
+    if not verification.ok:
         raise BoardError(
-            f"{path} cannot be verified: {found.checks[-1].found}.\n  For details: tseval verify {path}"
+            f"{path} cannot be verified: {verification.checks[-1].found}.\n"
+            f"  For details: tseval verify {path}"
         )
     evidence = gather(run.load_sentences(), definition.digest)
     if run.manifest.counts.too_long:
@@ -255,7 +239,7 @@ def entry_files(
         )
     entry = Entry(
         format=BOARD_FILES_FORMAT,
-        name=own,
+        name=entry_name,
         signature=run.manifest.signature,
         fingerprint=run.manifest.key.fingerprint,
         about=about,
@@ -303,22 +287,22 @@ def unfit(definition: Definition, run: Run, about: About) -> str | None:  # noqa
             )
     if (least := definition.seeds_tried) and (about.seeds_tried or 0) < least:
         tried = about.seeds_tried
-        said = f"is one of {counted(tried, 'seed')}" if tried else "does not say how many seeds were tried"
-        return f"it {said}, but the leaderboard requires at least {least} seeds (--seeds-tried)"
+        report = f"is one of {counted(tried, 'seed')}" if tried else "does not say how many seeds were tried"
+        return f"it {report}, but the leaderboard requires at least {least} seeds (--seeds-tried)"
     return None
 
 
 @contextmanager
-def _as_board_error(what: str) -> Iterator[None]:
+def _as_board_error(subject: str) -> Iterator[None]:
     try:
         yield
     except ContentError as error:
-        raise BoardError(f"{what}: {error}.") from None
+        raise BoardError(f"{subject}: {error}.") from None
 
 
 def _is_taken(folder: Path, others: Iterable[Path]) -> bool:
     """Return whether another has the name, in whatever case: some disks do not tell these apart."""
-    return folder.name.lower() in {one.name.lower() for one in others}
+    return folder.name.lower() in {other.name.lower() for other in others}
 
 
 def write_beside(folder: Path, files: Mapping[str, bytes]) -> Path:
@@ -329,9 +313,9 @@ def write_beside(folder: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def _successor(entry: Entry, old: Path) -> Entry:
-    """Return an entry the names by which that in whose place it stands was known."""
+    """Return an entry with the earlier names of the entry that it replaces."""
     known = [*readable_entries([old])]
-    aliases = dict.fromkeys([alias for one in known for alias in one.aliases] + [old.name])
+    aliases = dict.fromkeys([alias for former in known for alias in former.aliases] + [old.name])
     return replace(entry, aliases=tuple(alias for alias in aliases if alias != entry.name))
 
 
@@ -340,14 +324,17 @@ def _call_otherwise(change: Transaction, old: str, new: str, *, moved: bool) -> 
     board = change.board
     definition, checks = read_definition(board), read_checks(board)
     order = tuple(new if name == old else name for name in definition.order)
-    seeds = {arch: tuple(new if one == old else one for one in own) for arch, own in definition.seeds.items()}
+    seeds = {
+        arch: tuple(new if name == old else name for name in names)
+        for arch, names in definition.seeds.items()
+    }
     named = replace(definition, order=order, seeds=seeds)
     if named != definition:
         change.put(DEFINITION, write_definition(named))
 
     def renamed(of_entries: Mapping[str, T]) -> dict[str, T]:
         names = {name: new if name == old else name for name in of_entries if moved or name != old}
-        return {own: of_entries[name] for name, own in names.items()}
+        return {new_name: of_entries[name] for name, new_name in names.items()}
 
     of_new = replace(
         checks,
@@ -374,7 +361,7 @@ def _board_of(folder: Path) -> Path:
 
 
 def rename_entry(folder: Path, name: str) -> None:
-    """Return an entry another name; the old one goes on to lead to it."""
+    """Give an entry another name; the old one redirects to it."""
     command = "rename", folder.name, name
     if complete_interrupted(_board_of(folder), *command) is not None:
         return
@@ -384,7 +371,7 @@ def rename_entry(folder: Path, name: str) -> None:
             f"{name!r} cannot be the name of an entry, which is also the name of its folder.\n  {_NAME_FIX}"
         )
     with board_transaction(board, *command) as change:
-        others = [one for one in entry_folders(board) if one.name != entry.name]
+        others = [other for other in entry_folders(board) if other.name != entry.name]
         renamed = replace(_successor(replace(entry, name=name), folder.resolve()), checks=entry.checks)
         _refuse_taken({folder.parent / name: renamed}, others, set(read_checks(board).retracted))
         change.move(f"{ENTRY_FOLDERS}/{entry.name}", f"{ENTRY_FOLDERS}/{name}")
@@ -413,139 +400,3 @@ def retract_entry(folder: Path, why: str, link: str | None = None) -> None:
         retracted = {**checks.retracted, entry.name: Retraction(why, today(), link)}
         change.put(CHECKS, checks_text(replace(checks, retracted=retracted)))
         change.commit()
-
-
-@afresh()
-def renew_board(board: Path, out: Path | None = None) -> Path:
-    """Begin a board over the present version of the suite beside that over the last, which is archived."""
-    is_completed = complete_interrupted(board, "renew", str(out)) is not None
-    definition = read_definition(board)
-    if definition.published:
-        raise BoardError(
-            f"{board} is a leaderboard of published accuracies, so tseval cannot renew it for a new "
-            "version of a suite.\n"
-            "  Write a new board.yaml, as docs/boards.md describes."
-        )
-    if is_completed and definition.renewed_by is not None:
-        return out or Path(os.path.normpath(board.absolute() / definition.renewed_by))
-    if definition.renewed_by is not None:
-        raise BoardError(
-            f"{board} was already renewed for a new version of its suite.\n"
-            f"  Use the new leaderboard: {os.path.normpath(board / definition.renewed_by)}"
-        )
-    present = suite_here(definition, board)
-    if present.digest == definition.digest:
-        raise BoardError(
-            f"{board}: the suite {definition.suite} has not changed, so there is no new version to renew "
-            "the leaderboard for.\n"
-            f"  Change or download the suite first, then run: tseval board renew {board}"
-        )
-    new = out or board.absolute().with_name(f"{board.resolve().name}-{present.digest[:8]}")
-    spec = suite_spec(definition.suite, board)
-    suite = os.path.relpath(spec, new) if isinstance(spec, Path) else spec
-    own = replace(
-        definition,
-        suite=suite,
-        digest=present.digest,
-        source=present.source,
-        order=(),
-        seeds={},
-        renews=os.path.relpath(board.absolute(), new.absolute()),
-    )
-    with board_transaction(board, "renew", str(out)) as change:
-        if is_there(new, own):  # a kill left the new board, and the old one as it was
-            release(new)
-        else:
-            refuse_full(new)
-            write_new_board(new, spec, own)
-        archived = replace(definition, renewed_by=os.path.relpath(new.absolute(), board.absolute()))
-        change.put(DEFINITION, write_definition(archived))
-        change.commit()
-    return new
-
-
-@afresh()
-def record_hidden(board: Path, paths: Sequence[Path], suite: str) -> dict[str, Hidden]:
-    """Write into the maintainer's file what entries got right on a hidden twin of the board's suite.
-
-    Each run is verified, and is of the entry with its weights and protocol. The interval of the difference
-    of two independent means is made of theirs.
-
-    Args:
-        suite: Where the twin is (`tseval.suites.grammar.write_twin`).
-
-    Source: Newcombe 1998, "Interval estimation for the difference between independent proportions", method
-    10, of the intervals that tables have.
-    """
-    definition = read_definition(board)
-    ranked = ranked_folders(board, definition)
-    of_model = {entry.model_identity: folder for folder in ranked for entry in readable_entries([folder])}
-    split = SplitSuite(suite_of(definition, board))
-    found: dict[str, Hidden] = {}
-    for path in paths:
-        run = read_run(path)
-        key = Entry(BOARD_FILES_FORMAT, "", run.manifest.signature, run.manifest.key.fingerprint, About(), ())
-        folder = of_model.get(key.model_identity)
-        if folder is None:
-            raise BoardError(
-                f"{path}: no entry of {board} has the model of this run, with these weights and scored in "
-                "this way.\n"
-                f"  Add an entry for the model first: tseval board add {board} RUN"
-            )
-        if run.manifest.suite.digest == definition.digest:
-            raise BoardError(
-                f"{path} is a run on the public suite of the leaderboard, not on the hidden version.\n"
-                "  Score the model on the hidden version: tseval run --suite HIDDEN --model MODEL"
-            )
-        verified = verify_run(path, suite=suite)
-        if not verified.ok:
-            raise BoardError(
-                f"{path} cannot be verified: {verified.checks[-1].found}.\n  For details: tseval verify "
-                f"{path}"
-            )
-        public, hidden = (_mean_over_rows(one, path) for one in (entry_run(folder, split), run))
-        if public[0] != hidden[0]:
-            raise BoardError(
-                f"{path} has other rows than the leaderboard, so its suite is not the hidden version of "
-                "this one.\n"
-                "  Score the model on the hidden version: tseval run --suite HIDDEN --model MODEL"
-            )
-        found[folder.name] = _beside(run, public[1], hidden[1])
-    with board_transaction(board, "hidden", *map(str, paths), suite) as change:
-        checks = read_checks(board)
-        change.put(CHECKS, checks_text(replace(checks, hidden={**checks.hidden, **found})))
-        change.commit()
-    return found
-
-
-def _mean_over_rows(run: Run, path: Path) -> tuple[list[RowKey], Estimate]:
-    """Return the rows of a run, and the mean over them."""
-    counts, answers = tally(run.verdicts)
-    rows = [one.key for one in rows_of(run.verdicts)]
-    ((mean,),) = estimate_means([answers], [range(len(rows))])
-    if mean is None or (counts["n_items"] == counts["n_undecidable"]).any():
-        raise BoardError(
-            f"{path}: in one row no item can be decided, so the mean over rows is unknown.\n"
-            "  Use a model whose vocabulary has the words of the suite."
-        )
-    return rows, mean
-
-
-def _beside(run: Run, public: Estimate, hidden: Estimate) -> Hidden:
-    """Put the mean on withheld words beside that on the board's."""
-    difference = hidden.value - public.value
-    below = math.hypot(hidden.value - hidden.low, public.high - public.value)
-    above = math.hypot(hidden.high - hidden.value, public.value - public.low)
-
-    def outwards(low: float, high: float) -> tuple[float, float]:
-        return math.floor(low * 1000) / 1000, math.ceil(high * 1000) / 1000
-
-    return Hidden(
-        twin=run.manifest.suite.digest,
-        on=today(),
-        n_items=run.manifest.counts.items,
-        mean=round(hidden.value, 3),
-        interval=outwards(hidden.low, hidden.high),
-        difference=round(difference, 3),
-        difference_interval=outwards(difference - below, difference + above),
-    )

@@ -10,14 +10,14 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from tseval.boards import ENTRY_FOLDERS, entry_folders
 from tseval.boards.definition import BOARD_FILES_FORMAT, Definition, read_definition, write_definition
+from tseval.boards.entry_folders import ENTRY_FOLDERS, entry_folders
 from tseval.boards.readme import pages
 from tseval.boards.transaction import BOARD_LOCK, board_transaction, built_aside, is_begun
 from tseval.errors import BoardError, plain
-from tseval.evidence import check_address
+from tseval.evidence.download import check_address
 from tseval.files import read_bytes, write_text, write_whole
-from tseval.runs import DEFINITION, SUITE_FOLDER, suite_spec
+from tseval.runs.board_suite import DEFINITION, SUITE_FOLDER, suite_spec
 from tseval.suites import available_suites, load_suite, locate_suite
 from tseval.suites.data.catalogue import CATALOGUE
 from tseval.suites.formal.languages import names_language

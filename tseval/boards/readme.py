@@ -18,23 +18,18 @@ from tabulate import tabulate
 from tseval.analysis.counts import N_HALF_KNOWN
 from tseval.analysis.means import cut
 from tseval.analysis.rows import row_sets
-from tseval.boards import (
+from tseval.boards.dates import is_date
+from tseval.boards.definition import Definition, read_definition
+from tseval.boards.entry import About, Entry, read_entry
+from tseval.boards.entry_folders import (
     ENTRY_FOLDERS,
-    About,
-    BoardChecks,
-    Entry,
-    Retraction,
     entry_on_board,
     entry_runs,
-    is_date,
-    published_board,
-    published_entry,
     ranked_folders,
-    read_checks,
-    read_entry,
     readable_entries,
 )
-from tseval.boards.definition import Definition, read_definition
+from tseval.boards.maintainer import BoardChecks, Retraction, read_checks
+from tseval.boards.published import published_board, published_entry
 from tseval.errors import BoardError, plain, suggest
 from tseval.files import write_text
 from tseval.report import Table, build_table, render
@@ -60,12 +55,13 @@ from tseval.report.published import (
     read_board,
 )
 from tseval.report.writers.markdown import code, markdown, markdown_link
-from tseval.runs import Run, cache_runs
+from tseval.runs.cache import cache_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tseval.report.document import Document
+    from tseval.runs.run import Run
 
 
 ACCURACIES, BOARD_PAGE = "board.json", "README.md"
@@ -80,7 +76,7 @@ def pages(board: Path, definition: Definition, runs: Sequence[Run], *, feed: boo
     Without `feed`, as an earlier tseval wrote them: `board.json` with nothing of single entries.
     """
     if definition.seeds:  # a second table reads them
-        runs = [one.for_table() for one in cache_runs(runs)]
+        runs = [cached.for_table() for cached in cache_runs(runs)]
     columns = {run.name: column_of(run) for run in runs}
     known = BoardChecks() if definition.published else read_checks(board)
     entries = {
@@ -124,15 +120,15 @@ def _numbers(
 
 def _board_entry(entry: Entry, column: Column | None, retraction: Retraction | None) -> BoardEntry:
     """Return what programs read of an entry; of one without a column, which was retracted, no numbers."""
-    said = asdict(entry.about)
+    about = asdict(entry.about)
     listed = BoardEntry(
         id=entry.name,
         name=entry.about.display_name or entry.name,
         fingerprint=entry.fingerprint,
         signature=entry.signature,
-        date=entry.about.date or next((one.on for one in entry.checks if is_date(one.on)), None),
-        about={name: value for name, value in said.items() if value and name not in ("display_name", "date")},
-        checks=tuple(asdict(one) for one in entry.checks),
+        date=entry.about.date or next((check.on for check in entry.checks if is_date(check.on)), None),
+        about={key: value for key, value in about.items() if value and key not in ("display_name", "date")},
+        checks=tuple(asdict(check) for check in entry.checks),
         aliases=entry.aliases,
         retracted=None if retraction is None else RetractedEntry(**asdict(retraction)),
     )
@@ -180,13 +176,13 @@ def _page(
         about: dict[str, dict[str, str]] = {name: _about_entry(entries[name], definition) for name in columns}
         if definition.published:
             folders = (board / ENTRY_FOLDERS / model.name for model in numbers.models)
-            said = ((folder.name, published_entry(folder, definition).about) for folder in folders)
-            about = {name: {} if one == About() else _about(one) for name, one in said}
+            abouts = ((folder.name, published_entry(folder, definition).about) for folder in folders)
+            about = {name: {} if about == About() else _about(about) for name, about in abouts}
         if facts := [{"model": markdown(name), **facts} for name, facts in about.items() if facts]:
-            names = dict.fromkeys(key for own in facts for key in own)
+            names = dict.fromkeys(key for row in facts for key in row)
             yield "## The entries"
             yield tabulate(
-                [[own.get(key, "") for key in names] for own in facts],
+                [[row.get(key, "") for key in names] for row in facts],
                 headers=[*names], tablefmt="pipe", disable_numparse=True,
             )  # fmt: skip
     if not definition.published:
@@ -213,19 +209,22 @@ def _of_the_maintainer(board: Path, definition: Definition) -> Iterator[str]:
             "95% intervals; *worse*: the whole interval of the difference is below 0."
         )
         rows = [
-            (markdown(name), format_share(one.mean), format_interval(one.interval), f"{one.difference:+.3f}",
-             format_interval(one.difference_interval), "worse" if one.worse else "", markdown(one.on))
-            for name, one in sorted(known.hidden.items()) if name not in known.retracted
+            (markdown(name), format_share(hidden.mean), format_interval(hidden.interval),
+             f"{hidden.difference:+.3f}", format_interval(hidden.difference_interval),
+             "worse" if hidden.worse else "", markdown(hidden.on))
+            for name, hidden in sorted(known.hidden.items()) if name not in known.retracted
         ]  # fmt: skip
         headings = ("model", "hidden", "95% interval", "difference", "95% interval", "", "on")
         yield tabulate(rows, headers=headings, tablefmt="pipe", disable_numparse=True)
     if known.retracted:
         yield "## Retracted"
-        gone = [
-            (markdown(name), markdown(one.reason), markdown(one.on), markdown_link(one.link))
-            for name, one in sorted(known.retracted.items())
+        retracted = [
+            (markdown(name), markdown(gone.reason), markdown(gone.on), markdown_link(gone.link))
+            for name, gone in sorted(known.retracted.items())
         ]
-        yield tabulate(gone, headers=("model", "why", "on", "see"), tablefmt="pipe", disable_numparse=True)
+        yield tabulate(
+            retracted, headers=("model", "why", "on", "see"), tablefmt="pipe", disable_numparse=True
+        )
     if definition.renews and (waiting := not_yet_run(board, definition)):
         yield "## No run on this version yet"
         yield ", ".join(markdown(name) for name in waiting)
@@ -245,8 +244,8 @@ def _results(
     name: str, definition: Definition, runs: Sequence[Run], columns: Mapping[str, Column], numbers: Board
 ) -> Iterator[str]:
     of_seeds = means_over_seeds(definition, runs)
-    shown = [numbers] if definition.published or of_seeds is not None else list(columns.values())
-    table = build_table(shown)
+    printed_columns = [numbers] if definition.published or of_seeds is not None else list(columns.values())
+    table = build_table(printed_columns)
     yield "## The table"
     yield f"    tseval table {quote(name)}"
     yield render(table).rstrip()
@@ -270,7 +269,7 @@ def _results(
         paper = read_board(BUNDLED_BOARDS / definition.beside)
         yield "## With the published models"
         yield f"    tseval table {quote(name)} {definition.beside}"
-        yield render(build_table([*shown, paper])).rstrip()
+        yield render(build_table([*printed_columns, paper])).rstrip()
 
 
 def _ranks(table: Table) -> Iterator[str]:

@@ -8,16 +8,22 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from tseval.boards import entry_folders, entry_runs, ranked_folders, read_entry
 from tseval.boards.definition import read_definition
+from tseval.boards.entry import read_entry
+from tseval.boards.entry_folders import entry_folders, entry_runs, ranked_folders
 from tseval.errors import BoardError, RunError, suggest
 from tseval.report.opened import RunSet, for_analysis
 from tseval.report.published import BUNDLED_BOARDS, Board, bundled_boards, read_board
-from tseval.runs import DEFINITION, ENTRY_FILE, EVIDENCE, Run, read_run, runs_below
+from tseval.runs.board_suite import DEFINITION
+from tseval.runs.entry import ENTRY_FILE, EVIDENCE
 from tseval.runs.manifest import NAME as MANIFEST
+from tseval.runs.reader import read_run
+from tseval.runs.search import runs_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from tseval.runs.run import Run
 
 
 def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]:

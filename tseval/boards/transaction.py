@@ -19,13 +19,16 @@ from dataclasses import asdict, dataclass, field
 from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
-from tseval.boards import CHECKS, ENTRY_FOLDERS, ENTRY_NAME
 from tseval.boards.definition import read_definition
+from tseval.boards.entry import ENTRY_NAME
+from tseval.boards.entry_folders import ENTRY_FOLDERS
+from tseval.boards.maintainer import CHECKS
 from tseval.boards.readme import BOARD_PAGE, write_pages
 from tseval.errors import BoardError, TsevalError
 from tseval.files import PARTIAL, remove_lock, sync_directory, take_lock, to_utf8, write_whole
 from tseval.formats import ContentError, checked, parse_json
-from tseval.runs import DEFINITION, ENTRY_FILE, SUITE_FOLDER
+from tseval.runs.board_suite import DEFINITION, SUITE_FOLDER
+from tseval.runs.entry import ENTRY_FILE
 from tseval.suites import afresh
 
 if TYPE_CHECKING:

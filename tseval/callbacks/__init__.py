@@ -20,16 +20,21 @@ from typing import TYPE_CHECKING
 from tseval.callbacks.during import evaluate_during
 
 if TYPE_CHECKING:
-    from tseval.adapters.native import as_causal, undisturbed
+    from tseval.adapters.live import as_causal
     from tseval.callbacks.trainer import TransformersCallback
+    from tseval.pretrained.evaluation_mode import undisturbed
 
 __all__ = ["TransformersCallback", "as_causal", "evaluate_during", "undisturbed"]
 
 if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt name pass
 
     def __getattr__(name: str) -> object:
-        if name not in {"TransformersCallback", "as_causal", "undisturbed"}:
+        # The trainer needs an extra, and the others bring torch along.
+        modules = {
+            "TransformersCallback": "tseval.callbacks.trainer",
+            "as_causal": "tseval.adapters.live",
+            "undisturbed": "tseval.pretrained.evaluation_mode",
+        }
+        if name not in modules:
             raise AttributeError(f"module 'tseval.callbacks' has no attribute {name!r}")
-        # The trainer needs an extra; adapters bring torch along.
-        module = "tseval.callbacks.trainer" if name == "TransformersCallback" else "tseval.adapters.native"
-        return getattr(import_module(module), name)
+        return getattr(import_module(modules[name]), name)

@@ -10,7 +10,7 @@ from tseval.errors import RunError
 from tseval.runs import remove_other
 
 if TYPE_CHECKING:
-    from tseval.adapters import LiveModel
+    from tseval.adapters.opening import LiveModel
     from tseval.formats import Json
     from tseval.items import Suite
     from tseval.runs import Run
@@ -48,8 +48,8 @@ def evaluate_during(
     from torch import nn  # noqa: PLC0415 - the room is there without it
 
     from tseval.adapters import open_model  # noqa: PLC0415 - as those below
-    from tseval.adapters.native import undisturbed  # noqa: PLC0415 - brings torch along
-    from tseval.evaluation import as_read, carry_out, make_plan  # noqa: PLC0415 - brings torch along
+    from tseval.evaluation import as_read, make_plan, run_plan  # noqa: PLC0415 - brings torch along
+    from tseval.pretrained.evaluation_mode import undisturbed  # noqa: PLC0415 - brings torch along
 
     if step < 0:
         raise RunError(f"step={step}: a training step cannot be negative. Write a step of 0 or more")
@@ -62,11 +62,11 @@ def evaluate_during(
             details["tokens"] = tokens
         plan = replace(plan, card=replace(plan.card, details=details))
         if out is None:
-            return carry_out(plan, None)
+            return run_plan(plan, None)
         folder = step_folder(Path(out), step)
         if overwrite:
             remove_other(folder, plan.key)
-        return carry_out(plan, folder, resume=True)
+        return run_plan(plan, folder, resume=True)
 
 
 def step_folder(out: Path, step: int) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tseval.adapters.native import as_causal
+from tseval.adapters.live import as_causal
 from tseval.callbacks.during import evaluate_during
 from tseval.errors import ModelError, SuiteError
 from tseval.items import Suite

@@ -234,7 +234,7 @@ def hidden(board: Path, runs: tuple[Path, ...], suite: str) -> None:
 
     RUN is the folder of a run in which the model of one entry was scored on the hidden version.
     """
-    from tseval.boards.entries import record_hidden
+    from tseval.boards.hidden import record_hidden
 
     for name, result in record_hidden(board, runs, suite).items():
         low, high = result.difference_interval
@@ -255,8 +255,8 @@ def hidden(board: Path, runs: tuple[Path, ...], suite: str) -> None:
 def renew(board: Path, out: Path | None) -> None:
     """When a suite has changed, create a leaderboard for its new version and archive the old leaderboard."""
     from tseval.boards.definition import read_definition
-    from tseval.boards.entries import renew_board
     from tseval.boards.readme import not_yet_run
+    from tseval.boards.renewal import renew_board
 
     new = renew_board(board, out)
     click.echo(new)

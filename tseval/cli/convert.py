@@ -88,7 +88,7 @@ def _perplexity(read: Checkpoint, stored: PackedType, valid: Path | None) -> flo
     from tseval.models.checkpoint import fingerprint, stored_weights
     from tseval.models.network import LanguageModel
     from tseval.training.corpus import Columns, columns, encode_text
-    from tseval.training.loop import as_stored, mean_loss, perplexity
+    from tseval.training.validation import as_stored, mean_loss, perplexity
 
     model = read.model
     if valid is None:

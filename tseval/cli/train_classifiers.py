@@ -21,7 +21,7 @@ from tseval.cli.train_options import (
 )
 from tseval.cli.training_bar import Bar
 from tseval.models.network import TASKS, Classifier
-from tseval.scoring.numerics import pick_device
+from tseval.scoring.devices import pick_device
 from tseval.suites import load_suite
 from tseval.training.classifier import Examples, make_vocabulary, read_split, train_classifier
 from tseval.training.loop import Destination

@@ -25,7 +25,7 @@ from tseval.cli.training_bar import Bar
 from tseval.cli.training_text import chosen_language, read_training_text
 from tseval.errors import SuiteError
 from tseval.models.network import LanguageModel
-from tseval.scoring.numerics import pick_device
+from tseval.scoring.devices import pick_device
 from tseval.suites import load_suite
 from tseval.training.language_model import EarlyEvaluation, accuracy_path, train_language_model
 from tseval.training.loop import Destination, curves_path

@@ -16,7 +16,7 @@ from tseval.cli.train_lm import lm_command
 from tseval.cli.train_options import chosen_settings, chosen_sizes
 from tseval.errors import TrainingError, TsevalError, shortened
 from tseval.models.cells import CELLS
-from tseval.scoring.numerics import accelerator
+from tseval.scoring.devices import accelerator
 from tseval.training.settings import Settings
 
 if TYPE_CHECKING:

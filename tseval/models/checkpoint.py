@@ -31,7 +31,6 @@ from torch import Tensor
 from tseval.errors import ModelError, counted, first_line, one_line, shortened
 from tseval.files import write_whole
 from tseval.formats import ContentError, checked
-from tseval.models import EOS, UNK, Vocabulary
 from tseval.models.network import Classifier, LanguageModel, Network, Sizes, all_finite, no_init
 from tseval.models.pickles import Pickled, quoted
 from tseval.models.refusals import damaged, refused
@@ -43,6 +42,7 @@ from tseval.models.torch_files import (
     read_object,
     read_safetensors,
 )
+from tseval.models.vocabulary import EOS, UNK, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

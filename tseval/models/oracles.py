@@ -26,9 +26,9 @@ import torch
 from torch import Tensor
 
 from tseval.errors import ModelError, suggest
-from tseval.models import EOS, SPECIAL_WORDS, UNK, Vocabulary
 from tseval.models.checkpoint import Checkpoint, fingerprint, stored_weights
 from tseval.models.network import LanguageModel, Sizes
+from tseval.models.vocabulary import EOS, SPECIAL_WORDS, UNK, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -23,7 +23,6 @@ from safetensors import SafetensorError, safe_open
 from tseval.errors import ModelError, first_line, reason, shortened, suggest
 from tseval.files import open_limited, read_bytes
 from tseval.formats import is_count
-from tseval.models import EOS, UNK, Vocabulary
 from tseval.models.pickles import Pickled, quoted, read_pickle
 from tseval.models.refusals import damaged
 from tseval.models.torch_files import (
@@ -37,6 +36,7 @@ from tseval.models.torch_files import (
     read_safetensors,
     start_of_pickle,
 )
+from tseval.models.vocabulary import EOS, UNK, Vocabulary
 from tseval.models.walks import MOST_PARTS, Walk, place_within
 
 if TYPE_CHECKING:
@@ -140,8 +140,8 @@ def naming(path: Path, arguments: Mapping[str, str]) -> Iterator[None]:
     except RecursionError:
         raise damaged(f"{path}: damaged checkpoint: its data are nested too deeply to be read") from None
     except _OF_DAMAGE as error:  # whatever else a file may hold, it is the file that is wrong
-        said = shortened(f"{type(error).__name__}: {first_line(error)}", 150)
-        raise damaged(f"{path}: damaged checkpoint ({said})") from None
+        message = shortened(f"{type(error).__name__}: {first_line(error)}", 150)
+        raise damaged(f"{path}: damaged checkpoint ({message})") from None
 
 
 def read_state_file(path: Path) -> TorchFile:
@@ -150,8 +150,8 @@ def read_state_file(path: Path) -> TorchFile:
         tensors = read_safetensors(path)[1]
         return TorchFile("safetensors", tensors, frozenset(), lambda _: torch.empty(0), path.stat().st_size)
     file = read_object(path, _CALLED, OWN_LIMITS)
-    own = {module.called for module in _modules(file.value)}
-    foreign = sorted(name for name in file.names - own if not DATA_CLASSES.fullmatch(name))
+    modules_inside = {module.called for module in _modules(file.value)}
+    foreign = sorted(name for name in file.names - modules_inside if not DATA_CLASSES.fullmatch(name))
     if foreign:
         raise ModelError(
             "tseval refuses this file and ran none of its code: its Python pickle names "
@@ -164,13 +164,13 @@ def read_state_file(path: Path) -> TorchFile:
 
 def choose_state(value: object, place: str | None) -> State:
     """Find the one model in what was saved; of several the one at a place, as a message named it."""
-    found = list(find_states(value))
+    states = list(find_states(value))
     if place is not None:
-        names = [state.place for state in found]
+        names = [state.place for state in states]
         if place not in names:
             raise ModelError(f"state={place}: the file has no such model. {suggest(place, names, 'Models')}")
-        return found[names.index(place)]
-    recurrent = [state for state in found if state.has_layers]
+        return states[names.index(place)]
+    recurrent = [state for state in states if state.has_layers]
     if len(recurrent) > 1:
         names = [state.place for state in recurrent]
         raise ModelError(
@@ -179,8 +179,8 @@ def choose_state(value: object, place: str | None) -> State:
         )
     if recurrent:
         return recurrent[0]
-    if found:
-        return max(found, key=lambda state: len(state.tensors))
+    if states:
+        return max(states, key=lambda state: len(state.tensors))
     optimiser = isinstance(value, Mapping) and (
         value.keys() >= OPTIMISER
         or any(isinstance(entry, Mapping) and entry.keys() >= OPTIMISER for entry in value.values())
@@ -232,11 +232,11 @@ def is_float(tensor: StoredTensor) -> bool:
 
 def without_wrappers(tensors: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
     """Take off what DataParallel, torch.compile and the like put into names."""
-    found: dict[str, StoredTensor] = {}
+    unwrapped: dict[str, StoredTensor] = {}
     for name, tensor in tensors.items():
         short = ".".join(part for part in name.split(".") if part not in WRAPPERS)
-        found[name if short in found else short] = tensor
-    return found
+        unwrapped[name if short in unwrapped else short] = tensor
+    return unwrapped
 
 
 def _parts_of(module: object) -> Mapping[str, object] | None:
@@ -499,13 +499,13 @@ def read_words(path: Path, size: int | None = None) -> list[str]:
         except ModelError as error:
             raise ModelError(f"{path}: {error}") from None
     try:
-        found = [words for _, words in find_words(json.loads(text))]
+        vocabularies = [words for _, words in find_words(json.loads(text))]
     except (ValueError, RecursionError):
         raise ModelError(
             f"{path}: the vocabulary is not correct JSON.\n  Write the vocabulary as a JSON list, in the "
             "order of the ids."
         ) from None
-    return _only(path, found)
+    return _only(path, vocabularies)
 
 
 # What fairseq's dict.txt leaves out: the symbols before its first word (fairseq/data/dictionary.py).
@@ -527,14 +527,14 @@ def words_of_text(text: str, size: int | None = None) -> list[str]:
     lines = [line.strip(" \t\r") for line in raw]
     words = [line for line in lines if line]
     for pattern, word, number in ((WITH_NUMBER, 1, 2), (AFTER_NUMBER, 2, 1)):
-        found = [pattern.fullmatch(line) for line in words]
-        if len(found) < 2 or not all(found):
+        matches = [pattern.fullmatch(line) for line in words]
+        if len(matches) < 2 or not all(matches):
             continue
-        ids = {int(one[number]): one[word] for one in found if one}
+        ids = {int(match[number]): match[word] for match in matches if match}
         if ids.keys() == set(range(len(words))):
             return [ids[i] for i in range(len(ids))]
         if pattern is WITH_NUMBER:
-            words = [one[word] for one in found if one]
+            words = [match[word] for match in matches if match]
             break
     if size == len(FAIRSEQ_SYMBOLS) + len(words) and not set(FAIRSEQ_SYMBOLS) & set(words):
         return [*FAIRSEQ_SYMBOLS, *words]
@@ -559,8 +559,8 @@ def _named_words(value: object) -> list[list[str]]:
     return [words for place, words in find_words(value) if not place or _is_named(place)]
 
 
-def _only(path: Path, found: list[list[str]]) -> list[str]:
-    distinct = {tuple(words) for words in found}
+def _only(path: Path, vocabularies: list[list[str]]) -> list[str]:
+    distinct = {tuple(words) for words in vocabularies}
     if len(distinct) != 1:
         raise ModelError(
             f"{path}: the file must hold one vocabulary, but holds {len(distinct) or 'none'}.\n"

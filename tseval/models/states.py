@@ -112,10 +112,10 @@ def _layers(state: State, order: str | None) -> tuple[list[Layer], set[str]]:
         if raw or f"{kind}_{part}" not in group:  # a dropped copy may stand beside the raw weights
             group[f"{kind}_{part}"] = name, tensor
         names.add(name)
-    found = {
+    layers = {
         key: _layer(".".join(filter(None, (key[0], f"l{key[1]}"))), group) for key, group in groups.items()
     }
-    return _in_order(found, order), names
+    return _in_order(layers, order), names
 
 
 def _layer(name: str, group: Mapping[str, tuple[str, StoredTensor]]) -> Layer:
@@ -144,9 +144,9 @@ def _layer(name: str, group: Mapping[str, tuple[str, StoredTensor]]) -> Layer:
     return Layer(name, tensors, arch, inputs, hidden, outputs)
 
 
-def _in_order(found: Mapping[tuple[str, int], Layer], order: str | None) -> list[Layer]:
+def _in_order(layers: Mapping[tuple[str, int], Layer], order: str | None) -> list[Layer]:
     """Bring layers into the order in which they are read: by their numbers, or as their widths demand."""
-    prefixes = list(dict.fromkeys(prefix for prefix, _ in found))
+    prefixes = list(dict.fromkeys(prefix for prefix, _ in layers))
     if order is not None:
         wanted = order.split(",")
         if sorted(wanted) != sorted(prefixes):
@@ -159,7 +159,9 @@ def _in_order(found: Mapping[tuple[str, int], Layer], order: str | None) -> list
         orders = [tuple(sorted(prefixes, key=lambda prefix: [int(n) for n in re.findall(r"\d+", prefix)]))]
     else:
         orders = list(permutations(prefixes)) if len(prefixes) <= 6 else []
-    chains = [[found[key] for prefix in one for key in sorted(found) if key[0] == prefix] for one in orders]
+    chains = [
+        [layers[key] for prefix in named for key in sorted(layers) if key[0] == prefix] for named in orders
+    ]
     fitting = [chain for chain in chains if all(a.outputs == b.inputs for a, b in pairwise(chain))]
     if len(fitting) > 1:
         raise ModelError(
@@ -167,7 +169,7 @@ def _in_order(found: Mapping[tuple[str, int], Layer], order: str | None) -> list
             f"  Name the layers from first to last: --model-args layers={','.join(prefixes)}"
         )
     if not fitting:
-        widths = ", ".join(f"{layer.name} {layer.inputs} to {layer.outputs}" for layer in found.values())
+        widths = ", ".join(f"{layer.name} {layer.inputs} to {layer.outputs}" for layer in layers.values())
         raise ModelError(
             f"the widths of the recurrent layers do not fit together: {shortened(widths, 200)}.\n{OTHER_FIX}"
         )
@@ -202,19 +204,19 @@ def _ends(state: State, layers: Sequence[Layer], rest: dict[str, StoredTensor], 
         )
     same = _same_numbers(matrices, file)
     pairs = [
-        (one, other)
-        for one in inputs
+        (name, other)
+        for name in inputs
         for other in matrices
-        if one != other
+        if name != other
         and matrices[other].shape[1] == outputs
-        and matrices[one].shape[0] == matrices[other].shape[0]
-        if arguments.get("embedding", one) == one and arguments.get("output", other) == other
+        and matrices[name].shape[0] == matrices[other].shape[0]
+        if arguments.get("embedding", name) == name and arguments.get("output", other) == other
     ]
     if not pairs:
         return _tied_alone(inputs, matrices, rest, outputs, arguments)
     biased = [pair for pair in pairs if _bias_of(pair[1], rest) and not _bias_of(pair[0], rest)]
     pairs = biased or pairs
-    if len(pairs) > 1 and not all(same[one] == same[other] for one, other in pairs):
+    if len(pairs) > 1 and not all(same[name] == same[other] for name, other in pairs):
         named = [
             pair for pair in pairs
             if (INPUT_NAMES.search(pair[0]) and not INPUT_NAMES.search(pair[1]))
@@ -247,10 +249,10 @@ def _tied_alone(inputs: list[str], matrices: Mapping[str, StoredTensor], rest: M
     hint = OTHER_FIX
     if width == outputs and not others:
         hint = "  If the output matrix is the matrix of word vectors, add --model-args tied=true"
-    found = f" (other matrices: {_listed(others)})" if others else ""
+    other_matrices = f" (other matrices: {_listed(others)})" if others else ""
     raise ModelError(
         f"the file has no output matrix for its {rows:,} words: no matrix has the shape "
-        f"{(rows, outputs)}{found}."
+        f"{(rows, outputs)}{other_matrices}."
         f"\n{hint}"
     )
 
@@ -262,8 +264,8 @@ def _bias_of(matrix: str, rest: Mapping[str, StoredTensor]) -> str | None:
 
 def _lone_bias(rest: Mapping[str, StoredTensor], rows: int) -> str | None:
     """Return the one vector with a number for each word."""
-    found = [name for name, tensor in rest.items() if tuple(tensor.shape) == (rows,)]
-    return found[0] if len(found) == 1 else None
+    vectors = [name for name, tensor in rest.items() if tuple(tensor.shape) == (rows,)]
+    return vectors[0] if len(vectors) == 1 else None
 
 
 def _same_numbers(matrices: Mapping[str, StoredTensor], file: TorchFile) -> dict[str, str]:
@@ -370,12 +372,12 @@ def _cell(
         if len(projections) > 1 or (projections and any(layer.outputs == layer.hidden for layer in layers)):
             raise ModelError(f"the layers have projections of different widths.\n{OTHER_FIX}")
         return arch, {"projection": projections.pop()} if projections else {}
-    found = {NONLINEARITIES[mode] for mode in modes if mode in NONLINEARITIES}
-    chosen = nonlinearity or (found.pop() if len(found) == 1 else None)
+    functions = {NONLINEARITIES[mode] for mode in modes if mode in NONLINEARITIES}
+    chosen = nonlinearity or (functions.pop() if len(functions) == 1 else None)
     if chosen not in ("tanh", "relu"):
-        said = "" if nonlinearity is None else f"nonlinearity={nonlinearity}: "
+        prefix = "" if nonlinearity is None else f"nonlinearity={nonlinearity}: "
         raise ModelError(
-            f"{said}the layers are torch.nn.RNN layers, whose weights do not show tanh or ReLU.\n"
+            f"{prefix}the layers are torch.nn.RNN layers, whose weights do not show tanh or ReLU.\n"
             "  Add --model-args nonlinearity=tanh, or nonlinearity=relu"
         )
     return arch, {} if chosen == "tanh" else {"activation": "relu"}
@@ -383,7 +385,7 @@ def _cell(
 
 def _modes(state: State, value: object) -> frozenset[str]:
     """Find what the module, or the settings beside the weights, say of the recurrent layers."""
-    found = set(state.modes)
+    modes = set(state.modes)
 
     walk = Walk()
 
@@ -391,15 +393,15 @@ def _modes(state: State, value: object) -> frozenset[str]:
         if isinstance(entry, str) and (
             entry in ("RNN_TANH", "RNN_RELU") or (name == "nonlinearity" and entry in NONLINEARITIES)
         ):
-            found.add(entry)
+            modes.add(entry)
         entry = entry.state if isinstance(entry, Pickled) else entry
         if depth and isinstance(entry, Mapping) and len(entry) < 1000 and walk.enters(entry, depth):
             for key, inner in entry.items():
                 visit(inner, key if isinstance(key, str) else "", depth - 1)
 
-    if not found:
+    if not modes:
         visit(value, "", 4)
-    return frozenset(found)
+    return frozenset(modes)
 
 
 def _reading(sizes: Sizes, options: Mapping[str, Option], words: Words) -> str:

@@ -79,9 +79,9 @@ def read_part(content: bytes) -> Part:
     table = read_sentences(content)
     noted = (table.schema.metadata or {}).get(CONTEXTS, b"")
     # Parquet calls the entries of lists `element`, and the name would be written: they are `item` again.
-    lists = [one for one in table.schema if pa.types.is_list(one.type)]
-    types = {one.name: one.type for one in table.schema}
-    types |= {one.name: pa.list_(one.type.value_type) for one in lists}
+    lists = [field for field in table.schema if pa.types.is_list(field.type)]
+    types = {field.name: field.type for field in table.schema}
+    types |= {field.name: pa.list_(field.type.value_type) for field in lists}
     return Part(
         table.cast(pa.schema(types.items())), int(noted) if noted.isdigit() and len(noted) <= 18 else 0
     )

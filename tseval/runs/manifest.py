@@ -105,17 +105,17 @@ class RunKey:
     def parts(self) -> dict[str, Json]:
         """Return what decides, by name, the protocol's parts among them."""
         decisive = {part.name for part in fields(self) if part.compare} - {"protocol"}
-        own = {name: value for name, value in self.to_mapping().items() if name in decisive}
-        return own | dict(self.protocol)
+        parts = {name: value for name, value in self.to_mapping().items() if name in decisive}
+        return parts | dict(self.protocol)
 
     def to_mapping(self) -> dict[str, Json]:
         """Return the key as it stands in a manifest."""
-        own = {part.name: getattr(self, part.name) for part in fields(self)}
-        own |= {"protocol": dict(self.protocol)}
+        mapping = {part.name: getattr(self, part.name) for part in fields(self)}
+        mapping |= {"protocol": dict(self.protocol)}
         for name in ("exclude", "half_known"):
-            if own[name] is None:  # such keys are what they were before there was this
-                del own[name]
-        return own
+            if mapping[name] is None:  # such keys are what they were before there was this
+                del mapping[name]
+        return mapping
 
 
 def _shown(part: str | None) -> str:
@@ -146,10 +146,10 @@ def seal(content: Mapping[str, Json]) -> Seal:
 
 def broken(content: Mapping[str, Json], stated: Seal) -> list[str]:
     """Name the fields of a manifest that are not as sealed, if there are any."""
-    found = seal(content)
-    names = sorted(found.fields.keys() | stated.fields.keys())
-    edited = [name for name in names if found.fields.get(name) != stated.fields.get(name)]
-    return edited or ([] if found.manifest == stated.manifest else [FIELD])
+    sealed = seal(content)
+    names = sorted(sealed.fields.keys() | stated.fields.keys())
+    edited = [name for name in names if sealed.fields.get(name) != stated.fields.get(name)]
+    return edited or ([] if sealed.manifest == stated.manifest else [FIELD])
 
 
 def _digest(value: Json) -> str:
@@ -260,16 +260,16 @@ class Manifest:
 
     def to_mapping(self) -> dict[str, Json]:
         """Return the content of `manifest.json`."""
-        own = cast("dict[str, Json]", {part.name: getattr(self, part.name) for part in fields(self)})
-        own |= {"key": self.key.to_mapping(), "warnings": list(self.warnings)}
+        mapping = cast("dict[str, Json]", {part.name: getattr(self, part.name) for part in fields(self)})
+        mapping |= {"key": self.key.to_mapping(), "warnings": list(self.warnings)}
         for name in ("suite", "model", "timings", "counts"):
-            own[name] = asdict(getattr(self, name))
+            mapping[name] = asdict(getattr(self, name))
         if self.suite.inferred is None:
-            del cast("dict[str, Json]", own["suite"])["inferred"]
+            del cast("dict[str, Json]", mapping["suite"])["inferred"]
         if not self.counts.n_half_known:  # such manifests are what they were before there was this
-            del cast("dict[str, Json]", own["counts"])["n_half_known"]
-        own[FIELD] = asdict(self.seal) if self.seal else None
-        return {"format": MANIFEST_FORMAT, "status": "complete", **own}
+            del cast("dict[str, Json]", mapping["counts"])["n_half_known"]
+        mapping[FIELD] = asdict(self.seal) if self.seal else None
+        return {"format": MANIFEST_FORMAT, "status": "complete", **mapping}
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,17 +366,17 @@ def contradiction(manifest: Manifest) -> str | None:
         "counts.n_half_known from counts.contrasts": 0 <= counts.n_half_known <= counts.contrasts,
         "counts.resumed_sentences from counts.sentences": counts.resumed_sentences <= counts.sentences,
     }
-    return next((what for what, holds in follows.items() if not holds), None)
+    return next((rule for rule, holds in follows.items() if not holds), None)
 
 
 def miscounted(counts: Counts, name: str, table: pa.Table) -> str | None:
     """Name a count that does not follow from a table of the run, by the table's file name."""
     count = {"sentences.parquet": count_sentences, "verdicts.parquet": count_verdicts}[name]
     try:
-        found: Mapping[str, int] = count(table)
+        counted: Mapping[str, int] = count(table)
     except (KeyError, pa.ArrowException):
         return "counts"  # such a table holds nothing that could be counted
-    return next((f"counts.{part}" for part, value in found.items() if getattr(counts, part) != value), None)
+    return next((f"counts.{part}" for part, value in counted.items() if getattr(counts, part) != value), None)
 
 
 NAME = "manifest.json"
@@ -401,8 +401,8 @@ def load_manifest(directory: Path) -> Manifest | UnfinishedManifest:
     except OSError as error:
         raise RunError(f"{file}: {error.strerror}.") from None
     except ContentError as error:
-        said = error.what.removeprefix("not a JSON file ")
-        raise RunError(f"{file} is damaged: it is not JSON {said}.\n  {_AGAIN}") from None
+        position = error.what.removeprefix("not a JSON file ")
+        raise RunError(f"{file} is damaged: it is not JSON {position}.\n  {_AGAIN}") from None
     version = content.get("format") if isinstance(content, dict) else None
     if not isinstance(content, dict) or not isinstance(version, int) or version < 1:
         raise RunError(
@@ -434,7 +434,7 @@ def _refuse_edited(file: Path, manifest: Manifest | UnfinishedManifest, content:
     """Refuse a manifest that is not what was sealed, or that contradicts itself."""
     try:
         edited = broken(content, manifest.seal) if manifest.seal else []
-        found = contradiction(manifest) if isinstance(manifest, Manifest) else None
+        contradicted = contradiction(manifest) if isinstance(manifest, Manifest) else None
     except RecursionError:
         raise RunError(
             f"{file} is damaged: its lists and mappings are nested too deeply.\n  {_AGAIN}"
@@ -446,7 +446,7 @@ def _refuse_edited(file: Path, manifest: Manifest | UnfinishedManifest, content:
             "the file.\n"
             f"  {_AGAIN}"
         )
-    if found:
-        field, _, source = found.partition(" from ")
+    if contradicted:
+        field, _, source = contradicted.partition(" from ")
         other = f"the {source}" if " " in source else f"the key `{source}`"
         raise RunError(f"{file} was edited: the key `{field}` contradicts {other}.\n  {_AGAIN}")

@@ -56,10 +56,10 @@ if TYPE_CHECKING:
 
 def check_lengths(sentences: pa.StringArray) -> None:
     """Refuse sentences that are whole texts: to score one would take minutes."""
-    if (place := first_too_long(sentences)) >= 0:
-        found = str(sentences[place])
-        what = f"a sentence of {len(found):,} characters is too long"
-        raise beyond("sentence_chars", f"{found[:40]!r}...", what)
+    if (row := first_too_long(sentences)) >= 0:
+        text = str(sentences[row])
+        problem = f"a sentence of {len(text):,} characters is too long"
+        raise beyond("sentence_chars", f"{text[:40]!r}...", problem)
 
 
 class Scorer(ABC):
@@ -106,13 +106,14 @@ class Scorer(ABC):
         """Tell which sentences are longer than the model reads, (sentences,) bool."""
         if self._bounded is None:
             return np.zeros(len(sentences), dtype=np.bool_)
-        found = np.asarray(self._bounded.too_long(sentences))
-        if found.shape != (len(sentences),) or found.dtype != np.bool_:
+        is_too_long = np.asarray(self._bounded.too_long(sentences))
+        if is_too_long.shape != (len(sentences),) or is_too_long.dtype != np.bool_:
             raise wrong_output(
-                f"the method `too_long` of {self.card.name} returned an array of type {found.dtype} and "
-                f"shape {found.shape}, but must return {len(sentences)} truth values, one for each sentence"
+                f"the method `too_long` of {self.card.name} returned an array of type {is_too_long.dtype} "
+                f"and shape {is_too_long.shape}, but must return {len(sentences)} truth values, one for "
+                "each sentence"
             )
-        return found
+        return is_too_long
 
     def check_symbols(self, asks: Asks) -> None:
         """Refuse to ask a model that cannot be asked about symbols, or does not know them."""
@@ -215,13 +216,13 @@ def ask(
     for here in visit(model, trie, max(1, min(CONTEXTS_AT_ONCE, ALTERNATIVES // len(symbols)))):
         logprobs[here.nodes] = logprobs_after(model, here.state, here.rows, here.tokens)
         firsts = np.unique(here.rows, return_index=True)[1]
-        which = np.maximum.reduceat(asked[here.nodes], firsts)
-        rows = np.flatnonzero(which >= 0)
+        asks_of_rows = np.maximum.reduceat(asked[here.nodes], firsts)
+        rows = np.flatnonzero(asks_of_rows >= 0)
         if len(rows):
             pairs = np.repeat(rows, len(symbols)), np.tile(symbols, len(rows))
             table = logprobs_after(model, here.state, *pairs).reshape(len(rows), len(symbols))
-            both = np.full((2, len(which)), np.nan)
-            both[:, rows] = asks.compare(which[rows], table)
+            both = np.full((2, len(asks_of_rows)), np.nan)
+            both[:, rows] = asks.compare(asks_of_rows[rows], table)
             both = np.where(asked[here.nodes] >= 0, both[:, here.rows], np.nan)
             right[here.nodes], wrong[here.nodes] = both
     return logprobs, right, wrong
@@ -234,7 +235,7 @@ def refuse_infinite(sentences: pa.StringArray, asked: Sequence[np.ndarray], answ
     """
     wrong = np.flatnonzero((np.concatenate(asked) >= 0) & ~np.isfinite(answers))
     if len(wrong):
-        ends = np.cumsum([len(one) for one in asked])
+        ends = np.cumsum([len(asks) for asks in asked])
         sentence = sentences[int(np.searchsorted(ends, wrong[0], side="right"))].as_py()
         raise wrong_output(
             f"the model gives the log-probability {answers[wrong[0]]} to a symbol in "
@@ -379,21 +380,21 @@ class SentenceScorer(Scorer):
         """Return sentences as the model sees them, and the unknown words of each, if it can say."""
         if not isinstance(self._model, ReportingModel):
             return sentences, np.zeros(len(texts), dtype=np.int32)
-        what = f"sentences as it sees them, for {len(texts)}, the first {quoted_text(texts[0])}"
-        shown = check_list(self._model.seen(texts), self.card.name, what)
-        if len(shown) != len(texts):
+        content = f"sentences as it sees them, for {len(texts)}, the first {quoted_text(texts[0])}"
+        texts_seen = check_list(self._model.seen(texts), self.card.name, content)
+        if len(texts_seen) != len(texts):
             raise wrong_output(
-                f"the method `seen` of {self.card.name} returned {len(shown)} sentences, "
+                f"the method `seen` of {self.card.name} returned {len(texts_seen)} sentences, "
                 f"but received {len(texts)}"
             )
-        for text, as_seen in zip(texts, shown, strict=True):
+        for text, as_seen in zip(texts, texts_seen, strict=True):
             if not isinstance(as_seen, str):
                 raise wrong_output(
                     f"the method `seen` of {self.card.name} returned {type(as_seen).__name__}, but must "
                     f"return text, for {quoted_text(text)}"
                 )
-        n_unknown = np.array([str(text).split().count(UNKNOWN) for text in shown], dtype=np.int32)
-        return pa.array(shown, pa.string()), n_unknown
+        n_unknown = np.array([str(text).split().count(UNKNOWN) for text in texts_seen], dtype=np.int32)
+        return pa.array(texts_seen, pa.string()), n_unknown
 
 
 class TokenScorer(Scorer):
@@ -411,8 +412,8 @@ class TokenScorer(Scorer):
     def score_tokens(self, sentences: pa.StringArray) -> tuple[Encoded, np.ndarray]:
         """Let the model score a shard in batches small enough for memory."""
         encoded = self.encoded(sentences)
-        found: object = self._memory.whole(lambda size: self._model.token_logprobs(encoded, size))
-        match found:
+        result: object = self._memory.whole(lambda size: self._model.token_logprobs(encoded, size))
+        match result:
             case (logprobs, int() | np.integer() as n_contexts):
                 return encoded, self._checked(logprobs, encoded, int(n_contexts), sentences)
         raise self._gave_no("pair of an array of log-probabilities and a number of contexts", sentences)
@@ -424,13 +425,13 @@ class TokenScorer(Scorer):
         if model is None:
             return super().score_words(sentences)
         encoded = self.encoded(sentences)
-        found: object = self._memory.whole(lambda size: model.corrected_logprobs(encoded, size))
-        match found:
+        result: object = self._memory.whole(lambda size: model.corrected_logprobs(encoded, size))
+        match result:
             case (logprobs, corrections, int() | np.integer() as n_contexts):
                 tokens = self._checked(logprobs, encoded, int(n_contexts), sentences)
                 if corrections is not None:
-                    what = f"corrections of the words of {_named(sentences)}"
-                    corrections = as_array(corrections, int(encoded.lengths.sum()), self.card.name, what)
+                    content = f"corrections of the words of {_named(sentences)}"
+                    corrections = as_array(corrections, int(encoded.lengths.sum()), self.card.name, content)
                 return encoded, tokens, corrections
         raise self._gave_no("triple of log-probabilities, corrections and a number of contexts", sentences)
 
@@ -438,12 +439,12 @@ class TokenScorer(Scorer):
         self, logprobs: object, encoded: Encoded, n_contexts: int, sentences: pa.StringArray
     ) -> np.ndarray:
         self.n_contexts += n_contexts
-        what = f"log-probabilities of the tokens of {_named(sentences)}"
-        return as_array(logprobs, len(encoded.tokens), self.card.name, what)
+        content = f"log-probabilities of the tokens of {_named(sentences)}"
+        return as_array(logprobs, len(encoded.tokens), self.card.name, content)
 
-    def _gave_no(self, what: str, sentences: pa.StringArray) -> ModelError:
+    def _gave_no(self, content: str, sentences: pa.StringArray) -> ModelError:
         return wrong_output(
-            f"{self.card.name} must return a {what}, but returned something else for {_named(sentences)}"
+            f"{self.card.name} must return a {content}, but returned something else for {_named(sentences)}"
         )
 
     def _encode(self, sentences: pa.StringArray) -> Encoded:
@@ -479,11 +480,11 @@ class TotalScorer(Scorer):
 
     @torch.inference_mode()
     def score(self, sentences: pa.StringArray) -> pa.Table:
-        """Return the model the whole shard; `words` are null."""
+        """Let the model score the whole shard; `words` are null."""
         refuse_empty(sentences)
         texts = [without_boundaries(str(text)) for text in sentences.to_pylist()]
-        what = f"log-probabilities of {len(texts)} sentences, the first {quoted_text(texts[0])}"
-        totals = as_numbers(self._model.sentence_logprobs(texts), self.card.name, what)
+        content = f"log-probabilities of {len(texts)} sentences, the first {quoted_text(texts[0])}"
+        totals = as_numbers(self._model.sentence_logprobs(texts), self.card.name, content)
         if len(totals) != len(sentences):
             raise wrong_output(
                 f"{self.card.name} returned {len(totals)} scores, but received {len(sentences)} sentences"

@@ -84,7 +84,7 @@ def word_surprisals(
     """Compute the surprisal of every word: of a word of several tokens not always the sum over these.
 
     Where a model's tokenizer marks how words begin, its tokens also begin longer words, and the sum is
-    corrected (`tseval.adapters.words`). It takes and raises what `surprisals` does.
+    corrected (`tseval.pretrained.word_probabilities`). It takes and raises what `surprisals` does.
 
     Returns:
         The words of each sentence; a word with an unknown part has an unknown surprisal.
@@ -121,14 +121,15 @@ def next_tokens(model: Model, sentences: Sequence[str], top: int = 0) -> list[li
             "--entropy and --top need.\n"
             "  Leave out --entropy and --top, or use a causal model of transformers or a word-level model."
         )
-    found: list[list[NextToken | None]] = []
+    expected: list[list[NextToken | None]] = []
     for sentence in sentences:
-        one = pa.array([sentence], pa.string())
-        with stated_precision(), model_errors(scorer.card.name, one):
-            encoded = scorer.encoded(one)
-            own = [_expected(model, row, top) for rows in model.next_logprobs(encoded.tokens) for row in rows]
-        found.append([*[None] * (len(encoded.tokens) - len(own)), *own])
-    return found
+        texts = pa.array([sentence], pa.string())
+        with stated_precision(), model_errors(scorer.card.name, texts):
+            encoded = scorer.encoded(texts)
+            steps = model.next_logprobs(encoded.tokens)
+            following = [_expected(model, row, top) for rows in steps for row in rows]
+        expected.append([*[None] * (len(encoded.tokens) - len(following)), *following])
+    return expected
 
 
 def _expected(model: DistributionModel, row: Tensor, top: int) -> NextToken:
@@ -149,13 +150,13 @@ def _found(
     distinct = pa.array(sorted(set(sentences)), pa.string())
     if not scorer.reads_any_length:
         check_lengths(distinct)
-    found: dict[str, list[Token]] = {}
+    tokens_of: dict[str, list[Token]] = {}
     for shard in shards(distinct):
         with stated_precision(), model_errors(scorer.card.name, shard):
-            found.update(zip(map(str, shard.to_pylist()), score(scorer, shard), strict=True))
+            tokens_of.update(zip(map(str, shard.to_pylist()), score(scorer, shard), strict=True))
         if progress:
-            progress(len(found), len(distinct))
-    return [found[sentence] for sentence in sentences]
+            progress(len(tokens_of), len(distinct))
+    return [tokens_of[sentence] for sentence in sentences]
 
 
 def _tokens(scorer: Scorer, sentences: pa.StringArray) -> Iterator[list[Token]]:
@@ -170,13 +171,13 @@ def _words(scorer: Scorer, sentences: pa.StringArray) -> Iterator[list[Token]]:
     unknown = Unknown.of(scorer.card.protocol)
     tokens = _gathered(scorer, sentences, encoded, logprobs)
     shares = _share_pieces(scorer, encoded, sentences)
-    for row, (start, own) in enumerate(zip(starts.tolist(), tokens, strict=True)):
+    for row, (start, tokens_of_sentence) in enumerate(zip(starts.tolist(), tokens, strict=True)):
         words: dict[int, list[Token]] = {}
-        for token in own:
+        for token in tokens_of_sentence:
             words.setdefault(token.word, []).append(token)
-        for place in np.flatnonzero(shares[start : start + encoded.lengths[row]]).tolist():
-            spelt = " ".join(token.token for token in words.get(place, ())) or UNFINISHED
-            words[place] = [Token(place, str(sentences[row]).split()[place], spelt, None)]
+        for word in np.flatnonzero(shares[start : start + encoded.lengths[row]]).tolist():
+            spelt = " ".join(token.token for token in words.get(word, ())) or UNFINISHED
+            words[word] = [Token(word, str(sentences[row]).split()[word], spelt, None)]
         words = dict(sorted(words.items()))
         yield [_joined(parts, float(corrections[start + word]), unknown) for word, parts in words.items()]
 
@@ -265,13 +266,13 @@ def as_rows(
     ]
     rows = []
     for at, (name, tokens) in enumerate(zip(names, sentences, strict=True)):
-        for place, token in enumerate(tokens):
+        for index, token in enumerate(tokens):
             row: list[object] = [name, token.word, token.text, token.token, *_nats_and_bits(token.surprisal)]
-            own = expected[at][place] if expected else None
+            next_token = expected[at][index] if expected else None
             if "entropy" in shown:
-                row += _nats_and_bits(None if own is None else own.entropy)
+                row += _nats_and_bits(None if next_token is None else next_token.entropy)
             if "top" in shown:
-                row.append(_best(own, form))
+                row.append(_best(next_token, form))
             rows.append(row)
     return _written(columns, rows, form)
 
@@ -292,7 +293,7 @@ def _written(columns: Sequence[str], rows: Iterable[Sequence[object]], form: str
     """Write rows as `tsv`, texts in it made plain, or as `jsonl`."""
     if form == "jsonl":
         objects = (dict(zip(columns, row, strict=True)) for row in rows)
-        return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in objects)
+        return "".join(json.dumps(mapping, ensure_ascii=False) + "\n" for mapping in objects)
     out = io.StringIO()
     writer = csv.writer(out, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None)
     writer.writerow(columns)
@@ -316,12 +317,12 @@ def as_table(
         form: `tsv` or `jsonl`.
     """
     written = []
-    for (row, what, before, length), words in zip(rows, sentences, strict=True):
-        own = words[before : before + length]
-        known = [word.surprisal for word in own if word.surprisal is not None]
-        nats = float(np.sum(known)) if len(known) == len(own) else None
-        text = plain(" ".join(word.text for word in own))
-        written.append((row, plain(what), before + 1, text, *_nats_and_bits(nats)))
+    for (row, label, before, length), words in zip(rows, sentences, strict=True):
+        region = words[before : before + length]
+        known = [word.surprisal for word in region if word.surprisal is not None]
+        nats = float(np.sum(known)) if len(known) == len(region) else None
+        text = plain(" ".join(word.text for word in region))
+        written.append((row, plain(label), before + 1, text, *_nats_and_bits(nats)))
     return _written(TABLE_COLUMNS, written, form)
 
 
@@ -340,7 +341,7 @@ def as_picture(
     width = max((len(name) for some in names for name in some), default=0)
     pictures = []
     for at, (some, tokens) in enumerate(zip(names, sentences, strict=True)):
-        notes = [_note(one, shown) for one in expected[at]] if expected else [""] * len(tokens)
+        notes = [_note(next_token, shown) for next_token in expected[at]] if expected else [""] * len(tokens)
         pictures.append(_drawn([f"{name:{width}}" for name in some], tokens, largest, notes))
     return "\n".join(pictures)
 

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from tseval.errors import ModelError
-from tseval.scoring.numerics import empty_caches, on_device, out_of_memory
+from tseval.scoring.devices import empty_caches, on_device, out_of_memory
 from tseval.scoring.protocol import Encoded, as_array, not_finite
 
 if TYPE_CHECKING:

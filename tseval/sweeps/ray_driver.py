@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import ray
 
-from tseval.sweeps.engines import end_in_order, supervise
+from tseval.sweeps.supervision import end_in_order, supervise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,8 +44,8 @@ def drive(task: str, workers: int | None, n_units: int, settings: Mapping[str, J
     workers = min(workers or gpus or cores, n_units)
     options = {"num_cpus": 1, "num_gpus": int(gpus > 0), **settings}
     started = ray.remote(supervise).options(max_retries=RETRIES, **options)
-    kept = [started.remote(task, number, workers) for number in range(workers)]
-    return [said for one in kept if (said := ray.get(one))]
+    tasks = [started.remote(task, number, workers) for number in range(workers)]
+    return [complaint for reference in tasks if (complaint := ray.get(reference))]
 
 
 def _refuse_unreachable(address: str) -> None:

@@ -10,12 +10,12 @@ from submitit.helpers import Checkpointable
 
 from tseval.errors import RunError, first_line
 from tseval.processes import careful_children
-from tseval.sweeps.engines import n_cores, supervise
+from tseval.sweeps.supervision import n_cores, supervise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tseval.sweeps.engines import Job
+    from tseval.sweeps.job import Job
 
 
 POLL = 1.0  # seconds; the queue itself is asked by submitit, once a minute
@@ -51,10 +51,10 @@ def run_slurm(job: Job, watch: Callable[[], None]) -> list[str]:
             f"SLURM did not accept the jobs of the sweep: {first_line(error)}.\n"
             "  Correct the settings under `slurm:` in the plan."
         ) from None
-    while not all(one.done() for one in jobs):
+    while not all(task.done() for task in jobs):
         watch()
         time.sleep(POLL)
-    return [said for one in jobs if (said := _ended(one))]
+    return [complaint for task in jobs if (complaint := _ended(task))]
 
 
 def _ended(job: submitit.Job[str | None]) -> str | None:

@@ -94,9 +94,9 @@ def _files(name: str) -> Files:
         path = Path(name)
         if not name or not path.exists():
             return ()
-        files = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
-        found = [(os.fspath(one), one.stat()) for one in files]
-        return tuple((one, status.st_size, status.st_mtime_ns) for one, status in found)
+        files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+        statuses = [(os.fspath(file), file.stat()) for file in files]
+        return tuple((file, status.st_size, status.st_mtime_ns) for file, status in statuses)
     except OSError:
         return ()
 
@@ -154,13 +154,13 @@ def _matching_files(pattern: str, text: str | None = None) -> list[tuple[Path, t
     parts = Path(pattern).parts
     wild = next(i for i, part in enumerate(parts) if _WILD.search(part))
     base = Path(*parts[:wild])
-    found = sorted(base.glob("/".join(parts[wild:])), key=lambda path: natural_order(str(path)))
-    if not found:
+    paths = sorted(base.glob("/".join(parts[wild:])), key=lambda path: natural_order(str(path)))
+    if not paths:
         raise RunError(
             f"--model {text or pattern}: no file matches this pattern.\n"
             "  Check the path. Put the pattern in quotes, so that the shell does not change it."
         )
-    return [(path, path.relative_to(base).parts) for path in found]
+    return [(path, path.relative_to(base).parts) for path in paths]
 
 
 ROOT = Path("runs")
@@ -209,12 +209,14 @@ def read_plan(path: Path) -> SweepPlan:
     return plan if plan.out else replace(plan, out=str(ROOT / path.stem))
 
 
-def refuse_unknown(content: object, kind: type, what: str) -> None:
+def refuse_unknown(content: object, kind: type, owner: str) -> None:
     """Refuse a field with a wrong name: what is left out would be done otherwise than was meant."""
     known = [part.name for part in fields(kind)]
     for name in content if isinstance(content, dict) else ():
         if name not in known:
-            raise ContentError(f"{what} cannot have the key {name!r}.\n  {suggest(str(name), known, 'Keys')}")
+            raise ContentError(
+                f"{owner} cannot have the key {name!r}.\n  {suggest(str(name), known, 'Keys')}"
+            )
 
 
 def plan_units(plan: SweepPlan) -> list[SweepUnit]:
@@ -226,9 +228,11 @@ def plan_units(plan: SweepPlan) -> list[SweepUnit]:
     units: dict[str, SweepUnit] = {}
     for name, model, arguments in _models(plan.models):
         for suite, suite_name in suites:
-            own = f"{name}-{suite_name}"
-            unit = SweepUnit(own, model, suite, str(Path(plan.out) / own), arguments, plan.options)
-            other = units.setdefault(own.casefold(), unit)
+            unit_name = f"{name}-{suite_name}"
+            unit = SweepUnit(
+                unit_name, model, suite, str(Path(plan.out) / unit_name), arguments, plan.options
+            )
+            other = units.setdefault(unit_name.casefold(), unit)
             if other is not unit:
                 raise RunError(
                     f"{other.model} on {other.suite} and {model} on {suite} would both be saved in the "
@@ -248,14 +252,14 @@ def _models(entries: Sequence[str | ModelEntry]) -> Iterator[tuple[str, str, dic
     """Yield name, specification and arguments of every model."""
     for named in entries:
         entry = ModelEntry(named) if isinstance(named, str) else named
-        found = [one for text in _written_out(entry.model) for one in _matching(text)]
-        if entry.name is not None and len(found) > 1:
+        matches = [match for text in _written_out(entry.model) for match in _matching(text)]
+        if entry.name is not None and len(matches) > 1:
             raise RunError(
-                f"the pattern {entry.model} matches {len(found):,} models, which cannot all have the name "
+                f"the pattern {entry.model} matches {len(matches):,} models, which cannot all have the name "
                 f"{entry.name!r}.\n"
                 "  Leave out the key `name` of this model in the plan."
             )
-        for name, model, revision in found:
+        for name, model, revision in matches:
             arguments = {key: str(value).lower() if isinstance(value, bool) else str(value)
                          for key, value in entry.args.items()}  # fmt: skip
             if revision and arguments.setdefault("revision", revision) != revision:
@@ -264,8 +268,8 @@ def _models(entries: Sequence[str | ModelEntry]) -> Iterator[tuple[str, str, dic
                     f"revision {arguments['revision']!r}.\n"
                     "  Leave out one of the two revisions."
                 )
-            own = safe_name(entry.name or name) + (f"@{safe_name(revision)}" if revision else "")
-            yield own, model, arguments
+            unique_name = safe_name(entry.name or name) + (f"@{safe_name(revision)}" if revision else "")
+            yield unique_name, model, arguments
 
 
 def _matching(text: str) -> Iterator[tuple[str, str, str]]:
@@ -287,8 +291,8 @@ def _matching(text: str) -> Iterator[tuple[str, str, str]]:
 
 def _suites(entry: str) -> Iterator[str]:
     for text in _written_out(entry):
-        found = _matching_files(text)
-        yield from [text] if found is None else (str(path) for path, _ in found)
+        matches = _matching_files(text)
+        yield from [text] if matches is None else (str(path) for path, _ in matches)
 
 
 def _suite_name(suite: str) -> str:

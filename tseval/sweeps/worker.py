@@ -26,11 +26,11 @@ from tseval.errors import TsevalError, first_line, reason, shortened
 from tseval.evaluation import evaluate, refuse_other_clusters, refuse_too_long
 from tseval.formats import ContentError, checked, read_json
 from tseval.processes import python_command, python_environment
-from tseval.scoring.numerics import accelerator, empty_caches, out_of_memory
+from tseval.scoring.devices import accelerator, empty_caches, out_of_memory
 from tseval.suites import load_suite
 from tseval.suites.data.critical import cluster_data
 from tseval.suites.data.ratings import chosen_score
-from tseval.sweeps.engines import GAVE_UP, end_in_order, end_process
+from tseval.sweeps.supervision import GAVE_UP, end_in_order, end_process
 from tseval.sweeps.units import Records, UnitRecord, WorkerTask, n_saved
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class UnitScorer:
             )  # fmt: skip
             suite = cluster_data(suite, options.cluster)
         self._suites[wanted] = suite  # behind those that were not used for longer
-        while len(self._suites) > 1 and sum(one.n_items for one in self._suites.values()) > KEPT_ITEMS:
+        while len(self._suites) > 1 and sum(held.n_items for held in self._suites.values()) > KEPT_ITEMS:
             del self._suites[next(iter(self._suites))]
         return suite
 
@@ -235,9 +235,9 @@ class UnitScorer:
 
 def _own_device(device: str, number: int) -> str:
     """Assign each worker a GPU of its own if the machine, or what a scheduler shows of it, has several."""
-    found = accelerator() if device in ("auto", "cuda") else None
-    n_devices = torch.accelerator.device_count() if found else 1
-    return device if found is None or n_devices == 1 else f"{found.type}:{number % n_devices}"
+    gpu = accelerator() if device in ("auto", "cuda") else None
+    n_devices = torch.accelerator.device_count() if gpu else 1
+    return device if gpu is None or n_devices == 1 else f"{gpu.type}:{number % n_devices}"
 
 
 def run_worker(task: str, number: str, of: str) -> int:

@@ -16,12 +16,15 @@ from torch.nn import functional as F
 from torch.nn.utils import clip_grad_norm_
 
 from tseval.errors import TrainingError
-from tseval.models import UNK, Vocabulary, words_of
 from tseval.models.checkpoint import save_checkpoint
-from tseval.scoring.numerics import widest_float
+from tseval.models.vocabulary import UNK, Vocabulary, words_of
+from tseval.scoring.devices import widest_float
 from tseval.training.corpus import Window
+from tseval.training.curves import watched_scalars
+from tseval.training.divergence import check_finite
 from tseval.training.language_model import provenance
-from tseval.training.loop import Course, Training, carry_out, check_finite, watched_scalars
+from tseval.training.loop import Training, run_training
+from tseval.training.resume import Course
 from tseval.training.settings import Adam
 
 if TYPE_CHECKING:
@@ -178,7 +181,7 @@ def train_classifier(
         listener: Hears of the training as it goes, which it measures in examples.
     """
     make = partial(_Run, model, vocabulary, examples, settings, destination)
-    return carry_out(make, destination.out, listener)
+    return run_training(make, destination.out, listener)
 
 
 @torch.inference_mode()

@@ -36,7 +36,7 @@ from tseval.files import (
     open_regular,
     write_whole,
 )
-from tseval.models import EOS, SPECIAL_WORDS, UNK, Vocabulary
+from tseval.models.vocabulary import EOS, SPECIAL_WORDS, UNK, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,9 +68,9 @@ def number_text(path: Path) -> NumberedText:
         sha256 = file_sha256(path)
     except OSError as error:
         raise _unreadable(path, error) from None
-    kept = cache_folder() / f"{_key(path, sha256)[:32]}.text"
-    if (found := _load(kept, sha256)) is not None:
-        return found
+    cached = cache_folder() / f"{_key(path, sha256)[:32]}.text"
+    if (text := _load(cached, sha256)) is not None:
+        return text
     known = _fresh_numbers()
     blocks = list(islice(_numbered(path, known), _SMALL))
     if len(blocks) < _SMALL:
@@ -78,10 +78,10 @@ def number_text(path: Path) -> NumberedText:
         return NumberedText(numbers, ["", *known], sha256)
     write = partial(_write, path, sha256)
     with suppress(OSError):
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(kept, write, shared=True)
-        if (found := _load(kept, sha256)) is not None:
-            return found
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(cached, write, shared=True)
+        if (text := _load(cached, sha256)) is not None:
+            return text
     return _without_cache(path, sha256)
 
 
@@ -150,9 +150,9 @@ def _write(path: Path, sha256: str, file: IO[bytes]) -> None:
         )
 
 
-def _load(kept: Path, sha256: str) -> NumberedText | None:
+def _load(cached: Path, sha256: str) -> NumberedText | None:
     """Map what is kept, or None where it is absent or damaged."""
-    with suppress(OSError, ValueError, struct.error), open_regular(kept) as file:
+    with suppress(OSError, ValueError, struct.error), open_regular(cached) as file:
         return _map(file, sha256)
     return None
 
@@ -162,9 +162,9 @@ def _map(file: IO[bytes], sha256: str) -> NumberedText | None:
     content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     tokens, length, checksum = _TAIL.unpack_from(content, len(content) - _TAIL.size)
     with memoryview(content) as view:
-        found = hashlib.sha256(view[: -_TAIL.size])
-    found.update(_TAIL.pack(tokens, length, b""))
-    if found.digest() != checksum or 4 * tokens + length + _TAIL.size != len(content):
+        digest = hashlib.sha256(view[: -_TAIL.size])
+    digest.update(_TAIL.pack(tokens, length, b""))
+    if digest.digest() != checksum or 4 * tokens + length + _TAIL.size != len(content):
         return None
     words = content[4 * tokens : 4 * tokens + length].decode().split("\n")
     numbers = np.frombuffer(content, "<u4", tokens)
@@ -178,14 +178,14 @@ def _without_cache(path: Path, sha256: str) -> NumberedText:
         with TemporaryFile() as file:
             _write(path, sha256, file)
             file.flush()
-            found = _map(file, sha256)
+            text = _map(file, sha256)
     except OSError as error:
         raise TrainingError(
             f"{path}: tseval cannot store the text as numbers, because the disk is full ({reason(error)}).\n"
             f"  Free space in {cache_folder()}, or set TMPDIR to another folder."
         ) from None
-    assert found is not None, "what was written a moment ago is sound"
-    return found
+    assert text is not None, "what was written a moment ago is sound"
+    return text
 
 
 STREAM_BLOCK = 1 << 19  # tokens of a stream in memory at once
@@ -229,12 +229,12 @@ class EncodedText:
     def __getitem__(self, places: Tensor) -> Tensor:
         """Gather the ids at some places of the stream, of any shape."""
         wanted = places.numpy() - 1
-        found = np.full(wanted.shape, self.eos)
+        ids_there = np.full(wanted.shape, self.eos)
         for numbers, ids in self.parts:
             here = (wanted >= 0) & (wanted < len(numbers))
-            found[here] = ids[numbers[wanted[here]]]
+            ids_there[here] = ids[numbers[wanted[here]]]
             wanted = wanted - len(numbers)
-        return torch.from_numpy(found)
+        return torch.from_numpy(ids_there)
 
     def split(self, size: int) -> Iterator[Tensor]:
         """Yield all ids in order, in blocks of at most `size`."""
@@ -423,11 +423,11 @@ class Lines:
 
 
 def _places_of(word: int, stream: Stream) -> Tensor:
-    found, start = [], 0
+    places, start = [], 0
     for block in stream.split(STREAM_BLOCK):
-        found.append((block == word).nonzero().flatten() + start)
+        places.append((block == word).nonzero().flatten() + start)
         start += len(block)
-    return torch.cat(found)
+    return torch.cat(places)
 
 
 def vocabulary_of(language: Language) -> Vocabulary:
@@ -447,8 +447,8 @@ def draw_text(language: Language, split: Split) -> Tensor:
 def _ids(strings: Strings) -> NDArray[np.int32]:
     ids = np.pad(strings.symbols + SPECIAL_WORDS, ((0, 0), (0, 1)))
     places, ends = np.arange(ids.shape[1]), strings.lengths[:, None]
-    kept: NDArray[np.int32] = np.where(places < ends, ids, 0)[places <= ends].astype(np.int32)
-    return kept
+    ids_in_strings: NDArray[np.int32] = np.where(places < ends, ids, 0)[places <= ends].astype(np.int32)
+    return ids_in_strings
 
 
 def describe_drawn(name: str, text: Tensor) -> TextFile:

@@ -19,25 +19,19 @@ from tseval.callbacks import evaluate_during
 from tseval.errors import TrainingError, first_line
 from tseval.files import write_whole
 from tseval.formats import ContentError
-from tseval.models import EOS
 from tseval.models.cells.cell import FusedCell
 from tseval.models.checkpoint import Checkpoint, fingerprint, save_checkpoint, stored_weights
-from tseval.runs import runs_below
+from tseval.models.vocabulary import EOS
 from tseval.runs.directory import to_parquet
+from tseval.runs.search import runs_below
 from tseval.tables import read_parquet
 from tseval.training.corpus import Columns, Lines, columns
-from tseval.training.loop import (
-    HASHED,
-    OVERFLOW,
-    Training,
-    as_stored,
-    carry_out,
-    mean_loss,
-    perplexity,
-    remedy,
-)
+from tseval.training.divergence import remedy
+from tseval.training.loop import Training, run_training
+from tseval.training.resume import HASHED
 from tseval.training.settings import Schedule
 from tseval.training.steps import LanguageCourse, TrainingState
+from tseval.training.validation import OVERFLOW, as_stored, mean_loss, perplexity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,9 +39,9 @@ if TYPE_CHECKING:
 
     from tseval.formats import Json
     from tseval.items import Suite
-    from tseval.models import Vocabulary
     from tseval.models.network import LanguageModel
-    from tseval.runs import Run
+    from tseval.models.vocabulary import Vocabulary
+    from tseval.runs.run import Run
     from tseval.training.corpus import Stream, Windows
     from tseval.training.loop import Destination, Listener
     from tseval.training.settings import ClassifierSettings, Settings
@@ -204,7 +198,7 @@ def train_language_model(
         Validation perplexity of the saved checkpoint, per token with `<eos>`, unknown words as `<unk>`.
     """
     make = partial(_Run, model, vocabulary, text, settings, destination)
-    return carry_out(make, destination.out, listener)
+    return run_training(make, destination.out, listener)
 
 
 class _Run(TrainingState, Training):

@@ -23,17 +23,14 @@ from torch.nn.utils import clip_grad_norm_
 from tseval.errors import first_line
 from tseval.models.cells.cell import AdditiveCell, FusedCell
 from tseval.models.cells.window import Kernels
-from tseval.scoring.numerics import HAS_ONEDNN, empty_caches, multiplies_bfloat16, out_of_memory
+from tseval.scoring.bfloat16 import multiplies_bfloat16
+from tseval.scoring.devices import empty_caches, out_of_memory
+from tseval.scoring.products import HAS_ONEDNN
 from tseval.training.corpus import Window
-from tseval.training.loop import (
-    Course,
-    check_finite,
-    cross_entropy,
-    random_there,
-    snapshot,
-    take_up,
-    watched_scalars,
-)
+from tseval.training.cross_entropy import cross_entropy
+from tseval.training.curves import watched_scalars
+from tseval.training.divergence import check_finite
+from tseval.training.resume import Course, random_there, snapshot, take_up
 from tseval.training.settings import SGD, Adam
 
 if TYPE_CHECKING:

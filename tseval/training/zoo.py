@@ -20,9 +20,9 @@ from tseval.formats import ContentError, checked, read_json, read_yaml
 from tseval.models.cells import CELLS
 from tseval.report.analyses.seeds import seeds_table
 from tseval.report.columns import column_of
-from tseval.runs import read_run
-from tseval.sweeps import STATE, Workforce, sweep
+from tseval.runs.reader import read_run
 from tseval.sweeps.engines import find_engine
+from tseval.sweeps.run import STATE, Workforce, sweep
 from tseval.sweeps.units import Records, SweepUnit, refuse_unknown
 
 if TYPE_CHECKING:
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
     from tseval.report.document import Document
     from tseval.report.published import Board
-    from tseval.runs import Manifest, Run
-    from tseval.sweeps import Watcher
+    from tseval.runs import Manifest
+    from tseval.runs.run import Run
+    from tseval.sweeps.run import Watcher
 
 
 CORPUS_FILES = ("train.txt.gz", "valid.txt.gz")
@@ -146,7 +147,7 @@ def planned(recipe: Recipe, name: str, zoo: Path) -> ZooModel | None:
 
 def in_order(models: Iterable[ZooModel]) -> list[ZooModel]:
     """Sort models as a zoo has them: architecture by architecture, then by seed."""
-    places = {arch: place for place, arch in enumerate(CELLS)}
+    places = {arch: index for index, arch in enumerate(CELLS)}
     return sorted(models, key=lambda model: (places[model.arch], model.seed))
 
 
@@ -190,7 +191,7 @@ class _Record:
 
 def read_record(zoo: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
     """Read what a zoo is made from: digests of its texts, options of its models; empty for a new one."""
-    if not zoo.exists() or (zoo.is_dir() and all(_BEGUN.fullmatch(one.name) for one in zoo.iterdir())):
+    if not zoo.exists() or (zoo.is_dir() and all(_BEGUN.fullmatch(path.name) for path in zoo.iterdir())):
         return {}, {}
     try:
         record = checked(read_json(zoo / RECORD), _Record)
@@ -238,8 +239,8 @@ class Recipe:
         words: list[str] = []
         for name, value in {**self.train, **self.cells.get(arch, {})}.items():
             if isinstance(value, dict):  # an option that takes NAME=VALUE and may be repeated
-                for key, one in value.items():
-                    spelled = str(one).lower() if isinstance(one, bool) else str(one)
+                for key, item in value.items():
+                    spelled = str(item).lower() if isinstance(item, bool) else str(item)
                     words += [f"--{name}", f"{key}={spelled}"]
             elif isinstance(value, bool):
                 words += [f"--{name}"] if value else []
@@ -276,25 +277,30 @@ def read_recipe(name: str) -> Recipe:
 def _recipe(name: str, content: object) -> Recipe:
     """Hold what a file says to what a recipe is; whether options exist, `tseval train lm` knows."""
     refuse_unknown(content, _RecipeFile, "a recipe")
-    said = checked(content, _RecipeFile)
-    for arch in said.cells:
+    stated = checked(content, _RecipeFile)
+    for arch in stated.cells:
         if arch not in CELLS:
             hint = suggest(arch, CELLS, "Architectures")
             raise ContentError(f"unknown architecture {arch!r}.\n  {hint}", "cells")
-    own = {arch: options.pop("seeds") for arch, options in said.cells.items() if "seeds" in options}
-    for where, seeds in {"seeds": said.seeds, **{f"cells.{arch}.seeds": own[arch] for arch in own}}.items():
+    seeds_by_cell = {
+        arch: options.pop("seeds") for arch, options in stated.cells.items() if "seeds" in options
+    }
+    for where, seeds in {
+        "seeds": stated.seeds,
+        **{f"cells.{arch}.seeds": seeds_by_cell[arch] for arch in seeds_by_cell},
+    }.items():
         if type(seeds) is not int or seeds < 1:
             raise ContentError(f"should be a whole number above 0, not {seeds!r}", where)
     for where, options in {
-        "train": said.train,
-        **{f"cells.{arch}": said.cells[arch] for arch in said.cells},
+        "train": stated.train,
+        **{f"cells.{arch}": stated.cells[arch] for arch in stated.cells},
     }.items():
         if theirs := [option for option in OWN if option in options]:
             raise ContentError(
                 "the zoo sets this option itself: leave out the option", f"{where}.{theirs[0]}"
             )
-    cells = {arch: options for arch, options in said.cells.items() if options}
-    return Recipe(name, said.seeds, said.train, cells, cast("dict[str, int]", own))
+    cells = {arch: options for arch, options in stated.cells.items() if options}
+    return Recipe(name, stated.seeds, stated.train, cells, cast("dict[str, int]", seeds_by_cell))
 
 
 @contextmanager
@@ -317,13 +323,13 @@ def make(zoo: Path, entries: Sequence[ZooModel], corpus: Corpus, jobs: int, watc
     unless OMP_NUM_THREADS says how many.
     """
     units = [entry.unit(corpus) for entry in entries if not entry.finished()]
-    place = Records(zoo / STATE, logs=zoo)
-    swept = sweep(units, place, Workforce(find_engine("local"), jobs), watch)
+    records = Records(zoo / STATE, logs=zoo)
+    swept = sweep(units, records, Workforce(find_engine("local"), jobs), watch)
     lost = "\n".join(swept.complaints) or "the training did not finish"
-    said = {state.unit.name: state.record.said or lost for state in swept.states}
-    failed = {entry.name: said[entry.name] for entry in entries if not entry.finished()}
+    reasons = {state.unit.name: state.record.said or lost for state in swept.states}
+    failed = {entry.name: reasons[entry.name] for entry in entries if not entry.finished()}
     if not failed:
-        shutil.rmtree(place.folder, ignore_errors=True)  # runs and checkpoints say all that is left to say
+        shutil.rmtree(records.folder, ignore_errors=True)  # runs and checkpoints say all that is left to say
     return failed
 
 
@@ -332,7 +338,9 @@ PAPER = "bhatt2020"
 
 def sources_of(entries: Sequence[ZooModel], recipe: Recipe) -> list[Run | Board]:
     """Return what a table of a zoo is made from: the runs, or with several seeds the board of their means."""
-    runs = {arch: [read_run(one.run) for one in own] for arch, own in in_architectures(entries).items()}
+    runs = {
+        arch: [read_run(model.run) for model in models] for arch, models in in_architectures(entries).items()
+    }
     if all(len(several) == 1 for several in runs.values()):
         return [run for several in runs.values() for run in several]
     manifest = next(iter(runs.values()))[0].manifest
@@ -361,7 +369,7 @@ def in_architectures(entries: Sequence[ZooModel]) -> dict[str, list[ZooModel]]:
 def define(entries: Sequence[ZooModel], recipe: Recipe, manifest: Manifest) -> Definition:
     """Say what the board of a zoo is over: the suite that its runs were scored on."""
     groups = in_architectures(entries)
-    several = any(len(own) > 1 for own in groups.values())
+    several = any(len(models) > 1 for models in groups.values())
     return Definition(
         format=BOARD_FILES_FORMAT,
         title=f"The tseval zoo, recipe {recipe.name}",
@@ -370,6 +378,8 @@ def define(entries: Sequence[ZooModel], recipe: Recipe, manifest: Manifest) -> D
         score=manifest.key.score,  # type: ignore[arg-type] # one of them, in a sound key
         source=f"Trained with tseval {version('tseval')}: {' '.join(recipe.arguments(''))}",
         order=tuple(entry.name for entry in entries),
-        seeds={arch: tuple(entry.name for entry in own) for arch, own in groups.items()} if several else {},
+        seeds={arch: tuple(entry.name for entry in models) for arch, models in groups.items()}
+        if several
+        else {},
         beside=PAPER,
     )

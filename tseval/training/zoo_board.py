@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, cast
 
 from tabulate import tabulate
 
-from tseval.boards import ENTRY_FOLDERS, About, entry_folders, entry_runs, read_entry, write_entry
 from tseval.boards.check import CURVES_FIGURE, CURVES_FOLDER, wrong_with_board
 from tseval.boards.definition import Definition, read_definition, write_definition
 from tseval.boards.entries import entry_files, write_beside
+from tseval.boards.entry import About, read_entry, write_entry
+from tseval.boards.entry_folders import ENTRY_FOLDERS, entry_folders, entry_runs
 from tseval.boards.readme import ACCURACIES, BOARD_PAGE, pages
 from tseval.boards.transaction import BOARD_LOCK
 from tseval.errors import BoardError, LimitError, TrainingError, first_line
@@ -23,11 +24,14 @@ from tseval.models.cells import CELLS
 from tseval.models.checkpoint import load_checkpoint
 from tseval.report.curves import read_curves, write_curves_figure
 from tseval.report.published import read_board
-from tseval.runs import DEFINITION, ENTRY_FILE, EVIDENCE, Manifest, read_run
+from tseval.runs import Manifest
+from tseval.runs.board_suite import DEFINITION
+from tseval.runs.entry import ENTRY_FILE, EVIDENCE
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import load_manifest
+from tseval.runs.reader import read_run
 from tseval.suites import afresh
-from tseval.training.loop import curves_path
+from tseval.training.curves import curves_path
 from tseval.training.zoo import CORPUS_FILES, define, in_order, planned
 
 if TYPE_CHECKING:
@@ -47,8 +51,11 @@ _SHARED = "all"  # no architecture has this name
 
 def tell_options(recipe: Recipe, models: Sequence[ZooModel]) -> str:
     """Return the options that all models share, and all options of each architecture that has its own."""
-    own = {model.arch: model.options for model in models if model.arch in recipe.cells}
-    lines = {_SHARED: recipe.arguments(""), **{f"but {arch}": options for arch, options in own.items()}}
+    options_of_cells = {model.arch: model.options for model in models if model.arch in recipe.cells}
+    lines = {
+        _SHARED: recipe.arguments(""),
+        **{f"but {arch}": options for arch, options in options_of_cells.items()},
+    }
     return "\n".join(f"- {group}: `{' '.join(words)}`" for group, words in lines.items())
 
 
@@ -62,7 +69,7 @@ def check_target(target: Path) -> None:
     One that was killed has at least begun its page, or left a partial one.
     """
     if not target.exists() or (
-        target.is_dir() and all(_BEGUN.fullmatch(one.name) for one in target.iterdir())
+        target.is_dir() and all(_BEGUN.fullmatch(path.name) for path in target.iterdir())
     ):
         return
     try:
@@ -96,8 +103,8 @@ def put_entry(folder: Path, contents: Mapping[str, bytes]) -> None:
 
     Where the same stands already, nothing is done. Between the old and the new there is none for a moment.
     """
-    own = list(folder.iterdir()) if folder.is_dir() and holds_entry(folder) else []
-    if own and {one.name: read_bytes(one) for one in own} == contents:
+    files = list(folder.iterdir()) if folder.is_dir() and holds_entry(folder) else []
+    if files and {file.name: read_bytes(file) for file in files} == contents:
         return
     partial = write_beside(folder, contents)
     if folder.exists():
@@ -125,7 +132,7 @@ def remove_others(target: Path, names: Container[str]) -> None:
 
 def holds_entry(folder: Path) -> bool:
     """Return whether a folder is an entry's; one that was being written or removed lacks files."""
-    return {one.name.removesuffix(PARTIAL) for one in folder.iterdir()} <= _OF_ENTRY
+    return {path.name.removesuffix(PARTIAL) for path in folder.iterdir()} <= _OF_ENTRY
 
 
 def _remove(folder: Path) -> None:
@@ -145,15 +152,15 @@ _PUBLISH_FIX = (
 
 
 def models_to_keep(
-    target: Path, recipe: Recipe, own: Collection[str], digests: Collection[str]
+    target: Path, recipe: Recipe, names: Collection[str], digests: Collection[str]
 ) -> list[ZooModel]:
     """Find the published models that a zoo has not made itself, if they were made as its own are."""
     if not (target / DEFINITION).exists():
         return []
     definition = read_definition(target)
-    kept = []
+    models = []
     for folder in entry_folders(target, definition.order):
-        if folder.name in own:
+        if folder.name in names:
             continue
         model = planned(recipe, folder.name, target)
         if model is None:
@@ -173,13 +180,13 @@ def models_to_keep(
                 f"{target}: the published model {model.name} was trained on other texts: {read}\n"
                 f"  {_PUBLISH_FIX}"
             )
-        kept.append(model)
-    return kept
+        models.append(model)
+    return models
 
 
-def check_kept(target: Path, kept: Sequence[ZooModel]) -> None:
+def check_kept(target: Path, earlier: Sequence[ZooModel]) -> None:
     """Hold the entries that stay to what they say, as `tseval board check` does."""
-    wrong = wrong_with_board(target, [model.name for model in kept]) if kept else []
+    wrong = wrong_with_board(target, [model.name for model in earlier]) if earlier else []
     if wrong:
         raise TrainingError(
             f"tseval cannot extend {target}: {wrong[0]}.\n"
@@ -197,15 +204,15 @@ def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel], *, extend
     """
     files = _files(entries[0])
     with publishing(target):
-        own = [entry.name for entry in entries]
+        names = [entry.name for entry in entries]
         digests = [str(file["sha256"]) for file in files]
-        kept = models_to_keep(target, recipe, own, digests) if extend else []
-        check_kept(target, kept)
-        for model in kept:
+        earlier = models_to_keep(target, recipe, names, digests) if extend else []
+        check_kept(target, earlier)
+        for model in earlier:
             _check_facts(target, model)
         # The page comes first and last: with it, a folder whose publication was killed is known to be ours.
         write_text(target / BOARD_PAGE, f"{MARK} Unfinished: publish again.\n")
-        models = in_order([*kept, *entries])
+        models = in_order([*earlier, *entries])
         definition = define(models, recipe, read_run(entries[0].run).manifest)
         for entry in entries:
             put_entry(target / ENTRY_FOLDERS / entry.name, _entry(definition, entry))
@@ -214,7 +221,9 @@ def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel], *, extend
         text = _text(recipe, models, files, facts, drawn=_draw_curves(target, models))
         definition = replace(definition, text=text)
         write_text(target / DEFINITION, write_definition(definition))
-        texts = pages(target, definition, entry_runs([target / ENTRY_FOLDERS / one.name for one in models]))
+        texts = pages(
+            target, definition, entry_runs([target / ENTRY_FOLDERS / model.name for model in models])
+        )
         write_text(target / ACCURACIES, texts[ACCURACIES])
         remove_others(target, {model.name for model in models})  # the board names them no more
         write_text(target / BOARD_PAGE, texts[BOARD_PAGE])
@@ -226,7 +235,7 @@ def _curves(target: Path, model: ZooModel) -> Path:
 
 def _entry(definition: Definition, model: ZooModel) -> dict[str, bytes]:
     entry, files = entry_files(definition, definition.suite, model.run, model.name)
-    texts = [f"{one['name']}, {one['tokens']:,} tokens, SHA-256 {one['sha256']}" for one in _files(model)]
+    texts = [f"{file['name']}, {file['tokens']:,} tokens, SHA-256 {file['sha256']}" for file in _files(model)]
     about = About(licence=None, training_data="; ".join(texts), contains_suite="unknown")
     return {**files, ENTRY_FILE: to_utf8(write_entry(replace(entry, about=about)))}
 

@@ -8,14 +8,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.evidence import Words, flat_column, split_words, whole_column
+from tseval.evidence.columns import flat_column, whole_column
+from tseval.evidence.prefixes import Words, split_words
 from tseval.verdicts import questions_in
-from tseval.verifying.levels import CheckFailed, Claim, Recomputed
+from tseval.verifying.levels import CheckFailed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tseval.questions.pairs import Asked
+    from tseval.verifying.claim import Claim
+    from tseval.verifying.recomputed import Recomputed
 
     _Rows = NDArray[np.int64]
 
@@ -36,13 +39,13 @@ def check_plausible(claim: Claim, again: Recomputed) -> str:
     evidence, kind = claim.evidence, claim.manifest.model.kind
     for name in [name for name in _NUMBERS if name in evidence.table.column_names]:
         values = pc.drop_null(evidence.table[name]).to_numpy()  # nothing is asked before most words
-        what = "a log-probability" if name == "logprob" else f"a log-probability in {name!r}"
+        value = "a log-probability" if name == "logprob" else f"a log-probability in {name!r}"
         finite = np.isfinite(values) | (np.isneginf(values) if name in _MAY_BE_NOTHING else False)
         if not finite.all():
-            raise CheckFailed(f"{what} is infinite or not a number")
+            raise CheckFailed(f"{value} is infinite or not a number")
         if values.max(initial=-1.0) > ABOVE_ONE:
-            raise CheckFailed(f"{what} is {values.max()}, above 0")
-    said = f"{evidence.table.num_rows:,} log-probabilities, none above 0"
+            raise CheckFailed(f"{value} is {values.max()}, above 0")
+    summary = f"{evidence.table.num_rows:,} log-probabilities, none above 0"
     if evidence.unit == "sentence" and kind in BY_WORDS:
         raise CheckFailed(
             f"the evidence has one number for each sentence, but a model of kind {kind!r} "
@@ -52,7 +55,7 @@ def check_plausible(claim: Claim, again: Recomputed) -> str:
     if kind not in BY_WORDS and evidence.unit != "sentence":
         _check_first_tokens(claim, again.scored, words)
     if evidence.unit != "prefix" and kind not in BY_WORDS:
-        return f"{said}; each {evidence.unit} has its own, and no two numbers depend on each other"
+        return f"{summary}; each {evidence.unit} has its own, and no two numbers depend on each other"
     looks = split_words(whole_column(again.scored, "seen")).texts.dictionary_encode()
     if kind in BY_WORDS:
         if of_pieces := sorted(_OF_PIECES & set(evidence.table.column_names)):
@@ -63,7 +66,9 @@ def check_plausible(claim: Claim, again: Recomputed) -> str:
         _check_looks(words, looks)
     most = _check_prefixes(claim, again, words, looks)
     return (
-        said if kind in PIECED else f"{said}; what follows a prefix has a probability of at most {most:.4f}"
+        summary
+        if kind in PIECED
+        else f"{summary}; what follows a prefix has a probability of at most {most:.4f}"
     )
 
 
@@ -85,23 +90,23 @@ def _check_first_tokens(claim: Claim, scored: pa.Table, words: Words) -> None:
     expected = _of_first(firsts.dictionary_encode().indices.to_numpy(), tokens)
     if (other := expected != tokens).any():
         at = int(other.argmax())
-        text, one, two = firsts[at].as_py(), expected[at], tokens[at]
+        text, first, second = firsts[at].as_py(), expected[at], tokens[at]
         raise CheckFailed(
-            f"the first token of the word {text!r} is {one} in one sentence, but {two} in another"
+            f"the first token of the word {text!r} is {first} in one sentence, but {second} in another"
         )
 
 
 def _check_looks(words: Words, looks: pa.DictionaryArray) -> None:  # type: ignore[type-arg]
     """Refuse one word that is seen as two: unknown here and known there, it makes items undecidable."""
     texts = words.texts.dictionary_encode()
-    word, look = (one.indices.to_numpy().astype(np.int64) for one in (texts, looks))
+    word, look = (column.indices.to_numpy().astype(np.int64) for column in (texts, looks))
     expected = _of_first(word, look)
     if (other := expected != look).any():
         at = int(other.argmax())
         name = texts.dictionary[word[at]].as_py()
-        one, two = (looks.dictionary[place].as_py() for place in (expected[at], look[at]))
+        first, second = (looks.dictionary[index].as_py() for index in (expected[at], look[at]))
         raise CheckFailed(
-            f"the model reads the word {name!r} as {one!r} in one sentence, but as {two!r} in another"
+            f"the model reads the word {name!r} as {first!r} in one sentence, but as {second!r} in another"
         )
 
 
@@ -137,22 +142,22 @@ def _check_prefixes(
             raise CheckFailed(
                 f"a prefix of {sentence!r} has two different log-probabilities, {apart.max():.3g} nats apart"
             )
-    if (asked := questions_in(again.suite, whole_column(scored, "sentence"))) is not None:
-        _check_answers(scored, words, asked, before, most)
+    if (questions := questions_in(again.suite, whole_column(scored, "sentence"))) is not None:
+        _check_answers(scored, words, questions, before, most)
     if claim.manifest.model.kind in PIECED:
         return 0.0
     values = pc.list_flatten(scored["words"]).to_numpy().astype(np.float64)
     events = first[1:]
     if "task" in claim.key.protocol:  # a classifier: the answers stand last, and words before them are given
-        given = np.ones(len(values), dtype=np.bool_)
-        given[last] = False
-        if values[given].any():
-            sentence = _sentence_with(scored, words, int(np.flatnonzero(given & (values != 0))[0]))
+        is_given = np.ones(len(values), dtype=np.bool_)
+        is_given[last] = False
+        if values[is_given].any():
+            sentence = _sentence_with(scored, words, int(np.flatnonzero(is_given & (values != 0))[0]))
             raise CheckFailed(
                 f"in {sentence!r}, a word that is not an answer of the classifier has a "
                 "log-probability, but it must be 0"
             )
-        events = events[~given[events]]
+        events = events[~is_given[events]]
     sums = np.bincount(before[events], weights=np.exp(values[events]))
     if sums.max(initial=0.0) > 1 + ABOVE_ONE:
         at = int(events[before[events] == int(sums.argmax())].min())
@@ -164,9 +169,9 @@ def _check_prefixes(
     return float(sums.max(initial=0.0))
 
 
-def _check_answers(scored: pa.Table, words: Words, asked: Asked, before: _Rows, last_bits: float) -> None:
+def _check_answers(scored: pa.Table, words: Words, questions: Asked, before: _Rows, last_bits: float) -> None:
     """Hold what was answered inside sentences to what was asked there, and to each other after one prefix."""
-    here = np.concatenate(asked.before) >= 0
+    here = np.concatenate(questions.before) >= 0
     places = np.flatnonzero(here)
     _, first, prefix = np.unique(before[places], return_index=True, return_inverse=True)
     answers = {}
@@ -188,7 +193,7 @@ def _check_answers(scored: pa.Table, words: Words, asked: Asked, before: _Rows, 
                 f"a prefix of {sentence!r} has two different numbers in the column {name!r}, "
                 f"{apart.max():.3g} nats apart"
             )
-    if (share := asked.asks.share) is None:
+    if (share := questions.asks.share) is None:
         both = np.exp(answers["right"]) + np.exp(answers["wrong"])
         if both.max(initial=0.0) > 1 + ABOVE_ONE:
             raise CheckFailed(
@@ -209,10 +214,10 @@ def _nodes(look: _Rows, words: Words) -> tuple[_Rows, _Rows]:
     alive, depth = np.flatnonzero(words.lengths > 0), 0
     while len(alive):
         here = words.starts[alive] + depth
-        found = pa.array(reached[alive] * n_looks + look[here]).dictionary_encode()
+        prefixes = pa.array(reached[alive] * n_looks + look[here]).dictionary_encode()
         before[here] = reached[alive]
-        node[here] = reached[alive] = found.indices.to_numpy().astype(np.int64) + n_nodes + 1
-        n_nodes += len(found.dictionary)
+        node[here] = reached[alive] = prefixes.indices.to_numpy().astype(np.int64) + n_nodes + 1
+        n_nodes += len(prefixes.dictionary)
         depth += 1
         alive = alive[words.lengths[alive] > depth]
     return node, before

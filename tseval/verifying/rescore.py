@@ -15,7 +15,7 @@ from tseval.questions.pairs import Asked
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.scoring.engine import score_all
 from tseval.verdicts import judge
-from tseval.verifying.levels import CheckFailed, Claim, Recomputed
+from tseval.verifying.levels import CheckFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tseval.scoring.protocol import Model, ModelCard
+    from tseval.verifying.claim import Claim
+    from tseval.verifying.recomputed import Recomputed
 
     _Rows = NDArray[np.int64]
 
@@ -72,9 +74,11 @@ def rescore(
             f"are too long), but the run has scores for {len(claim.sentences):,}"
         )
     rows = chosen(claim, plan.sentences, share, draw)
-    asked = None if plan.asked is None else Asked(plan.asked.asks, [plan.asked.before[row] for row in rows])
+    questions = (
+        None if plan.asked is None else Asked(plan.asked.asks, [plan.asked.before[row] for row in rows])
+    )
     taken = pa.array(rows, pa.int64())
-    scored = score_all(plan.scorer, plan.sentences.take(taken), asked, None, progress).table
+    scored = score_all(plan.scorer, plan.sentences.take(taken), questions, None, progress).table
     claimed = claim.scored.take(taken)
     _compare_seen(claimed, scored)
     numbers = [name for name in _NUMBERS if name in scored.column_names]
@@ -95,24 +99,25 @@ def rescore(
     unknown = claim.manifest.unknown
     verdicts = judge(again.suite, mixed, claim.score, plan.too_long, unknown=unknown)
     flips = _fall_otherwise(again, verdicts, share)
-    said = (
+    summary = (
         f"{len(rows):,} of {len(plan.sentences):,} sentences, largest difference {worst:.2g} nats "
         f"(at most {allowed:.2g}{why}); {flips}"
     )
-    return said if share >= 1 else f"{said}; drawn by {draw}"
+    return summary if share >= 1 else f"{summary}; drawn by {draw}"
 
 
-def _compare_cards(stated: ModelCard, found: ModelCard) -> None:
+def _compare_cards(stated: ModelCard, actual: ModelCard) -> None:
     """Compare what is said of a model beside its key: how it is checked, and what tables show of it."""
-    if stated.kind != found.kind:
+    if stated.kind != actual.kind:
         raise CheckFailed(
-            f"{MANIFEST}: the key `model.kind` is {stated.kind!r}, but --model is of kind {found.kind!r}"
+            f"{MANIFEST}: the key `model.kind` is {stated.kind!r}, but --model is of kind {actual.kind!r}"
         )
     for name in _SHOWN:
-        if stated.details.get(name) != found.details.get(name):
-            said, follows = (card.details.get(name) for card in (stated, found))
+        if stated.details.get(name) != actual.details.get(name):
+            claimed, follows = (card.details.get(name) for card in (stated, actual))
             raise CheckFailed(
-                f"{MANIFEST}: the key `model.details.{name}` is {said!r}, but for --model it is {follows!r}"
+                f"{MANIFEST}: the key `model.details.{name}` is {claimed!r}, but for --model it is "
+                f"{follows!r}"
             )
 
 
@@ -120,15 +125,15 @@ def _fall_otherwise(again: Recomputed, verdicts: pa.Table, share: float) -> str:
     """Count the verdicts that differ by the model's own numbers, which differ in their last bits."""
     # Of rated sentences nothing is right or wrong.
     both = (table["correct"].to_numpy() for table in (again.verdicts, verdicts))
-    stated, found = (np.equal(column, True).astype(np.int64) for column in both)
-    n_other, gained = int((stated != found).sum()), int((stated - found).sum())
+    stated, actual = (np.equal(column, True).astype(np.int64) for column in both)
+    n_other, gained = int((stated != actual).sum()), int((stated - actual).sum())
     if gained > MOST_GAINED * len(stated) + _FEW:
         raise CheckFailed(
             f"{n_other:,} of {len(stated):,} verdicts differ with the model's own scores, and the run has "
             f"{gained:,} more correct verdicts: rounding alone would not favour one side"
         )
-    of = f" of {len(stated):,}" if share >= 1 else ""
-    return f"{n_other:,}{of} verdicts differ"
+    total = f" of {len(stated):,}" if share >= 1 else ""
+    return f"{n_other:,}{total} verdicts differ"
 
 
 def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:
@@ -144,10 +149,10 @@ def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:
         raise CheckFailed(
             "the column `n_unknown` is wrong: it differs from the number of words that are unknown to --model"
         )
-    first, said = (
+    first, claimed_first = (
         table["unscored"] if "unscored" in table.column_names else None for table in (scored, claimed)
     )
-    if first != said:
+    if first != claimed_first:
         raise CheckFailed(
             "the first tokens that --model leaves unscored are not the ones that the run states"
         )
@@ -160,15 +165,15 @@ def _largest_difference(name: str, claimed: pa.Table, scored: pa.Table, toleranc
             f"the file of sentences should have a column {name!r}, because --model gives these numbers"
         )
     lengths = pc.list_value_length(scored["words"]).to_numpy()
-    stated, found = (_flat(table, name) for table in (claimed, scored))
+    stated, actual = (_flat(table, name) for table in (claimed, scored))
     rows = np.arange(len(lengths)) if name == "logprob" else np.repeat(np.arange(len(lengths)), lengths)
-    difference = np.abs(np.nan_to_num(stated) - np.nan_to_num(found))
+    difference = np.abs(np.nan_to_num(stated) - np.nan_to_num(actual))
     allowed = tolerance * (lengths if name == "logprob" else np.ones(len(stated)))
     if (difference > allowed).any():
         at = int((difference - allowed).argmax())
         sentence = scored["sentence"][int(rows[at])].as_py()
         raise CheckFailed(
-            f"in {sentence!r}, the model gives {found[at]:.6g} nats, but the run states {stated[at]:.6g}"
+            f"in {sentence!r}, the model gives {actual[at]:.6g} nats, but the run states {stated[at]:.6g}"
         )
     return 0.0 if name == "logprob" else float(difference.max(initial=0.0))
 

@@ -10,8 +10,8 @@ from small import write_file
 
 import tseval
 from tseval.adapters import open_model
-from tseval.adapters.native import encode_words
 from tseval.errors import SuiteError
+from tseval.models.encoding import encode_words
 from tseval.writing import LANGUAGES, capitalise
 
 # What ICU 78.3 gives, `UnicodeString(word).toTitle(Locale(...))`, for the first letter of each word.

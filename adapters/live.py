@@ -1,0 +1,185 @@
+"""Models of transformers in memory, which may be in training: scored as they are at each evaluation."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import torch
+from torch import nn
+
+from tseval.adapters.hf import CausalModel
+from tseval.adapters.mlm import METRICS, MaskedModel
+from tseval.adapters.modules import ModuleModel
+from tseval.errors import ModelError
+from tseval.models.checkpoint import hash_weights
+from tseval.models.state_files import VocabularyOptions, as_words, describe_words
+from tseval.models.vocabulary import Vocabulary
+from tseval.pretrained.evaluation_mode import undisturbed
+from tseval.pretrained.opened import Pretrained
+from tseval.scoring.protocol import PROTOCOL_PARTS, Encoded, recarded, refuse_no_model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from tseval.pretrained.piece_model import OfPieces
+    from tseval.scoring.protocol import Model
+
+
+def as_causal(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> CausalModel:
+    """Take a causal model in memory as a model to be scored, with the weights that it has at each evaluation.
+
+    Each evaluation computes the fingerprint again, so one call before a training loop is enough. It computes
+    as `hf:` does, but for activations that `hf:` fuses, which differ by rounding.
+
+    Args:
+        model: Whole, on one device; afterwards it is as it was.
+        tokenizer: Its own.
+        name: For tables.
+    """
+    with undisturbed(model):
+        opened = Pretrained(name, model, tokenizer, fingerprint_in_memory(model, tokenizer), {})
+        return LiveCausal(opened, bos="auto", leading_space=False, words="corrected")
+
+
+class LiveCausal(CausalModel):
+    """A causal model that may be in training: it is in evaluation mode only while it scores."""
+
+    def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
+        """Score every token; see `CausalModel`."""
+        with undisturbed(self.model):
+            return super().token_logprobs(encoded, batch_tokens)
+
+    def corrected_logprobs(
+        self, encoded: Encoded, batch_tokens: int
+    ) -> tuple[np.ndarray, np.ndarray | None, int]:
+        """Score every token, and correct words; see `CausalModel`."""
+        with undisturbed(self.model):
+            return super().corrected_logprobs(encoded, batch_tokens)
+
+    def with_current_weights(self) -> Self:
+        """Return the same model as its weights are now; see `ChangingModel`."""
+
+        def wrap(opened: Pretrained) -> CausalModel:
+            return as_causal(opened.model, opened.tokenizer, opened.name)
+
+        return cast("Self", refreshed(self, wrap))
+
+
+def refreshed(model: OfPieces, wrap: Callable[[Pretrained], OfPieces]) -> OfPieces:
+    """Wrap a model of transformers again if its weights changed: tables made of them would be old ones."""
+    opened = model.opened
+    if fingerprint_in_memory(opened.model, opened.tokenizer) == opened.fingerprint:
+        return model
+    now = wrap(opened)
+    if (rules := model.writing_rules) is not None:
+        now = now.writing(rules)
+    now.card = recarded(model.card, now.card)
+    return now
+
+
+def fingerprint_in_memory(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
+    """Return the SHA-256 over the vocabulary and the weights, which are in no file yet."""
+    vocabulary = sorted(tokenizer.get_vocab().items())
+    digest = hashlib.sha256(json.dumps([type(model).__name__, vocabulary]).encode())
+    hash_weights(digest, model.state_dict())
+    return digest.hexdigest()
+
+
+MAY_BE = (
+    "an object with the methods of a protocol (tseval.scoring.protocol),\n"
+    "  a pair (transformers model, tokenizer),\n"
+    "  or a pair (torch module, words); words: a list in the order of the ids, or a mapping from word to id"
+)
+
+
+def as_model(
+    found: object, call_returns: str, name: str | None = None, device: torch.device | None = None
+) -> Model:
+    """Take what a user holds as a model: an object of our protocols, which stays what it is, or a pair.
+
+    Args:
+        name: For tables; None for that of its class, or of where transformers found it.
+        device: To move it to; None leaves it where it is.
+    """
+    match found:
+        case (nn.Module() as module, Vocabulary() | Sequence() | Mapping() as words):
+            return ModuleModel(name or type(module).__name__, module.to(device), _as_vocabulary(words))
+        case (nn.Module() as module, tokenizer) if hasattr(tokenizer, "convert_ids_to_tokens"):
+            return _as_pretrained(cast("PreTrainedModel", module), tokenizer, call_returns, name, device)
+    if isinstance(found, (type, *PROTOCOL_PARTS)) or hasattr(found, "card"):
+        refuse_no_model(found, f"what {call_returns}")
+        return cast("Model", found)
+    found_type = type(found).__name__
+    if isinstance(found, tuple):
+        found_type = f"({', '.join(type(one).__name__ for one in found)})"
+    raise ModelError(f"{call_returns} {found_type}, which is not a model.\n  Give {MAY_BE}.")
+
+
+def _as_vocabulary(words: Vocabulary | Sequence[str] | Mapping[str, int]) -> Vocabulary:
+    """Make a vocabulary of words in the order of their ids, or of their ids; case counts."""
+    if isinstance(words, Vocabulary):
+        return words
+    found = as_words(list(words) if isinstance(words, tuple) else words)
+    if found is None:
+        raise ModelError(
+            "the words of a torch module must be a list of strings in the order of their ids,\n"
+            "  or a mapping from word to id, with each id from 0 to n-1 once"
+        )
+    return describe_words(found, "", VocabularyOptions()).vocabulary
+
+
+def _as_pretrained(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    call_returns: str,
+    name: str | None,
+    device: torch.device | None,
+) -> Model:
+    config: Any = getattr(model, "config", None)
+    if not hasattr(model, "get_output_embeddings") or hasattr(model, "peft_config"):
+        raise ModelError(
+            f"{call_returns} a tokenizer with {type(model).__name__}, which is not a transformers model.\n"
+            "  For a LoRA adapter, merge it first: model.merge_and_unload().\n"
+            "  For a torch module, give its list of words, not a tokenizer."
+        )
+    if getattr(config, "is_encoder_decoder", False):
+        raise ModelError(
+            f"{call_returns} {type(model).__name__}, an encoder-decoder model.\n"
+            "  Give a causal or a masked language model, or save it and use --model seq2seq:FOLDER."
+        )
+    if device is not None and not hasattr(model, "hf_device_map"):
+        cast("nn.Module", model).to(device)
+    called = name or Path(getattr(config, "_name_or_path", "")).name or type(model).__name__
+    if not any(one.__name__.endswith("ForMaskedLM") for one in type(model).__mro__):
+        return as_causal(model, tokenizer, called)
+    return _as_masked(model, tokenizer, called)
+
+
+def _as_masked(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> LiveMasked:
+    with undisturbed(model):
+        opened = Pretrained(name, model, tokenizer, fingerprint_in_memory(model, tokenizer), {})
+        return LiveMasked(opened, METRICS[0], "single")
+
+
+class LiveMasked(MaskedModel):
+    """A masked model that may be in training: it is in evaluation mode only while it scores."""
+
+    def token_logprobs(self, encoded: Encoded, batch_tokens: int) -> tuple[np.ndarray, int]:
+        """Score every token; see `MaskedModel`."""
+        with undisturbed(self.model):
+            return super().token_logprobs(encoded, batch_tokens)
+
+    def with_current_weights(self) -> Self:
+        """Return the same model as its weights are now; see `ChangingModel`."""
+
+        def wrap(opened: Pretrained) -> LiveMasked:
+            return _as_masked(opened.model, opened.tokenizer, opened.name)
+
+        return cast("Self", refreshed(self, wrap))

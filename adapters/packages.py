@@ -1,0 +1,145 @@
+"""Packages that hold adapters: import one, and say what to install where that fails."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+import traceback
+from importlib import import_module
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, distributions
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+from urllib.parse import unquote, urlparse
+
+from tseval.errors import ModelError, TsevalError, first_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from importlib.metadata import Distribution
+
+    from tseval.scoring.protocol import Model
+
+    Opener = Callable[[str, Mapping[str, str], str], Model]
+
+
+GROUP = "tseval.adapters"
+READ_ONCE = "Python reads entry points only when a package is installed"
+
+
+def load_adapter(entry: EntryPoint) -> Opener:
+    """Import an adapter."""
+    dist = entry.dist if is_outside(entry) else _own_package()
+    package = "" if dist is None else f" of the package {dist.name} {dist.version}"
+    where = f"the adapter {entry.name!r}{package} ({entry.value})"
+    advice = _install_again(dist)
+    try:
+        module = import_module(entry.module)
+    except TsevalError:
+        raise  # an adapter that lacks its library says itself what to install
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if f"{entry.module}.".startswith(f"{missing}."):
+            raise ModelError(
+                f"{where} cannot be imported: there is no module {missing}.\n"
+                f"  {READ_ONCE}. If you moved or renamed the module, {advice}"
+            ) from None
+        top = missing.partition(".")[0]
+        raise ModelError(
+            f"{where} cannot be imported: {first_line(error)}.\n"
+            f"  Install the missing package: pip install {top}"
+        ) from None
+    except (Exception, SystemExit) as error:
+        said = f"{type(error).__name__}: {first_line(error)}"  # type: ignore[arg-type] # SystemExit speaks too
+        raise ModelError(
+            f"{where} cannot be imported: {said}{_place(error)}.\n"
+            f"  Try another version of the package, or {advice}"
+        ) from error
+    found: object = module
+    for name in entry.attr.split("."):
+        if not hasattr(found, name):
+            raise ModelError(
+                f"{where} does not exist: {entry.module} has no function {entry.attr}.\n"
+                f"  {READ_ONCE}. If you renamed the function, {advice}"
+            )
+        found = getattr(found, name)
+    return cast("Opener", found)
+
+
+def is_outside(entry: EntryPoint) -> bool:
+    """Tell adapters of other packages from tseval's own."""
+    return not entry.value.startswith(f"{__package__}.")
+
+
+def _own_package() -> Distribution | None:
+    try:
+        return distribution("tseval")
+    except PackageNotFoundError:  # the package lies on the path and is not installed
+        return None
+
+
+def not_yet_installed(scheme: str) -> str:
+    """Say why an adapter that someone has written is not found: it was registered after the installation.
+
+    This is the end of a message, or nothing where no such adapter is known.
+    """
+    for name, folder in _checkouts():
+        if scheme in _registered(folder):
+            where = folder / "pyproject.toml"
+            return (
+                f"\n  {where} registers {scheme!r}, but you installed {name} before you added that line."
+                f"\n  {READ_ONCE}. Install it again: pip install -e {folder}"
+            )
+    module = scheme.replace("-", "_")
+    if module.isidentifier() and (Path(__file__).parent / f"{module}.py").exists():
+        return (
+            f"\n  The module adapters/{module}.py does not name the function that opens {scheme}: models."
+            f'\n  Add this line to it: SCHEMES = {{"{scheme}": "NAME_OF_THE_FUNCTION"}}'
+        )
+    return ""
+
+
+def _checkouts() -> Iterator[tuple[str, Path]]:
+    """Yield name and folder of every package that is installed from a folder in which it can be edited."""
+    for dist in distributions():
+        origin = _origin(dist)
+        if origin is not None and origin[1]:
+            yield dist.name, origin[0]
+
+
+def _registered(folder: Path) -> set[str]:
+    """Read which adapters a project's `pyproject.toml` names."""
+    try:
+        project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+        return set(project["entry-points"][GROUP])
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+
+
+def _origin(dist: Distribution) -> tuple[Path, bool] | None:
+    """Return the folder that a package was installed from, if it was one, and whether it is edited there."""
+    try:
+        origin = json.loads(dist.read_text("direct_url.json") or "null")
+        url = urlparse(origin["url"])
+        if url.scheme != "file" or "dir_info" not in origin:
+            return None
+        return Path(unquote(url.path)), bool(origin["dir_info"].get("editable"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _install_again(dist: Distribution | None) -> str:
+    if dist is None:
+        return "install it again"
+    origin = _origin(dist)
+    if origin is None:
+        return f"install it again: pip install --force-reinstall --no-deps {dist.name}"
+    folder, editable = origin
+    return f"install it again: pip install {'-e ' if editable else ''}{folder}"
+
+
+def _place(error: BaseException) -> str:
+    """Say where an exception was raised; a syntax error says so itself."""
+    if isinstance(error, SyntaxError):
+        return ""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f" ({frame.filename}:{frame.lineno})"

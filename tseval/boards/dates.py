@@ -1,0 +1,36 @@
+"""Dates in a board's files, YYYY-MM-DD."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+from tseval.formats import ContentError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tseval.boards.entry import Checked
+    from tseval.boards.maintainer import Hidden, Retraction
+
+
+def today() -> str:
+    """Return the date as a board's files have it."""
+    return f"{datetime.now(UTC):%Y-%m-%d}"
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a day, YYYY-MM-DD."""
+    try:
+        return f"{date.fromisoformat(text):%Y-%m-%d}" == text
+    except ValueError:
+        return False
+
+
+def check_dates(found: Iterable[Checked | Retraction | Hidden], where: str) -> None:
+    """Refuse what is on no day, YYYY-MM-DD."""
+    for one in found:
+        if not is_date(one.on):
+            raise ContentError(
+                f"should be a date in the form YYYY-MM-DD, but is {one.on!r:.80}", f"{where}.on"
+            )

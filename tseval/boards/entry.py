@@ -1,0 +1,210 @@
+"""entry.yaml: what a model got right, and what its submitters say of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from tseval.analysis.counts import COUNTS, count
+from tseval.analysis.rows import ROW
+from tseval.boards.dates import check_dates, is_date
+from tseval.boards.definition import check_texts, check_written, read_written, write_yaml
+from tseval.errors import BoardError, reason
+from tseval.evidence.download import EvidenceAddress  # noqa: TC001 - the type of a field that is read
+from tseval.files import PARTIAL, limits
+from tseval.formats import ContentError
+from tseval.report.published import PrintedRow, TableRow
+from tseval.runs.entry import ENTRY_FILE, EVIDENCE
+from tseval.runs.manifest import NAME as MANIFEST
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+LONGEST_NAME = 100
+
+
+def check_about(about: About, where: str = "") -> None:
+    """Refuse what no page could show of a model."""
+    name = about.display_name
+    if name is not None and (len(name.splitlines()) != 1 or len(name) > LONGEST_NAME):
+        raise ContentError(f"should be one line of at most {LONGEST_NAME} characters", f"{where}display_name")
+    if about.seeds_tried is not None and about.seeds_tried < 1:
+        raise ContentError(
+            f"should be a number of seeds, 1 or more, but is {about.seeds_tried}", f"{where}seeds_tried"
+        )
+    if about.date is not None and not is_date(about.date):
+        raise ContentError(
+            f"should be a date in the form YYYY-MM-DD, but is {about.date!r:.80}", f"{where}date"
+        )
+    check_texts(asdict(about), where.removesuffix("."))
+
+
+# What tells neither weights nor protocol: the name of the model, the version of tseval.
+_NAMED = re.compile(r"model:[^|]*@|\|tseval:[^|]*")
+_OF_SUITE = re.compile(r"suite:[^|]*\|")
+# Windows knows some names as devices, and none that ends in a dot.
+_DEVICE = r"(?!(?i:con|prn|aux|nul|com[0-9]|lpt[0-9])(?![A-Za-z0-9_-]))"
+ENTRY_NAME = re.compile(rf"{_DEVICE}[A-Za-z0-9][A-Za-z0-9._-]{{0,59}}(?<![.])(?<!{re.escape(PARTIAL)})")
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow(TableRow):
+    """What a model got right in one row of the table; counts, from which accuracies follow."""
+
+    n_items: int
+    n_correct: int
+    n_tied: int
+    n_undecidable: int
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a submitter says of a model; none of it follows from anything.
+
+    `weights` says where they are, `licence` is theirs. `seeds_tried` are those that the model was chosen
+    from, with itself; `date` is that of the submission (YYYY-MM-DD).
+    """
+
+    revision: str | None = None
+    licence: str | None = None
+    training_data: str | None = None
+    contains_suite: Literal["yes", "no", "unknown"] = "unknown"
+    contact: str | None = None
+    display_name: str | None = None
+    paper: str | None = None
+    weights: str | None = None
+    submitter: str | None = None
+    seeds_tried: int | None = None
+    date: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """That somebody verified an entry: how far, who, and when (YYYY-MM-DD)."""
+
+    level: Literal["whole", "recomputed", "plausible", "rescored", "rerun"]
+    by: str
+    on: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`entry.yaml`: what a model got right, row by row, and what is said of it and of who verified it.
+
+    The fingerprint is the SHA-256 of weights and vocabulary; `evidence` says where that lies, unless it is
+    here.
+    """
+
+    format: int
+    name: str
+    signature: str
+    fingerprint: str
+    about: About
+    rows: tuple[EntryRow, ...]
+    checks: tuple[Checked, ...] = ()
+    evidence: EvidenceAddress | None = None
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def identity(self) -> str:
+        """What was scored and how, whatever it is called: fingerprint, and signature without the name."""
+        return f"{self.fingerprint} {_NAMED.sub('', self.signature)}"
+
+    @property
+    def model_identity(self) -> str:
+        """The same, whatever suite it was asked."""
+        return _OF_SUITE.sub("", self.identity)
+
+    @property
+    def files(self) -> set[str]:
+        """The names of what its folder holds."""
+        return {ENTRY_FILE, MANIFEST} | ({EVIDENCE} if self.evidence is None else set())
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedEntry:
+    """`entry.yaml` of a model of which nothing but accuracies is known, as a paper prints them.
+
+    A row of the board without one is absent.
+    """
+
+    format: int
+    name: str
+    level: Literal["published"]
+    rows: tuple[PrintedRow, ...]
+    validation_perplexity: str | None = None
+    parameters: str | None = None
+    about: About = field(default_factory=About)
+
+
+def read_entry(folder: Path) -> Entry:
+    """Read the `entry.yaml` of an entry with evidence."""
+    return _read(folder, Entry)
+
+
+def read_published(folder: Path) -> PublishedEntry:
+    """Read the `entry.yaml` of an entry of published accuracies."""
+    return _read(folder, PublishedEntry)
+
+
+_Kind = TypeVar("_Kind", Entry, PublishedEntry)
+
+
+def _read(folder: Path, kind: type[_Kind]) -> _Kind:
+    file = folder / ENTRY_FILE
+    try:
+        content = read_written(file)
+        if kind is Entry and content.get("level") == "published":
+            raise ContentError(
+                'the value is "published" (accuracies only), but the entries of this leaderboard '
+                "need evidence (per-token scores)",
+                "level",
+            )
+        if kind is PublishedEntry and "level" not in content:
+            raise ContentError(
+                "this key is missing: in an entry of this leaderboard of published accuracies, "
+                "write level: published",
+                "level",
+            )
+        entry = check_written(content, kind)
+        if not ENTRY_NAME.fullmatch(entry.name) or entry.name != folder.name:
+            raise ContentError(
+                f"should be the same as the name of the entry's folder, {folder.name!r}", "name"
+            )
+        check_about(entry.about, "about.")
+        if len(aliases := getattr(entry, "aliases", ())) > (most := limits().aliases):
+            raise ContentError(
+                f"the list has {len(aliases):,} earlier names of the entry, but at most {most:,} are allowed",
+                "aliases",
+            )
+        check_dates(getattr(entry, "checks", ()), "checks")
+        for i, alias in enumerate(aliases):
+            if not ENTRY_NAME.fullmatch(alias):  # a page is written under it
+                raise ContentError(f"{alias!r:.80} cannot be the name of an entry", f"aliases[{i}]")
+    except (OSError, ContentError) as error:
+        raise BoardError(f"{file}: {reason(error)}.") from None
+    return entry
+
+
+def write_entry(entry: Entry) -> str:
+    """Return the text of `entry.yaml`."""
+    said = asdict(entry)
+    for part, optional in ((said, _OPTIONAL), (said["about"], _OPTIONAL_ABOUT)):
+        for name in optional:
+            if not part[name]:
+                del part[name]
+    return write_yaml(said)
+
+
+_OPTIONAL = ("evidence", "aliases")
+_OPTIONAL_ABOUT = ("display_name", "paper", "weights", "submitter", "seeds_tried", "date")
+
+
+def rows_of(verdicts: pd.DataFrame) -> tuple[EntryRow, ...]:
+    """Count verdicts row by row."""
+    rows = count(verdicts)[[*ROW, *COUNTS]].astype(object)
+    cells = rows.where(rows.notna(), None).itertuples(index=False, name=None)
+    return tuple(EntryRow(*row) for row in cells)

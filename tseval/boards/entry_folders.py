@@ -1,0 +1,62 @@
+"""The folders of a board's entries, in order, and what is read from them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tseval.boards.definition import Definition, read_definition, suite_of
+from tseval.boards.entry import Entry, read_entry
+from tseval.boards.maintainer import BoardChecks, read_checks
+from tseval.errors import BoardError, LimitError
+from tseval.files import PARTIAL
+from tseval.runs.board_suite import SplitSuite
+from tseval.runs.entry import entry_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from tseval.runs.run import Run
+
+
+ENTRY_FOLDERS = "entries"
+
+
+def entry_on_board(folder: Path, definition: Definition, known: BoardChecks) -> Entry:
+    """Read an entry with what its board says of it: the data it learnt from, the maintainer's checks last."""
+    entry = read_entry(folder)
+    named = entry.about.training_data
+    about = replace(entry.about, training_data=definition.training_data.get(named or "", named))
+    return replace(entry, about=about, checks=(*entry.checks, *known.checks.get(entry.name, ())))
+
+
+def readable_entries(folders: Iterable[Path]) -> Iterator[Entry]:
+    """Read entries; what cannot be read is for `tseval board check` to say."""
+    for folder in folders:
+        with suppress(BoardError, LimitError):
+            yield read_entry(folder)
+
+
+def ranked_folders(board: Path, definition: Definition) -> list[Path]:
+    """List the folders of the entries that have a rank: all but those that were retracted."""
+    retracted = read_checks(board).retracted
+    return [one for one in entry_folders(board, definition.order) if one.name not in retracted]
+
+
+def entry_folders(board: Path, order: Sequence[str] = ()) -> list[Path]:
+    """List the folders of a board's entries: those named first, in that order, then the others by name."""
+    root = board / ENTRY_FOLDERS
+    found = sorted(one for one in root.iterdir() if one.suffix != PARTIAL) if root.is_dir() else []
+    places = {name: place for place, name in enumerate(order)}
+    return sorted(found, key=lambda folder: places.get(folder.name, len(places)))
+
+
+def entry_runs(folders: Sequence[Path]) -> list[Run]:
+    """Open entries of one board, which stands two folders above them, as runs."""
+    if not folders:
+        return []
+    board = folders[0].resolve().parents[1]
+    split = SplitSuite(suite_of(read_definition(board), board))
+    return [entry_run(folder, split) for folder in folders]

@@ -1,0 +1,95 @@
+"""checks.yaml, the maintainer's file: verified, retracted, measured on withheld words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003 - the types of fields are read
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from tseval.boards.dates import check_dates
+from tseval.boards.definition import (
+    BOARD_FILES_FORMAT,
+    check_web_address,
+    check_written,
+    read_written,
+    write_yaml,
+)
+from tseval.boards.entry import Checked  # noqa: TC001 - the type of a field that is read
+from tseval.errors import BoardError, reason
+from tseval.formats import ContentError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+CHECKS = "checks.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Retraction:
+    """Why and when (YYYY-MM-DD) an entry was taken out of the ranks, and where that was discussed."""
+
+    reason: str
+    on: str
+    link: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """What a model got right on the board's grammars with words that are withheld.
+
+    `mean` and its 95% interval are over all rows; `difference` is that from the mean on the board's suite.
+    `twin` is the digest of the suite of withheld words, by which it can be held to these numbers once they
+    are published; `on` is a date (YYYY-MM-DD).
+    """
+
+    twin: str
+    on: str
+    n_items: int
+    mean: float
+    interval: tuple[float, float]
+    difference: float
+    difference_interval: tuple[float, float]
+
+    @property
+    def worse(self) -> bool:
+        """Whether the model is worse on the withheld words for sure."""
+        return self.difference_interval[1] < 0
+
+
+@dataclass(frozen=True, slots=True)
+class BoardChecks:
+    """`checks.yaml`, the maintainer's file, by name of the entry.
+
+    Which entries were verified, how far, by whom and when; which were retracted; what they got right on a
+    hidden twin of the suite.
+    """
+
+    format: int = BOARD_FILES_FORMAT
+    checks: Mapping[str, tuple[Checked, ...]] = field(default_factory=dict)
+    retracted: Mapping[str, Retraction] = field(default_factory=dict)
+    hidden: Mapping[str, Hidden] = field(default_factory=dict)
+
+
+def read_checks(board: Path) -> BoardChecks:
+    """Read what the maintainer of a board found out; nothing where there is no such file."""
+    file = board / CHECKS
+    if not file.exists():
+        return BoardChecks()
+    try:
+        found = check_written(read_written(file), BoardChecks)
+        for name, checks in found.checks.items():
+            check_dates(checks, f"checks.{name}")
+        for name, retraction in found.retracted.items():
+            check_dates([retraction], f"retracted.{name}")
+            check_web_address(retraction.link, f"retracted.{name}.link")
+        for name, hidden in found.hidden.items():
+            check_dates([hidden], f"hidden.{name}")
+        return found
+    except (OSError, ContentError) as error:
+        raise BoardError(f"{file}: {reason(error)}.") from None
+
+
+def checks_text(checks: BoardChecks) -> str:
+    """Return the text of the maintainer's file."""
+    return write_yaml({name: value for name, value in asdict(checks).items() if value})

@@ -1,0 +1,175 @@
+"""What is to be scored, with what, and how it will be judged; what cannot be is refused."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tseval.errors import ModelError, SuiteError, quoted_text, suggest
+from tseval.evaluation.reading import as_given, refuse_cut_words
+from tseval.questions import COMPARES_WORDS, SCORES, Score
+from tseval.questions.scored import LENGTHS, Normalised
+from tseval.questions.unknown import Unknown, UnknownRule, check_rule
+from tseval.runs import RunKey
+from tseval.scoring.engine import lengths_of, lengths_of_texts
+from tseval.scoring.scorers import Scorer, scorer_for
+from tseval.suites.data.critical import with_critical
+from tseval.verdicts import check_score, questions_in, sentences_of
+
+if TYPE_CHECKING:
+    from tseval.items import Suite
+    from tseval.questions.pairs import Asked
+    from tseval.scoring.protocol import Model, ModelCard
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be scored, with what, and how it will be judged; nothing in it is found to be wrong later.
+
+    Attributes:
+        sentences: Distinct ones, sorted, as the model is given them.
+        asked: What is asked inside them, if anything.
+        too_long: Sentences that the model cannot read: what would compare them is undecidable.
+        lengths: What scores are normalised by, one row for each sentence; None where they are not.
+    """
+
+    key: RunKey
+    suite: Suite
+    card: ModelCard
+    scorer: Scorer
+    sentences: pa.StringArray
+    asked: Asked | None
+    too_long: pa.StringArray
+    lengths: pa.Table | None = None
+    seconds: float = 0.0
+
+    @property
+    def unknown(self) -> Unknown:
+        """How the model shows unknown words, and what happens to half-known pairs."""
+        return Unknown.of(self.key.protocol, self.key.half_known or "undecidable")
+
+
+def run_key(
+    model: Model,
+    suite: Suite,
+    score: Score | Normalised | None = None,
+    unknown: UnknownRule = "undecidable",
+) -> RunKey:
+    """Name everything that could change a number of a run; without a score, the suite's own."""
+    return RunKey(
+        suite=suite.name,
+        suite_digest=suite.digest,
+        model=model.card.name,
+        fingerprint=model.card.fingerprint,
+        score=str(score or suite.score),
+        terminator=suite.terminator,
+        items="all" if suite.complete else f"{suite.n_items} selected",
+        tseval=version("tseval"),
+        protocol=model.card.protocol,
+        exclude=suite.exclude,
+        half_known="score" if unknown == "score" else None,
+    )
+
+
+def make_plan(
+    model: Model,
+    suite: Suite,
+    score: Score | Normalised | None = None,
+    unknown: UnknownRule = "undecidable",
+) -> Plan:
+    """Find out what must be scored, and refuse what cannot be, as `evaluate` does."""
+    started = time.monotonic()
+    check_rule(unknown)
+    suite = with_critical(suite)
+    normalised = score if isinstance(score, Normalised) else None
+    key = run_key(model, suite, score, unknown)
+    _check_card(model.card, key)
+    score = score.of if isinstance(score, Normalised) else score or suite.score
+    if score not in SCORES:
+        raise SuiteError(f"unknown score {score!r}. {suggest(score, SCORES, 'Scores')}")
+    check_score(suite, score)
+    scorer = scorer_for(model, words=score in COMPARES_WORDS)
+    if score in COMPARES_WORDS and not scorer.gives_words:
+        raise ModelError(
+            f"{model.card.name} gives only one log-probability for a whole sentence, but --score {score} "
+            "compares single words.\n"
+            "  Write --score sentence."
+        )
+    refuse_cut_words(model, suite)
+    sentences, too_long = _readable(scorer, sentences_of(suite))
+    scorer.check_sentences(sentences)
+    questions = questions_in(suite, sentences)
+    if questions:
+        scorer.check_symbols(questions.asks)
+    if len(too_long) and (questions or not len(sentences)):
+        raise _too_long(
+            scorer, too_long, "  Use a model that reads longer sentences, or make these sentences shorter."
+        )
+    lengths = None
+    if normalised is not None and normalised.of == "sentence":
+        if normalised.by in LENGTHS:
+            lengths = lengths_of_texts(as_given(model, suite, sentences), normalised.by)
+        else:
+            lengths = lengths_of(scorer, sentences, normalised)
+    seconds = round(time.monotonic() - started, 3)
+    return Plan(key, suite, model.card, scorer, sentences, questions, too_long, lengths, seconds)
+
+
+def refuse_too_long(model: Model, suite: Suite) -> None:
+    """Refuse a suite of which something would be undecidable because the model does not read so far."""
+    scorer = scorer_for(model)
+    _, too_long = _readable(scorer, sentences_of(suite))
+    if len(too_long):
+        raise _too_long(
+            scorer,
+            too_long,
+            "  To count the pairs with these sentences as undecidable, write --too-long skip",
+        )
+
+
+def _readable(scorer: Scorer, sentences: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
+    too_long = scorer.too_long(sentences)
+    return sentences.filter(pa.array(~too_long)), sentences.filter(pa.array(too_long))
+
+
+def _too_long(scorer: Scorer, sentences: pa.StringArray, fix: str) -> ModelError:
+    return ModelError(f"{describe_too_long(scorer, sentences)}.\n{fix}")
+
+
+def describe_too_long(scorer: Scorer, sentences: pa.StringArray) -> str:
+    """Say how many sentences a model cannot read, and why, with the first of them."""
+    longer = "sentence is" if len(sentences) == 1 else "sentences are"
+    first = quoted_text(str(sentences[0]), 40)
+    return f"{len(sentences):,} {longer} {scorer.unreadable}, the first {first}"
+
+
+def _check_card(card: ModelCard, key: RunKey) -> None:
+    """Refuse a card that no manifest can hold, or that names nothing, before anything is scored."""
+    if not isinstance(card.fingerprint, str) or not card.fingerprint:
+        raise ModelError(
+            f"the attribute `card.fingerprint` of the model {card.name} is {card.fingerprint!r}, but it "
+            "must identify the weights.\n"
+            "  Set `card.fingerprint` to a text that differs for different weights, such as a SHA-256 "
+            "digest of them."
+        )
+    if key.hidden:
+        raise ModelError(
+            f"the attribute `card.protocol` of the model {card.name} has the key {min(key.hidden)!r}, "
+            "which tseval sets itself.\n"
+            "  Rename this key in the code of the model."
+        )
+    for part, content in (("protocol", card.protocol), ("details", card.details)):
+        for name, value in content.items():
+            try:
+                json.dumps(value)
+            except (TypeError, ValueError):
+                raise ModelError(
+                    f"the attribute `card.{part}[{name!r}]` of the model {card.name} has the Python type "
+                    f"{type(value).__name__}, which JSON cannot store.\n"
+                    "  Use text, numbers, true or false, or lists and mappings of these."
+                ) from None

@@ -1,0 +1,85 @@
+"""In what form a model reads the sentences of a suite."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import ModelError, SuiteError, suggest
+from tseval.scoring.protocol import Model, WritingModel
+from tseval.writing import BOUNDARY, FORMS, LANGUAGES, Form, without_boundaries, without_rules
+
+if TYPE_CHECKING:
+    from tseval.items import Suite
+
+
+def as_read(model: Model, suite: Suite | None, text: Form) -> Model:
+    """Return the model that reads a suite's sentences in a form (`FORMS`).
+
+    `auto` is what the model was trained on. Sentences of data, which somebody wrote, stay as written. What
+    is typed is of no suite, and written as English is.
+    """
+    if text not in FORMS:
+        raise SuiteError(f"--text {text}: {suggest(text, FORMS, 'Forms')}")
+    writing = LANGUAGES["english"] if suite is None else suite.writing
+    if text == "auto":
+        knows = isinstance(model, WritingModel) and model.reads == "natural"
+        text = "natural" if knows and writing else "tokenised"
+    if suite is not None and holds_boundaries(suite):
+        model = without_spaces(model)
+    if text != "natural":
+        return model
+    if suite is not None and writing is None:
+        raise without_rules(suite.name)
+    if not isinstance(model, WritingModel):
+        raise ModelError(
+            f"--text natural: {model.card.name} reads tokenised text, with spaces between words, so it "
+            "cannot read natural text.\n"
+            "  Write --text tokenised, or use a model with sub-word pieces (hf:MODEL or mlm:MODEL)."
+        )
+    assert writing is not None
+    return model.writing(writing)
+
+
+def holds_boundaries(suite: Suite) -> bool:
+    """Return whether parts of some sentence were joined without a space."""
+    columns = (case.sentences[label] for case in suite.cases for label in case.labels)
+    return any(pc.any(pc.match_substring(column, BOUNDARY), min_count=0).as_py() for column in columns)
+
+
+def refuse_cut_words(model: Model, suite: Suite) -> None:
+    """Refuse regions that begin or end inside a word: a model of words gives the word one probability.
+
+    Columns of data are words or more: a model of words reads them with a space between them.
+    """
+    for case in () if isinstance(model, WritingModel) or suite.files else suite.cases:
+        for label in case.labels:
+            cut = case.sentences[label].filter(pc.match_substring(case.sentences[label], BOUNDARY))
+            if len(cut):
+                text = str(cut[0])
+                word = without_boundaries(next(word for word in text.split(" ") if BOUNDARY in word))
+                raise ModelError(
+                    f"case {case.name!r}: a region begins or ends inside the word {word!r} of "
+                    f"{without_boundaries(text)!r}, but {model.card.name} reads whole words.\n"
+                    "  Move the bracket of the region to a space, or use a model with sub-word pieces "
+                    "(hf:MODEL or mlm:MODEL)."
+                )
+
+
+def without_spaces(model: Model) -> Model:
+    """Return the same model, whose card says that parts of sentences were joined without a space."""
+    joined = copy(model)
+    joined.card = replace(model.card, protocol={**model.card.protocol, "join": "none"})
+    return joined
+
+
+def as_given(model: Model, suite: Suite, sentences: pa.StringArray) -> list[str]:
+    """Return sentences as the model is given them, in natural text or as they stand."""
+    texts = [str(text) for text in sentences.to_pylist()]
+    if model.card.protocol.get("text") == "natural" and suite.writing:
+        return [suite.writing.write(text)[0] for text in texts]
+    return [without_boundaries(text) for text in texts]

@@ -1,0 +1,147 @@
+"""Score what is planned, judge it, and write the run."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tseval.adapters import open_model
+from tseval.errors import RunError
+from tseval.evaluation.notebook import progress_in_notebook
+from tseval.evaluation.plan import Plan, make_plan
+from tseval.evaluation.reading import as_read
+from tseval.evaluation.warnings import warnings_of_run
+from tseval.items import Suite
+from tseval.report import document_of, render
+from tseval.runs import Manifest, RunWriter, start_run
+from tseval.runs.manifest import Timings, count_run, describe_suite, software
+from tseval.runs.reader import read_run
+from tseval.runs.run import Run
+from tseval.scoring.engine import score_all
+from tseval.suites import load_suite
+from tseval.verdicts import judge, n_too_long
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tseval.adapters.opening import LiveModel
+    from tseval.questions import Score
+    from tseval.questions.scored import Normalised
+    from tseval.questions.unknown import UnknownRule
+    from tseval.report.document import Document
+    from tseval.report.table import Table
+    from tseval.writing import Form
+
+
+def evaluate(  # noqa: PLR0913 - all that a user may say of a run
+    model: str | Path | LiveModel,
+    suite: str | Path | Suite,
+    *,
+    score: Score | Normalised | None = None,
+    text: Form = "auto",
+    unknown: UnknownRule = "undecidable",
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Run:
+    """Score every sentence of a suite and decide what it asks.
+
+    An item with a sentence longer than the model reads is undecidable; `refuse_too_long` refuses it before.
+
+    Args:
+        model: What `tseval.load_model` opens or takes: any object that satisfies a protocol of
+            `tseval.scoring.protocol`, or a pair that holds a model of transformers or of torch.
+        suite: As `tseval.load_suite` gives it, or its name.
+        score: What sentences are compared by (`tseval.questions`), or a log-probability that is
+            `Normalised`; None for what the suite was published with.
+        text: Form in which the sentences of a grammar are read (`FORMS`).
+        unknown: What happens to half-known pairs, of which the model knows one form only: they are
+            `undecidable`, or `score` compares them like all others (`tseval.questions.unknown`).
+        out: Directory to write the run to; None keeps it in memory.
+        resume: Go on with an interrupted run in `out`: nothing that was saved is scored again.
+        progress: Called with the numbers of sentences done and of all; where there is none, a notebook
+            shows them.
+
+    Raises:
+        SuiteError: If `score` or `unknown` is none of these, or the suite does not allow the score.
+        RunError: If `out` cannot be written, or holds something else.
+        ModelError: If the model gives a score that is not finite, cannot give what `score` needs, or does
+            not read such sentences, or none of this length.
+    """
+    suite = suite if isinstance(suite, Suite) else load_suite(suite)
+    plan = make_plan(as_read(open_model(model), suite, text), suite, score, unknown)
+    progress = progress or progress_in_notebook(f"{plan.card.name} on {suite.name}")
+    return run_plan(plan, None if out is None else Path(out), resume=resume, progress=progress)
+
+
+def run_plan(
+    plan: Plan,
+    out: Path | None,
+    *,
+    resume: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Run:
+    """Score what is planned and write the run; all as `evaluate` has it."""
+    if out is None:
+        return _score_and_judge(plan, None, progress)
+    with start_run(out, plan.key, resume) as writer:
+        document = None if writer.complete else _write(plan, writer, progress)
+        if document is not None:
+            # Arrow keeps what the tables had: a process that makes many runs would take more than for one.
+            pa.default_memory_pool().release_unused()
+    return replace(read_run(out), document=document)
+
+
+def _write(plan: Plan, writer: RunWriter, progress: Callable[[int, int], None] | None) -> Document | Table:
+    run = _score_and_judge(plan, writer, progress)
+    started = time.monotonic()
+    table = document_of([run])
+    tables = {f"table.{form}": render(table, form) for form in ("md", "csv")}
+    timings = replace(run.manifest.timings, table_seconds=round(time.monotonic() - started, 3))
+    manifest = replace(run.manifest, timings=timings)
+    writer.finish(manifest, run.load_sentences(), run.load_verdicts(), tables)
+    return table
+
+
+def refuse_other_clusters(run: Run, path: Path, suite: Suite) -> None:
+    """Refuse a run that was complete before, and was judged with other columns of `--cluster`."""
+    had = run.manifest.suite.clusters or ()
+    if had == suite.clusters:
+        return
+    named = " ".join(f"--cluster {name}" for name in had or suite.clusters)
+    options = f"with {named}, but the command leaves it out or changes it" if had else f"without {named}"
+    raise RunError(
+        f"{path} is a complete run, which was scored {options}, so --resume cannot continue it.\n"
+        "  Score the suite again without --resume, into another folder: --out FOLDER"
+    )
+
+
+def _score_and_judge(
+    plan: Plan, writer: RunWriter | None, progress: Callable[[int, int], None] | None
+) -> Run:
+    started = time.monotonic()
+    scored = score_all(plan.scorer, plan.sentences, plan.asked, writer, progress)
+    if plan.lengths is not None:
+        for name in plan.lengths.column_names:
+            scored = replace(scored, table=scored.table.append_column(name, plan.lengths[name]))
+    scored_at = time.monotonic()
+    verdicts = judge(plan.suite, scored.table, plan.key.score, plan.too_long, unknown=plan.unknown)
+    judged_at = time.monotonic()
+    left_out = n_too_long(plan.suite, scored.table, plan.too_long) if len(plan.too_long) else 0
+    manifest = Manifest(
+        signature=plan.key.signature,
+        key=plan.key,
+        suite=describe_suite(plan.suite),
+        model=plan.card,
+        device=str(plan.card.details.get("device", "unknown")),
+        timings=Timings(round(scored_at - started, 3), round(judged_at - scored_at, 3), plan.seconds),
+        counts=count_run(plan.suite, scored, verdicts, left_out),
+        warnings=(*warnings_of_run(plan, scored.table, verdicts, left_out), *plan.scorer.warnings),
+        versions=software(),
+        files={},
+    )
+    return Run.of(manifest, scored.table, verdicts)

@@ -1,0 +1,123 @@
+"""Evidence at an address: downloaded, held to its digest, kept in the cache."""
+
+from __future__ import annotations
+
+import io
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from tseval.downloads import DownloadError, download
+from tseval.errors import AwayError, EvidenceError
+from tseval.files import cache_folder, limits, read_bytes, write_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+LARGEST_EVIDENCE = 64 << 20  # bytes
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_THIS_MACHINE = {"localhost", "127.0.0.1"}
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceAddress:
+    """Where evidence lies, with its digest and size."""
+
+    url: str
+    sha256: str
+    bytes: int
+
+
+def check_address(url: str) -> None:
+    """Refuse an address whose content anyone on the way could change.
+
+    Raises:
+        EvidenceError: It is no https address; http is for this machine alone.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
+    safe = (parts.scheme == "https" and bool(parts.hostname)) or (
+        parts.scheme == "http" and parts.hostname in _THIS_MACHINE
+    )
+    if not safe or not url.isascii() or any(letter <= " " for letter in url):
+        raise EvidenceError(f"has the address {url!r:.200}, which is not a valid https:// address")
+
+
+def stored_evidence(digest: str) -> Path:
+    """Name the file in the cache that holds the evidence of a digest."""
+    return cache_folder() / "evidence" / f"{digest}.parquet"
+
+
+def keep_evidence(content: bytes) -> Path:
+    """Put evidence into the cache, where `fetch_evidence` finds it."""
+    path = stored_evidence(sha256(content).hexdigest())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, content, shared=True)
+    return path
+
+
+def fetch_evidence(address: EvidenceAddress) -> bytes:
+    """Return evidence from the cache, or else from its address.
+
+    Raises:
+        EvidenceError: It is larger than it says or may be, or has another digest.
+        AwayError: It cannot be downloaded.
+    """
+    if not 0 < address.bytes <= LARGEST_EVIDENCE:
+        raise EvidenceError(
+            f"has {address.bytes:,} bytes, but tseval downloads from 1 to {LARGEST_EVIDENCE:,} bytes"
+        )
+    if not _DIGEST.fullmatch(address.sha256):
+        raise EvidenceError(
+            f"has {address.sha256!r:.80} under the key `sha256`, which is not a SHA-256 digest"
+        )
+    check_address(address.url)
+    path = stored_evidence(address.sha256)
+    with suppress(OSError):
+        content = read_bytes(path)
+        if sha256(content).hexdigest() == address.sha256:
+            if len(content) != address.bytes:
+                raise EvidenceError(
+                    f"with the digest of the entry has {len(content):,} bytes, but the entry states "
+                    f"{address.bytes:,}"
+                )
+            return content
+    content = _download(address, path)
+    digest = sha256(content).hexdigest()
+    if len(content) != address.bytes or digest != address.sha256:
+        size = f"more than {address.bytes:,}" if len(content) > address.bytes else f"{len(content):,}"
+        raise EvidenceError(
+            f"at {address.url} is not the evidence of the entry: it has {size} bytes and the digest "
+            f"{digest[:12]}, but the entry states {address.bytes:,} bytes and the digest "
+            f"{address.sha256[:12]}"
+        )
+    with suppress(OSError):  # without a cache it comes again the next time
+        keep_evidence(content)
+    return content
+
+
+def _download(address: EvidenceAddress, path: Path) -> bytes:
+    """Read no more than one byte beyond what is announced."""
+    content = io.BytesIO()
+    try:
+        download(address.url, content, address.bytes + 1, limits().download_seconds, _check_redirection)
+    except DownloadError as error:
+        raise AwayError(
+            f"tseval cannot download the evidence from {address.url} ({error}).\n"
+            f"  If this machine has no network, copy the file from another machine to {path}"
+        ) from None
+    return content.getvalue()
+
+
+def _check_redirection(url: str) -> None:
+    """Refuse a redirection to an address that an entry could not name."""
+    try:
+        check_address(url)
+    except EvidenceError as error:
+        raise ValueError(f"the server redirects, but the evidence {error}") from None

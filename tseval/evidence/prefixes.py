@@ -1,0 +1,108 @@
+"""Words of sorted sentences, the prefixes that neighbours share, and the nodes of their trie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of sentences, end to end, (words,), and how many each sentence has, (sentences,)."""
+
+    texts: pa.StringArray
+    lengths: Rows
+
+    @cached_property
+    def starts(self) -> Rows:
+        """First word of each sentence, (sentences,)."""
+        return np.cumsum(self.lengths) - self.lengths
+
+    @cached_property
+    def shared(self) -> Rows:
+        """Words that each sentence has in common with the one before, from the first on, (sentences,)."""
+        ids = self.texts.dictionary_encode().indices.to_numpy()
+        return count_shared(ids, self)
+
+    @cached_property
+    def joined(self) -> pa.StringArray:
+        """The sentences, as a model sees them that knows all words, (sentences,)."""
+        return join_words(self.texts, self)
+
+    @cached_property
+    def evidence_rows(self) -> dict[tuple[tuple[int, int], ...], Rows]:
+        """The row of evidence for every word, (words,), by which prefixes were computed again."""
+        return {}
+
+
+def join_words(texts: pa.StringArray, words: Words) -> pa.StringArray:
+    """Join words to sentences, with the lengths of `words`, (sentences,)."""
+    lists = pa.ListArray.from_arrays(list_offsets(words.lengths), texts)
+    return cast("pa.StringArray", pc.binary_join(lists, " "))
+
+
+def split_words(sentences: pa.StringArray) -> Words:
+    """Split sentences into the words that models read; before the terminator of an empty string is none."""
+    split = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
+    lengths = pc.list_value_length(split).to_numpy().astype(np.int64)
+    return Words(cast("pa.StringArray", split.flatten()), lengths)
+
+
+def count_shared(values: NDArray[np.generic], words: Words, most: Rows | None = None) -> Rows:
+    """Count the leading words whose values each sentence shares with the sentence before.
+
+    Args:
+        most: Where to stop in each sentence, (sentences,); None for the shorter of the two.
+    """
+    shared = np.zeros(len(words.lengths), dtype=np.int64)
+    if most is None:
+        most = np.minimum(words.lengths, np.concatenate(([0], words.lengths[:-1])))
+    alive = np.flatnonzero(most > 0)
+    depth = 0
+    while len(alive):
+        here, before = words.starts[alive] + depth, words.starts[alive - 1] + depth
+        alive = alive[values[here] == values[before]]
+        depth += 1
+        shared[alive] = depth
+        alive = alive[most[alive] > depth]
+    return shared
+
+
+def mark_nodes(words: Words, shared: Rows) -> NDArray[np.bool_]:
+    """Mark the words that are not shared with the sentence before, (words,)."""
+    depth = np.arange(len(words.texts)) - np.repeat(words.starts, words.lengths)
+    return np.asarray(depth >= np.repeat(shared, words.lengths))
+
+
+def find_nodes(words: Words, shared: Rows) -> Rows:
+    """Find for every word its node, counted among those that `mark_nodes` marks, (words,).
+
+    A word that a sentence shares stands where the sentence before has it, or the one before that.
+    """
+    is_node = mark_nodes(words, shared)
+    nodes = np.cumsum(is_node) - 1
+    alive = np.flatnonzero(words.lengths > 0)
+    depth = 0
+    while len(alive):
+        here = words.starts[alive] + depth
+        # The last sentence that has a word of its own at this depth: all between share it.
+        origin = np.maximum.accumulate(np.where(is_node[here], np.arange(len(alive)), 0))
+        nodes[here] = nodes[here[origin]]
+        depth += 1
+        alive = alive[words.lengths[alive] > depth]
+    return nodes
+
+
+def list_offsets(lengths: Rows) -> pa.Int32Array:
+    """Return where each list of arrow begins, and where the last ends, (lists + 1,)."""
+    return pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())

@@ -1,0 +1,121 @@
+"""The evidence of a run: the log-probabilities that its scored sentences follow from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import EvidenceError, counted, one_line
+from tseval.evidence.columns import flat_column, whole_column
+from tseval.evidence.prefixes import count_shared, mark_nodes, split_words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+
+Unit = Literal["prefix", "word", "sentence"]
+# A causal model computes a prefix anew only where scoring was cut into shards. A model that does so in more
+# sentences than this share has words that depend on what follows them.
+MOST_APART = 0.02
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Log-probabilities that follow from no others.
+
+    Attributes:
+        suite_digest: Of the suite whose sentences they belong to.
+        unit: What one row stands for. `prefix`: a node of the prefix trie of the suite's distinct sentences,
+            sorted by code point, in preorder. `word`: a word of them, where words depend on the whole
+            sentence, or something is asked before them. `sentence`: a sentence, where no word is known.
+        apart: Sentences whose shared prefix was computed once more, with another last bit: the row among the
+            distinct sentences to the number of words that are still shared with the sentence before.
+        table: `logprob` (nats; float32, float64 for sentences) and `seen`, the word or sentence as the
+            model sees it, null where that is the suite's own; `right` and `wrong` (nats, float64) where
+            something is asked before words; `pieces` (nats, float32) where words were corrected: what
+            they were before, of which sentences are made; `unscored`, at first words, where the model leaves
+            first tokens unscored.
+        too_long: Rows among the suite's distinct sentences, ascending, of those that the model cannot read;
+            what is here is of the others.
+    """
+
+    suite_digest: str
+    unit: Unit
+    apart: Mapping[int, int]
+    table: pa.Table
+    too_long: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        return one_line(self, self.suite_digest[:8], counted(self.table.num_rows, "row"))
+
+
+def gather(scored: pa.Table, suite_digest: str) -> Evidence:
+    """Keep of scored sentences what does not follow from the suite.
+
+    Args:
+        scored: All distinct sentences of a suite, sorted, as `sentences.parquet` of a run holds them.
+        suite_digest: Of the suite.
+
+    Raises:
+        EvidenceError: The model saw sentences as other numbers of words than they have.
+    """
+    sentences = whole_column(scored, "sentence")
+    values = flat_column(scored, "words")
+    if values.null_count:
+        table = _table(whole_column(scored, "logprob"), whole_column(scored, "seen"), sentences)
+        return Evidence(suite_digest, "sentence", {}, table)
+    words, seen = split_words(sentences), split_words(whole_column(scored, "seen"))
+    if not np.array_equal(words.lengths, seen.lengths):
+        row = int(np.flatnonzero(words.lengths != seen.lengths)[0])
+        raise EvidenceError(
+            f"the model sees {sentences[row].as_py()!r} as {seen.lengths[row]} words, but the sentence has "
+            f"{words.lengths[row]} words.\n"
+            "  Correct the method `seen` of the adapter: it must return one word for each word of the "
+            "sentence."
+        )
+    table = _table(values, seen.texts, words.texts)
+    if "pieces" in scored.column_names:
+        table = table.append_column("pieces", flat_column(scored, "pieces"))
+    if "right" in scored.column_names:
+        for name in ("right", "wrong"):
+            table = table.append_column(name, pc.list_flatten(scored[name]))
+        return Evidence(suite_digest, "word", {}, table)
+    look = seen.texts.dictionary_encode().indices.to_numpy().astype(np.int64)
+    if "unscored" in scored.column_names:
+        tokens = whole_column(scored, "unscored").to_numpy()
+        table, look = _with_first_tokens(table, look, words.starts, tokens)
+    bits = values.to_numpy().view(np.uint32)
+    shared = count_shared(look << 32 | bits, words, words.shared)
+    if "pieces" in table.column_names:
+        shared = count_shared(table["pieces"].to_numpy().view(np.uint32), words, shared)
+    apart = np.flatnonzero(shared != words.shared)
+    if len(apart) > MOST_APART * len(shared):
+        return Evidence(suite_digest, "word", {}, table)
+    exceptions = dict(zip(apart.tolist(), shared[apart].tolist(), strict=True))
+    return Evidence(suite_digest, "prefix", exceptions, table.filter(pa.array(mark_nodes(words, shared))))
+
+
+def _with_first_tokens(
+    table: pa.Table, look: NDArray[np.int64], starts: NDArray[np.int64], tokens: NDArray[np.int64]
+) -> tuple[pa.Table, NDArray[np.int64]]:
+    """Keep the unscored first tokens, (sentences,); a first word with another one is another prefix."""
+    look = look.copy()
+    pairs = np.stack((look[starts], tokens), axis=1)
+    look[starts] = look.max() + 1 + np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
+    column = np.zeros(len(look), dtype=np.int64)
+    column[starts] = tokens
+    nothing = np.ones(len(look), dtype=np.bool_)
+    nothing[starts] = False
+    return table.append_column("unscored", pa.array(column, pa.int64(), mask=nothing)), look
+
+
+def _table(logprob: pa.Array, seen: pa.StringArray, own: pa.StringArray) -> pa.Table:  # type: ignore[type-arg]
+    """Lay evidence out; what the model sees is null where it is the suite's own."""
+    same = pc.equal(seen, own)
+    return pa.table({"logprob": logprob, "seen": pc.if_else(same, pa.scalar(None, pa.string()), seen)})

@@ -1,0 +1,137 @@
+"""Scored sentences made from evidence, bit for bit those that it was gathered from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import EvidenceError
+from tseval.evidence.columns import whole_column
+from tseval.evidence.prefixes import Words, find_nodes, join_words, list_offsets, split_words
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tseval.evidence.record import Evidence
+
+
+def readable(evidence: Evidence, sentences: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
+    """Part the suite's distinct sentences into those that a model read and those too long for it.
+
+    Raises:
+        EvidenceError: There are no such sentences, or none is left.
+    """
+    rows = np.asarray(evidence.too_long, dtype=np.int64)
+    if len(rows) and (np.any(np.diff(rows, prepend=-1) < 1) or rows[-1] >= len(sentences)):
+        raise EvidenceError(
+            "has a list of sentences that are too long, but some are not in the suite, or not in its order"
+        )
+    if len(rows) == len(sentences) > 0:
+        raise EvidenceError("states that every sentence is too long, so nothing was scored")
+    mask = np.ones(len(sentences), dtype=np.bool_)
+    mask[rows] = False
+    return sentences.filter(pa.array(mask)), sentences.filter(pa.array(~mask))
+
+
+def scored_again(evidence: Evidence, sentences: pa.StringArray, words: Words | None = None) -> pa.Table:
+    """Make scored sentences from evidence, bit for bit those that it was gathered from.
+
+    Args:
+        evidence: Of a run on a suite.
+        sentences: The suite's distinct sentences, sorted (`tseval.verdicts.sentences_of`).
+        words: Those of the sentences, where they are split already.
+
+    Returns:
+        `sentence`, `seen`, `logprob` (nats, float64), `words` (nats, float32), and `right`, `wrong`, `pieces`
+        and `unscored` where there are such, as `sentences.parquet` holds them.
+
+    Raises:
+        EvidenceError: It has another number of rows than these sentences need, or other words in them.
+    """
+    if evidence.unit == "sentence":
+        return _sentences_again(evidence, sentences)
+    words = words or split_words(sentences)
+    rows = _find_rows(evidence, words)
+    table = evidence.table.take(pa.array(rows, pa.int64()))
+    _refuse_other_words(evidence)
+    seen = whole_column(table, "seen")
+    knows_all = seen.null_count == len(seen)
+    values = whole_column(table, "logprob")
+    summands = whole_column(table, "pieces") if "pieces" in table.column_names else values
+    sums = np.add.reduceat(summands.to_numpy().astype(np.float64), words.starts)
+    offsets = list_offsets(words.lengths)
+    columns: dict[str, pa.Array] = {  # type: ignore[type-arg]
+        "sentence": sentences,
+        "seen": words.joined if knows_all else join_words(pc.coalesce(seen, words.texts), words),
+        "logprob": pa.array(sums),
+        "words": pa.ListArray.from_arrays(offsets, values),
+    }
+    for name in set(table.column_names) & {"right", "wrong", "pieces"}:
+        columns[name] = pa.ListArray.from_arrays(offsets, whole_column(table, name))
+    if "unscored" in table.column_names:
+        columns["unscored"] = whole_column(table, "unscored").take(pa.array(words.starts, pa.int64()))
+        if columns["unscored"].null_count:
+            raise EvidenceError(
+                "has a column 'unscored', but it does not name the unscored first token of every sentence"
+            )
+    return pa.table(columns)
+
+
+def _find_rows(evidence: Evidence, words: Words) -> NDArray[np.int64]:
+    """Find the row of evidence for every word."""
+    if evidence.unit == "word":
+        _refuse_other_size(evidence, len(words.texts))
+        return np.arange(len(words.texts))
+    shared = words.shared.copy()
+    for row, depth in evidence.apart.items():
+        if not 0 <= row < len(shared) or not 0 <= depth < shared[row]:
+            raise EvidenceError(
+                f"states that sentence {row} of the suite shares more than {depth} words "
+                "with the sentence before, but it does not"
+            )
+        shared[row] = depth
+    _refuse_other_size(evidence, int((words.lengths - shared).sum()))
+    key = tuple(evidence.apart.items())
+    if key not in words.evidence_rows:  # most models of a board share it: none, or shards of one size
+        if len(words.evidence_rows) > 1:
+            words.evidence_rows.popitem()
+        words.evidence_rows[key] = find_nodes(words, shared)
+    return words.evidence_rows[key]
+
+
+def _sentences_again(evidence: Evidence, sentences: pa.StringArray) -> pa.Table:
+    _refuse_other_size(evidence, len(sentences))
+    lengths = split_words(sentences).lengths
+    nothing = pa.nulls(int(lengths.sum()), pa.float32())
+    return pa.table(
+        {
+            "sentence": sentences,
+            "seen": pc.coalesce(whole_column(evidence.table, "seen"), sentences),
+            "logprob": whole_column(evidence.table, "logprob"),
+            "words": pa.ListArray.from_arrays(list_offsets(lengths), nothing),
+        }
+    )
+
+
+def _refuse_other_words(evidence: Evidence) -> None:
+    """Refuse a word, as the model sees it, that is no word or several."""
+    seen = pc.drop_null(whole_column(evidence.table, "seen"))
+    spaced = pc.not_equal(seen, pc.utf8_trim_whitespace(seen)).to_numpy(zero_copy_only=False)
+    wrong = np.flatnonzero((split_words(seen).lengths != 1) | spaced)
+    if len(wrong):
+        raise EvidenceError(
+            f"states that the model reads one word as {seen[int(wrong[0])].as_py()[:60]!r}, which is not "
+            "one word"
+        )
+
+
+def _refuse_other_size(evidence: Evidence, needed: int) -> None:
+    n_rows = evidence.table.num_rows
+    if n_rows != needed:
+        raise EvidenceError(
+            f"has {n_rows:,} rows, one for each {evidence.unit}, but the suite needs {needed:,} rows: the "
+            "file is truncated or from another suite"
+        )

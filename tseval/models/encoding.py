@@ -1,0 +1,98 @@
+"""Sentences in the words of a vocabulary, as models of whole words read them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import ModelError, quoted_text
+from tseval.models.vocabulary import UNK
+from tseval.scoring.protocol import Encoded, ModelCard
+from tseval.scoring.trie import words_and_lengths
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tseval.formats import Json
+    from tseval.models.vocabulary import Vocabulary
+
+
+def encode_words(
+    ids: Mapping[str, int], sentences: pa.StringArray, unknown: str = UNK, lowercase: bool = False
+) -> Encoded:
+    """Bring sentences to a vocabulary, by number of each word; each distinct word is looked up once.
+
+    Words come to lower case as Python does it, with which vocabularies are made: arrow has no final sigma.
+    """
+    split, lengths = words_and_lengths(sentences)
+    words = split.flatten().dictionary_encode()
+    distinct = cast("list[str]", words.dictionary.to_pylist())
+    if lowercase:
+        distinct = [word.lower() for word in distinct]
+    known = [word if word in ids else unknown for word in distinct]
+    which = words.indices.to_numpy()
+    tokens = np.array([ids[word] for word in known], dtype=np.int64)[which]
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    n_unknown = np.concatenate(([0], np.cumsum(tokens == ids[unknown])))
+    seen = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(known).take(words.indices))
+    return Encoded(
+        seen=cast("pa.StringArray", pc.binary_join(seen, " ")),
+        tokens=tokens,
+        lengths=lengths,
+        n_unknown=(n_unknown[offsets[1:]] - n_unknown[offsets[:-1]]).astype(np.int32),
+    )
+
+
+class OfWords:
+    """What models of whole words share: how sentences come to their vocabulary."""
+
+    card: ModelCard
+    vocabulary: Vocabulary
+    _ids: dict[str, int]
+
+    def __repr__(self) -> str:
+        return self.card.show(self)
+
+    def protocol_of_words(self, dtype: str = "float32") -> dict[str, Json]:
+        """Say how sentences are presented, for the card."""
+        return {
+            "start": self.vocabulary.start,
+            "state": "fresh",
+            "unknown": self.vocabulary.unknown,
+            "lowercase": self.vocabulary.lowercase,
+            "dtype": dtype,
+        }
+
+    @property
+    def unreadable(self) -> str:
+        """What sentences are that `too_long` tells."""
+        return f"with words that {self.card.name} does not know"
+
+    def encode(self, sentences: pa.StringArray) -> Encoded:
+        """Bring sentences to the vocabulary; each distinct word is looked up once."""
+        if len(strange := sentences.filter(pa.array(self.too_long(sentences)))):
+            raise ModelError(
+                f"the sentence {quoted_text(strange[0].as_py())} has a word that the model {self.card.name} "
+                "does not know.\n"
+                "  Remove the sentence, or run with --too-long skip."
+            )
+        # Where no word stands for unknown ones, the start counts as one, which stands nowhere.
+        unknown = self.vocabulary.unknown or self.vocabulary.start
+        return encode_words(self._ids, sentences, unknown, self.vocabulary.lowercase)
+
+    def too_long(self, sentences: pa.StringArray) -> np.ndarray:
+        """Tell which sentences cannot be read: those with an unknown word, where no word stands for such."""
+        if self.vocabulary.unknown is not None:
+            return np.zeros(len(sentences), dtype=np.bool_)
+        split, _ = words_and_lengths(sentences)
+        words = split.flatten().dictionary_encode()
+        distinct = [str(word) for word in words.dictionary.to_pylist()]
+        if self.vocabulary.lowercase:
+            distinct = [word.lower() for word in distinct]
+        known = pa.array([word in self._ids for word in distinct], pa.bool_()).take(words.indices)
+        found = np.zeros(len(sentences), dtype=np.bool_)
+        found[pc.list_parent_indices(split).filter(pc.invert(known)).to_numpy()] = True
+        return found

@@ -1,0 +1,1 @@
+"""Models that transformers saved: folders and files looked through, opened, and read in pieces of words."""

@@ -1,0 +1,56 @@
+"""Modules in evaluation mode for a while, and left as they were."""
+
+from __future__ import annotations
+
+import random
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from tseval.scoring.precision import stated_precision
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+_UNWRAPPED = "_original_forward"  # what accelerate calls the forward pass that it wrapped
+
+
+@contextmanager
+def undisturbed(*modules: nn.Module) -> Iterator[None]:
+    """Put modules into evaluation mode for a while, and leave modes and random numbers as they were.
+
+    Python's, numpy's and torch's random numbers are meant, on all devices, and whether a model of
+    transformers keeps a cache. A forward pass that accelerate wrapped, to train in mixed precision, is taken
+    as it was before, in the type of the weights, and autocast is off. A training that goes on afterwards does
+    not notice.
+    """
+    # Assigned to a module itself, such a pass hides the one of its class.
+    wrapped = [(vars(module), module.forward) for module in modules if _UNWRAPPED in vars(module)]
+    modes = [(part, part.training) for module in modules for part in module.modules()]
+    configs: list[Any] = [getattr(module, "config", None) for module in modules]
+    caches = [(config, config.use_cache) for config in configs if hasattr(config, "use_cache")]
+    python, numpy = random.getstate(), np.random.get_state()
+    used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call] # it says no types
+    devices = range(torch.cuda.device_count()) if used else ()
+    try:
+        with torch.random.fork_rng(devices), stated_precision():
+            for own, _ in wrapped:
+                own["forward"] = own[_UNWRAPPED]
+            for module in modules:
+                module.eval()
+            for config, _ in caches:
+                config.use_cache = False
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+        for own, forward in wrapped:
+            own["forward"] = forward
+        for part, mode in modes:
+            part.training = mode
+        for config, cache in caches:
+            config.use_cache = cache

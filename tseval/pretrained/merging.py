@@ -1,0 +1,113 @@
+"""Changes of models that peft saved, merged into the weights of their base, and held to what is not merged.
+
+A merged model is a model like any other. But where a base ties its input and output matrix, a change of one
+would be added to both: so the matrices are parted before anything is added. And whatever the kind of change,
+the merged model must predict what peft's own forward pass predicts.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tseval.errors import ModelError
+from tseval.pretrained.lora_options import MERGE_FIX, cannot_be_merged
+from tseval.scoring.noise import within_noise
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from transformers import PreTrainedModel
+
+ROWS, LENGTH = 3, 8  # of the made-up sentences on which the two models are compared
+
+
+def merge(where: str, folder: Path, model: PreTrainedModel) -> PreTrainedModel:
+    """Add a saved change to the weights of its base.
+
+    Raises:
+        ModelError: The change is of a kind that adds nothing to weights, or what comes is another model.
+    """
+    import peft  # noqa: PLC0415  optional, and heavy
+
+    config = peft.PeftConfig.from_pretrained(str(folder))
+    kind = str(getattr(config.peft_type, "value", config.peft_type)).replace("_", " ").lower()
+    if config.is_prompt_learning:
+        raise cannot_be_merged(where, kind, ", because it adds trained tokens before every text")
+    _make_room(model, peft.load_peft_weights(str(folder), device="cpu"), config)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", "Found missing adapter keys")
+        changed = peft.PeftModel.from_pretrained(model, str(folder)).eval()
+        expected = _predictions(changed, model)
+        _untie(changed)
+        try:
+            merged = cast("PreTrainedModel", changed.merge_and_unload()).eval()
+        except (AttributeError, NotImplementedError, ValueError) as error:
+            raise cannot_be_merged(where, kind, f" (peft: {str(error).rstrip('.')})") from error
+    difference = (_predictions(merged, merged) - expected).abs().cpu().numpy()
+    precision = torch.bfloat16 if getattr(merged, "is_quantized", False) else merged.dtype
+    if not within_noise(difference, np.zeros(1), precision):
+        raise ModelError(
+            f"{where}: after the merge, predictions differ from those of peft by up to "
+            f"{difference.max():.2g} nats (adapter type: {kind}).\n{MERGE_FIX}"
+        )
+    return merged
+
+
+@torch.inference_mode()
+def _predictions(model: nn.Module, base: PreTrainedModel) -> Tensor:
+    """Return log-probabilities of a plain forward pass over made-up sentences, (rows, length, words)."""
+    rows = int(base.get_input_embeddings().weight.shape[0])
+    ids = torch.from_numpy(np.random.default_rng(0).integers(rows, size=(ROWS, LENGTH)))
+    ids = ids.to(base.device)
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    if getattr(base.config, "is_encoder_decoder", False):
+        inputs["decoder_input_ids"] = ids
+    logits: Tensor = model(**inputs).logits
+    return logits.float().log_softmax(-1)
+
+
+def _make_room(model: PreTrainedModel, saved: dict[str, Tensor], config: Any) -> None:
+    """Return the embeddings as many rows as the saved change has: tokens were added, or rows taken off."""
+    layers = [one for one in (model.get_input_embeddings(), model.get_output_embeddings()) if one is not None]
+    names = [name for name, module in model.named_modules() if any(module is one for one in layers)]
+    had = int(layers[0].weight.shape[0])
+    wanted = [rows for key, value in saved.items() if (rows := _rows_of(key, value, names)) is not None]
+    trained = getattr(config, "trainable_token_indices", None) or ()
+    for some in trained.values() if isinstance(trained, dict) else (trained,):
+        wanted += [had, *(index + 1 for index in some)]
+    if wanted and max(wanted) != had:
+        with torch.random.fork_rng():  # new rows are drawn, and then overwritten by the saved ones
+            torch.manual_seed(0)
+            model.resize_token_embeddings(max(wanted))
+
+
+def _rows_of(key: str, value: Tensor, names: list[str]) -> int | None:
+    """Tell how many tokens a saved tensor of the input or output embeddings is for; None for all others."""
+    for name in names:
+        _, found, inside = f".{key}".partition(f".{name}.")
+        if not found or value.dim() != len(("tokens", "features")):
+            continue
+        if inside.endswith("lora_embedding_A"):
+            return int(value.shape[1])
+        if inside in {"weight", "modules_to_save.weight", "lora_B.weight"}:
+            return int(value.shape[0])
+    return None
+
+
+def _untie(changed: nn.Module) -> None:
+    """Assign each changed layer a weight of its own where it shares one with another layer."""
+    holders: dict[int, list[nn.Module]] = {}
+    for module in changed.modules():
+        for weight in module.parameters(recurse=False):
+            holders.setdefault(id(weight), []).append(module)
+    wrappers: list[Any] = [one for one in changed.modules() if hasattr(one, "get_base_layer")]
+    for layer in [one.get_base_layer() for one in wrappers]:
+        for name, weight in list(layer.named_parameters(recurse=False)):
+            if len(holders[id(weight)]) > 1:
+                setattr(layer, name, nn.Parameter(weight.detach().clone(), requires_grad=False))

@@ -1,0 +1,289 @@
+"""Tokenizers as their own files say: what a model is fed must be what it was trained on.
+
+transformers builds some tokenizers anew, from vocabulary and merges, and leaves out what else their files
+say (a normalizer, added tokens, how words are split). A file may hold what was of use in training alone
+(dropout), and a class of a folder's own code may change a text before the rest sees it. None of this raises
+an error, so every tokenizer is held to its file, and to itself, on made-up sentences when it is opened.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from tseval.errors import ModelError
+from tseval.pretrained.trials import hold_trial, rendered_chat
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tokenizers import Tokenizer
+    from transformers import PreTrainedTokenizerBase
+
+# What tokenizers part, join, drop or change, and rarely all in the same way.
+TEXTS = (
+    "The Authors near the Guard laugh .",
+    "the authors can't laugh, and I'VE said so: it's 12,345.67 (or $5) per-cent!",
+    " two  spaces, a\ttab and a\nbreak \n",
+    "Élan naïve coöperate São ß ŒUVRE ﬁn ½ x² e\u0301",
+    "Ελλάδα İstanbul Журнал 私は学生です。 नमस्ते 👩‍👩‍👧",
+    "“quotes” ‘and’ — dashes … «others» \"plain\" 'ones' <s> </s>",
+)
+DRAWN, LENGTH = 12, 8  # more texts, of tokens from all over the vocabulary
+MOST_ADDED = 50  # tokens added to a vocabulary that are looked for within a text
+
+
+def open_tokenizer(
+    where: str, source: str, keywords: Mapping[str, Any]
+) -> tuple[PreTrainedTokenizerBase, list[str]]:
+    """Open a tokenizer that gives the pieces that its file says, the same every time.
+
+    Returns:
+        The tokenizer, and what a user is to know of it.
+    """
+    import transformers  # noqa: PLC0415  optional, and heavy
+
+    places = {name: value for name, value in keywords.items() if name != "trust_remote_code"}
+    path = _find(source, "tokenizer.json", places)
+    if path is not None:
+        hold_trial(where, path)
+    if not keywords.get("trust_remote_code"):
+        _refuse_own_code(where, source, places)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source, **keywords)
+    notes = []
+    if tokenizer.is_fast and _drops_merges(tokenizer.backend_tokenizer):
+        notes.append("the tokenizer's dropout, which is for training, is left out")
+    texts = [*TEXTS, *draw_texts(tokenizer, DRAWN, LENGTH)]
+    if path is not None and splits_by_backend(tokenizer):
+        notes += _follow_file(where, tokenizer, path, texts)
+    if pieces_of(tokenizer, texts) != pieces_of(tokenizer, texts):
+        raise ModelError(
+            f"{where}: the tokenizer is random: it splits the same text differently each time.\n"
+            "  Switch off the random step (it is for training), and save the tokenizer again."
+        )
+    return tokenizer, notes
+
+
+def splits_by_backend(tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Return whether the library `tokenizers` alone makes the pieces, and says where they stand.
+
+    Of a class that is not one of transformers, any step may be its own.
+    """
+    known = ("transformers.models.", "transformers.tokenization")
+    return bool(tokenizer.is_fast) and type(tokenizer).__module__.startswith(known)
+
+
+def form_read(tokenizer: PreTrainedTokenizerBase) -> str:
+    """Say what text a model was trained on: `tokenised` if its vocabulary is of words, else `natural`."""
+    whole = tokenizer.is_fast and type(tokenizer.backend_tokenizer.model).__name__ == "WordLevel"
+    return "tokenised" if whole else "natural"
+
+
+def _find(source: str, name: str, places: Mapping[str, Any]) -> Path | None:
+    """Find a file of a tokenizer, in its folder or the hub's cache."""
+    from transformers.utils import cached_file  # noqa: PLC0415  optional, and heavy
+
+    found = cached_file(source, name, _raise_exceptions_for_missing_entries=False, **places)
+    return None if found is None else Path(found)
+
+
+def _refuse_own_code(where: str, source: str, places: Mapping[str, Any]) -> None:
+    """Refuse code that may not be run: transformers would take the class of its own that comes nearest."""
+    path = _find(source, "tokenizer_config.json", places)
+    config = json.loads(path.read_text("utf-8")) if path else {}
+    if "AutoTokenizer" in (config.get("auto_map") or {}):
+        raise ModelError(
+            f"{where}: the tokenizer has code of its own, and gives other pieces without that code.\n"
+            "  Read the code. To run it, add --model-args trust_remote_code=true"
+        )
+
+
+def _drops_merges(backend: Tokenizer) -> bool:
+    """Take dropout out of a tokenizer; tell whether it had any."""
+    drops = bool(getattr(backend.model, "dropout", None))
+    if drops:
+        cast("Any", backend.model).dropout = None
+    return drops
+
+
+def draw_texts(tokenizer: PreTrainedTokenizerBase, n: int, length: int) -> list[str]:
+    """Make up texts of so many tokens from all over the vocabulary."""
+    draw = np.random.default_rng(0)
+    ids = draw.choice(len(tokenizer), (n, length)).tolist()
+    return [tokenizer.decode(some, clean_up_tokenization_spaces=False) for some in ids]
+
+
+def pieces_of(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
+    """Split texts as the tokenizer itself does, special tokens left out."""
+    encoded = tokenizer(list(texts), add_special_tokens=False, verbose=False)
+    return cast("list[list[int]]", encoded["input_ids"])
+
+
+def _follow_file(where: str, tokenizer: PreTrainedTokenizerBase, path: Path, texts: list[str]) -> list[str]:
+    """Let a tokenizer give the pieces of its file, if it does not; say so."""
+    from tokenizers import Tokenizer  # noqa: PLC0415  optional, and heavy
+
+    file = Tokenizer.from_file(str(path))
+    file.no_truncation()
+    file.no_padding()
+    file.encode_special_tokens = tokenizer.backend_tokenizer.encode_special_tokens  # as its user has set it
+    _drops_merges(file)
+    added = list(map(str, file.get_added_tokens_decoder().values()))[:MOST_ADDED]
+    texts = [*texts, *(f"a {token} b{token}" for token in added)]
+    expected = [one.ids for one in file.encode_batch(texts, add_special_tokens=False)]
+    found = pieces_of(tokenizer, texts)
+    differ = [text for text, one, other in zip(texts, found, expected, strict=True) if one != other]
+    if not differ:
+        return []
+    ids = tokenizer.all_special_ids
+    cast("Any", tokenizer)._tokenizer = file
+    if tokenizer.all_special_ids != ids or pieces_of(tokenizer, texts) != expected:
+        raise ModelError(
+            f"{where}: tokenizer.json and {type(tokenizer).__name__} of tokenizer_config.json give different "
+            f"pieces (first text: {differ[0]!r}).\n"
+            "  Save the tokenizer of the training in the folder of the model: save_pretrained(FOLDER)."
+        )
+    return [
+        f"pieces are those of tokenizer.json; {type(tokenizer).__name__} of transformers gives other pieces"
+    ]
+
+
+def find_starts(tokenizer: PreTrainedTokenizerBase, bos: str) -> tuple[int, ...]:
+    """Find the tokens that stand before every sentence, nearly always one.
+
+    Args:
+        bos: `auto`, what began documents in training: what the tokenizer puts before a text by itself; else
+            its beginning of sequence if it has one, else its end of text if that stood between texts; of a
+            model for chats, whose mark of a turn is neither, the one that the base model's vocabulary has;
+            `tokenizer`, what it puts before a text by itself, if anything; `true`, its beginning of sequence,
+            which it must have; `false` or `none`, none; or tokens of its vocabulary, with spaces between.
+    """
+    own = cast("int | None", tokenizer.bos_token_id)
+    if bos == "auto":
+        return _starts_of_documents(tokenizer)
+    if bos in {"false", "none"}:
+        return ()
+    if bos == "tokenizer":
+        return tuple(special_tokens(tokenizer, "bos=tokenizer")[0])
+    if bos == "true":
+        if own is None:
+            raise ModelError(
+                "bos=true: the tokenizer has no beginning-of-sequence token.\n"
+                "  Name a token of its vocabulary (bos=TOKEN), or leave the first token unscored (bos=false)."
+            )
+        return (own,)
+    vocabulary = tokenizer.get_vocab()
+    names = [bos] if bos in vocabulary else bos.split()
+    if lacking := [name for name in names if name not in vocabulary]:
+        raise ModelError(
+            f"bos={bos}: the vocabulary has no token {lacking[0]!r}.\n"
+            f"  Use auto, tokenizer, true, false, none, or a token such as "
+            f"{tokenizer.eos_token or next(iter(vocabulary))}. Separate several tokens by spaces."
+        )
+    return tuple(cast("int", vocabulary[name]) for name in names)
+
+
+def find_end(tokenizer: PreTrainedTokenizerBase, eos: str) -> int | None:
+    """Find the token that is scored behind a sentence: with `eos=true` the end of sequence."""
+    if eos == "false":
+        return None
+    if tokenizer.eos_token_id is None:
+        raise ModelError("eos=true: the tokenizer has no end-of-sequence token. Leave out eos=true.")
+    return cast("int", tokenizer.eos_token_id)
+
+
+def _starts_of_documents(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
+    """Find what began documents in training; see `find_starts`."""
+    put = tuple(special_tokens(tokenizer)[0])
+    if put and not any(
+        is_chat_mark(tokenizer, str(token)) for token in tokenizer.convert_ids_to_tokens(list(put))
+    ):
+        return put
+    own = cast("int | None", tokenizer.bos_token_id)
+    start = separator(tokenizer) if own is None or is_chat_mark(tokenizer, tokenizer.bos_token) else own
+    return () if start is None else (start,)
+
+
+# How vocabularies of base models spell what stood between texts, or before them.
+SEPARATORS = ("<|endoftext|>", "<|begin_of_text|>", "<|end_of_text|>", "<s>", "</s>")
+CHAT = [{"role": role, "content": "a"} for role in ("user", "assistant", "user")]
+
+
+def separator(tokenizer: PreTrainedTokenizerBase) -> int | None:
+    """Find the token that stood between training texts, and so before each of them: the end of text.
+
+    The end of sequence of a model for chats is none: it ends a turn, and a reply came after it. Then it is
+    the separator of the model that it was made of, if the vocabulary still has that.
+    """
+    marks = [str(token) for token in (tokenizer.eos_token, tokenizer.bos_token) if token is not None]
+    if not marks:
+        return None
+    if tokenizer.eos_token is not None and not is_chat_mark(tokenizer, marks[0]):
+        return cast("int | None", tokenizer.eos_token_id)
+    vocabulary = tokenizer.get_vocab()
+    others = (token for token in SEPARATORS if token in vocabulary and not is_chat_mark(tokenizer, token))
+    return next((cast("int", vocabulary[token]) for token in others), None)
+
+
+def is_chat_mark(tokenizer: PreTrainedTokenizerBase, token: str | None) -> bool:
+    """Return whether a chat template spells a token out, elsewhere than before the first turn alone."""
+    if not token or str(token) not in str(tokenizer.chat_template or ""):
+        return False
+    try:
+        template = str(tokenizer.get_chat_template())
+        known = json.dumps(tokenizer.special_tokens_map, default=str)
+    except Exception:  # several, of which none is the usual one
+        return True
+    chat = rendered_chat(tokenizer.name_or_path, template, json.dumps(CHAT), known)
+    return chat is None or chat.rfind(str(token)) != 0
+
+
+def spell_starts(tokenizer: PreTrainedTokenizerBase, starts: Sequence[int]) -> str | None:
+    """Spell the tokens that stand before every sentence, spaces between them; None for none."""
+    return " ".join(map(str, tokenizer.convert_ids_to_tokens(list(starts)))) or None
+
+
+def why_starts(tokenizer: PreTrainedTokenizerBase, starts: Sequence[int]) -> str | None:
+    """Say what `auto` put before every sentence, and why, where it is not the beginning of sequence."""
+    if [*starts] == [tokenizer.bos_token_id]:
+        return None
+    marks = (tokenizer.bos_token, tokenizer.eos_token)
+    mark = next((str(token) for token in marks if is_chat_mark(tokenizer, token)), None)
+    if starts and [*starts] == special_tokens(tokenizer)[0]:
+        why = "the tokenizer adds it"
+    elif mark:
+        why = f"{mark} marks turns of a chat"
+    else:
+        why = "the tokenizer has no beginning-of-sequence token"
+    put = spell_starts(tokenizer, starts) or "nothing"
+    return f"token before every sentence: {put}, because {why} (to choose another: --model-args bos=TOKEN)"
+
+
+def start_kind(tokenizer: PreTrainedTokenizerBase, starts: Sequence[int]) -> str:
+    """Say what stands before every sentence: `bos`, `eos`, `named` (any other tokens), or `none`."""
+    kinds = {(tokenizer.eos_token_id,): "eos", (tokenizer.bos_token_id,): "bos", (): "none"}
+    return kinds.get((*starts,), "named")
+
+
+def special_tokens(tokenizer: PreTrainedTokenizerBase, who: str = "") -> tuple[list[int], list[int]]:
+    """Return the special tokens that a tokenizer puts before and after a text by itself.
+
+    One that makes nothing else of a letter is refused. Where nobody is named who asks, it is said to put
+    none.
+    """
+    encoded = tokenizer("a", return_special_tokens_mask=True)
+    ids = cast("list[int]", encoded["input_ids"])
+    special = cast("list[int]", encoded["special_tokens_mask"])
+    if 0 not in special:
+        if not who:
+            return [], []
+        raise ModelError(
+            f"{who}: the tokenizer turns the letter a into special tokens only.\n"
+            "  Save the tokenizer of the training in the folder of the model."
+        )
+    first = special.index(0)
+    last = len(special) - special[::-1].index(0)
+    return ids[:first], ids[last:]

@@ -1,0 +1,102 @@
+"""The suite of a leaderboard: found by its name, in the folder of the board, or as a copy there."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import BoardError, SuiteError
+from tseval.evidence.prefixes import Words, split_words
+from tseval.suites import available_suites, load_suite
+from tseval.suites.data.critical import with_critical
+from tseval.verdicts import all_sentences, sentences_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from tseval.items import Suite
+
+
+DEFINITION = "board.yaml"
+SUITE_FOLDER = "suite"
+
+
+@dataclass(frozen=True)
+class SplitSuite:
+    """The suite of a board with its sentences and their words, which all entries share and are found once."""
+
+    suite: Suite
+
+    @cached_property
+    def clustered(self) -> Suite:
+        """The suite with what its items share, inferred where its data do not say so."""
+        return with_critical(self.suite)
+
+    @cached_property
+    def sentences(self) -> pa.StringArray:
+        """The distinct sentences, sorted (`tseval.verdicts.sentences_of`), (sentences,)."""
+        return sentences_of(self.suite)
+
+    @cached_property
+    def words(self) -> Words:
+        """Their words."""
+        return split_words(self.sentences)
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """Which of them each sentence of the suite is, as `tseval.verdicts.judge` takes it."""
+        rows = pc.index_in(all_sentences(self.suite), value_set=self.sentences)
+        return cast("NDArray[np.int64]", rows.to_numpy().astype(np.int64))
+
+
+def suite_of_board(board: Path, suite: str, digest: str, columns: Mapping[str, str]) -> Suite:
+    """Load the suite of a board: the copy in its folder, where there is another version by now."""
+    present: Suite | None = None
+    problem: SuiteError | None = None
+    try:
+        present = load_suite(suite_spec(suite, board), columns=columns or None)
+    except SuiteError as error:
+        problem = error
+    if present is not None and present.digest == digest:
+        return present
+    if (copied := copied_suite(board, suite, columns)) is not None and copied.digest == digest:
+        return copied
+    if present is None:
+        raise problem or AssertionError
+    raise BoardError(
+        f"{board / DEFINITION}: the suite {suite} on this machine has the digest {present.digest[:8]}, but "
+        f"the leaderboard uses the digest {digest[:8]}.\n"
+        f"  To create a leaderboard for the new version: tseval board renew {quote(str(board))}. To use "
+        "this leaderboard, install the version of the suite, or of tseval, with which it was made."
+    )
+
+
+def copied_suite(board: Path, suite: str, columns: Mapping[str, str]) -> Suite | None:
+    """Load the copy of a suite that its board has, if there is one."""
+    name = Path(suite).name
+    path = board / SUITE_FOLDER / (name if name in available_suites() else name.rpartition(":")[0] or name)
+    if not path.exists():
+        return None
+    spec: str | Path = path if path.name == name else str(path.with_name(name))
+    return load_suite(spec, columns=columns or None)
+
+
+def suite_spec(suite: str, board: Path) -> str | Path:
+    """Find a suite that stands beside its board; any other is found by its name.
+
+    The names of bundled suites come first: nothing that lies beside a board is taken for one of them.
+    """
+    if suite in available_suites():
+        return suite
+    beside = Path(os.path.normpath(board.absolute() / suite))
+    return beside if beside.exists() else suite

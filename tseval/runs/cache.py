@@ -1,0 +1,56 @@
+"""Runs over one suite whose verdicts are read once and kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tseval.analysis.rows import ROW
+from tseval.items import ENTRY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tseval.runs.run import Run
+
+
+_NEEDED = {*ROW, "case", "item", "better_score", "worse_score", "correct", "tie", "undecidable", "half_known"}
+
+
+class CachedRun:
+    """A run whose verdicts are read once; features, which are the suite's, are not kept.
+
+    Columns that are the same as in the run before are kept once.
+    """
+
+    def __init__(self, run: Run, before: CachedRun | None) -> None:
+        self.run, self._before = run, before
+        self._verdicts: pa.Table | None = None
+
+    def verdicts(self) -> pa.Table:
+        """Return the verdicts, without features."""
+        if self._verdicts is None:
+            table = self.run.load_verdicts()
+            names = [name for name in table.column_names if name in _NEEDED or name.endswith(ENTRY)]
+            self._verdicts = table.select(names)
+            if self._before is not None:
+                known = self._before.verdicts()
+                both = set(names) & set(known.column_names)
+                same = {name for name in both if table[name].equals(known[name])}
+                columns = [(known if name in same else table)[name] for name in names]
+                self._verdicts = pa.table(columns, names)
+        return self._verdicts
+
+    def for_table(self) -> Run:
+        """Return the run as tables read it."""
+        return replace(self.run, load_verdicts=self.verdicts)
+
+
+def cache_runs(runs: Sequence[Run]) -> list[CachedRun]:
+    """Keep the verdicts of runs over one suite, from their first use on."""
+    cached: list[CachedRun] = []
+    for run in runs:
+        cached.append(CachedRun(run, cached[-1] if cached else None))
+    return cached

@@ -1,0 +1,115 @@
+"""An entry of a leaderboard, opened as the run that it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003 - the types of fields are read
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from tseval.errors import EvidenceError, RunError, reason
+from tseval.evidence.download import EvidenceAddress, fetch_evidence
+from tseval.evidence.file_format import read_evidence
+from tseval.evidence.restoring import readable, scored_again
+from tseval.formats import ContentError, checked, read_yaml
+from tseval.runs.board_suite import DEFINITION, SplitSuite, suite_of_board
+from tseval.runs.directory import digest, read_intact
+from tseval.runs.manifest import NAME, Manifest, load_manifest
+from tseval.runs.run import Run
+from tseval.verdicts import judge
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
+EVIDENCE = "evidence.parquet"
+ENTRY_FILE = "entry.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class _Address:
+    """What `entry.yaml` says of where evidence lies."""
+
+    evidence: EvidenceAddress | None = None
+
+
+def evidence_of(folder: Path, manifest: Manifest) -> bytes:
+    """Read the evidence of an entry, or fetch it; held to the digest in the manifest."""
+    entry = folder / ENTRY_FILE
+    try:
+        address = None if (folder / EVIDENCE).exists() else checked(read_yaml(entry), _Address).evidence
+        if address is None:
+            return read_intact(folder, manifest.files, EVIDENCE)
+        content = fetch_evidence(address)
+    except (OSError, ContentError) as error:
+        raise RunError(f"{entry}: {reason(error)}") from None
+    except EvidenceError as error:
+        raise RunError(f"{entry}: the evidence {error}") from None
+    if digest(content) != manifest.files.get(EVIDENCE):
+        raise RunError(
+            f"{entry}: the digest of the evidence is not the digest in {NAME}, so one of the "
+            "two was changed. Add the run again: tseval board add BOARD RUN"
+        )
+    return content
+
+
+def entry_run(folder: Path, split: SplitSuite) -> Run:
+    """Open an entry as the run that it was, wherever its evidence lies: tables read it as any other."""
+    manifest = load_manifest(folder)
+    if not isinstance(manifest, Manifest):
+        raise RunError(
+            f"{folder / NAME} belongs to an unfinished run. Finish the run with tseval run --resume, then "
+            "add it again: tseval board add BOARD RUN"
+        )
+    if manifest.suite.digest != split.suite.digest:
+        theirs, ours = (f"{stated.name}@{stated.digest[:8]}" for stated in (manifest.suite, split.suite))
+        raise RunError(
+            f"{folder / NAME} states that the run scored the suite {theirs}, but the leaderboard has the "
+            f"suite {ours}. Score the model on the suite of the leaderboard."
+        )
+
+    def sentences() -> tuple[pa.Table, pa.StringArray]:
+        content = evidence_of(folder, manifest)
+        try:
+            evidence = read_evidence(content)
+            if evidence.suite_digest != split.suite.digest:
+                raise EvidenceError(
+                    f"has scores of another suite, with the digest {evidence.suite_digest[:8]}"
+                )
+            read, too_long = readable(evidence, split.sentences)
+            return scored_again(evidence, read, None if too_long else split.words), too_long
+        except EvidenceError as error:
+            raise RunError(f"{folder / EVIDENCE} {error}") from None
+
+    def verdicts() -> pa.Table:
+        scored, too_long = sentences()
+        known = None if too_long else split.rows
+        return judge(split.clustered, scored, manifest.key.score, too_long, known, manifest.unknown)
+
+    suite = replace(manifest.suite, inferred=split.clustered.inferred)
+    model = replace(manifest.model, name=folder.name)  # as the board calls it
+    named = replace(manifest, model=model, suite=suite)
+    return Run(folder.name, named, lambda: sentences()[0], verdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class _OverSuite:
+    """What `board.yaml` says of the suite."""
+
+    suite: str
+    digest: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+def suite_of_entry(folder: Path) -> SplitSuite:
+    """Load the suite of the board that an entry stands in, two folders above it."""
+    board = folder.resolve().parents[1]
+    try:
+        definition = checked(read_yaml(board / DEFINITION), _OverSuite)
+        return SplitSuite(suite_of_board(board, definition.suite, definition.digest, definition.columns))
+    except (OSError, ContentError) as error:
+        raise RunError(
+            f"{folder} is an entry of a leaderboard, but tseval cannot find the suite: "
+            f"{board / DEFINITION}: {reason(error)}.\n"
+            "  Name the entry in the folder of its leaderboard: BOARD/entries/NAME"
+        ) from None

@@ -1,0 +1,118 @@
+"""A scored suite: its manifest, sentences and verdicts, and the table that counts them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pyarrow as pa
+
+from tseval.analysis.counts import no_accuracy, tally
+from tseval.analysis.features import refuse_unknown_features
+from tseval.analysis.measures import correlate, effects, with_effects
+from tseval.analysis.rows import ROW, as_names
+from tseval.errors import as_html, counted, one_line
+from tseval.items import ENTRY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from tseval.analysis.correctness import Correctness
+    from tseval.runs.manifest import Manifest
+
+
+@dataclass(frozen=True)
+class Run:
+    """A scored suite.
+
+    Attributes:
+        name: Name of the run's directory, or of the model where there is none.
+        manifest: What was scored, with what, how.
+        load_sentences: Gives the scored sentences.
+        load_verdicts: Gives the verdicts.
+        path: The run's directory, as it was named; None where there is none.
+        document: Its own table, as `tseval.report.document_of` gives it, where that was made just now.
+    """
+
+    name: str
+    manifest: Manifest
+    load_sentences: Callable[[], pa.Table]
+    load_verdicts: Callable[[], pa.Table]
+    path: Path | None = None
+    document: object | None = None
+
+    def __repr__(self) -> str:
+        key, n_sentences = self.manifest.key, self.manifest.counts.sentences
+        title = f"{key.model} on {key.suite}"
+        return one_line(self, self.name, title, counted(n_sentences, "sentence"), f"score {key.score}")
+
+    def _repr_html_(self) -> str:
+        table = self.table().drop(columns=["se", "df", "clusters", "fixed"], errors="ignore")
+        rows = table.round(3).astype(str).itertuples(index=False, name=None)
+        return as_html(f"{self!r} {self.manifest.signature}", list(map(str, table.columns)), rows)
+
+    @classmethod
+    def of(cls, manifest: Manifest, scored: pa.Table, verdicts: pa.Table) -> Run:
+        """Make a run that stands in no directory."""
+        return cls(manifest.key.model, manifest, lambda: scored, lambda: verdicts)
+
+    @cached_property
+    def sentences(self) -> pd.DataFrame:
+        """One row per distinct sentence: `sentence`, `seen`, `logprob`, `words` (nats), `n_unknown`."""
+        return _frame(self.load_sentences())
+
+    @cached_property
+    def verdicts(self) -> pd.DataFrame:
+        """One row per item and contrast, with all features."""
+        return _frame(self.load_verdicts())
+
+    @cached_property
+    def rated(self) -> bool:
+        """Whether it is over rated sentences: nothing in it is right or wrong."""
+        counts = self.manifest.counts
+        if counts.correct or counts.tied or not counts.contrasts:
+            return False
+        return self.load_verdicts()["correct"].null_count == counts.contrasts
+
+    def tally(self, by: str | Sequence[str] = ()) -> tuple[pd.DataFrame, Correctness]:
+        """Count verdicts as `table` does, and keep from which items each row is made.
+
+        Where regions are compared, rows have the columns of `tseval.analysis.measures.EFFECT` too. Only what
+        all that takes is read, and nothing else of the verdicts is kept.
+
+        Raises:
+            SuiteError: The suite has no such feature.
+            RunError: The run is over rated sentences, which have no accuracy.
+        """
+        if self.rated:
+            raise no_accuracy(self.name)
+        table = self.load_verdicts()
+        refuse_unknown_features(as_names(by), table.column_names)
+        regions = self.manifest.key.score == "regions"
+        needed = {*ROW, *as_names(by), "correct", "tie", "undecidable", "half_known"}
+        needed |= {"better_score", "worse_score"} if regions else set()
+        names = [name for name in table.column_names if name in needed or name.endswith(ENTRY)]
+        verdicts = _frame(table.select(names))
+        rows, answers = tally(verdicts, by)
+        return with_effects(rows, answers, effects(verdicts)) if regions else rows, answers
+
+    def table(self, by: str | Sequence[str] = ()) -> pd.DataFrame:
+        """Count verdicts per construction, and per value of a feature or several, as `tally` does.
+
+        Of rated sentences, correlate scores with ratings (`tseval.analysis.measures.correlate`).
+
+        Raises:
+            SuiteError: The suite has no such feature.
+        """
+        return correlate(self.verdicts, by) if self.rated else self.tally(by)[0]
+
+
+# Whole numbers and truth values stay what they are beside missing values (pandas would make floats).
+_NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype(), pa.bool_(): pd.BooleanDtype()}
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    return table.to_pandas(types_mapper=_NULLABLE.get)

@@ -1,0 +1,123 @@
+"""How much memory a model takes while it scores."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import re
+import tracemalloc
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from tseval.scoring.devices import accelerator
+from tseval.scoring.protocol import RecurrentModel, TokenModel
+from tseval.scoring.trie import take
+from tseval.testing.findings import Finding, fails, holds, not_applicable
+from tseval.testing.scores import directly
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import ModuleType
+
+    from tseval.scoring.protocol import Model
+
+
+# What one more sentence may take: its numbers and what belongs to them, not the states of a network.
+KEPT = 64 * 2**10
+FEWEST = 64  # sentences, below which nothing can be seen
+BATCHES = 4  # that a quarter of the sentences make: a model may hold two of them for a moment
+STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def memory(model: Model, sentences: Sequence[str]) -> Finding:
+    """Memory keeps within what was said: that of a row for a state, else that of a batch."""
+    if isinstance(model, RecurrentModel):
+        return _rows(model, sentences)
+    if len(sentences) < FEWEST:
+        return not_applicable(f"{len(sentences)} sentences are too few: {FEWEST} are needed")
+    by_length = sorted(sentences, key=lambda text: len(text.split()))
+    some, all_of_them = sorted(by_length[::4]), sorted(by_length)
+    # First the few: what is made once, on first use, is made then.
+    before, after = _highest(_scoring(model, some, some)), _highest(_scoring(model, all_of_them, some))
+    growth = max(mine - its for mine, its in zip(after, before, strict=True))
+    kept = growth / (len(all_of_them) - len(some))
+    if kept <= KEPT:
+        return holds()
+    return fails(
+        f"each further sentence takes {kept / 2**20:.2f} MiB (batches of one size); "
+        f"at most {KEPT / 2**20:.2f} are allowed"
+    )
+
+
+@torch.inference_mode()
+def _rows(model: RecurrentModel, sentences: Sequence[str]) -> Finding:
+    """Hold `row_bytes` to the tensors of a state."""
+    encoded = model.encode(pa.array(sentences[:1], pa.string()))
+    state, rows = model.start(), 1
+    for n_rows, token in zip((1, 3, 7), [None, *encoded.tokens.tolist()], strict=False):
+        if token is not None:
+            state = model.advance(take(state, np.zeros(n_rows, dtype=np.int64)), np.full(n_rows, token))
+            rows = n_rows
+        if any(tensor.shape[0] != rows for tensor in state):
+            return fails(f"a state of {rows} rows has tensors of {[tensor.shape[0] for tensor in state]}")
+        taken = sum(tensor.nbytes for tensor in state) // rows
+        if taken > model.row_bytes:
+            return fails(f"a row of a state takes {taken} bytes, but `row_bytes` is {model.row_bytes}")
+    return holds()
+
+
+def _scoring(model: Model, sentences: Sequence[str], few: Sequence[str]) -> Callable[[], object]:
+    """Return an action that scores sentences in small batches, of a size that `few` fill several times."""
+    if isinstance(model, TokenModel):
+        n_tokens = len(model.encode(pa.array(few, pa.string())).tokens)
+        return lambda: directly(model, sentences, batch_tokens=max(1, n_tokens // BATCHES))
+    size = len(few) // BATCHES
+    return lambda: [
+        directly(model, sentences[start : start + size]) for start in range(0, len(sentences), size)
+    ]
+
+
+def _highest(action: Callable[[], object]) -> tuple[int, int]:
+    """Do something and give the highest memory meanwhile, in bytes: of the process, and of the GPUs.
+
+    Where the system does not tell a process about itself (Linux does), what Python and numpy asked for.
+    """
+    gc.collect()
+    gpu, devices = _gpus_in_use()
+    for device in devices:
+        gpu.reset_peak_memory_stats(device)
+    tracing = not (RESET.exists() and not tracemalloc.is_tracing())
+    if tracing:
+        tracemalloc.start()
+        action()
+        _, host = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    else:
+        _give_back()
+        RESET.write_text("5", "ascii")  # begin again with what is there now
+        action()
+        found = re.search(r"VmHWM:\s*(\d+) kB", STATUS.read_text("utf-8", "replace"))
+        host = 0 if found is None else int(found[1]) * 2**10
+    return host, sum(gpu.max_memory_allocated(device) for device in devices)
+
+
+def _give_back() -> None:
+    """Give back what arrow and the heap hold unused: what a model puts there could not be seen."""
+    pa.default_memory_pool().release_unused()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's; others keep less
+    if trim is not None:
+        trim(0)
+
+
+def _gpus_in_use() -> tuple[ModuleType, range]:
+    """Return torch's module for the accelerators whose highest memory it tells, and their numbers.
+
+    Apple's does not tell; one that nothing was put on has none.
+    """
+    module: ModuleType = torch.get_device_module(accelerator() or torch.device("cpu"))
+    in_use = hasattr(module, "max_memory_allocated") and module.is_initialized()
+    return module, range(module.device_count() if in_use else 0)

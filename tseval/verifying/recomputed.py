@@ -1,0 +1,229 @@
+"""The numbers of a claim, computed again from suite and evidence."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import EvidenceError, ModelError, SuiteError, first_line
+from tseval.evidence.restoring import scored_again
+from tseval.items import ENTRY, HALF_KNOWN, INDEPENDENT, Case, Suite, choose_rows, cluster_by, suite_digest
+from tseval.questions.scored import split_measure
+from tseval.report import Format, document_of, render
+from tseval.runs.manifest import NAME as MANIFEST
+from tseval.runs.manifest import SELECTED, SuiteFacts
+from tseval.runs.run import Run
+from tseval.suites import afresh, load_suite
+from tseval.suites.data.critical import cluster_data, with_critical
+from tseval.suites.data.entries import KNOWN_ERRORS
+from tseval.verdicts import judge, n_too_long, sentences_of
+from tseval.verifying.comparison import (
+    compare_sentences,
+    compare_verdicts,
+    describe_other_table,
+    first_difference,
+)
+from tseval.verifying.earlier import is_earlier_form
+from tseval.verifying.levels import CheckFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tseval.verifying.claim import Claim
+
+
+_DRAW = re.compile(r"([0-9]{1,18}) of each case, seed (-?[0-9]{1,30})")
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputed:
+    """A claim, computed again; its suite is expanded from its grammar or data, never from a cache."""
+
+    suite: Suite
+    scored: pa.Table
+    verdicts: pa.Table
+    n_unsaid: int = 0  # half-known contrasts that it compares without saying so
+
+
+def recompute(claim: Claim, spec: str | None) -> Recomputed:
+    """Expand the suite, judge the evidence, and compare everything that is claimed.
+
+    The suite is at `spec`, or has the name that the claim states.
+    """
+    if by := split_measure(claim.key.score)[1]:
+        raise SuiteError(
+            f"{claim.name} was scored with --normalise {by}, so verifying needs the number of tokens, "
+            "which tseval cannot recompute without the model.\n"
+            "  Verify a run on the same sentences without --normalise."
+        )
+    suite = _suite_again(claim, spec)
+    if suite.digest != claim.key.suite_digest or suite.terminator != claim.key.terminator:
+        raise CheckFailed(
+            f"the suite {suite.name} on this machine has the digest {suite.digest[:8]}, but the run states "
+            f"the digest {claim.key.suite_digest[:8]}"
+        )
+    hold_sizes(claim.manifest.suite, suite)
+    sentences = sentences_of(suite)
+    too_long = sentences[:0]
+    if claim.manifest.counts.too_long:  # which only a model can confirm
+        read = pc.is_in(sentences, value_set=claim.sentences)
+        sentences, too_long = sentences.filter(read), sentences.filter(pc.invert(read))
+    if not sentences.equals(claim.sentences):
+        raise CheckFailed(
+            f"the run has other sentences than the suite: {first_difference(claim.sentences, sentences)}"
+        )
+    try:
+        scored = scored_again(claim.evidence, sentences)
+    except EvidenceError as error:
+        raise CheckFailed(f"the evidence {error}") from None
+    compare_sentences(claim.scored, scored)
+    unknown = claim.manifest.unknown
+    marked = replace(unknown, unsaid=False)
+    judged = partial(judge, _with_factors(suite, claim), scored, claim.score, too_long, unknown=marked)
+    verdicts, n_unsaid = verdicts_of(judged), 0
+    if unknown.unsaid and HALF_KNOWN in verdicts.column_names:
+        n_unsaid = int(pc.sum(verdicts[HALF_KNOWN]).as_py())
+        verdicts = verdicts.drop_columns([HALF_KNOWN])
+    left_out = n_too_long(suite, scored, too_long)
+    if left_out != claim.manifest.counts.too_long:
+        stated = claim.manifest.counts.too_long
+        raise CheckFailed(
+            f"{left_out:,} contrasts have a sentence without a score, but in the manifest the key "
+            f"`too_long` is {stated:,}"
+        )
+    compare_verdicts(claim.verdicts, verdicts)
+    run = Run(claim.name, claim.manifest, lambda: scored, lambda: verdicts)
+    for name, text in claim.tables.items():
+        form: Format = "csv" if name.endswith("csv") else "md"
+        printed = render(document_of([run]), form)
+        if printed != text and not (form == "md" and is_earlier_form(text, printed)):
+            raise CheckFailed(describe_other_table(claim, name))
+    return Recomputed(suite, scored, verdicts, n_unsaid)
+
+
+def hold_sizes(stated: SuiteFacts, suite: Suite) -> None:
+    """Hold what is said of a suite's size to the suite."""
+    for name in ("n_items", "n_contrasts"):
+        if (claimed := getattr(stated, name)) != (follows := getattr(suite, name)):
+            raise CheckFailed(
+                f"{MANIFEST}: the key `suite.{name}` is {claimed:,}, but the suite has {follows:,}"
+            )
+
+
+def verdicts_of(judged: Callable[[], pa.Table]) -> pa.Table:
+    """Judge scored sentences."""
+    try:
+        return judged()
+    except (ModelError, SuiteError) as error:
+        raise CheckFailed(str(error).partition("\n")[0]) from None
+
+
+def _suite_again(claim: Claim, spec: str | None) -> Suite:
+    """Load the suite without a cache; of a part, the items that the verdicts name.
+
+    A claim names its suite. It does not say where on this machine one is: only whoever verifies does.
+    """
+    name, facts = claim.key.suite, claim.manifest.suite
+    try:
+        if not spec and (set(name) & {"/", "\\", "\0"} or name in {"", ".", ".."}):
+            raise SuiteError(
+                f"the run states that its suite is {name!r}, which is the path of a suite, not its name."
+            )
+        with afresh():
+            suite = load_suite(
+                spec or claim.key.suite,
+                seed=facts.seed or 0,
+                columns=facts.columns,
+                # What it lists, unless that is what is known to everyone.
+                exclude=facts.exclude if facts.exclude in {None, KNOWN_ERRORS} else facts.excluded or (),
+            )
+    except SuiteError as error:
+        raise SuiteError(
+            f"{first_line(error)}\n  Name the suite of {claim.name} with --suite SUITE, as for tseval run."
+        ) from None
+    if (suite.exclude, suite.excluded) != (facts.exclude, facts.excluded):
+        raise CheckFailed(
+            f"{MANIFEST}: the key `suite.excluded` does not have the items of the list {facts.exclude!r}"
+        )
+    if facts.seed is not None and suite.seed is None:
+        raise CheckFailed(
+            f"{MANIFEST}: the key `suite.seed` is {facts.seed}, but no sentences of the suite {suite.name} "
+            "are chosen at random"
+        )
+    if facts.complete:
+        return suite
+    if not SELECTED.fullmatch(claim.key.items):
+        raise CheckFailed(
+            f"{MANIFEST}: the key `key.items` is {claim.key.items!r}, which is not a number of items"
+        )
+    cases = tuple(_chosen(suite, claim))
+    if facts.sample is not None:
+        _refuse_other_draw(suite, cases, facts.sample)
+    return replace(suite, cases=cases, digest=suite_digest(suite.terminator, cases), complete=False)
+
+
+def _with_factors(suite: Suite, claim: Claim) -> Suite:
+    """Return the suite the lexical factors of the claim: `--cluster`, or its own; old runs have none."""
+    if not knows_factors(claim):
+        return cluster_by(suite, (INDEPENDENT,))
+    stated = claim.manifest.suite
+    if stated.inferred is not None and with_critical(suite).inferred != stated.inferred:
+        raise CheckFailed(
+            f"{MANIFEST}: the key `suite.inferred` is {stated.inferred!r}, but the suite "
+            "states something else"
+        )
+    if stated.inferred is None and not stated.clusters:  # from before, or there is nothing to infer
+        return replace(suite, clusters=(INDEPENDENT,))
+    try:
+        return cluster_data(suite, stated.clusters or ())
+    except SuiteError as error:
+        raise CheckFailed(f"suite.clusters: {first_line(error)}") from None
+
+
+def knows_factors(claim: Claim) -> bool:
+    """Return whether a run is from when there were lexical factors: it has some, or names the chosen."""
+    chosen = claim.manifest.suite.clusters
+    return chosen is not None or any(name.endswith(ENTRY) for name in claim.verdicts.column_names)
+
+
+def says_what_is_shared(claim: Claim, suite: Suite) -> bool:
+    """Return whether a run has all factors that one over this suite would have today."""
+    stated = claim.manifest.suite
+    has_all = stated.clusters or stated.inferred or not with_critical(suite).inferred
+    return knows_factors(claim) and bool(has_all)
+
+
+def _chosen(suite: Suite, claim: Claim) -> Iterator[Case]:
+    names = claim.verdicts["case"].combine_chunks()
+    known = {case.name: case for case in suite.cases}
+    for name in pc.unique(names).to_pylist():
+        if name not in known:
+            raise CheckFailed(f"the run has a case {name!r}, but the suite {suite.name} does not")
+        items = pc.unique(claim.verdicts["item"].filter(pc.equal(names, name)))
+        index = known[name].index
+        strange = items.filter(pc.invert(pc.is_in(items, value_set=index)))
+        if len(strange):
+            raise CheckFailed(
+                f"the run has an item {strange[0].as_py()} of the case {name!r}, but the suite does not"
+            )
+        # In some views an item has several rows.
+        yield known[name].take(np.flatnonzero(pc.is_in(index, value_set=items)).tolist())
+
+
+def _refuse_other_draw(suite: Suite, cases: Sequence[Case], stated: str) -> None:
+    """Draw items again as they are said to have been drawn; of a draw, `--limit` takes the first."""
+    draw = _DRAW.fullmatch(stated)
+    for case in cases:
+        whole = next(other for other in suite.cases if other.name == case.name)
+        rows = choose_rows(whole.n_items, None, int(draw[1]), int(draw[2])) if draw else ()
+        if not case.index.equals(whole.index.take(pa.array(rows[: len(case.index)], pa.int64()))):
+            raise CheckFailed(
+                f"the key `suite.sample` is {stated!r}, but the items of the case {case.name!r} are not "
+                "the ones that this sample draws"
+            )

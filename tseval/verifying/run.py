@@ -1,0 +1,70 @@
+"""Verify a run, level by level."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tseval.errors import counted
+from tseval.verifying.claim import claim_of_run
+from tseval.verifying.ladder import Ladder
+from tseval.verifying.recomputed import recompute, says_what_is_shared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tseval.scoring.protocol import Model
+    from tseval.verifying.levels import Verification
+
+
+def verify_run(
+    path: str | Path,
+    *,
+    suite: str | None = None,
+    model: Model | None = None,
+    share: float = 0.01,
+    draw: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Verification:
+    """Verify a run.
+
+    Args:
+        suite: Where its suite is; None for the name that it states.
+        model: To be asked again; None asks none, so that the level `plausible` is the highest.
+        share: Of the sentences that the model is asked about; 1 for all.
+        draw: What decides which, as a report names it; None draws anew, so that nobody knew it before.
+        progress: Called with the numbers of sentences done and of all, while the model is asked.
+    """
+    return _RunLadder(Path(path), suite).climb(model, share, draw, progress)
+
+
+class _RunLadder(Ladder):
+    """A run; its suite is found where it is said to be, or by the name that the run states."""
+
+    def __init__(self, path: Path, suite: str | None) -> None:
+        super().__init__(path)
+        self._suite = suite
+
+    def whole(self) -> str:
+        self.claim = claim_of_run(self.path)
+        self.what = f"{self.claim.key.model} on {self.claim.key.suite}"
+        files = counted(len(self.claim.manifest.files), "file")
+        if self.claim.manifest.seal is None:
+            return f"manifest and {files}; without a seal, as in old runs"
+        return f"manifest, seal and {files}"
+
+    def recomputed(self) -> str:
+        claim = self.claim
+        self.again = recompute(claim, self._suite)
+        n_verdicts = counted(self.again.verdicts.num_rows, "verdict")
+        follows = f"{counted(len(claim.sentences), 'sentence')}, {n_verdicts}"
+        if n_too_long := claim.manifest.counts.too_long:
+            follows += f" ({n_too_long:,} recorded as too long for the model)"
+        facts = claim.manifest.suite
+        if not facts.complete and facts.sample is None:
+            follows += f"; only {counted(facts.n_items, 'item')} of the suite"
+        known = says_what_is_shared(claim, self.again.suite)
+        unsaid = "" if known else "; lexical factors are not recorded, as in old runs"
+        if self.again.n_unsaid:
+            unsaid += f"; {counted(self.again.n_unsaid, 'half-known contrast')} compared, as in old runs"
+        return f"{follows}, {counted(len(claim.tables), 'table')} from suite and evidence{unsaid}"
