@@ -27,8 +27,7 @@ from tseval.errors import RunError
 from tseval.files import write_text
 from tseval.report.figures import BANDS, Axis, Panel, Series, share_panel, write_figure
 from tseval.runs import read_run
-from tseval.suites.agreement import write_examples
-from tseval.suites.agreement.published import read_examples
+from tseval.suites.agreement.example_tables import read_examples, write_examples
 from tseval.sweeps import Workforce
 from tseval.sweeps.engines import find_engine
 from tseval.sweeps.units import SweepUnit

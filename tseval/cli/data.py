@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.report import Format
-    from tseval.suites.agreement.minimal_pairs import Phenomenon
+    from tseval.suites.agreement.phenomenon import Phenomenon
 
 
 @click.group(
@@ -57,8 +57,12 @@ def agreement(
     FILE is a treebank in CoNLL-U, the table of Linzen et al. (2016), or a file NAME.text with sentences
     whose answers are in NAME.gold in the same folder. FILE may be compressed (.gz).
     """
-    from tseval.suites.agreement import EXAMPLE_ENDINGS, Shares, check_new_file, write_examples
-    from tseval.suites.agreement.published import Frequent, convert, summarise, warnings_about
+    from tseval.suites.agreement.convert import convert
+    from tseval.suites.agreement.example_tables import EXAMPLE_ENDINGS, write_examples
+    from tseval.suites.agreement.output import check_new_file
+    from tseval.suites.agreement.rare_words import Frequent
+    from tseval.suites.agreement.splits import Shares
+    from tseval.suites.agreement.summary import summarise, warnings_about
 
     check_new_file(output, EXAMPLE_ENDINGS, "table of examples")
     if train + valid > 100:
@@ -148,8 +152,8 @@ def pairs_command(
     """
     from tabulate import tabulate
 
-    from tseval.suites.agreement import check_new_file
-    from tseval.suites.agreement import minimal_pairs as mp
+    from tseval.suites.agreement import treebank_pairs as mp
+    from tseval.suites.agreement.output import check_new_file
 
     if listed:
         if request or phenomenon or output:
@@ -188,7 +192,7 @@ def _wanted_phenomenon(
     from pathlib import Path
 
     from tseval.formats import read_text
-    from tseval.suites.agreement.minimal_pairs import open_phenomenon, read_phenomenon
+    from tseval.suites.agreement.phenomenon import open_phenomenon, read_phenomenon
 
     if request is not None and phenomenon is None:
         if "{" in request:
@@ -290,7 +294,7 @@ def count_command(
     """
     from tseval.report.analyses import noun_count_bars, noun_counts
     from tseval.report.figures import COUNT_BARS, check_figure_names, write_figure
-    from tseval.suites.agreement.published import read_examples
+    from tseval.suites.agreement.example_tables import read_examples
 
     check_figure_names(figures, SuiteError)
     if repeated := {path.name for path in tables if [one.name for one in tables].count(path.name) > 1}:
@@ -327,7 +331,7 @@ def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None)
     """
     from tseval.analysis.breakdowns import EQUAL, compare_examples
     from tseval.report.analyses import found_examples
-    from tseval.suites.agreement.published import read_examples
+    from tseval.suites.agreement.example_tables import read_examples
 
     frames = []
     with busy("comparing examples"):

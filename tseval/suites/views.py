@@ -23,7 +23,7 @@ from tseval.items import POSITION, WORD, Feature, as_entries, suite_digest, take
 from tseval.questions import Contrast
 from tseval.questions.pairs import ENDING, Pairs
 from tseval.questions.regions import Regions
-from tseval.suites.agreement import EXAMPLE_NUMBERS, PLURAL, SINGULAR
+from tseval.suites.agreement.examples import EXAMPLE_NUMBERS, PLURAL, SINGULAR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

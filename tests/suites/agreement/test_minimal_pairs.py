@@ -11,14 +11,8 @@ from in_process import refuse, succeed
 from supplied import TREEBANK_SAMPLE, TREEBANKS
 
 from tseval.errors import SuiteError
-from tseval.suites.agreement.minimal_pairs import (
-    draw_per_cell,
-    list_phenomena,
-    make_pairs,
-    open_phenomenon,
-    phenomena,
-    read_phenomenon,
-)
+from tseval.suites.agreement.phenomenon import open_phenomenon, phenomena, read_phenomenon
+from tseval.suites.agreement.treebank_pairs import draw_per_cell, list_phenomena, make_pairs
 
 GERMAN, FRENCH, RUSSIAN, TURKISH = (
     TREEBANKS / f"{name}.conllu.gz" for name in ("de_gsd", "fr_gsd", "ru_gsd", "tr_boun")

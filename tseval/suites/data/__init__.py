@@ -21,7 +21,7 @@ from tseval.files import beyond
 from tseval.formats import bare_name, read_lines, stem_of
 from tseval.items import first_too_long
 from tseval.questions.regions import Regions
-from tseval.suites.agreement import gold_of
+from tseval.suites.agreement.gold_files import gold_of
 from tseval.suites.data.alternatives import SEVERAL_WORDS
 from tseval.suites.data.candidates import fills
 from tseval.suites.data.entries import DataSet, TableReading

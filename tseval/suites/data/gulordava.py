@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, quoted_text
 from tseval.formats import is_count, read_lines, whole_number
-from tseval.suites.agreement import gold_of
+from tseval.suites.agreement.gold_files import gold_of
 from tseval.suites.data.entries import AGREEMENT, DataItem
 from tseval.suites.data.pairs import verb_entries
 from tseval.tables import read_table

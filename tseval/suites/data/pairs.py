@@ -35,8 +35,9 @@ from tseval.items import ENTRY, Case, as_entries
 from tseval.questions import Contrast
 from tseval.questions.pairs import ENDING, Pairs
 from tseval.questions.regions import Prediction
-from tseval.suites.agreement import SINGULAR, read_targets
-from tseval.suites.agreement.published import read_examples
+from tseval.suites.agreement.example_tables import read_examples
+from tseval.suites.agreement.examples import SINGULAR
+from tseval.suites.agreement.gold_files import read_targets
 from tseval.suites.data.alternatives import ALTERNATIVES, alternatives_in, in_names
 from tseval.suites.data.entries import (
     AGREEMENT,

@@ -11,26 +11,29 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from tseval.errors import SuiteError, suggest
 from tseval.formats import bare_name, read_lines
-from tseval.suites.agreement import counts_and_reasons, filled, reasons_listed, write_as_named
-from tseval.suites.agreement.forms import SeenForms, other_forms, read_unimorph
-from tseval.suites.agreement.requests import FORM, LEMMA, OWN, UPOS, read_request
-from tseval.suites.agreement.treebank import read_trees
+from tseval.suites.agreement.conllu import read_trees
+from tseval.suites.agreement.examples import filled
+from tseval.suites.agreement.forms import SeenForms, other_forms
+from tseval.suites.agreement.output import write_as_named
+from tseval.suites.agreement.phenomenon import Phenomenon, open_phenomenon, phenomena
+from tseval.suites.agreement.requests import FORM, LEMMA, OWN, UPOS
+from tseval.suites.agreement.summary import counts_and_reasons, reasons_listed
+from tseval.suites.agreement.unimorph import read_unimorph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
-    from tseval.suites.agreement.forms import ListedForms, OtherForm
-    from tseval.suites.agreement.requests import RequestFile
-    from tseval.suites.agreement.treebank import Tree
+    from tseval.suites.agreement.conllu import Tree
+    from tseval.suites.agreement.forms import OtherForm
+    from tseval.suites.agreement.unimorph import ListedForms
 
-PHENOMENA = Path(__file__).parent / "phenomena"
 PAIR_ENDINGS = (".parquet", ".tsv", ".tsv.gz", ".csv", ".csv.gz")
 
 JOINED = "written together with another word"
@@ -39,78 +42,7 @@ BOTH = "its governor also occurs with the other value"
 
 
 @dataclass(frozen=True, slots=True)
-class Phenomenon:
-    """What is looked for, what is changed, and what governs it."""
-
-    name: str  # of the cases (`determiner-noun-gender`)
-    title: str  # of the rows of a table
-    file: RequestFile
-    node: str  # whose word is changed
-    feature: str  # of that word
-    value: str | None  # that it gets; None for every other one
-    controller: tuple[str, str] | None  # the node that the word depends on, and its feature, if there is one
-    governs: bool  # that node decides on the value without having it, as an adposition decides on a case
-
-
-def phenomena() -> list[str]:
-    """Name the phenomena that come with tseval."""
-    return sorted(path.stem for path in PHENOMENA.glob("*.req"))
-
-
-def open_phenomenon(name: str, change: str | None = None, controller: str | None = None) -> Phenomenon:
-    """Open a phenomenon that comes with tseval; `change` and `controller` as for `read_phenomenon`."""
-    if name not in phenomena():
-        raise SuiteError(
-            f"there is no phenomenon with the name {name!r}.\n  {suggest(name, phenomena(), 'Phenomena')}"
-        )
-    return read_phenomenon((PHENOMENA / f"{name}.req").read_text("utf-8"), name, name, change, controller)
-
-
-def read_phenomenon(
-    text: str, name: str, place: str, change: str | None = None, controller: str | None = None
-) -> Phenomenon:
-    """Read requests and say what is changed.
-
-    Args:
-        text: The requests.
-        name: Of the cases.
-        place: Of the text, for messages.
-        change: `NODE.Feature` or `NODE.Feature=Value`; by default what the text says in `% change:`.
-        controller: A node; by default what `% controller:` says, or the node that shares the changed feature.
-    """
-    file = read_request(text, place)
-    if (said := change or file.notes.get("change")) is None:
-        raise SuiteError(
-            f"{place}: the request does not name the feature to change.\n"
-            "  Add --change NODE.Feature, such as --change D.Gender."
-        )
-    found = re.fullmatch(r"""([^\W\d]\w*'?)\.["']?([^\W\d]\w*(?:\[\w+\])?)["']?(?:=(\S+))?""", said.strip())
-    if found is None:
-        raise SuiteError(
-            f"--change {said}: the text does not have the form NODE.Feature.\n  Write NODE.Feature or "
-            "NODE.Feature=Value, such as D.Gender=Fem."
-        )
-    node, feature, value = found.groups()
-    if feature in OWN:
-        raise SuiteError(
-            f"--change {said}: {feature} is not a morphological feature (column 6 of CoNLL-U).\n  Name a "
-            "morphological feature, such as Number or Gender."
-        )
-    pairs = [pair for request in file.requests for pair in request.pattern.shared if (node, feature) in pair]
-    shared = [right if left == (node, feature) else left for left, right in pairs]
-    named = controller or file.notes.get("controller")
-    governor = next((one for one in shared if named in {None, one[0]}), named and (named, feature))
-    for one in filter(None, (node, governor and governor[0])):
-        for nodes in (request.pattern.nodes for request in file.requests):
-            if one not in nodes:
-                hint = suggest(one, nodes, "Nodes")
-                raise SuiteError(f"{place}: the pattern of the request has no node {one!r}.\n  {hint}")
-    title, governs = file.notes.get("title", name), governor is not None and not shared
-    return Phenomenon(name, title, file, node, feature, value, governor or None, governs)
-
-
-@dataclass(frozen=True, slots=True)
-class Pairs:
+class TreebankPairs:
     """The pairs of a phenomenon."""
 
     # A row a pair: both sentences as written (`good`, `bad`) and as tokens, the names of rows, features, and
@@ -120,7 +52,7 @@ class Pairs:
     left_out: Counter[str]  # reasons to how many words they left out
 
 
-def make_pairs(files: Sequence[Path], phenomenon: Phenomenon, forms: Sequence[Path] = ()) -> Pairs:
+def make_pairs(files: Sequence[Path], phenomenon: Phenomenon, forms: Sequence[Path] = ()) -> TreebankPairs:
     """Find the pairs of a phenomenon in treebanks: each is read twice, for its forms and for its sentences.
 
     Args:
@@ -147,7 +79,7 @@ def make_pairs(files: Sequence[Path], phenomenon: Phenomenon, forms: Sequence[Pa
     return pairs
 
 
-def list_phenomena(files: Sequence[Path]) -> list[tuple[Phenomenon, Pairs | None]]:
+def list_phenomena(files: Sequence[Path]) -> list[tuple[Phenomenon, TreebankPairs | None]]:
     """Find the pairs of every phenomenon that comes with tseval; None where a feature it needs is lacking."""
     all_of_them = [open_phenomenon(name) for name in phenomena()]
     seen, names = _survey(files, all_of_them)
@@ -181,7 +113,7 @@ def _find(
     files: Sequence[Path],
     wanted: Sequence[Phenomenon],
     tables: Mapping[str, Sequence[SeenForms | ListedForms]],
-) -> list[Pairs]:
+) -> list[TreebankPairs]:
     """Read treebanks for the pairs of phenomena."""
     rows: list[list[dict[str, Any]]] = [[] for _ in wanted]
     left_out = [Counter[str]() for _ in wanted]
@@ -192,7 +124,9 @@ def _find(
             for one, own, reasons in zip(wanted, rows, left_out, strict=True):
                 own.extend(_pairs_of(tree, path.name, one, tables[one.feature], reasons))
     return [
-        Pairs(_as_table(_governed(own_rows, reasons) if one.governs else own_rows), n_sentences, reasons)
+        TreebankPairs(
+            _as_table(_governed(own_rows, reasons) if one.governs else own_rows), n_sentences, reasons
+        )
         for one, own_rows, reasons in zip(wanted, rows, left_out, strict=True)
     ]
 
@@ -296,7 +230,7 @@ def _as_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     return filled(pa.table({name: [row.get(name) for row in rows] for name in names}))
 
 
-def draw_per_cell(pairs: Pairs, number: int) -> Pairs:
+def draw_per_cell(pairs: TreebankPairs, number: int) -> TreebankPairs:
     """Keep at most so many pairs of each value and number of attractors, drawn by a hash."""
     rows = pairs.table.to_pylist()
     cells: dict[tuple[Any, ...], list[tuple[str, int]]] = defaultdict(list)
@@ -307,7 +241,7 @@ def draw_per_cell(pairs: Pairs, number: int) -> Pairs:
     return replace(pairs, table=pairs.table.take(drawn))
 
 
-def count_forms(pairs: Pairs, text: Path) -> Pairs:
+def count_forms(pairs: TreebankPairs, text: Path) -> TreebankPairs:
     """Add how often both forms occur in a text: `target_count` and `other_count`."""
     table = pairs.table
     forms = [[str(form).lower() for form in table[name].to_pylist()] for name in ("target", "other_form")]
@@ -321,7 +255,7 @@ def count_forms(pairs: Pairs, text: Path) -> Pairs:
     return replace(pairs, table=table)
 
 
-def summarise_pairs(pairs: Pairs) -> str:
+def summarise_pairs(pairs: TreebankPairs) -> str:
     """Count pairs by what is changed into what and by attractors, and what was left out, and why."""
     table = pairs.table
     rows = table.to_pylist()
