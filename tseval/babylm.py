@@ -32,7 +32,7 @@ from tseval.questions.formulas import Region
 from tseval.questions.regions import Prediction, Regions
 from tseval.questions.scored import ScoredSentences
 from tseval.suites.data.records import read_records
-from tseval.suites.data.regions import text_of
+from tseval.suites.data.roles import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -15,7 +15,7 @@ from tseval.adapters import open_model
 from tseval.errors import SuiteError
 from tseval.questions.scored import Normalised, Unigrams, split_measure
 from tseval.runs import read_run
-from tseval.suites.data.ratings import read_unigrams
+from tseval.suites.data.unigrams import read_unigrams
 
 PAIRS = [
     ("the author laughs", "the author near the old guards laugh again"),

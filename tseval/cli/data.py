@@ -58,11 +58,12 @@ def agreement(
     whose answers are in NAME.gold in the same folder. FILE may be compressed (.gz).
     """
     from tseval.suites.agreement.convert import convert
-    from tseval.suites.agreement.example_tables import EXAMPLE_ENDINGS, write_examples
+    from tseval.suites.agreement.example_tables import write_examples
     from tseval.suites.agreement.output import check_new_file
     from tseval.suites.agreement.rare_words import Frequent
     from tseval.suites.agreement.splits import Shares
     from tseval.suites.agreement.summary import summarise, warnings_about
+    from tseval.suites.endings import EXAMPLE_ENDINGS
 
     check_new_file(output, EXAMPLE_ENDINGS, "table of examples")
     if train + valid > 100:
@@ -152,8 +153,9 @@ def pairs_command(
     """
     from tabulate import tabulate
 
-    from tseval.suites.agreement import treebank_pairs as mp
+    from tseval.suites.agreement import treebank_pairs
     from tseval.suites.agreement.output import check_new_file
+    from tseval.suites.endings import PAIR_ENDINGS
 
     if listed:
         if request or phenomenon or output:
@@ -164,7 +166,7 @@ def pairs_command(
         with busy("counting pairs", quiet):
             rows = [
                 (one.name, one.title, f"{own.table.num_rows:,}" if own else "–")
-                for one, own in mp.list_phenomena(files)
+                for one, own in treebank_pairs.list_phenomena(files)
             ]
         headers = ("Phenomenon", "", "Pairs")
         click.echo(tabulate(rows, headers, "pipe", disable_numparse=True, colalign=("left", "left", "right")))
@@ -172,16 +174,16 @@ def pairs_command(
     wanted = _wanted_phenomenon(request, phenomenon, change, controller)
     if output is None:
         raise click.UsageError("the command does not name a file for the pairs. Add -o pairs.parquet.")
-    check_new_file(output, mp.PAIR_ENDINGS, "table of pairs")
+    check_new_file(output, PAIR_ENDINGS, "table of pairs")
     with busy("finding pairs", quiet):
-        pairs = mp.make_pairs(files, wanted, forms)
+        pairs = treebank_pairs.make_pairs(files, wanted, forms)
         if per_cell:
-            pairs = mp.draw_per_cell(pairs, per_cell)
+            pairs = treebank_pairs.draw_per_cell(pairs, per_cell)
         if frequency:
-            pairs = mp.count_forms(pairs, frequency)
-        mp.write_pairs(pairs.table, output)
+            pairs = treebank_pairs.count_forms(pairs, frequency)
+        treebank_pairs.write_pairs(pairs.table, output)
     if not quiet:
-        click.echo(f"{mp.summarise_pairs(pairs)}\n")
+        click.echo(f"{treebank_pairs.summarise_pairs(pairs)}\n")
         click.echo(output, err=True)
 
 

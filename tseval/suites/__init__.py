@@ -28,9 +28,12 @@ from tseval.formats import ContentError, checked
 from tseval.items import ENTRIES, Case, Suite, choose_rows, cluster_by, refuse_unknown_cases, suite_digest
 from tseval.questions import Contrast  # noqa: TC001 - read at run time
 from tseval.questions.pairs import Pairs
-from tseval.suites.data import NOT_READ, is_data, methods_of, not_a_suite, read_data
-from tseval.suites.data.catalogue import CATALOGUE, columns_at, fetch_files, published_at, refuse_elsewhere
-from tseval.suites.data.entries import leave_out, refuse_exclusion
+from tseval.suites.data.catalogue import CATALOGUE, columns_at, published_at, refuse_elsewhere
+from tseval.suites.data.exclusions import leave_out, refuse_exclusion
+from tseval.suites.data.fetching import fetch_files
+from tseval.suites.data.folders import NOT_READ, is_data, not_a_suite
+from tseval.suites.data.kinds import methods_of
+from tseval.suites.data.reading import read_data
 from tseval.suites.data.roles import refuse_columns
 from tseval.suites.formal import draw_test, language_case
 from tseval.suites.formal.languages import FORMAL_LANGUAGES, STOP, names_language, parse_language
@@ -40,7 +43,7 @@ from tseval.writing import without_rules
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from tseval.suites.data.entries import Exclude
+    from tseval.suites.data.exclusions import Exclude
     from tseval.writing import Writing
 
 

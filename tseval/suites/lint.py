@@ -21,9 +21,9 @@ from tseval.errors import GrammarError, counted, shortened, suggest
 from tseval.questions.formulas import LEVELS, Operation, Region, parse, parts_of, regions_of
 from tseval.questions.regions import ALL_PREDICTIONS, Regions
 from tseval.questions.unknown import UNKNOWN_MARKS, Unknown, UnknownWords, rank_missing
-from tseval.suites.data import read_data
 from tseval.suites.data.catalogue import columns_at
-from tseval.suites.data.entries import KNOWN_ERRORS, count_known
+from tseval.suites.data.exclusions import KNOWN_ERRORS, count_known
+from tseval.suites.data.reading import read_data
 from tseval.suites.grammar import SUITE_FILE, SuiteFolder, read_folder
 from tseval.suites.grammar.code_problems import code_problems
 from tseval.suites.grammar.expand import check_size, expand

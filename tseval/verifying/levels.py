@@ -24,7 +24,7 @@ from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import SELECTED, SuiteFacts
 from tseval.suites import afresh, load_suite
 from tseval.suites.data.critical import cluster_data, with_critical
-from tseval.suites.data.entries import KNOWN_ERRORS
+from tseval.suites.data.exclusions import KNOWN_ERRORS
 from tseval.verdicts import judge, n_too_long, sentences_of
 from tseval.verifying.earlier import is_earlier_form
 

@@ -10,8 +10,8 @@ from supplied import BLIMP, needs_blimp
 
 from tseval.errors import SuiteError
 from tseval.suites import load_suite, what_was_read
-from tseval.suites.data import read_data
-from tseval.suites.data.entries import known_errors
+from tseval.suites.data.exclusions import known_errors
+from tseval.suites.data.reading import read_data
 
 CASES = ("passive_1", "principle_A_case_2", "expletive_it_object_raising")
 

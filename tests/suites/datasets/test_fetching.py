@@ -17,7 +17,8 @@ from supplied import RUBLIMP_SAMPLE, TURBLIMP_SAMPLE
 
 from tseval.errors import SuiteError
 from tseval.suites import load_suite
-from tseval.suites.data.catalogue import CATALOGUE, Commit, Published, fetch_files
+from tseval.suites.data.catalogue import CATALOGUE, Commit, Published
+from tseval.suites.data.fetching import fetch_files
 
 FILES = {"simple_agrmt.txt": "True\ta b\nFalse\ta c\n", "subj_rel.txt": "True\td e\nFalse\td f\n"}
 

@@ -12,8 +12,8 @@ from tseval.adapters import open_model
 from tseval.errors import SuiteError
 from tseval.evaluation import evaluate
 from tseval.suites import load_suite, what_was_read
-from tseval.suites.data import table_texts
 from tseval.suites.data.roles import read_columns
+from tseval.suites.data.row_texts import table_texts
 
 CROSSED = (
     "item,cond,pronoun,sent\n1,Match,obj,the boy hurt him .\n1,Match,poss,the boy hurt his .\n"

@@ -22,6 +22,7 @@ from tseval.suites.agreement.treebank import (
     find_examples,
     read_treebank,
 )
+from tseval.suites.endings import TREES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,7 +91,7 @@ def _kind(path: Path) -> str:
     cells = first.split("\t")
     if set(PUBLISHED_COLUMNS) <= set(cells):
         return "linzen"
-    if first.startswith("#") or len(cells) == 10 or name.endswith(".conllu"):
+    if first.startswith("#") or len(cells) == 10 or name.endswith(TREES):
         return "treebank"
     if set(NEEDED_COLUMNS) <= set(cells):
         raise SuiteError(

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     Place = Callable[[int], str]
 
 
-EXAMPLE_ENDINGS = (".parquet", ".tsv", ".tsv.gz")
-
-
 def read_examples(path: Path) -> pa.Table:
     """Read and check a table of examples: `.parquet`, or `.tsv` with a header and no quoting, also `.gz`.
 

@@ -23,6 +23,7 @@ from tseval.errors import ModelError, SuiteError, first_line, reason
 from tseval.files import PARTIAL, beyond, file_sha256, limits, take_lock, to_utf8, write_whole
 from tseval.formats import ContentError, bare_name, checked, numbered_lines, read_json
 from tseval.suites.agreement.output import check_new_file
+from tseval.suites.endings import TREE_ENDINGS, TREES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -221,7 +222,7 @@ def open_source_text(path: Path, tokenised: bool) -> Text:
 
 
 def _is_treebank(path: Path) -> bool:
-    return bare_name(path).endswith(".conllu")
+    return bare_name(path).endswith(TREES)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -271,7 +272,7 @@ class Parsed:
 
 def check_trees_path(output: Path, resume: bool) -> None:
     """Refuse what cannot be written, or must not be overwritten, before anything is read."""
-    check_new_file(output, (".conllu", ".conllu.gz"), "file of trees", resume)
+    check_new_file(output, TREE_ENDINGS, "file of trees", resume)
     if _record(output).exists() and not resume:
         raise SuiteError(
             f"{output}: an earlier run was interrupted.\n  Add --resume to continue it, or remove "

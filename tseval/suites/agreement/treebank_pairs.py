@@ -25,6 +25,7 @@ from tseval.suites.agreement.phenomenon import Phenomenon, open_phenomenon, phen
 from tseval.suites.agreement.requests import FORM, LEMMA, OWN, UPOS
 from tseval.suites.agreement.summary import counts_and_reasons, reasons_listed
 from tseval.suites.agreement.unimorph import read_unimorph
+from tseval.suites.endings import TREES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from tseval.suites.agreement.forms import OtherForm
     from tseval.suites.agreement.unimorph import ListedForms
 
-PAIR_ENDINGS = (".parquet", ".tsv", ".tsv.gz", ".csv", ".csv.gz")
 
 JOINED = "written together with another word"
 TYPO = "marked as a typo"
@@ -145,7 +145,7 @@ def _governed(rows: Sequence[dict[str, Any]], left_out: Counter[str]) -> list[di
 
 def _more_forms(paths: Iterable[Path], own: SeenForms) -> Iterator[SeenForms | ListedForms]:
     for path in paths:
-        if bare_name(path).endswith(".conllu"):
+        if bare_name(path).endswith(TREES):
             more = SeenForms(bare_name(path), own.feature)
             for word in (word for tree in read_trees(path) for word in tree.words):
                 more.add(word)

@@ -12,7 +12,7 @@ from tseval.suites.data.roles import PAIR_LABELS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tseval.suites.data.pairs import Roles
+    from tseval.suites.data.pair_tables import Roles
     from tseval.suites.data.roles import DataRecord
 
 

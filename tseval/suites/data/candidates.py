@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, quoted_text
+from tseval.suites.data.continuations import continued
 from tseval.suites.data.entries import DataItem, TableReading, features_of, table_row
 from tseval.suites.data.joining import join_of
 from tseval.suites.data.records import read_records
-from tseval.suites.data.regions import continued
 from tseval.suites.data.roles import PAIR_LABELS, text_in, value_of
 
 if TYPE_CHECKING:

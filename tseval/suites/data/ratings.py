@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from math import isfinite, log, nan, sqrt
+from math import isfinite, nan, sqrt
 from statistics import fmean, variance
 from typing import TYPE_CHECKING, cast
 
@@ -12,24 +12,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import SuiteError, counted, suggest
-from tseval.formats import bare_name, fits, read_jsonl
+from tseval.formats import fits
 from tseval.items import N_RATINGS, RATING, RATING_SE
 from tseval.questions.pairs import RATED, Ratings
-from tseval.questions.regions import Regions
-from tseval.questions.scored import LENGTHS, Normalised, Unigrams
 from tseval.suites.data.entries import DataItem, features_of, table_row
 from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.roles import PAIR_LABELS, ROW_NAMES, parts_of, value_of
-from tseval.tables import read_table
 from tseval.writing import single_spaced
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tseval.formats import Json
-    from tseval.items import Case, Suite
-    from tseval.questions import Score
+    from tseval.items import Case
     from tseval.suites.data.entries import TableReading
     from tseval.suites.data.roles import Header
 
@@ -364,114 +360,3 @@ def _without_nan(features: pa.Table) -> pa.Table:
     column = features[RATING_SE]
     missing = pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
     return features.set_column(features.column_names.index(RATING_SE), RATING_SE, missing)
-
-
-# What names a token, and what says how often it occurs.
-TOKENS, VALUES = ("token", "id"), ("count", "probability", "logprob")
-
-
-def read_unigrams(path: Path) -> Unigrams:
-    """Read a table, `.csv`, `.tsv` or `.jsonl`, of tokens.
-
-    A token is a word as the model sees it (`token`); of a model of pieces, a number of its vocabulary (`id`).
-    How often it occurs is a `count`, divided by the sum of all, a `probability`, or a `logprob` in nats.
-    """
-    rows: Iterable[tuple[str, Mapping[str, object]]]
-    rows = read_jsonl(path) if bare_name(path).endswith(".jsonl") else read_table(path)
-    values: dict[str, float] = {}
-    kind = None
-    for place, row in rows:
-        kind = kind or _columns(place, row)
-        token, value = str(row.get(kind[0], "")).strip(), _value(place, row, kind[1])
-        if not token:
-            column = kind[0]
-            raise SuiteError(
-                f"{place}: the cell in the column {column!r} is empty.\n"
-                "  Write the token in this cell, or remove the row."
-            )
-        if token in values:
-            raise SuiteError(f"{place}: {kind[0]} {token!r} appears twice.")
-        values[token] = value
-    if kind is None:
-        raise SuiteError(
-            f"{path}: the table of unigrams has no rows.\n  Add rows with a token and its count."
-        )
-    if kind[1] == "logprob":
-        return Unigrams(values)
-    total = sum(values.values()) if kind[1] == "count" else 1.0
-    shares = {token: value / total for token, value in values.items()}
-    if lost := [token for token, share in shares.items() if not share]:
-        raise SuiteError(
-            f"{path}: the count of the token {lost[0]!r} is so small beside the sum of all counts, "
-            f"{total:g}, that its probability becomes 0.\n"
-            "  Use counts of tokens in one text."
-        )
-    return Unigrams({token: log(share) for token, share in shares.items()})
-
-
-def chosen_score(
-    score: Score | None, by: str, unigrams: Path | None, suites: Sequence[Suite]
-) -> Score | Normalised | None:
-    """Make one of what a user says of scores, for these suites; the mean per word is a score by itself.
-
-    Without a score, sentences are compared by what each suite says; `by`, which may be `none`, is what their
-    log-probabilities are divided by.
-    """
-    if by == "none":
-        if unigrams is not None:
-            raise SuiteError(
-                "--unigrams has an effect only together with --normalise slor.\n"
-                "  Add --normalise slor, or leave --unigrams out."
-            )
-        return score
-    compared_by = {score or suite.score for suite in suites}
-    if compared_by == {"regions"} and by in LENGTHS:
-        for suite in suites:
-            if any(
-                isinstance(c.question, Regions) and not c.question.compares_continuations()
-                for c in suite.cases
-            ):
-                raise SuiteError(
-                    f"--normalise {by} works for whole sentences and for continuations of a prefix, but the "
-                    f"suite {suite.name!r} compares other regions, or several words at once.\n"
-                    "  Leave out --normalise."
-                )
-        return Normalised(by, of="regions")
-    for suite in suites:
-        if (compared := score or suite.score) != "sentence":
-            raise SuiteError(
-                f"--normalise {by} works for whole sentences, but the suite {suite.name!r} is scored by "
-                f"{compared!r}.\n"
-                "  Add --score sentence, or leave out --normalise. "
-                "For continuations, write --normalise characters or --normalise bytes."
-            )
-    if by == "words" and unigrams is None:
-        return "mean"
-    return Normalised(by, None if unigrams is None else read_unigrams(unigrams))
-
-
-def _columns(place: str, row: Mapping[str, object]) -> tuple[str, str]:
-    token, value = (next((name for name in names if name in row), None) for names in (TOKENS, VALUES))
-    if token is None or value is None:
-        raise SuiteError(
-            f"{place}: tseval finds no tokens with counts in this table of unigrams. "
-            f"Its columns are {', '.join(map(repr, row))}.\n"
-            f"  Name one column {' or '.join(TOKENS)}, and another {', '.join(VALUES[:-1])} or {VALUES[-1]}."
-        )
-    return token, value
-
-
-def _value(place: str, row: Mapping[str, object], name: str) -> float:
-    cell = row.get(name)
-    try:
-        value = float(cell)  # type: ignore[arg-type] # refused below if it is none
-    except (TypeError, ValueError, OverflowError):
-        value = float("nan")
-    fine = value <= 0 if name == "logprob" else value > 0 and (name == "count" or value <= 1)
-    if not isfinite(value) or not fine or isinstance(cell, bool):
-        wanted = {"logprob": "at most 0", "count": "above 0", "probability": "above 0, at most 1"}[name]
-        raise SuiteError(
-            f"{place}: the column {name!r} has {cell!r}, which is no {name} of a token.\n"
-            f"  Write a number {wanted}."
-        )
-    return value

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import LONGEST_MESSAGE, SuiteError, suggest
 from tseval.suites.data.joining import join_parts
+from tseval.suites.endings import TABLES
 from tseval.writing import BOUNDARY, single_spaced
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ SETTINGS = (
 )  # fmt: skip
 USAGE = "--columns good=NAME,bad=NAME."
 _SENTENCES = "One sentence per row: --columns sentence=NAME,item=NAME,label=NAME. No header: write numbers."
-_TABLES = ".jsonl, .json, .tsv, .csv, .parquet and .xlsx"
+_TABLES = f"{', '.join(TABLES[:-2])} and {TABLES[-2]}"  # without .tab, which few know
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +152,6 @@ _SPELT = {
     "disambiguation disamb_position disamb_index disambiguating_word disamb_position_0idx "
     "disamb_position_amb region",
 }
-
-
 # Roles whose columns are about rows: none of them is a region of a sentence.
 _ABOUT_ROWS = ("item", "condition", "label", "rating", "case", "phenomenon", "number")
 LONGEST_LAYOUT = 240  # characters of a layout that a message offers
@@ -447,6 +446,21 @@ def text_in(value: Json) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return "" if value is None else single_spaced(str(value).replace(BOUNDARY, " "))
+
+
+def text_of(place: str, record: DataRecord, column: str) -> str:
+    """Take a text from a record."""
+    if column not in record:
+        raise SuiteError(
+            f"{place}: the column {column!r} is missing. The columns are {', '.join(map(repr, record))}.\n"
+            f"  Add the column {column!r}."
+        )
+    text = record[column]
+    if not isinstance(text, str):
+        raise SuiteError(
+            f"{place}: the column {column!r} has {text!r}, but must have a text.\n  Write a text in quotes."
+        )
+    return text
 
 
 def running_text(record: DataRecord, column: str, join: str = "auto") -> str:
