@@ -66,7 +66,7 @@ from tseval.runs import (
 )
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import count_sentences, count_verdicts, load_manifest
-from tseval.suites import afresh
+from tseval.suites import without_cache
 from tseval.verdicts import judge, n_too_long
 from tseval.verifying import Ladder
 from tseval.verifying.levels import (
@@ -117,7 +117,7 @@ def verify_entry(
     return _EntryLadder(folder, suite).climb(model, share, draw, progress)
 
 
-@afresh()
+@without_cache()
 def record_check(folder: Path, found: Verification, by: str) -> None:
     """Write into the maintainer's file of a board how far an entry was verified, and by whom."""
     board = folder.resolve().parents[1]
@@ -144,7 +144,7 @@ def _verify_published(folder: Path, definition: Definition) -> Verification:
 
 def board_suite(board: Path) -> SplitSuite:
     """Load the suite of a board, never from a cache."""
-    with afresh():
+    with without_cache():
         return SplitSuite(suite_of(read_definition(board), board))
 
 

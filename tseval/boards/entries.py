@@ -68,7 +68,7 @@ from tseval.runs import DEFINITION, ENTRY_FILE, EVIDENCE, SplitSuite, entry_run,
 from tseval.runs.directory import digest
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import dump_manifest
-from tseval.suites import afresh, load_suite
+from tseval.suites import load_suite, without_cache
 from tseval.verdicts import sentences_of
 from tseval.verifying import verify_run
 
@@ -86,7 +86,7 @@ _NAME_FIX = "Use at most 60 letters, digits, dots and dashes."
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-@afresh()  # what is written there is what anyone finds who expands the suite
+@without_cache()  # what is written there is what anyone finds who expands the suite
 def add_entries(
     board: Path,
     paths: Sequence[Path],
@@ -415,7 +415,7 @@ def retract_entry(folder: Path, why: str, link: str | None = None) -> None:
         change.commit()
 
 
-@afresh()
+@without_cache()
 def renew_board(board: Path, out: Path | None = None) -> Path:
     """Begin a board over the present version of the suite beside that over the last, which is archived."""
     is_completed = complete_interrupted(board, "renew", str(out)) is not None
@@ -464,7 +464,7 @@ def renew_board(board: Path, out: Path | None = None) -> Path:
     return new
 
 
-@afresh()
+@without_cache()
 def record_hidden(board: Path, paths: Sequence[Path], suite: str) -> dict[str, Hidden]:
     """Write into the maintainer's file what entries got right on a hidden twin of the board's suite.
 

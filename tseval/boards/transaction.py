@@ -26,7 +26,7 @@ from tseval.errors import BoardError, TsevalError
 from tseval.files import PARTIAL, remove_lock, sync_directory, take_lock, to_utf8, write_whole
 from tseval.formats import ContentError, checked, parse_json
 from tseval.runs import DEFINITION, ENTRY_FILE, SUITE_FOLDER
-from tseval.suites import afresh
+from tseval.suites import without_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -272,7 +272,7 @@ def _take_steps(board: Path, plan: Plan) -> None:
 
 def _write_pages(board: Path, plan: Plan) -> None:
     if plan.pages:
-        with afresh():
+        with without_cache():
             write_pages(board, read_definition(board))
 
 

@@ -122,7 +122,7 @@ def write_twin_command(suite: str, lexicon: Path, out: Path | None) -> None:
     public items.
     """
     from tseval.suites import load_suite, locate_suite
-    from tseval.suites.grammar import write_twin
+    from tseval.suites.grammar.withheld_words import write_twin
 
     path, _ = locate_suite(suite)
     out = out or Path(f"{path.stem}_hidden")
@@ -191,7 +191,7 @@ def expand_command(
         )
 
     from tseval.suites import stream_cases, terminator_of, writing_of
-    from tseval.suites.grammar import write_items
+    from tseval.suites.writing_items import write_items
 
     notes: list[str] = []
     labels: list[str] = []

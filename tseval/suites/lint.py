@@ -24,9 +24,9 @@ from tseval.questions.unknown import UNKNOWN_MARKS, Unknown, UnknownWords, rank_
 from tseval.suites.data.catalogue import columns_at
 from tseval.suites.data.exclusions import KNOWN_ERRORS, count_known
 from tseval.suites.data.reading import read_data
-from tseval.suites.grammar import SUITE_FILE, SuiteFolder, read_folder
 from tseval.suites.grammar.code_problems import code_problems
 from tseval.suites.grammar.expand import check_size, expand
+from tseval.suites.grammar.folders import SUITE_FILE, SuiteFolder, read_folder
 from tseval.suites.grammar.source import class_names
 from tseval.suites.guessed_forms import guessed_forms
 from tseval.suites.mistakes import (

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tseval.suites.grammar import SUITE_FILE
+from tseval.suites.grammar.folders import SUITE_FILE
 from tseval.suites.grammar.source import class_names, composed, read_grammar_text
 from tseval.suites.mistakes import is_invisible, name_of
 from tseval.writing import LANGUAGES, language_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.items import Case
-    from tseval.suites.grammar import SuiteFolder
+    from tseval.suites.grammar.folders import SuiteFolder
     from tseval.suites.grammar.grammar import Grammar
     from tseval.suites.grammar.slots import Slot
     from tseval.suites.mistakes import Severity

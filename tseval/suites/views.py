@@ -1,19 +1,15 @@
-"""Views: other questions about the pairs of a suite, as suites of their own (`SUITE:METHOD`); other tokens.
+"""Views: other questions about the pairs of a suite, as suites of their own (`SUITE:METHOD`).
 
 The papers on agreement ask classifiers for the number of a verb or for a judgement, and ask after every
 word how sure a model is. Each question is again a choice between two sentences with one prefix, so every
 model that scores sentences can answer it, and every table can be made from the run.
-
-Penn Treebank tokens are for word-level models: `can't help himself.` becomes `ca n't help himself .`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,15 +18,14 @@ from tseval.errors import SuiteError, suggest
 from tseval.items import POSITION, WORD, Feature, as_entries, suite_digest, take_rows
 from tseval.questions import Contrast
 from tseval.questions.pairs import ENDING, Pairs
-from tseval.questions.regions import Regions
 from tseval.suites.agreement.examples import EXAMPLE_NUMBERS, PLURAL, SINGULAR
+from tseval.suites.opened import OpenedSuite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from nltk.tokenize import NLTKWordTokenizer
-
     from tseval.items import Case, Suite
+    from tseval.suites.opened import Selection
 
 
 NUMBER = "number"
@@ -194,6 +189,19 @@ def view_suite(suite: Suite, method: str, seed: int, leave_out: bool = False) ->
     )
 
 
+class ViewedSuite(OpenedSuite):
+    """A suite of which something else is asked."""
+
+    def __init__(self, suite: OpenedSuite, method: str) -> None:
+        self.suite = suite
+        self.method = method
+
+    def load(self, selection: Selection) -> Suite:
+        """Load the suite, and ask the question of the view about every item."""
+        suite = self.suite.load(selection)
+        return view_suite(suite, self.method, selection.seed, leave_out=not selection.cases)
+
+
 def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
     pairs = list(_pairs(case, view, terminator))
     if view.needs_number:
@@ -256,66 +264,3 @@ def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
 def _coin(seed: int, case: str, item: int | None) -> bool:
     """Throw a coin for an item; it falls alike on every machine, whichever other items there are."""
     return bool(hashlib.sha256(f"{seed} {case} {item}".encode()).digest()[0] & 1)
-
-
-def spans(text: str, penn: bool) -> Iterator[tuple[int, int]]:
-    """Yield the beginning and end of every word: of Penn Treebank tokens, or of what stands between spaces.
-
-    Double quotes stay as they are, as in running text; the Treebank writes them as `` and ''.
-    """
-    if not penn:
-        yield from (match.span() for match in re.finditer(r"\S+", text))
-        return
-    yield from _tokenizer().span_tokenize(text)
-
-
-@cache
-def _tokenizer() -> NLTKWordTokenizer:
-    from nltk.tokenize import NLTKWordTokenizer  # noqa: PLC0415 - slow to import
-
-    return NLTKWordTokenizer()
-
-
-def tokens(text: str) -> list[str]:
-    """Split a text into Penn Treebank tokens."""
-    return [text[start:end] for start, end in spans(text, penn=True)]
-
-
-def tokenise_case(case: Case) -> Case:
-    """Split punctuation and clitics off the words of a case, and count its endings or regions in tokens."""
-    if isinstance(case.question, Regions):
-        return _tokenise_regions(case, case.question)
-    before = {label: list(map(str, case.sentences[label].to_pylist())) for label in case.labels}
-    sentences = {label: [" ".join(tokens(text)) for text in texts] for label, texts in before.items()}
-    features = case.features
-    if ENDING in features.column_names:
-        pairs = zip(before[case.labels[0]], features[ENDING].to_numpy(), strict=True)
-        lengths = [len(tokens(" ".join(text.split()[-length:]))) for text, length in pairs]
-        at = features.column_names.index(ENDING)
-        features = features.set_column(at, ENDING, pa.array(lengths, pa.int64()))
-    tokenised = {label: pa.array(texts, pa.string()) for label, texts in sentences.items()}
-    return replace(case, sentences=pa.table(tokenised), features=features)
-
-
-def _tokenise_regions(case: Case, question: Regions) -> Case:
-    """Tokenise region by region, so that no token crosses from one into the next."""
-    sentences: dict[str, list[str]] = {}
-    counts: dict[str, list[list[int]]] = {}
-    for label in case.labels:
-        pairs = zip(case.sentences[label].to_pylist(), question.regions_of(label), strict=True)
-        cut = [list(_cut(str(text), lengths)) for text, lengths in pairs]
-        sentences[label] = [" ".join(token for part in parts for token in part) for parts in cut]
-        counts[label] = [[len(part) for part in parts] for parts in cut]
-    lengths = pa.table({label: pa.array(c, pa.list_(pa.int64())) for label, c in counts.items()})
-    return replace(
-        case,
-        sentences=pa.table({label: pa.array(texts, pa.string()) for label, texts in sentences.items()}),
-        question=replace(question, lengths=lengths),
-    )
-
-
-def _cut(text: str, lengths: Sequence[int]) -> Iterator[list[str]]:
-    words = text.split(" ")
-    for length in lengths:
-        yield tokens(" ".join(words[:length]))
-        words = words[length:]

@@ -26,7 +26,7 @@ from tseval.report.curves import read_curves, write_curves_figure
 from tseval.runs import DEFINITION, ENTRY_FILE, EVIDENCE, Manifest, read_run
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import load_manifest
-from tseval.suites import afresh
+from tseval.suites import without_cache
 from tseval.training.loop import curves_path
 from tseval.training.zoo import CORPUS_FILES, define, in_order, planned
 
@@ -187,7 +187,7 @@ def check_kept(target: Path, kept: Sequence[ZooModel]) -> None:
         )
 
 
-@afresh()  # all models are verified over one expansion
+@without_cache()  # all models are verified over one expansion
 def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel], *, extend: bool = False) -> None:
     """Write the board: definition, entries, curves and pages; what an earlier publication left goes.
 

@@ -22,7 +22,7 @@ from tseval.runs import Manifest, Run, RunKey, read_run
 from tseval.runs.directory import RUN_FILES, read_intact
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import SELECTED, SuiteFacts
-from tseval.suites import afresh, load_suite
+from tseval.suites import load_suite, without_cache
 from tseval.suites.data.critical import cluster_data, with_critical
 from tseval.suites.data.exclusions import KNOWN_ERRORS
 from tseval.verdicts import judge, n_too_long, sentences_of
@@ -266,7 +266,7 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
             raise SuiteError(
                 f"the run states that its suite is {name!r}, which is the path of a suite, not its name."
             )
-        with afresh():
+        with without_cache():
             suite = load_suite(
                 spec or claim.key.suite,
                 seed=facts.seed or 0,

@@ -9,9 +9,9 @@ from in_process import call, succeed
 from supplied import BLIMP, needs_blimp
 
 from tseval.errors import SuiteError
-from tseval.suites import load_suite, what_was_read
+from tseval.suites import load_suite
 from tseval.suites.data.exclusions import known_errors
-from tseval.suites.data.reading import read_data
+from tseval.suites.data.reading import read_data, what_was_read
 
 CASES = ("passive_1", "principle_A_case_2", "expletive_it_object_raising")
 

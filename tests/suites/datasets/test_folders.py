@@ -6,7 +6,8 @@ import pytest
 from systems import needs_posix
 
 from tseval.errors import SuiteError
-from tseval.suites import load_suite, what_was_read
+from tseval.suites import load_suite
+from tseval.suites.data.reading import what_was_read
 
 PAIR = "good\tbad\na b\tb a\n"
 LINE = '{"good": "a b", "bad": "b a"}\n'

@@ -14,7 +14,8 @@ from tseval.errors import SuiteError
 from tseval.evaluation import evaluate
 from tseval.items import Case
 from tseval.questions.regions import Prediction, Regions
-from tseval.suites import load_suite, what_was_read
+from tseval.suites import load_suite
+from tseval.suites.data.reading import what_was_read
 from tseval.suites.data.roles import read_columns
 from tseval.suites.data.row_texts import table_texts
 from tseval.writing import without_boundaries

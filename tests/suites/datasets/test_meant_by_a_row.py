@@ -11,7 +11,8 @@ from small import write_file
 from tseval.adapters import open_model
 from tseval.errors import SuiteError
 from tseval.evaluation import evaluate
-from tseval.suites import load_suite, what_was_read
+from tseval.suites import load_suite
+from tseval.suites.data.reading import what_was_read
 from tseval.suites.data.roles import read_columns
 from tseval.suites.data.row_texts import table_texts
 

@@ -6,7 +6,8 @@ import pytest
 from small import write_file
 
 from tseval.errors import SuiteError
-from tseval.suites import load_suite, what_was_read
+from tseval.suites import load_suite
+from tseval.suites.data.reading import what_was_read
 from tseval.suites.data.roles import read_columns
 
 

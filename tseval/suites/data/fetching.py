@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING
 
 from tseval.downloads import DownloadError, download
 from tseval.errors import SuiteError, shortened
-from tseval.files import limits
+from tseval.files import data_folder, limits
 from tseval.processes import find_program
+from tseval.suites.data.catalogue import CATALOGUE
+from tseval.suites.data.suite import DataSuite
+from tseval.suites.opened import Request, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -26,6 +29,15 @@ if TYPE_CHECKING:
 
 _TIMES = 12  # as long as other downloads: these addresses are ours, and files are large
 TIMEOUT = 30  # seconds without an answer
+
+
+def fetch_suite(name: str, progress: Callable[[int, int], None] | None = None) -> str:
+    """Download a published set (`fetch_files`), and return its digest."""
+
+    def digest_of(folder: Path, columns: Mapping[str, str]) -> str:
+        return DataSuite(Request(folder, folder, columns=columns)).load(Selection()).digest
+
+    return fetch_files(name, CATALOGUE[name], data_folder() / name, digest_of, progress)
 
 
 def fetch_files(

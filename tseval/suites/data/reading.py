@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from tseval.errors import SuiteError, counted, quoted_text
 from tseval.files import beyond
 from tseval.formats import bare_name, stem_of
-from tseval.items import first_too_long
+from tseval.items import Suite, first_too_long
 from tseval.questions.regions import Regions
 from tseval.suites.data.agreement_examples import FEATURES
 from tseval.suites.data.alternatives import SEVERAL_WORDS
@@ -202,3 +202,22 @@ def _refuse_unknown(file: Path, how: Mapping[str, str]) -> None:
             "  Otherwise give a table: a .tsv, .csv or .jsonl file."
         )
     raise header_of(file, how).unknown()
+
+
+def what_was_read(suite: Suite) -> str:
+    """Say in one line what was read of which files of data, what was not and why, and what was left out."""
+    read: list[str] = []
+    left: list[str] = []
+    for name, what in (suite.files or {}).items():
+        (left if what.startswith(NOT_READ) else read).append(f"{name} ({what.removeprefix(NOT_READ)})")
+    not_read = [f"not read: {_some(left)}"] if left else []
+    said = [f"{suite.name}: read {_some(read)}", *not_read, *suite.notes]
+    pairs = (case.sentences for case in suite.cases if {"good", "bad"} <= {*case.labels})
+    if equal := sum(len(pc.indices_nonzero(pc.equal(one["good"], one["bad"]))) for one in pairs):
+        said.append(f"in {counted(equal, 'item')} the file has the same sentence twice")
+    return "; ".join(said)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 5:,} more" if len(names) > 6 else ""
+    return ", ".join(names[:5] if more else names) + more
