@@ -23,8 +23,9 @@ from tseval.adapters import open_model
 from tseval.errors import ModelError, RunError, SuiteError, counted, plain, quoted_text, shortened, suggest
 from tseval.items import HALF_KNOWN, Suite
 from tseval.questions import COMPARES_WORDS, SCORES, Score
-from tseval.questions.scored import LENGTHS, Normalised, split_measure, unfinished_words
+from tseval.questions.normalisation import LENGTHS, Normalised, split_measure
 from tseval.questions.unknown import Unknown, UnknownRule, check_rule, rank_missing
+from tseval.questions.word_scores import unfinished_words
 from tseval.report import document_of, render
 from tseval.runs import Manifest, Run, RunKey, RunWriter, read_run, start_run
 from tseval.runs.manifest import Timings, count_run, describe_suite, software
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tseval.adapters import LiveModel
-    from tseval.questions.pairs import Asked
+    from tseval.questions.choices import Asked
     from tseval.report.document import Document
     from tseval.report.table import Table
 

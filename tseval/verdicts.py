@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from tseval.errors import ModelError, SuiteError
 from tseval.items import ENTRIES, ENTRY, HALF_KNOWN, NOT_FEATURES, RESERVED_NAMES
-from tseval.questions.scored import ScoredSentences, split_measure
+from tseval.questions.normalisation import split_measure
+from tseval.questions.scored import ScoredSentences
 from tseval.questions.unknown import UnknownWords
 from tseval.suites.data.critical import with_critical
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from tseval.items import Case, Suite
     from tseval.questions import Decided, Score
-    from tseval.questions.pairs import Asked
+    from tseval.questions.choices import Asked
     from tseval.questions.unknown import Unknown
 
 

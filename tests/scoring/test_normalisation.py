@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 import tseval
 from tseval.adapters import open_model
 from tseval.errors import SuiteError
-from tseval.questions.scored import Normalised, Unigrams, split_measure
+from tseval.questions.normalisation import Normalised, Unigrams, split_measure
 from tseval.runs import read_run
 from tseval.suites.data.unigrams import read_unigrams
 

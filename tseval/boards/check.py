@@ -51,7 +51,7 @@ from tseval.errors import (
 )
 from tseval.evidence import LARGEST_EVIDENCE, read_evidence, readable
 from tseval.files import PARTIAL, read_bytes
-from tseval.questions.scored import split_measure
+from tseval.questions.normalisation import split_measure
 from tseval.report.boards import read_board
 from tseval.report.curves import read_curves
 from tseval.runs import (

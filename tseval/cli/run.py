@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from tseval.babylm import TaskResult
     from tseval.items import Suite
     from tseval.questions import Score
-    from tseval.questions.scored import Normalised
+    from tseval.questions.normalisation import Normalised
     from tseval.questions.unknown import UnknownRule
     from tseval.runs import Run
     from tseval.scoring.protocol import Model

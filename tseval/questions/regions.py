@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.questions import Decided, Question, hash_column
+from tseval.questions.columns import hash_column
 from tseval.questions.formulas import (
     Either,
     Mark,
@@ -30,6 +30,7 @@ from tseval.questions.formulas import (
     signed,
     values,
 )
+from tseval.questions.question import Decided, Question
 
 if TYPE_CHECKING:
     import hashlib
@@ -37,10 +38,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.questions import RowsByLabel, Score
     from tseval.questions.formulas import Node, RegionPlace, Surprisal
-    from tseval.questions.scored import ScoredSentences, WordScores
+    from tseval.questions.question import RowsByLabel
+    from tseval.questions.scored import ScoredSentences
+    from tseval.questions.scores import Score
     from tseval.questions.unknown import UnknownWords
+    from tseval.questions.word_scores import WordScores
 
 
 # What the surprisal of a region is made of the surprisals of its words by.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
+from tseval.questions.normalisation import LENGTHS, Normalised
 from tseval.questions.regions import Regions
-from tseval.questions.scored import LENGTHS, Normalised
 from tseval.suites.data.unigrams import read_unigrams
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from tseval.errors import EvidenceError, LimitError, ModelError, RunError, Suite
 from tseval.evidence import Evidence, gather, scored_again, whole_column
 from tseval.items import ENTRY, HALF_KNOWN, INDEPENDENT, Case, Suite, choose_rows, cluster_by, suite_digest
 from tseval.questions import SCORES, Score
-from tseval.questions.scored import split_measure
+from tseval.questions.normalisation import split_measure
 from tseval.report import Format, document_of, render
 from tseval.runs import Manifest, Run, RunKey, read_run
 from tseval.runs.directory import RUN_FILES, read_intact

@@ -15,7 +15,7 @@ from tseval.verifying.levels import CheckFailed, Claim, Recomputed
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tseval.questions.pairs import Asked
+    from tseval.questions.choices import Asked
 
     _Rows = NDArray[np.int64]
 

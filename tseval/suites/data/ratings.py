@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from tseval.errors import SuiteError, counted, suggest
 from tseval.formats import fits
 from tseval.items import N_RATINGS, RATING, RATING_SE
-from tseval.questions.pairs import RATED, Ratings
+from tseval.questions.ratings import RATED, Ratings
 from tseval.suites.data.entries import DataItem, features_of, table_row
 from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.roles import PAIR_LABELS, ROW_NAMES, parts_of, value_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
 from tseval.formats import bare_name, read_jsonl
-from tseval.questions.scored import Unigrams
+from tseval.questions.normalisation import Unigrams
 from tseval.tables import read_table
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tseval.files import beyond, limits
 from tseval.items import Case, as_entries
-from tseval.questions.pairs import Asks, Choices
+from tseval.questions.choices import Asks, Choices
 from tseval.suites.formal.languages import STOP, CrossSerial, Dyck, Strings, among, first_strings
 from tseval.suites.formal.stacks import marks_of, trace
 
