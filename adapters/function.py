@@ -349,7 +349,9 @@ class Reading:
         here = float(moved[row, place])
         if here == 0:
             raise UnfitError(
-                4, "the output at a word does not depend on that word, but must predict the word after it"
+                4,
+                "the output at each word must predict the next word, so it must depend on the word "
+                "itself, but it does not",
             )
         small = min(tolerance, here / 10)
         if moved[[other for other in range(len(ids)) if other != row]].max() > small:

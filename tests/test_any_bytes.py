@@ -138,7 +138,8 @@ FOUND = [
                                                              "mark, but"),
     ("gulordava", changed("gulordava", b"p\t1", b"p\r\t1"), "g.tab:2: a cell without quotes has a "
                                                             "carriage return"),
-    ("board", changed("board", b'"name"', rb'"\ud800"'), "the file: has a key with half a character"),
+    ("board", changed("board", b'"name"', rb'"\ud800"'),
+     "the file: a key in it has half of a Unicode character"),
     ("treebank", TREE % MANY, "t.conllu:1: a number of this sentence has too many digits for CoNLL-U"),
     ("syntaxgym", syntaxgym("1" * 30), "s.json: item 1{30}: the item_number has more than 64 bits"),
     ("syntaxgym", syntaxgym("1" * 5000), "s.json: no JSON .a whole number has more than 4,300 digits"),
@@ -149,7 +150,7 @@ FOUND = [
                                                      "cannot read, at '!'")),
     ("board", board(decimals=10**6), "board.json: decimals: should be a number of decimals, at most 15"),
     ("board", board(notes=1).replace(b"1}", b"[" * 900 + b"]" * 900 + b"}"),
-     "the file: is nested too deeply"),
+     "the file: its lists and mappings are nested too deeply"),
     ("recipe", b"train: &x {a: 1}\ncells: {lstm: *x}\n", "recipe.yaml: YAML aliases .* are not allowed"),
     ("recipe", b"seeds: !!bool x\n", "recipe.yaml: not a YAML file"),
 ]  # fmt: skip

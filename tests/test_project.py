@@ -186,4 +186,4 @@ def test_placeholders_are_listed_where_a_release_begins():
     holding = {path.relative_to(ROOT).as_posix() for path, text in texts.items() if PLACEHOLDER in text}
     holding -= {"docs/releasing.md"}
     page = (ROOT / "docs/releasing.md").read_text("utf-8")
-    assert set(re.findall(r"^- `([\w./]+)`: .*(?:url|Homepage|page)", page, re.MULTILINE)) == holding
+    assert set(re.findall(r"^- `([\w./-]+)`: .*(?:url|Homepage|page)", page, re.MULTILINE)) == holding

@@ -99,7 +99,9 @@ def test_critical_refuses_a_sentence_that_begins_its_twin():
 @pytest.mark.parametrize("value", [-math.inf, math.nan])
 def test_a_score_that_is_not_finite_names_its_sentence(value):
     suite = one("the author laughs", "the author laugh")
-    with pytest.raises(ModelError, match=r"to 'the author laugh \.'\.\n"):
+    with pytest.raises(
+        ModelError, match=r"to 'the author laugh \.', but tseval can compare only finite numbers\.\n"
+    ):
         judge(suite, score(suite, {"laugh": value}))
 
 

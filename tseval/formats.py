@@ -150,13 +150,15 @@ def checked(content: object, kind: type[T]) -> T:
     try:
         return msgspec.convert(content, kind)
     except UnicodeEncodeError:
-        raise ContentError("has a key with half a character (a lone surrogate)", "the file") from None
+        raise ContentError(
+            "a key in it has half of a Unicode character (a lone surrogate)", "the file"
+        ) from None
     except msgspec.ValidationError as error:
         said = str(error)
     try:
         explained = _explained(deepcopy(content), kind, said)
     except RecursionError:
-        explained = ContentError("is nested too deeply", "the file")
+        explained = ContentError("its lists and mappings are nested too deeply", "the file")
     raise explained
 
 
@@ -192,10 +194,11 @@ def _explained(content: object, kind: type[T], said: str) -> ContentError:
     if missing := _MISSING.fullmatch(what):
         return ContentError("is missing", f"{where}.{missing[1]}".removeprefix("."))
     if key:
-        return ContentError("has a key that is not text: write keys in quotes", where or "the file")
+        return ContentError("one of its keys is not text: write keys in quotes", where or "the file")
     if what.startswith(_UNKNOWN_VALUE):
         return ContentError(
-            f"has the unknown value {json.dumps(value, default=str)[:60]}", where or "the file"
+            f"{json.dumps(value, default=str)[:60]} is not one of the values that this key can have",
+            where or "the file",
         )
     expected = _EXPECTED.fullmatch(what)
     assert expected is not None, said

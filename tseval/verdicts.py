@@ -103,7 +103,7 @@ def judge(
     asks = any(case.question.asks() is not None for case in suite.cases)
     if asks and not {"right", "wrong"} <= set(scored.column_names):
         raise ModelError(
-            "this suite asks questions inside its sentences, but the run has no scores for the answers.\n"
+            "this suite tests words inside its sentences, but the run has no scores for these words.\n"
             "  Score the suite again with this version of tseval."
         )
     places = sentences.find(all_sentences(suite)) if rows is None else rows

@@ -139,7 +139,7 @@ UNREADABLE: dict[str, Any] = {
     "mixes rows": (changed(lambda logits: logits + logits.mean(0)), "on the other sentences of the batch"),
     "all in one": (changed(lambda logits: logits.sum((0, 1))), "with ids (3, 5) returns the shape (22,)"),
     "no tensor": (changed(lambda _: []), "module(ids) returns no tensor"),
-    "constant": (changed(lambda logits: logits * 0), "does not depend on that word"),
+    "constant": (changed(lambda logits: logits * 0), "must depend on the word itself"),
     "few": (lambda: (made(BatchFirst, 5, width=len(LIST)), LIST), "raises IndexError: index out of range"),
     "no start": (lambda: (made(BatchFirst, 3), ["<unk>", "a", "b"]), "no other word that starts a sentence"),
     "ids with holes": (lambda: (made(BatchFirst, 3), {"<eos>": 0, "<unk>": 2}), "each id from 0 to n-1 once"),

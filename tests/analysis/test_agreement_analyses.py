@@ -70,8 +70,9 @@ def test_non_attractors_are_the_other_intervening_nouns():
 @pytest.mark.parametrize(
     ("analysis", "frame", "said"),
     [
-        (joint_grid, verdicts("+", n_attractors=[1]), r"no feature 'n_intervening'.\n  Use a suite with"),
-        (profile, verdicts("+"), r"no feature 'position'.\n  A profile needs .*:profile"),
+        (joint_grid, verdicts("+", n_attractors=[1]),
+         r"no feature with the name 'n_intervening'.\n  Use a suite with"),
+        (profile, verdicts("+"), r"no feature with the name 'position'.\n  A profile needs .*:profile"),
     ],
 )  # fmt: skip
 def test_a_run_whose_suite_lacks_what_is_analysed_is_told_how_to_make_one(analysis, frame, said):

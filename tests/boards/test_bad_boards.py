@@ -167,7 +167,7 @@ def test_a_key_that_stands_twice_is_refused(root, file, said):
     [
         ("<<: {name: other}\n", "YAML merge keys (<<) are not allowed"),
         ("x: &a 1\ny: *a\n", "aliases (*name) are not allowed"),
-        ("accuracy: 1.0\n", "accuracy: is not a key that this file can have"),
+        ("accuracy: 1.0\n", "accuracy: this file cannot have a key with this name"),
     ],
 )
 def test_what_people_would_read_otherwise_is_refused(root, text, said):
@@ -191,7 +191,7 @@ def test_every_field_of_board_json_that_is_wrong_gets_one_message(root):
             if path.read_text() != sound:
                 one_message(call("table", path))
     path.write_text(sound.replace('"title"', '"title": "x", "title"', 1))
-    assert "the name 'title' appears twice" in call("table", path).stderr
+    assert "the key 'title' appears twice" in call("table", path).stderr
 
 
 def test_hostile_texts_are_inert_on_the_page(root):
@@ -316,7 +316,7 @@ def test_entries_added_by_several_processes_at_once_are_all_there(root):
             if process.returncode == 0:
                 del left[name]
             else:
-                assert "another tseval is changing this leaderboard" in said
+                assert "another tseval command is changing this leaderboard" in said
         assert len(left) < len(started), "one of those that start at once succeeds"
     assert wrong_with_board(root / "board") == []
     write_pages(root / "board", read_definition(root / "board"))

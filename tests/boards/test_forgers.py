@@ -156,7 +156,7 @@ OF_PAIRS = {
 OF_DYCK = {
     "the least share is the suite's":
         (of_answers("wrong", lambda _: -50.0), "plausible",
-         r"^the column 'wrong' must be -0\.223144 nats, the smallest share of the suite"),
+         r"^the column 'wrong' must be -0\.223144 at every word that the suite tests"),
     "answers after one prefix are one":
         (of_answers("right", lambda _: -DRAW.random()), "plausible", "has two different numbers"),
     **{f"{name} answers stand where something is asked":

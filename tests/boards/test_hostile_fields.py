@@ -66,7 +66,10 @@ WRONG = {
     "a script for the address": (defined(address=SCRIPT), "address: should be an address"),
     "a script for a board before": (defined(renews=SCRIPT), "renews: should be a path"),
     "a link for a board behind": (defined(renewed_by="x) [y](z"), "renewed_by: should be a path"),
-    "100,000 names": (known_as(20_000), "aliases: has 20,000 earlier names of the entry, but at most 100"),
+    "100,000 names": (
+        known_as(20_000),
+        "aliases: the list has 20,000 earlier names of the entry, but at most 100",
+    ),
 }
 
 

@@ -153,23 +153,27 @@ def test_a_model_that_is_called_as_people_are_told_apart(board):
             ["level"],
             None,
             (
-                "level: is missing: in an entry of this leaderboard of published accuracies, write level: "
-                "published"
+                "level: this key is missing: in an entry of this leaderboard of published accuracies, write "
+                "level: published"
             ),
         ),
-        (["level"], "rerun", 'level: has the unknown value "rerun"'),
+        (["level"], "rerun", 'level: "rerun" is not one of the values that this key can have'),
         (["rows"], [], "rows: should have at least one accuracy"),
         (["rows", 0, "accuracy"], 0.9, "rows[0].accuracy: should be a text in quotes, not 0.9"),
         (["rows", 0, "accuracy"], "0.901", "should be a fraction from 0 to 1 with at most 2 decimals"),
-        (["rows", 1, "accuracy"], "9" * 5000, "rows.accuracy: has a text of 5,000 characters"),
-        (["rows", 1, "construction"], "C", "rows[1]: has the same case and contrast as an earlier row"),
+        (["rows", 1, "accuracy"], "9" * 5000, "rows.accuracy: the text has 5,000 characters"),
+        (
+            ["rows", 1, "construction"],
+            "C",
+            "rows[1]: this row has the same case and contrast as an earlier row",
+        ),
         (
             ["rows", 1, "construction"],
             "E",
-            "rows[1]: is about a case and contrast that the leaderboard has no row for",
+            "rows[1]: this row is about a case and contrast that the leaderboard has no row for",
         ),
         (["name"], "LSTM", "name: should be the same as the name of the entry's folder, 'GRU'"),
-        (["validation_perplexity"], "x" * 5000, "validation_perplexity: has a text of 5,000 characters"),
+        (["validation_perplexity"], "x" * 5000, "validation_perplexity: the text has 5,000 characters"),
     ],
 )
 def test_a_wrong_field_of_a_published_entry_is_named(board, path, value, said):
@@ -188,18 +192,22 @@ def test_a_wrong_field_of_a_published_entry_is_named(board, path, value, said):
     ("path", "value", "said"),
     [
         (["rows", 0, "n_items"], 0, "rows[0].n_items: should be a number of items, 1 or more, but is 0"),
-        (["rows", 1, "construction"], "C", "rows[1]: has the same case and contrast as an earlier row"),
+        (
+            ["rows", 1, "construction"],
+            "C",
+            "rows[1]: this row has the same case and contrast as an earlier row",
+        ),
         (["decimals"], 10**6, "decimals: should be a number of decimals, at most 15, but is 1000000"),
-        (["order"], ["GRU", "GRU"], "order: has the name of an entry twice"),
-        (["seeds"], {"a": ["GRU"], "b": ["GRU"]}, "seeds: has the name of an entry twice"),
+        (["order"], ["GRU", "GRU"], "order: this list has the name of an entry twice"),
+        (["seeds"], {"a": ["GRU"], "b": ["GRU"]}, "seeds: this list has the name of an entry twice"),
         (["human", "rows"], [], "human.rows: should have at least one accuracy"),
         (
             ["human", "rows", 0, "construction"],
             "E",
-            "human.rows[0]: is about a case and contrast that the leaderboard has no row for",
+            "human.rows[0]: this row is about a case and contrast that the leaderboard has no row for",
         ),
         (["human", "rows", 0, "accuracy"], "1.2", "human.rows[0].accuracy: should be a fraction"),
-        (["rows"], [], "human: is allowed only in a leaderboard of published accuracies"),
+        (["rows"], [], "human: this key is allowed only in a leaderboard of published accuracies"),
     ],
 )
 def test_a_wrong_field_of_what_a_published_board_is_over_is_named(board, path, value, said):

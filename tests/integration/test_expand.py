@@ -206,7 +206,10 @@ def test_lint_exits_with_1_for_findings_and_2_for_bad_input(tseval, mine: Path, 
     (mine / "one.jinja").write_text("---\n")
     result = tseval("lint", "--quiet", "./mine")
     assert (result.returncode, result.stderr) == (1, "1 finding in 5 items.\n"), "the other file is looked at"
-    assert result.stdout.startswith("mine/one.jinja:1: error: the front matter does not end.")
+    assert result.stdout.startswith(
+        "mine/one.jinja:1: error: the front matter (the settings between two lines '---') has no second line "
+        "'---'. Add a line '---' after the settings."
+    )
     (tmp_path / "words.txt").write_bytes(b"\xff\xfe")
     result = refused(tseval("lint", "marvin_linzen", "--vocab", "words.txt"))
     assert result.stderr.startswith(

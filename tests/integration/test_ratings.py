@@ -115,7 +115,7 @@ def test_the_figure_has_a_dot_for_every_sentence(folder):
         (f"run --model bundled:lstm --suite {LAU_RATINGS} --score critical", "so --score critical"),
         (f"run --model bundled:lstm --suite {LAU_RATINGS}:judgement", "compares no two sentences"),
         ("train lm --arch srn --hidden 4 --embedding 4 --batch 2 --train text --valid text --out m.pt "
-         f"--eval-suite {LAU_RATINGS}", "--eval-suite lau_ratings has ratings"),
+         f"--eval-suite {LAU_RATINGS}", "--eval-suite lau_ratings: this suite has "),
     ],
 )  # fmt: skip
 def test_who_cannot_use_ratings_says_so_once(folder, arguments, said):

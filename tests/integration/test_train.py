@@ -227,7 +227,10 @@ def test_the_words_may_come_from_one_text_alone(corpus):
         "<eos>", "<unk>", "the", "author", "authors", "pilot", "pilots", "laugh", "laughs", ".",
     }  # fmt: skip
     result = refused(train(corpus, *given, "--min-count", 10_000, out="other.pt"))
-    assert result.stderr == "tseval: no word of train.txt occurs 10000 times. Lower --min-count.\n"
+    assert result.stderr == (
+        "tseval: no word of train.txt occurs 10000 times, so the vocabulary would be empty. Lower "
+        "--min-count 10000.\n"
+    )
 
 
 def test_a_processor_without_bfloat16_computes_in_float32_and_says_so(corpus, monkeypatch):

@@ -240,7 +240,7 @@ def test_over_stands_alone_and_knows_its_features(runs):
     for more, said in (
         (["--group"], "--over cannot be combined"),
         (["--against", "m"], "--over cannot be combined"),
-        (["--by", "colour"], "has no feature 'colour'"),
+        (["--by", "colour"], "have no feature with the name 'colour'"),
     ):
         assert said in refuse("table", "m-step5", "--over", "step", *more, cwd=runs).stderr
 

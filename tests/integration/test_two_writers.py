@@ -71,7 +71,7 @@ PROGRAM = """
         for i in range(rounds):
             ends.append(sorted(at_once(action, place / what / str(i))))
             damage += different(whole, timeless(place / what / str(i)))
-            if "another tseval" in ends[-1][1][1]:  # they met
+            if "another" in ends[-1][1][1]:  # they met
                 break
         found[what] = ends, damage
     print(json.dumps(found))

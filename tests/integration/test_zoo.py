@@ -378,7 +378,7 @@ def test_every_recipe_suits_every_architecture(place, monkeypatch, name):
         ("train: 8", "tiny.yaml: train: should be a mapping, not 8"),
         ("cells: {snr: {hidden: 8}}", "cells: unknown architecture 'snr'.\n  Did you mean 'srn'?"),
         ("seeds: 0", "tiny.yaml: seeds: should be a whole number above 0, not 0"),
-        ("sedes: 1", "tiny.yaml: unknown field 'sedes' of a recipe.\n  Did you mean 'seeds'?"),
+        ("sedes: 1", "tiny.yaml: a recipe cannot have the key 'sedes'.\n  Did you mean 'seeds'?"),
         ("- 1", "tiny.yaml: the file: should be a mapping"),
         ("train: {", "tiny.yaml: not a YAML file (while parsing"),
     ],

@@ -35,7 +35,7 @@ SHARED = {
 @pytest.mark.parametrize("kind", SHARED)
 def test_parts_that_are_shared_at_every_level_are_refused_at_once(kind):
     began = time.monotonic()
-    with pytest.raises(ModelError, match="its Python pickle repeats its parts"):
+    with pytest.raises(ModelError, match="uses the same parts again and again"):
         refuse_unfolding(nested(200, SHARED[kind]))
     assert time.monotonic() - began < 1
 

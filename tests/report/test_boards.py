@@ -46,22 +46,22 @@ def test_a_board_reads_from_its_file_or_its_folder(tmp_path):
 @pytest.mark.parametrize(
     ("path", "value", "expected"),
     [
-        (["format"], 2, "format: is 2, but this version of tseval reads only format 1."),
+        (["format"], 2, "format: the value is 2, but this version of tseval reads only format 1."),
         (["title"], 7, "title: should be a text in quotes, not 7."),
-        (["title"], "half\ud800", "the file: has a text with half of a Unicode character"),
+        (["title"], "half\ud800", "the file: a text in it has half of a Unicode character"),
         (["decimals"], 0, "decimals: should be a number of decimals, 1 or more, but is 0."),
         (["models"], [], "models: should name at least one model, and no model twice."),
         (["models", 1, "name"], "GRU", "models: should name at least one model, and no model twice."),
-        (["rows"], BOARD["rows"] * 2, "rows[1]: has the same case and contrast as an earlier row."),
+        (["rows"], BOARD["rows"] * 2, "rows[1]: this row has the same case and contrast as an earlier row."),
         (
             ["rows", 0, "accuracy", "LSTM"],
             "0.5",
-            "rows[0].accuracy.LSTM: is the name of a model that is not in",
+            "rows[0].accuracy.LSTM: this is the name of a model that is not in",
         ),
         (
             ["rows", 0, "spread"],
             {"LSTM": "0.1"},
-            "rows[0].spread.LSTM: is the name of a model that is not in",
+            "rows[0].spread.LSTM: this is the name of a model that is not in",
         ),
         (["rows", 0, "spread"], {"GRU": "wide"}, "rows[0].spread.GRU: should be a fraction from 0 to 1"),
         (["models", 0, "spread"], {"All rows": "2"}, "models[0].spread.All rows: should be a fraction"),

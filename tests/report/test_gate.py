@@ -190,7 +190,7 @@ def test_junit_and_summary_say_what_failed(runs, tmp_path):
         ),
         (["guesses/one", "--against", "knows/two"], "NEW has runs on one, OLD on two: no suite in common."),
         ([".", "--against", "knows"], "NEW has two runs on one"),
-        (["nothing", "--against", "knows"], "there is no run or board at 'nothing'"),
+        (["nothing", "--against", "knows"], "'nothing' is not the folder of a run or a leaderboard."),
         (["bhatt2020", "--against", "knows"], "bhatt2020 is a leaderboard of published accuracies"),
     ],
 )

@@ -99,7 +99,7 @@ def test_the_command_reads_what_it_refuses_without_windows(folder, tmp_path):
             ("--stride", "8"),
             "--stride sets the distance between windows, but --window is missing. Add --window N.",
         ),
-        (("--entropy", "--words"), "--entropy describes the next token"),
+        (("--entropy", "--words"), "--entropy works only for the tokens of a text file"),
     ):
         assert said in refuse("surprisal", "--model", f"hf:{folder}", *arguments, file).stderr
 

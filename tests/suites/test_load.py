@@ -59,7 +59,8 @@ def test_an_unknown_suite_is_an_error_that_says_the_nearest_name(wrong, near):
 
 def test_an_unknown_case_is_an_error_that_says_the_nearest_name(folder):
     with pytest.raises(
-        SuiteError, match=r"suite 'mine' has no case 'on'.\n  Did you mean 'one'\? Cases: one, two."
+        SuiteError,
+        match=r"the suite 'mine' has no case with the name 'on'.\n  Did you mean 'one'\? Cases: one, two.",
     ):
         load_suite(folder, cases=["on"])
 

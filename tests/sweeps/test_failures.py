@@ -246,6 +246,6 @@ def test_a_machine_without_slurm_and_a_wrong_setting_are_one_message(sweeps):
     ):
         Path("plan.yaml").write_text(json.dumps(plan | {"slurm": slurm}))
         done = refuse("sweep", "plan.yaml", "--engine", "slurm", "-o", "other")
-        assert done.stderr.startswith("tseval: submitit cannot queue the sweep: ")
+        assert done.stderr.startswith("tseval: SLURM did not accept the jobs of the sweep: ")
         assert said in done.stderr
         assert "Traceback" not in done.stderr

@@ -81,7 +81,7 @@ def test_all_fields_of_a_plan_reach_its_units(tmp_path):
           "3}"), r"options cannot have the key 'limt'.\n.*'limit'"),
         ("models: [{modell: a.pt}]\nsuites: [x]", r"a model cannot have the key 'modell'.\n.*'model'"),
         ("models: [a.pt]\nsuites: [x]\noptions: {score: best}",
-         r'options.score: has the unknown value "best"'),
+         r'options.score: "best" is not one of the values that this key can have'),
         ("models: [", r"not a YAML file"),
     ],
 )  # fmt: skip

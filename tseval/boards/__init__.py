@@ -292,13 +292,14 @@ def _read(folder: Path, kind: type[_Kind]) -> _Kind:
         content = read_written(file)
         if kind is Entry and content.get("level") == "published":
             raise ContentError(
-                'is "published" (accuracies only), but the entries of this leaderboard '
+                'the value is "published" (accuracies only), but the entries of this leaderboard '
                 "need evidence (per-token scores)",
                 "level",
             )
         if kind is PublishedEntry and "level" not in content:
             raise ContentError(
-                "is missing: in an entry of this leaderboard of published accuracies, write level: published",
+                "this key is missing: in an entry of this leaderboard of published accuracies, "
+                "write level: published",
                 "level",
             )
         entry = check_written(content, kind)
@@ -309,13 +310,13 @@ def _read(folder: Path, kind: type[_Kind]) -> _Kind:
         check_about(entry.about, "about.")
         if len(aliases := getattr(entry, "aliases", ())) > (most := limits().aliases):
             raise ContentError(
-                f"has {len(aliases):,} earlier names of the entry, but at most {most:,} are allowed",
+                f"the list has {len(aliases):,} earlier names of the entry, but at most {most:,} are allowed",
                 "aliases",
             )
         check_dates(getattr(entry, "checks", ()), "checks")
         for i, alias in enumerate(aliases):
             if not ENTRY_NAME.fullmatch(alias):  # a page is written under it
-                raise ContentError(f"is {alias!r:.80}, which cannot be the name of an entry", f"aliases[{i}]")
+                raise ContentError(f"{alias!r:.80} cannot be the name of an entry", f"aliases[{i}]")
     except (OSError, ContentError) as error:
         raise BoardError(f"{file}: {reason(error)}.") from None
     return entry

@@ -114,7 +114,7 @@ def _check(definition: Definition) -> None:
     rows: set[RowKey] = set()
     for i, row in enumerate(definition.rows):
         if row.key in rows:
-            raise ContentError("has the same case and contrast as an earlier row", f"rows[{i}]")
+            raise ContentError("this row has the same case and contrast as an earlier row", f"rows[{i}]")
         if row.n_items < 1:
             raise ContentError(
                 f"should be a number of items, 1 or more, but is {row.n_items}", f"rows[{i}].n_items"
@@ -123,13 +123,14 @@ def _check(definition: Definition) -> None:
     if definition.human is not None:
         if not rows:
             raise ContentError(
-                "is allowed only in a leaderboard of published accuracies, which has the key `rows`", "human"
+                "this key is allowed only in a leaderboard of published accuracies, which has the key `rows`",
+                "human",
             )
         check_printed_rows(definition.human.rows, rows, MOST_DECIMALS, "human.rows")
     seeds = [name for names in definition.seeds.values() for name in names]
     for where, names in (("order", definition.order), ("seeds", seeds)):
         if len(set(names)) < len(names):
-            raise ContentError("has the name of an entry twice", where)
+            raise ContentError("this list has the name of an entry twice", where)
 
 
 def check_web_address(text: str | None, where: str) -> None:
@@ -157,7 +158,8 @@ def read_written(file: Path) -> Mapping[str, Json]:
     version = content.get("format")
     if isinstance(version, int) and version != BOARD_FILES_FORMAT:
         raise ContentError(
-            f"is {version}, but this version of tseval reads only format {BOARD_FILES_FORMAT}", "format"
+            f"the value is {version}, but this version of tseval reads only format {BOARD_FILES_FORMAT}",
+            "format",
         )
     check_texts(content)
     return content
@@ -176,7 +178,7 @@ def refuse_strangers(content: object, found: object, where: str = "") -> None:
         known = {part.name for part in fields(found)}
         for name, value in content.items():
             if name not in known:
-                raise ContentError("is not a key that this file can have", f"{where}{name}")
+                raise ContentError("this file cannot have a key with this name", f"{where}{name}")
             refuse_strangers(value, getattr(found, name), f"{where}{name}.")
     elif isinstance(content, list) and isinstance(found, list | tuple):
         for i, (value, entry) in enumerate(zip(content, found, strict=True)):
@@ -245,8 +247,10 @@ def check_texts(content: Json, where: str = "") -> None:
         longest = LONGEST_PROSE if where == "text" else LONGEST_TEXT
         if len(content) > longest:
             raise ContentError(
-                f"has a text of {len(content):,} characters, but at most {longest:,} are allowed",
+                f"the text has {len(content):,} characters, but at most {longest:,} are allowed",
                 where or "the file",
             )
         if any("\ud800" <= letter <= "\udfff" for letter in content):
-            raise ContentError("contains half of a Unicode character (a lone surrogate)", where or "the file")
+            raise ContentError(
+                "the text contains half of a Unicode character (a lone surrogate)", where or "the file"
+            )

@@ -113,8 +113,8 @@ def agreement(
 @click.option(
     "--controller",
     metavar="NODE",
-    help="Word in the pattern, such as S, with which the changed word agrees (default: the word with the "
-    "same feature as the changed word).",
+    help="Name in the pattern, such as S, of the word that the changed word agrees with (default: the word "
+    "that has the changed feature too).",
 )
 @click.option(
     "--per-cell",

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 @click.option(
     "--strict",
     is_flag=True,
-    help="Fail also if a larger drop cannot be excluded (default: fail only if a drop is significant).",
+    help="Fail also if a drop larger than --max-drop cannot be excluded (default: fail only if such a "
+    "drop is significant).",
 )
 @click.option(
     "--rows",

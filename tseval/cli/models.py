@@ -344,7 +344,7 @@ def surprisal_command(
     shown = [*(["entropy"] if entropy else []), *(["top"] if top else [])]
     if shown and (words or texts):
         raise SuiteError(
-            f"--{shown[0]} describes the next token, so it needs a text with one sentence a line. Leave "
+            f"--{shown[0]} works only for the tokens of a text file with one sentence a line. Leave "
             "out --words, and name a text file, not a table."
         )
     with busy(f"asking {model.card.name}"):

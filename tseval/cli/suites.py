@@ -72,7 +72,7 @@ def suites_command(context: click.Context) -> None:
         click.echo("\nSuites that you can download with tseval suites fetch NAME:\n")
         headings, align = ("name", "title", "cases", "items", "licence"), (*align[:4], "left")
         print_table(absent, headings, align)
-    click.echo("\nSuites that you can download with git clone ADDRESS, and then use with --suite ./FOLDER:\n")
+    click.echo("\nSuites to download with git clone ADDRESS (then: --suite ./FOLDER):\n")
     away = [(other.address, other.title, other.licence) for other in ELSEWHERE.values()]
     print_table(away, ("address", "title", "licence"))
     click.echo("\nFormal languages (tseval generates the strings):\n")
@@ -265,7 +265,7 @@ def _with_progress(blocks: Iterable[Case], n_items: int, quiet: bool) -> Iterato
     "--all",
     "name_all",
     is_flag=True,
-    help="List all words of the suite that are not in the vocabulary, not only the first ones.",
+    help="List all words of the suite that are missing from the vocabulary (default: the first few).",
 )
 @MODEL_ARGS
 @click.option("--sample", type=COUNT, metavar="N",

@@ -241,8 +241,8 @@ class Chosen:
     help="Use only items with N words between the subject and the verb (default: all items).",
 )
 @click.option("--attractors", "n_attractors", type=int, metavar="K",
-              help="Use only items with K attractors (nouns of the other number before the verb), and "
-                   "count the other nouns (default: all items).")  # fmt: skip
+              help="Use only items with K attractors (nouns before the verb that do not have its "
+                   "number). The table then goes by the other nouns (default: all items).")  # fmt: skip
 def attractors_command(distance: int | None, n_attractors: int | None, **given: Any) -> None:
     """Print accuracy by the number of nouns between subject and verb, and of attractors among them."""
     from tseval.report import analyses
@@ -315,7 +315,7 @@ def pairwise_command(by: str | None, margin: float, **given: Any) -> None:
                    "Repeatable (default: none).",
 )  # fmt: skip
 def robustness_command(texts: tuple[Path, ...], **given: Any) -> None:
-    """Print how much the accuracy of each row depends on single words, and what widens its interval."""
+    """Print how much each row depends on single words, and which words make its confidence interval wide."""
     from tseval.report.robustness import analyse_words, word_panels
 
     def make(opened: RunSet) -> Document:
@@ -376,7 +376,7 @@ def ratings_command(by: tuple[str, ...], **given: Any) -> None:
 @FIGURE
 @SEEDS_TOGETHER
 def formal_command(group: bool, **given: Any) -> None:
-    """Print accuracy or error on formal languages, in the measure of the paper on each language."""
+    """Print the results on formal languages, each by the measure of its paper (docs/formal_languages.md)."""
     from tseval.report.analyses import formal, formal_of_seeds, formal_panel
     from tseval.report.comparisons import seeds_of
 

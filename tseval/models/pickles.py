@@ -104,8 +104,8 @@ def refuse_unfolding(value: object) -> None:
             size = 1 + len(entries) + sum(sizes.get(id(entry), 0) for entry in entries)
             if size > MOST_UNFOLDED:
                 raise refused(
-                    "tseval refuses this file: its Python pickle repeats its parts: it has more than "
-                    f"{MOST_UNFOLDED:,}"
+                    "tseval refuses this file: the Python pickle in it uses the same parts again and again, "
+                    f"which makes more than {MOST_UNFOLDED:,} objects"
                 )
             sizes[id(container)] = size
         elif id(container) not in sizes:

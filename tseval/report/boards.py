@@ -67,10 +67,10 @@ def check_printed_rows(
     for i, row in enumerate(rows):
         if row.key not in known:
             raise ContentError(
-                "is about a case and contrast that the leaderboard has no row for", f"{where}[{i}]"
+                "this row is about a case and contrast that the leaderboard has no row for", f"{where}[{i}]"
             )
         if row.key in seen:
-            raise ContentError("has the same case and contrast as an earlier row", f"{where}[{i}]")
+            raise ContentError("this row has the same case and contrast as an earlier row", f"{where}[{i}]")
         seen.add(row.key)
         check_printed(row.accuracy, decimals, f"{where}[{i}].accuracy")
 
@@ -189,7 +189,8 @@ def read_board(path: Path) -> Board:
         version = checked(content, _Version).format
         if version != BOARD_FORMAT:
             raise ContentError(
-                f"is {version}, but this version of tseval reads only format {BOARD_FORMAT}", "format"
+                f"the value is {version}, but this version of tseval reads only format {BOARD_FORMAT}",
+                "format",
             )
         board = checked(content, Board)
         _check(board)
@@ -245,7 +246,7 @@ def _check(board: Board) -> None:
         json.dumps(asdict(board), ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise ContentError(
-            "has a text with half of a Unicode character (a lone surrogate)", "the file"
+            "a text in it has half of a Unicode character (a lone surrogate)", "the file"
         ) from None
     check_decimals(board.decimals)
     _check_dates(board)
@@ -261,10 +262,10 @@ def _check(board: Board) -> None:
             for name, printed in values.items():
                 where = f"rows[{i}].{what}.{name}"
                 if name not in models:
-                    raise ContentError("is the name of a model that is not in the list of models", where)
+                    raise ContentError("this is the name of a model that is not in the list of models", where)
                 check_printed(printed, board.decimals, where)
         if row.key in seen:
-            raise ContentError("has the same case and contrast as an earlier row", f"rows[{i}]")
+            raise ContentError("this row has the same case and contrast as an earlier row", f"rows[{i}]")
         seen.add(row.key)
     if board.human is not None:
         check_printed_rows(board.human.rows, seen, MOST_DECIMALS, "human.rows")

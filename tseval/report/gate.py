@@ -123,7 +123,7 @@ def gate(
     if (lines["outcome"] == "not compared").all():
         raise RunError(
             "no item is decidable for both models, so the gate has nothing to compare.\n"
-            "  To see what each model can decide: tseval table with both runs."
+            "  To see what each model can decide: tseval table RUN RUN"
         )
     return Gate(lines, _document(lines, parts, max_drop, strict), max_drop, strict)
 

@@ -398,8 +398,8 @@ def refuse_misencoded(encoded: object, sentences: pa.StringArray, who: str) -> N
     counts = [len(encoded.seen), len(encoded.lengths), len(encoded.n_unknown)]
     if counts != [len(sentences)] * 3:
         raise wrong_output(
-            f"the method `encode` of {who} returned parts for {min(counts)} or "
-            f"{max(counts)} sentences, but received {what}"
+            f"each part of the result of `encode` of {who} must have {len(sentences)} entries, but the parts "
+            f"have {min(counts)} to {max(counts)} entries, for {what}"
         )
     n_words = int(encoded.lengths.sum())
     if encoded.pieces is not None and len(encoded.pieces) != n_words:

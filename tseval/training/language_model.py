@@ -128,7 +128,8 @@ class EarlyEvaluation:
             if missing := [symbol for symbol in asked if symbol not in self.vocabulary.words]:
                 raise TrainingError(
                     f"--eval-suite {suite.name}: this suite needs the symbol {missing[0]}, but the training "
-                    "text does not have it.\n  Train on strings of this language, or name another suite."
+                    "text does not have it.\n  Train on strings of the formal language of this "
+                    "suite, or name another suite."
                 )
         if not resumed:
             self.path.unlink(missing_ok=True)

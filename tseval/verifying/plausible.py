@@ -175,8 +175,8 @@ def _check_answers(scored: pa.Table, words: Words, asked: Asked, before: _Rows, 
         if (astray := column.is_valid().to_numpy(zero_copy_only=False) != here).any():
             sentence = _sentence_with(scored, words, int(astray.argmax()))
             raise CheckFailed(
-                f"the column {name!r} must have a number at exactly the words about which the suite asks, "
-                f"but not in {sentence!r}"
+                f"the column {name!r} must have a number at every word that the suite tests, and at no other "
+                f"word, but this is not so in {sentence!r}"
             )
         answers[name] = values = column.to_numpy(zero_copy_only=False)[places]
         others = values[first][prefix]
@@ -196,8 +196,8 @@ def _check_answers(scored: pa.Table, words: Words, asked: Asked, before: _Rows, 
             )
     elif not np.allclose(answers["wrong"], np.log(share), rtol=0.0, atol=1e-9):
         raise CheckFailed(
-            f"the column 'wrong' must be {np.log(share):.6g} nats, the smallest share of the suite, at "
-            "every word about which the suite asks"
+            f"the column 'wrong' must be {np.log(share):.6g} at every word that the suite tests: the "
+            "logarithm of the smallest probability that the suite counts"
         )
 
 

@@ -141,7 +141,9 @@ def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:
         )
     # Entries do not hold it.
     if "n_unknown" in claimed.column_names and claimed["n_unknown"] != scored["n_unknown"]:
-        raise CheckFailed("the column `n_unknown` is not the number of words that --model does not know")
+        raise CheckFailed(
+            "the column `n_unknown` is wrong: it differs from the number of words that are unknown to --model"
+        )
     first, said = (
         table["unscored"] if "unscored" in table.column_names else None for table in (scored, claimed)
     )
@@ -154,7 +156,9 @@ def _compare_seen(claimed: pa.Table, scored: pa.Table) -> None:
 def _largest_difference(name: str, claimed: pa.Table, scored: pa.Table, tolerance: float) -> float:
     """Compare a column of numbers, or of lists of them; the sum over a sentence may differ for each word."""
     if name not in claimed.column_names:
-        raise CheckFailed(f"the file of sentences has no column {name!r}, which --model computes")
+        raise CheckFailed(
+            f"the file of sentences should have a column {name!r}, because --model gives these numbers"
+        )
     lengths = pc.list_value_length(scored["words"]).to_numpy()
     stated, found = (_flat(table, name) for table in (claimed, scored))
     rows = np.arange(len(lengths)) if name == "logprob" else np.repeat(np.arange(len(lengths)), lengths)

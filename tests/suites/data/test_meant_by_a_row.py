@@ -474,7 +474,9 @@ def test_the_better_condition_is_named_where_the_file_does_not_name_it(tmp_path)
 
 def test_the_conditions_that_all_items_have_are_offered(tmp_path):
     rows = "item,cond,prefix,continuation\n1,a,w,x\n1,b,v,x\n1,c,u,x\n2,a,w,z\n2,b,v,z\n"
-    with pytest.raises(SuiteError, match=r"item 2 has no sentence under 'c'.*\n.*\n.*'where=cond:a\|b'"):
+    with pytest.raises(
+        SuiteError, match=r"the item '2' has no sentence under the condition 'c'.*\n.*\n.*'where=cond:a\|b'"
+    ):
         read(tmp_path / "a.csv", rows)
     assert read(tmp_path / "a.csv", rows, "where=cond:a|b").cases[0].n_items == 2
 

@@ -60,7 +60,7 @@ def test_a_sentence_that_contradicts_itself_is_left_out_where_the_user_says_so(t
         "Sent,label,case\na b,1,x\nb a,0,x\nc d,1,x\na b,0,x\na b,1,x\nd c,0,x\nd c,0,x\na b,1,y\nb b,0,y\n"
     )
     with pytest.raises(
-        SuiteError, match=r"a\.csv:5: .* is 0, but at .*a\.csv:2 .*\n.*\n.*contradictions=drop"
+        SuiteError, match=r"a\.csv:5: .* rating 0 here, but 1 at .*a\.csv:2.*\n.*\n.*contradictions=drop"
     ):
         read(tmp_path / "a.csv", rows, "rating=label")
     suite = read(tmp_path / "a.csv", rows, "rating=label,contradictions=drop")

@@ -189,9 +189,9 @@ def broken(change):
         (broken(lambda s: s["items"][1]["conditions"][2]["regions"][0].update(content=3)),
          r"'items\[1\]\.conditions\[2\]\.regions\[0\]\.content' should be a text in quotes, not 3"),
         (suite("(4;%match_sing%)"), "the formula .* compares nothing"),
-        (suite("(4;%match%) < 1"), "unknown condition 'match'"),
-        (suite("(6;%match_sing%) < 1"), "unknown region '6'"),
-        (suite("match_sing.verb < 1"), "unknown region 'verb'"),
+        (suite("(4;%match%) < 1"), "names the condition 'match', which the items do not have"),
+        (suite("(6;%match_sing%) < 1"), "names the region '6', which the items do not have"),
+        (suite("match_sing.verb < 1"), "names the region 'verb', which the items do not have"),
         (suite("1 < 2"), "the formula '1 < 2' names no region"),
         (suite(), "has 3 items and 0 predictions, but needs at least one of each"),
         (suite(SING, metric="men"), r"s.json: unknown metric 'men'\.\n  Did you mean 'mean'\? "

@@ -88,7 +88,10 @@ def test_a_language_without_rules_is_read_as_its_tokens_stand_and_that_is_said(t
     run = tseval.evaluate(model, folder)
     assert any("tseval knows no rules of writing for klingon" in w for w in run.manifest.warnings)
     assert "text" not in run.manifest.key.protocol
-    with pytest.raises(SuiteError, match=r"'klingon': .*\n  For another language, delete the line writing:"):
+    with pytest.raises(
+        SuiteError,
+        match=r"'klingon', for which tseval has no rules.*\n  For another language, delete the line `writing",
+    ):
         tseval.load_suite(suite(tmp_path / "t", "writing: klingon\n"))
 
 

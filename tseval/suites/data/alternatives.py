@@ -44,19 +44,17 @@ def alternatives_in(
             continue
         if chosen is None:
             raise SuiteError(
-                f"{place}: {name} is {quoted_text(text[several], 40)}: it has several words, "
-                "and tseval does not know which "
-                "one to compare.\n"
-                "  Write one word, or add --columns alternatives=any. Then a pair is right "
-                "if a better word is more "
-                "probable than all worse words.\n"
-                "  Or add alternatives=sum. Then the probabilities of the words in a cell are added."
+                f"{place}: the column {name!r} has several words: {quoted_text(text[several], 40)}. tseval "
+                "does not know which of them to compare.\n"
+                "  Write one word. Or add --columns alternatives=any: then a pair is right if one good word "
+                "is more probable than all bad words.\n"
+                "  Or add --columns alternatives=sum: then the probabilities of the words in a cell add up."
             )
         return parts
     if chosen:
         raise SuiteError(
-            f"{records[0][0] if records else 'The table'}: alternatives={chosen}, but no continuation of a "
-            f"prefix has several words with | between them.\n  Leave alternatives={chosen} out."
+            f"{records[0][0] if records else 'The table'}: alternatives={chosen} has no effect, because no "
+            f"continuation of a prefix has words with | between them.\n  Leave alternatives={chosen} out."
         )
     return []
 
