@@ -81,11 +81,11 @@ class WordScores:
         first = position
         while first and any(self.unfinished[start + first - 1] for start in starts):
             first -= 1
-        one, other = (
+        first_part, second_part = (
             float(self.logprobs[start + first : start + position + 1].astype(np.float64).sum())
             for start in starts
         )
-        return one, other
+        return first_part, second_part
 
     def ending(self, rows: Rows, length: Rows) -> Sums:
         """Sum the log-probabilities of the last words of sentences, in float64, (sentences,).
@@ -104,13 +104,13 @@ class WordScores:
 
     def lengths_within(self, rows: Rows, before: Rows, lengths: Rows, unit: str) -> Rows:
         """Count the characters or bytes of a stretch of words, as `sums_within` takes it, (sentences,)."""
-        found = []
+        text_lengths = []
         for row, start, length in zip(rows.tolist(), before.tolist(), lengths.tolist(), strict=True):
             text = str(self.texts[row].as_py())
-            spans = [one.span() for one in re.finditer(r"\S+", text)]
+            spans = [word.span() for word in re.finditer(r"\S+", text)]
             stretch = text[spans[start][0] : spans[start + length - 1][1]] if length else ""
-            found.append(text_length(without_boundaries(stretch), unit))
-        return np.maximum(np.array(found, dtype=np.int64), 1)
+            text_lengths.append(text_length(without_boundaries(stretch), unit))
+        return np.maximum(np.array(text_lengths, dtype=np.int64), 1)
 
     def sums_within(self, rows: Rows, before: Rows, lengths: Rows) -> Sums:
         """Sum a stretch of words of sentences, behind so many `before` it, in float64, (sentences,)."""
@@ -119,13 +119,13 @@ class WordScores:
     def within(self, rows: Rows, before: Rows, lengths: Rows) -> list[NDArray[np.float64]]:
         """Return the log-probabilities of a stretch of words, as `sums_within` takes it, (words,) each."""
         spans = zip(self.starts[rows] + before, lengths, strict=True)
-        found = [self.logprobs[start : start + length].astype(np.float64) for start, length in spans]
+        by_sentence = [self.logprobs[start : start + length].astype(np.float64) for start, length in spans]
         if not self.unfinished.any():
-            return found
+            return by_sentence
         starts, shared = (self.starts[rows] + before).tolist(), self._shares_piece()
-        for start, values in zip(starts, found, strict=True):
+        for start, values in zip(starts, by_sentence, strict=True):
             values[shared[start : start + len(values)]] = np.nan
-        return found
+        return by_sentence
 
     def _sums(self, starts: Rows, lengths: Rows) -> Sums:
         """Sum runs of words; an empty run is 0."""

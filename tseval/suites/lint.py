@@ -73,8 +73,8 @@ class LintFinding:
 
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}" if self.line is not None else f"{self.path}"
-        said = f"{where}: {self.severity}: {self.message}"
-        return said if isinstance(self.message, Whole) else shortened(said)
+        text = f"{where}: {self.severity}: {self.message}"
+        return text if isinstance(self.message, Whole) else shortened(text)
 
 
 class Whole(str):
@@ -149,8 +149,8 @@ _Pairs = dict[str, list[tuple[str, str]]]
 
 def _equal(case: Case, items: list[_Texts], pairs: _Pairs) -> Iterator[Found]:
     contrasts = zip(*pairs.values(), strict=True)  # none where predictions are stated
-    both = zip(items, contrasts, strict=False)
-    equal = [item for item, compared in both if any(a == b for a, b in compared)]
+    compared_items = zip(items, contrasts, strict=False)
+    equal = [item for item, compared in compared_items if any(a == b for a, b in compared)]
     if equal:
         message = f"{len(equal):,} of {len(items):,} items have two equal sentences in a contrast"
         yield ("error", case.labels[1], f"{message}, for example {quoted_texts(equal[0])}.")
@@ -192,8 +192,8 @@ def _undecided(case: Case, pairs: _Pairs, knows: Callable[[str], bool]) -> Itera
     def seen(word: str) -> str | None:
         return word if knows(word) else None
 
-    def alike(one: str, other: str) -> bool:
-        return one != other and [*map(seen, one.split())] == [*map(seen, other.split())]
+    def alike(first: str, second: str) -> bool:
+        return first != second and [*map(seen, first.split())] == [*map(seen, second.split())]
 
     for contrast, compared in pairs.items():
         if undecided := [pair for pair in compared if alike(*pair)]:
@@ -220,9 +220,9 @@ def _half_known(case: Case, known: WordsKnown) -> Iterator[Found]:
     for what, labels, half_known in _half_known_items(case, words, rows, np.array(seen)):
         if half_known.any():
             costs = rank_missing(words.count_missing([rows[label][half_known] for label in labels]))
-            named = known.listed([f"{word} ({count:,})" for word, count in costs])
-            said = f"{half_known.sum():,} of {len(half_known):,} {what} with this vocabulary"
-            yield ("warning", labels[0], known.told(f"{said}. Missing: {named}."))
+            missing_words = known.listed([f"{word} ({count:,})" for word, count in costs])
+            summary = f"{half_known.sum():,} of {len(half_known):,} {what} with this vocabulary"
+            yield ("warning", labels[0], known.told(f"{summary}. Missing: {missing_words}."))
 
 
 def _half_known_items(
@@ -238,9 +238,9 @@ def _half_known_items(
             parts = [part for part in parts_of(parse(prediction.formula)) if isinstance(part, Operation)]
             compared = [part for part in parts if part.operator in LEVELS[1]]
             if prediction.name != ALL_PREDICTIONS and compared:
-                found = [case.question.half_known(part, words, rows) for part in compared]
+                half_known_parts = [case.question.half_known(part, words, rows) for part in compared]
                 labels = sorted({region.condition for region in regions_of(parse(prediction.formula))})
-                yield f"items of {prediction.name!r} are half known", labels, np.any(found, axis=0)
+                yield f"items of {prediction.name!r} are half known", labels, np.any(half_known_parts, axis=0)
     elif not case.contrasts and not case.question.right_or_wrong():
         *_, last = rows.values()
         unknown = words.kinds[last] > 0 if len(rows) == 1 else words.differ(rows[case.labels[0]], last)
@@ -274,7 +274,12 @@ def _repeated(question: Regions, prediction: Prediction, words: _Words) -> Itera
     columns = []
     for region in sorted(regions_of(parse(prediction.formula)), key=str):
         ends = (before + length for before, length in zip(*question.span(region), strict=True))
-        columns.append([" ".join(own[:end]) for own, end in zip(words[region.condition], ends, strict=True)])
+        columns.append(
+            [
+                " ".join(sentence_words[:end])
+                for sentence_words, end in zip(words[region.condition], ends, strict=True)
+            ]
+        )
     items = list(zip(*columns, strict=True))
     counts = Counter(items)
     if len(counts) < len(items):
@@ -292,13 +297,13 @@ def _confounded(question: Regions, prediction: Prediction, words: _Words) -> Ite
     for part in parts_of(parse(prediction.formula)):
         if not (isinstance(part, Operation) and part.operator in "<>=-"):
             continue
-        one, other = part.left, part.right
-        if isinstance(one, Region) and isinstance(other, Region) and one.condition != other.condition:
-            pairs = list(zip(_cut(question, one, words), _cut(question, other, words), strict=True))
-            apart = [(left, right) for left, right in pairs if left[0] != right[0] and left[1] != right[1]]
+        left, right = part.left, part.right
+        if isinstance(left, Region) and isinstance(right, Region) and left.condition != right.condition:
+            pairs = list(zip(_cut(question, left, words), _cut(question, right, words), strict=True))
+            apart = [(a, b) for a, b in pairs if a[0] != b[0] and a[1] != b[1]]
             if apart:
-                example = quoted_texts([f"{before} [{own}]" for before, own in apart[0]])
-                what = f"{one} and {other} differ, and the words before them differ too"
+                example = quoted_texts([f"{before} [{region_text}]" for before, region_text in apart[0]])
+                what = f"{left} and {right} differ, and the words before them differ too"
                 yield prediction.name, f"in {len(apart):,} of {len(pairs):,} items {what}: {example}"
 
 
@@ -306,7 +311,8 @@ def _cut(question: Regions, region: Region, words: _Words) -> list[tuple[str, st
     """Return what stands before a region, and the region."""
     spans = zip(words[region.condition], *question.span(region), strict=True)
     return [
-        (" ".join(own[:before]), " ".join(own[before : before + length])) for own, before, length in spans
+        (" ".join(sentence_words[:before]), " ".join(sentence_words[before : before + length]))
+        for sentence_words, before, length in spans
     ]
 
 
@@ -349,8 +355,8 @@ def lint(
             case = expand(grammar, folder.contrasts_of(grammar), rows, folder.terminator)
         except GrammarError as error:
             # What is wrong with a lexicon is wrong for every grammar that uses it, and said once.
-            found = dict.fromkeys(map(_as_finding, (error, *error.others)))
-            findings += [one for one in found if one not in findings]
+            found_problems = dict.fromkeys(map(_as_finding, (error, *error.others)))
+            findings += [finding for finding in found_problems if finding not in findings]
             findings += () if grammar is None else _of_code(grammar, all_items=False)
             continue
         grammars.append(grammar)
@@ -360,9 +366,9 @@ def lint(
         findings += _case_findings(grammar, case, folder.terminator, known)
         if folder.writing is not None:
             findings += _as_written(grammar, case, folder.terminator, folder.writing)
-        own = _texts_of(case)
-        texts |= own
-        words |= dict.fromkeys(word for text in own for word in text.split())
+        case_texts = _texts_of(case)
+        texts |= case_texts
+        words |= dict.fromkeys(word for text in case_texts for word in text.split())
     doubts = guessed_forms(grammars, texts, words, is_language_stated=folder.is_language_stated)
     findings += [LintFinding(severity, file, line, message) for severity, file, line, message in doubts]
     findings += map(_as_told, slips_of_folder(folder, grammars, words))
@@ -379,8 +385,8 @@ def _as_told(slip: Slip) -> LintFinding:
 
 def _as_finding(error: GrammarError) -> LintFinding:
     assert error.path is not None
-    said = " ".join(filter(None, (error.message, error.fix)))
-    return LintFinding("error", Path(error.path), error.line, said)
+    message = " ".join(filter(None, (error.message, error.fix)))
+    return LintFinding("error", Path(error.path), error.line, message)
 
 
 def _of_code(grammar: Grammar, *, all_items: bool) -> list[LintFinding]:
@@ -388,9 +394,9 @@ def _of_code(grammar: Grammar, *, all_items: bool) -> list[LintFinding]:
     return [LintFinding(severity, grammar.path, line, message) for severity, line, message in problems]
 
 
-def minimal_step(one: str, other: str) -> bool:
+def minimal_step(first_text: str, second_text: str) -> bool:
     """Return whether two sentences differ in one stretch of words, or in the order of the same ones."""
-    left, right = one.split(), other.split()
+    left, right = first_text.split(), second_text.split()
     if sorted(left) == sorted(right):
         return left != right
     shorter, start, end = min(len(left), len(right)), 0, 0
@@ -418,13 +424,13 @@ def _case_findings(
 
 
 def _unexpected(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
-    found = {"items": grammar.n_items} | case.sentences.slice(0, 1).to_pylist()[0]
+    actual = {"items": grammar.n_items} | case.sentences.slice(0, 1).to_pylist()[0]
     for key, expected in grammar.expect.items():
-        if isinstance(found[key], str):
-            found[key] = without_boundaries(found[key])
-        if found[key] != expected:
+        if isinstance(actual[key], str):
+            actual[key] = without_boundaries(actual[key])
+        if actual[key] != expected:
             line = grammar.document.line("expect", key)
-            message = f"{key}: expected {expected!r}, found {found[key]!r}."
+            message = f"{key}: expected {expected!r}, found {actual[key]!r}."
             yield LintFinding("error", grammar.path, line, message)
 
 
@@ -470,11 +476,14 @@ def _as_written(
         pairs = list(zip(texts[contrast.better], texts[contrast.worse], strict=True))
         equal = [pair for pair in pairs if pair[0] != pair[1] and written[pair[0]] == written[pair[1]]]
         loose = [pair for pair in pairs if minimal_step(*pair) and not _stays_minimal(*pair, written)]
-        for found, what in ((equal, "become equal"), (loose, "are no longer minimal")):
-            if found:
+        for changed_pairs, what in ((equal, "become equal"), (loose, "are no longer minimal")):
+            if changed_pairs:
                 line = grammar.sentences[contrast.worse][0].line
-                example = f"as people write them, for example {quoted_texts([written[t] for t in found[0]])}."
-                message = f"{len(found):,} of {len(pairs):,} pairs of {str(contrast)!r} {what} {example}"
+                both = quoted_texts([written[text] for text in changed_pairs[0]])
+                example = f"as people write them, for example {both}."
+                message = (
+                    f"{len(changed_pairs):,} of {len(pairs):,} pairs of {str(contrast)!r} {what} {example}"
+                )
                 yield LintFinding("warning", grammar.path, line, message)
     inside = {word: text for text in written for word in text.split()[1:]}
     for word, text in inside.items():
@@ -486,9 +495,9 @@ def _as_written(
             yield LintFinding("warning", grammar.path, None, message)
 
 
-def _stays_minimal(one: str, other: str, written: Mapping[str, str]) -> bool:
+def _stays_minimal(first_text: str, second_text: str, written: Mapping[str, str]) -> bool:
     """Return whether a pair differs minimally as people write it, but for the capital of the first word."""
-    first, second = (written[text].lower() for text in (one, other))
+    first, second = (written[text].lower() for text in (first_text, second_text))
     return first == second or minimal_step(first, second)
 
 
@@ -573,15 +582,15 @@ def lint_data(
     findings.n_items = sum(case.n_items for case in data.cases)
     findings.cases = tuple(map(overview_of, data.cases))
     for error, n_items in count_known(data):
-        said = f"{counted(n_items, 'known error')}: {error.what} ({error.address})"
-        said += f". To leave these items out: tseval run --exclude {KNOWN_ERRORS}."
-        findings.append(LintFinding("warning", path, None, said))
+        full_message = f"{counted(n_items, 'known error')}: {error.what} ({error.address})"
+        full_message += f". To leave these items out: tseval run --exclude {KNOWN_ERRORS}."
+        findings.append(LintFinding("warning", path, None, full_message))
     words: dict[str, None] = {}
     for case in data.cases:
         where = f"case {case.name!r}: " if len(data.cases) > 1 else ""
         for severity, _, message in check_sentences_of(case, None, known):
-            said = f"{where}{message}"
-            whole = Whole(said) if isinstance(message, Whole) else said
+            full_message = f"{where}{message}"
+            whole = Whole(full_message) if isinstance(message, Whole) else full_message
             findings.append(LintFinding(severity, path, None, whole))
         for prediction, message in check_predictions(case):
             findings.append(LintFinding("warning", path, None, f"{where}{prediction!r}: {message}."))

@@ -41,22 +41,22 @@ def numbers_asked(case: Case, forms: Sequence[tuple[str, str]]) -> list[str]:
     suite of it.
     """
     if NUMBER in case.features.column_names:
-        said: list[Any] = case.features[NUMBER].to_pylist()
-        for value in dict.fromkeys(said):
+        stated: list[Any] = case.features[NUMBER].to_pylist()
+        for value in dict.fromkeys(stated):
             if value not in EXAMPLE_NUMBERS:
                 raise SuiteError(
                     f"case {case.name!r}: the feature {NUMBER!r} of an item has the value {value!r}.\n"
                     f"  Write {' or '.join(EXAMPLE_NUMBERS)}."
                 )
-        return said
-    found = {
+        return stated
+    candidates = {
         tuple(numbers)
         for name in case.features.column_names
         if name.endswith(_OF_A_SLOT)
-        and _chosen_by(numbers := [str(one) for one in case.features[name].to_pylist()], forms)
+        and _chosen_by(numbers := [str(value) for value in case.features[name].to_pylist()], forms)
     }
-    if len(found) == 1:
-        return list(found.pop())
+    if len(candidates) == 1:
+        return list(candidates.pop())
     raise SuiteError(
         f"case {case.name!r} has no feature {NUMBER!r}, the number that the verb should have.\n"
         "  In a grammar, add under 'features': 'number: subject.number', naming the noun that the verb "
@@ -112,8 +112,8 @@ def _number(pair: Pair, _: bool) -> Iterator[LastWord]:
 
 def _judgement(pair: Pair, as_found: bool) -> Iterator[LastWord]:
     right, wrong = JUDGEMENTS if as_found else JUDGEMENTS[::-1]
-    shown = "grammatical" if as_found else "ungrammatical"
-    yield pair.better if as_found else pair.worse, (right, wrong), (shown,)
+    version = "grammatical" if as_found else "ungrammatical"
+    yield pair.better if as_found else pair.worse, (right, wrong), (version,)
 
 
 def _both(pair: Pair, _: bool) -> Iterator[LastWord]:
@@ -174,8 +174,8 @@ def view_suite(suite: Suite, method: str, seed: int, leave_out: bool = False) ->
         and `word` (the last of them) in a profile. They take the place of features of these names.
     """
     pairs = [case for case in suite.cases if len(case.contrasts) == 1]
-    asked = pairs if leave_out and pairs else suite.cases
-    cases = tuple(_view(case, VIEWS[method], suite.terminator, seed) for case in asked)
+    viewed = pairs if leave_out and pairs else suite.cases
+    cases = tuple(_view(case, VIEWS[method], suite.terminator, seed) for case in viewed)
     return replace(
         suite,
         name=f"{suite.name}_{method}",
@@ -185,7 +185,9 @@ def view_suite(suite: Suite, method: str, seed: int, leave_out: bool = False) ->
         digest=suite_digest(None, cases),
         score="ending",
         seed=seed if VIEWS[method].by_coin else None,
-        left_out=tuple(case.name for case in suite.cases if all(case is not one for one in asked)),
+        left_out=tuple(
+            case.name for case in suite.cases if all(case is not viewed_case for viewed_case in viewed)
+        ),
     )
 
 
@@ -208,18 +210,18 @@ def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
         numbers = numbers_asked(case, [pair.forms for pair in pairs])
         pairs = [replace(pair, number=number) for pair, number in zip(pairs, numbers, strict=True)]
     items = case.index.to_pylist()
-    asked = [
+    choices = [
         (row, *question)
         for row, pair in enumerate(pairs)
         for question in view.ask(pair, _coin(seed, case.name, items[row]))
     ]
-    rows = pa.array([row for row, *_ in asked], pa.int64())
+    rows = pa.array([row for row, *_ in choices], pa.int64())
     texts = {
-        label: [" ".join([*prefix, words[place]]) for _, prefix, words, _ in asked]
+        label: [" ".join([*prefix, words[place]]) for _, prefix, words, _ in choices]
         for place, label in enumerate((RIGHT, WRONG))
     }
-    added: dict[str, Sequence[Any]] = {ENDING: [1] * len(asked)}
-    added |= zip(view.features, zip(*(features for *_, features in asked), strict=True), strict=True)
+    added: dict[str, Sequence[Any]] = {ENDING: [1] * len(choices)}
+    added |= zip(view.features, zip(*(features for *_, features in choices), strict=True), strict=True)
     others = take_rows(case.features, rows).select([n for n in case.features.column_names if n not in added])
     features = dict(zip(others.column_names, others.columns, strict=True))
     entries = take_rows(case.entries, rows)
@@ -229,7 +231,7 @@ def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
         case,
         question=Pairs((Contrast(RIGHT, WRONG),)),
         index=case.index.take(rows),
-        sentences=pa.table({label: pa.array(own, pa.string()) for label, own in texts.items()}),
+        sentences=pa.table({label: pa.array(column, pa.string()) for label, column in texts.items()}),
         features=pa.table(features | {name: pa.array(values) for name, values in added.items()}),
         entries=entries,
     )
@@ -246,7 +248,11 @@ def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
     columns = (case.sentences[label].to_pylist() for label in (contrast.better, contrast.worse))
     for index, *texts in zip(case.index.to_pylist(), *columns, strict=True):
         better, worse = (str(text).split() for text in texts)
-        differ = (at for at, (one, other) in enumerate(zip(better, worse, strict=False)) if one != other)
+        differ = (
+            position
+            for position, (word, other_word) in enumerate(zip(better, worse, strict=False))
+            if word != other_word
+        )
         critical = next(differ, None)
         if critical is None or (critical == 0 and not view.whole):
             missing = "word in which they differ" if critical is None else "word before they differ"

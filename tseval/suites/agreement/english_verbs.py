@@ -24,17 +24,17 @@ def opposite_form(form: str, number: str, lemma: str | None = None) -> tuple[str
     lower, other = form.lower(), None
     base = None if lemma is None else lemma.lower()
     if number == SINGULAR:
-        other, how = CLITICS.get((lower, base or "")) or _PLURALS.get(lower), "table"
+        other, origin = CLITICS.get((lower, base or "")) or _PLURALS.get(lower), "table"
         if other is None and base is not None:
-            other, how = base if add_s(base) == lower else None, "lemma"
+            other, origin = base if add_s(base) == lower else None, "lemma"
         elif other is None:
-            other, how = remove_s(lower), "rule"
+            other, origin = remove_s(lower), "rule"
     elif lower in _SINGULARS:
-        other, how = _SINGULARS[lower], "table"
+        other, origin = _SINGULARS[lower], "table"
     else:
         sure = (lower.isalpha() or "-" in lower) and base in {None, lower}
-        other, how = add_s(lower) if sure else None, "rule"
-    return None if other is None else (with_capitals(other, form), how)
+        other, origin = add_s(lower) if sure else None, "rule"
+    return None if other is None else (with_capitals(other, form), origin)
 
 
 def number_of(form: str, opposite: str) -> str | None:

@@ -67,9 +67,9 @@ def with_tags(example: Example, sentence: Sentence, kept: Collection[str]) -> Ex
                 "--frequent out."
             )
         words.append(form if form in kept else tag)
-    verb, opposite, how = words[example.verb_index], example.opp_verb_form.lower(), example.opp_how
+    verb, opposite, origin = words[example.verb_index], example.opp_verb_form.lower(), example.opp_how
     if verb in TAGS or opposite not in kept:
-        opposite, how = TAGS[sentence.words[example.verb_index].values[XPOS]], "tag"
+        opposite, origin = TAGS[sentence.words[example.verb_index].values[XPOS]], "tag"
     assert example.subj_index is not None
     return replace(
         example,
@@ -77,5 +77,5 @@ def with_tags(example: Example, sentence: Sentence, kept: Collection[str]) -> Ex
         subj_form=words[example.subj_index],
         verb_form=verb,
         opp_verb_form=opposite,
-        opp_how=how,
+        opp_how=origin,
     )

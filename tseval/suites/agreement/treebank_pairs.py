@@ -67,7 +67,7 @@ def make_pairs(files: Sequence[Path], phenomenon: Phenomenon, forms: Sequence[Pa
             "has this feature.\n"
             f"  {suggest(missing[0], names, 'Features in the treebanks')}"
         )
-    tables = {name: [own, *_more_forms(forms, own)] for name, own in seen.items()}
+    tables = {name: [seen_forms, *_more_forms(forms, seen_forms)] for name, seen_forms in seen.items()}
     (pairs,) = _find(files, [phenomenon], tables)
     if not pairs.table.num_rows:
         raise SuiteError(
@@ -81,17 +81,20 @@ def make_pairs(files: Sequence[Path], phenomenon: Phenomenon, forms: Sequence[Pa
 
 def list_phenomena(files: Sequence[Path]) -> list[tuple[Phenomenon, TreebankPairs | None]]:
     """Find the pairs of every phenomenon that comes with tseval; None where a feature it needs is lacking."""
-    all_of_them = [open_phenomenon(name) for name in phenomena()]
-    seen, names = _survey(files, all_of_them)
-    possible = [one for one in all_of_them if one.file.needs <= names]
-    found = _find(files, possible, {name: [own] for name, own in seen.items()})
-    pairs = {one.name: own for one, own in zip(possible, found, strict=True)}
-    return [(one, pairs.get(one.name)) for one in all_of_them]
+    all_phenomena = [open_phenomenon(name) for name in phenomena()]
+    seen, names = _survey(files, all_phenomena)
+    possible = [phenomenon for phenomenon in all_phenomena if phenomenon.file.needs <= names]
+    found_pairs = _find(files, possible, {name: [forms] for name, forms in seen.items()})
+    pairs = {
+        phenomenon.name: phenomenon_pairs
+        for phenomenon, phenomenon_pairs in zip(possible, found_pairs, strict=True)
+    }
+    return [(phenomenon, pairs.get(phenomenon.name)) for phenomenon in all_phenomena]
 
 
 def _survey(files: Sequence[Path], wanted: Sequence[Phenomenon]) -> tuple[dict[str, SeenForms], set[str]]:
     """Read treebanks for the forms of every feature that is changed, and for the names of all features."""
-    seen = {one.feature: SeenForms("treebank", one.feature) for one in wanted}
+    seen = {phenomenon.feature: SeenForms("treebank", phenomenon.feature) for phenomenon in wanted}
     names = {*OWN}
     for path in files:
         empty = True
@@ -121,13 +124,17 @@ def _find(
     for path in files:
         for tree in read_trees(path):
             n_sentences += 1
-            for one, own, reasons in zip(wanted, rows, left_out, strict=True):
-                own.extend(_pairs_of(tree, path.name, one, tables[one.feature], reasons))
+            for phenomenon, phenomenon_rows, reasons in zip(wanted, rows, left_out, strict=True):
+                phenomenon_rows.extend(
+                    _pairs_of(tree, path.name, phenomenon, tables[phenomenon.feature], reasons)
+                )
     return [
         TreebankPairs(
-            _as_table(_governed(own_rows, reasons) if one.governs else own_rows), n_sentences, reasons
+            _as_table(_governed(phenomenon_rows, reasons) if phenomenon.governs else phenomenon_rows),
+            n_sentences,
+            reasons,
         )
-        for one, own_rows, reasons in zip(wanted, rows, left_out, strict=True)
+        for phenomenon, phenomenon_rows, reasons in zip(wanted, rows, left_out, strict=True)
     ]
 
 
@@ -143,33 +150,33 @@ def _governed(rows: Sequence[dict[str, Any]], left_out: Counter[str]) -> list[di
     return sure
 
 
-def _more_forms(paths: Iterable[Path], own: SeenForms) -> Iterator[SeenForms | ListedForms]:
+def _more_forms(paths: Iterable[Path], seen_forms: SeenForms) -> Iterator[SeenForms | ListedForms]:
     for path in paths:
         if bare_name(path).endswith(TREES):
-            more = SeenForms(bare_name(path), own.feature)
+            more = SeenForms(bare_name(path), seen_forms.feature)
             for word in (word for tree in read_trees(path) for word in tree.words):
                 more.add(word)
             yield more
         else:
-            yield read_unimorph(path, own.feature, own.lemmas())
+            yield read_unimorph(path, seen_forms.feature, seen_forms.lemmas())
 
 
 def _pairs_of(
     tree: Tree,
     source: str,
-    one: Phenomenon,
+    phenomenon: Phenomenon,
     tables: Sequence[SeenForms | ListedForms],
     left_out: Counter[str],
 ) -> Iterator[dict[str, Any]]:
     """Yield the pairs of a sentence, one for each word and other value."""
     targets: dict[int, Mapping[str, int]] = {}
-    for request in one.file.requests:
+    for request in phenomenon.file.requests:
         # Of several matches of a word the first is meant, by the positions of their nodes.
         matches = sorted(request.matches(tree.words), key=itemgetter(*request.pattern.nodes), reverse=True)
-        targets = {match[one.node]: match for match in matches} | targets
+        targets = {match[phenomenon.node]: match for match in matches} | targets
     for target, match in sorted(targets.items()):
         word = tree.words[target]
-        if word.values.get(one.feature) in {None, one.value}:
+        if word.values.get(phenomenon.feature) in {None, phenomenon.value}:
             continue
         others: Sequence[OtherForm] = ()
         if word.values.get("Typo") == "Yes":
@@ -178,31 +185,31 @@ def _pairs_of(
             reason = JOINED
         else:
             before = tree.words[target - 1].values.get(LEMMA, "") if target else ""
-            others, reason = other_forms(word, before, one.feature, one.value, tables)
+            others, reason = other_forms(word, before, phenomenon.feature, phenomenon.value, tables)
         if reason is not None:
             left_out[reason] += 1
         for other in others:
-            yield _row(tree, source, one, target, match, other)
+            yield _row(tree, source, phenomenon, target, match, other)
 
 
 def _row(
-    tree: Tree, source: str, one: Phenomenon, target: int, match: Mapping[str, int], other: OtherForm
+    tree: Tree, source: str, phenomenon: Phenomenon, target: int, match: Mapping[str, int], other: OtherForm
 ) -> dict[str, Any]:
     word = tree.words[target]
-    value = word.values[one.feature]
+    value = word.values[phenomenon.feature]
     row: dict[str, Any] = {
         "good": tree.text(), "bad": tree.text(target, other.form),
         "good_tokens": tree.tokens(), "bad_tokens": tree.tokens(target, other.form),
-        "case": re.sub(r"\W+", "_", f"{one.name}_{value}_{other.value}").lower(),
+        "case": re.sub(r"\W+", "_", f"{phenomenon.name}_{value}_{other.value}").lower(),
         "construction": f"{value}, not {other.value.replace('|', ' or ')}",
-        "phenomenon": one.title,
+        "phenomenon": phenomenon.title,
         "value": value, "other_value": other.value,
         "target": word.values[FORM], "other_form": other.form, "form_from": other.origin,
         "target.entry": word.values.get(LEMMA), "sentence.entry": f"{source}:{tree.name}",
         "source": source, "genre": tree.genre,
     }  # fmt: skip
-    if one.controller is not None:
-        row |= _agreement(tree, match[one.controller[0]], one.controller[1], target)
+    if phenomenon.controller is not None:
+        row |= _agreement(tree, match[phenomenon.controller[0]], phenomenon.controller[1], target)
     return row
 
 
@@ -220,7 +227,9 @@ def _agreement(tree: Tree, controller: int, feature: str, target: int) -> dict[s
         "distance": abs(target - controller),
         "order": "controller first" if controller < target else "target first",
         "n_intervening": len(between),
-        "n_attractors": sum(feature in one and one[feature] != values.get(feature) for one in between),
+        "n_attractors": sum(
+            feature in noun_values and noun_values[feature] != values.get(feature) for noun_values in between
+        ),
     }
 
 
@@ -234,10 +243,10 @@ def draw_per_cell(pairs: TreebankPairs, number: int) -> TreebankPairs:
     """Keep at most so many pairs of each value and number of attractors, drawn by a hash."""
     rows = pairs.table.to_pylist()
     cells: dict[tuple[Any, ...], list[tuple[str, int]]] = defaultdict(list)
-    for at, row in enumerate(rows):
+    for index, row in enumerate(rows):
         lot = hashlib.sha256(f"{row['sentence.entry']}\t{row['bad']}".encode()).hexdigest()
-        cells[row["value"], row["other_value"], row.get("n_attractors")].append((lot, at))
-    drawn = sorted(at for cell in cells.values() for _, at in sorted(cell)[:number])
+        cells[row["value"], row["other_value"], row.get("n_attractors")].append((lot, index))
+    drawn = sorted(index for cell in cells.values() for _, index in sorted(cell)[:number])
     return replace(pairs, table=pairs.table.take(drawn))
 
 
@@ -259,19 +268,19 @@ def summarise_pairs(pairs: TreebankPairs) -> str:
     """Count pairs by what is changed into what and by attractors, and what was left out, and why."""
     table = pairs.table
     rows = table.to_pylist()
-    told = f"{pairs.n_sentences:,} sentences, {len(rows):,} pairs"
+    summary = f"{pairs.n_sentences:,} sentences, {len(rows):,} pairs"
     if "other_count" in table.column_names:
         rarer = sum(row["other_count"] < row["target_count"] for row in rows)
-        told += f"; the other form is the rarer one in {rarer:,}"
+        summary += f"; the other form is the rarer one in {rarer:,}"
     changes = ((row["construction"], row.get("n_attractors")) for row in rows)
-    return counts_and_reasons(told, changes, pairs.left_out)
+    return counts_and_reasons(summary, changes, pairs.left_out)
 
 
 def write_pairs(table: pa.Table, path: Path) -> None:
     """Write pairs as a suite, in the format that the ending says (`PAIR_ENDINGS`)."""
-    between = "\t" if path.name.removesuffix(".gz").endswith(".tsv") else ","
+    separator = "\t" if path.name.removesuffix(".gz").endswith(".tsv") else ","
     write_as_named(
         table,
         path,
-        lambda rows: rows.to_pandas().to_csv(sep=between, index=False, lineterminator="\n").encode(),
+        lambda rows: rows.to_pandas().to_csv(sep=separator, index=False, lineterminator="\n").encode(),
     )

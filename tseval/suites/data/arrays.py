@@ -35,7 +35,7 @@ def read_arrays(file: Path, stem: str, reading: TableReading) -> Iterator[DataIt
             )
         item = DataItem(place, (stem, stem, stem, None), {}, {}, {})
         parts = {label: (one[0][at], one[1][at]) for at, label in enumerate(PAIR_LABELS)}
-        yield continued(item, parts, join_of(reading.how))
+        yield continued(item, parts, join_of(reading.options))
 
 
 def _is_pair(value: object) -> bool:

@@ -42,11 +42,11 @@ def read_contexts(reading: TableReading) -> tuple[Case, ...]:
 def _crossed(reading: TableReading) -> Iterator[DataItem]:
     # An item is asked about twice, and BabyLM's files hold each a second time, its halves exchanged.
     numbers: dict[frozenset[str], str] = {}
-    given = roles_given(reading.how)
+    given = roles_given(reading.options)
     columns = {name: given.get(name, name) for name in CONTEXT_COLUMNS}
     for path, stem in reading.files.items():
         known = (*columns.values(), *CONTEXT_FEATURES, "Domain")
-        for place, record in read_records(path, known, reading.how):
+        for place, record in read_records(path, known, reading.options):
             texts = {name: text_of(place, record, column) for name, column in columns.items()}
             reading.unused[str(path)] = [name for name in record if name not in known]
             for name, text in texts.items():
@@ -65,4 +65,4 @@ def _crossed(reading: TableReading) -> Iterator[DataItem]:
             number = numbers.setdefault(frozenset(texts.values()), str(len(numbers) + 1))
             row = (name, name, "Contexts and targets", None)
             item = DataItem(place, row, {}, features, {"item": number})
-            yield continued(item, parts, join_of(reading.how))
+            yield continued(item, parts, join_of(reading.options))

@@ -52,14 +52,14 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     distinct: list[str] = []
     for name in map(as_name, names):
         numbered = (name, *(f"{name}_{n}" for n in range(2, len(names) + 1)))
-        distinct.append(next(one for one in numbered if one not in distinct))
+        distinct.append(next(candidate for candidate in numbered if candidate not in distinct))
     return distinct
 
 
 def template_of(columns: Header) -> str | None:
     """Return the template of a table whose columns are regions, of its user or as published."""
     published = next((text for names, text in _PUBLISHED.items() if {*names} <= {*columns.names}), None)
-    return columns.how.get("layout", published)
+    return columns.options.get("layout", published)
 
 
 def read_template(columns: Header) -> Iterator[tuple[str, list[tuple[str, bool]], bool]]:
@@ -70,8 +70,8 @@ def read_template(columns: Header) -> Iterator[tuple[str, list[tuple[str, bool]]
         star, alternatives, quoted, plain = part.groups()
         several = [quoted or plain]
         if alternatives is not None:
-            several = [one.strip(' "') for one in alternatives.split("|")]
-        names = [(one, one in columns.names) for one in several]
+            several = [alternative.strip(' "') for alternative in alternatives.split("|")]
+        names = [(alternative, alternative in columns.names) for alternative in several]
         if alternatives is None and not names[0][1]:
             raise SuiteError(
                 f"{columns.place}: --layout names the column {several[0]!r}, but the table has no such "
@@ -83,7 +83,7 @@ def read_template(columns: Header) -> Iterator[tuple[str, list[tuple[str, bool]]
         yield as_name("_".join(filter(None, several))), names, bool(star)
     if not template:
         raise columns.unknown()
-    if not marked and "predict" not in columns.how:
+    if not marked and "predict" not in columns.options:
         raise SuiteError(
             f"--layout: {quoted_text(template)} does not say which region to compare.\n"
             "  Put a star before that region, as in 'Start {Transitive|Intransitive} {,|} NP *Verb'."
@@ -92,43 +92,56 @@ def read_template(columns: Header) -> Iterator[tuple[str, list[tuple[str, bool]]
 
 def ask_design(entries: Sequence[DataItem], reading: TableReading) -> Question:
     """Ask what should hold of the regions of a case: what the user predicts, or effects of its conditions."""
-    lengths, named = {}, {}
+    lengths, region_numbers = {}, {}
     for label in entries[0].regions:
         order = _order(entries, label)
-        own = [dict(entry.regions[label]) for entry in entries]
-        lengths[label] = pa.array([[one.get(name, 0) for name in order] for one in own], pa.list_(pa.int64()))
-        named[label] = {name: place for place, name in enumerate(distinct_names(order), 1)}
-    _refuse_empty(entries, named, lengths, reading)
-    formula = reading.how.get("predict")
-    formulas = [one.strip() for one in (formula or "").split(";") if one.strip()]
-    crossed = "+" in reading.how.get("condition", "")
-    found = [Prediction(one, one) for one in formulas]
-    found = found or _effects(entries[0], named, reading.compared, crossed)
-    known: dict[str, list[int | str]] = {label: [*own, *own.values()] for label, own in named.items()}
-    for prediction in found:
+        region_lengths = [dict(entry.regions[label]) for entry in entries]
+        lengths[label] = pa.array(
+            [[by_name.get(name, 0) for name in order] for by_name in region_lengths], pa.list_(pa.int64())
+        )
+        region_numbers[label] = {name: number for number, name in enumerate(distinct_names(order), 1)}
+    _refuse_empty(entries, region_numbers, lengths, reading)
+    formula = reading.options.get("predict")
+    formulas = [part.strip() for part in (formula or "").split(";") if part.strip()]
+    crossed = "+" in reading.options.get("condition", "")
+    predictions = [Prediction(text, text) for text in formulas]
+    predictions = predictions or _effects(entries[0], region_numbers, reading.compared, crossed)
+    known: dict[str, list[int | str]] = {
+        label: [*numbers, *numbers.values()] for label, numbers in region_numbers.items()
+    }
+    for prediction in predictions:
         check_formula("--columns", prediction.formula, known)
     if not formula:
-        asked = "; ".join(prediction.formula for prediction in found)
-        reading.notes.append(f"prediction: {asked} (to change it: --columns 'predict=...')")
-    return Regions(tuple(found), pa.table(lengths), named=named)
+        formulas_text = "; ".join(prediction.formula for prediction in predictions)
+        reading.notes.append(f"prediction: {formulas_text} (to change it: --columns 'predict=...')")
+    return Regions(tuple(predictions), pa.table(lengths), named=region_numbers)
 
 
 def _refuse_empty(
     entries: Sequence[DataItem],
-    named: Mapping[str, Mapping[str, int]],
+    region_numbers: Mapping[str, Mapping[str, int]],
     lengths: Mapping[str, pa.Array[Any]],
     reading: TableReading,
 ) -> None:
     """Refuse to compare a starred region that has words under some conditions and none under others."""
     region = reading.compared
-    if region is None or "predict" in reading.how or not all(region in own for own in named.values()):
+    if (
+        region is None
+        or "predict" in reading.options
+        or not all(region in numbers for numbers in region_numbers.values())
+    ):
         return
     counts = {
-        label: [n_words[named[label][region] - 1] for n_words in cast("list[list[int]]", own.to_pylist())]
-        for label, own in lengths.items()
+        label: [
+            n_words[region_numbers[label][region] - 1]
+            for n_words in cast("list[list[int]]", column.to_pylist())
+        ]
+        for label, column in lengths.items()
     }
-    empty = {label: own.index(0) if 0 in own else None for label, own in counts.items()}
-    without = [label for label, at in empty.items() if at is not None]
+    empty = {
+        label: item_counts.index(0) if 0 in item_counts else None for label, item_counts in counts.items()
+    }
+    without = [label for label, index in empty.items() if index is not None]
     if without and len(without) < len(empty):
         raise SuiteError(
             f"{entries[empty[without[0]] or 0].place}: the region {region!r} is empty under the condition "
@@ -161,16 +174,23 @@ def _order(entries: Sequence[DataItem], label: str) -> list[str]:
 
 
 def _effects(
-    entry: DataItem, named: Mapping[str, Mapping[str, int]], compared: str | None, crossed: bool = False
+    entry: DataItem,
+    region_numbers: Mapping[str, Mapping[str, int]],
+    compared: str | None,
+    crossed: bool = False,
 ) -> list[Prediction]:
     """Ask for the effect of each condition against the first; of two factors, for their interaction too.
 
     Where the user crosses factors, `condition=A+B`, a level of the second is compared with the first level of
     it, under one level of the first.
     """
-    shared = [name for name in next(iter(named.values())) if all(name in own for own in named.values())]
+    shared = [
+        name
+        for name in next(iter(region_numbers.values()))
+        if all(name in numbers for numbers in region_numbers.values())
+    ]
     called_so = (name for known in _CRITICAL for name in shared if name.lower() == known)
-    critical, labels = compared or next(called_so, None), list(named)
+    critical, labels = compared or next(called_so, None), list(region_numbers)
     if critical is None:
         last = shared[-1] if shared else "*"
         example = f"{labels[1]}.{last} > {labels[0]}.{last}"
@@ -182,8 +202,8 @@ def _effects(
     if labels == [*PAIR_LABELS]:
         return [Prediction("good > bad", f"good.{critical} < bad.{critical}")]
 
-    def effect(other: str, one: str) -> Prediction:
-        return Prediction(f"{other} > {one}", f"{other}.{critical} > {one}.{critical}")
+    def effect(other: str, reference: str) -> Prediction:
+        return Prediction(f"{other} > {reference}", f"{other}.{critical} > {reference}.{critical}")
 
     grid = _grid(labels)
     if grid is not None and len(labels) == 4:
@@ -199,8 +219,8 @@ def _grid(labels: Sequence[str]) -> list[list[str]] | None:
     """Arrange conditions by the levels of their first factor; None where they are not all combinations."""
     levels = [label.split("_") for label in labels]
     for cut in range(1, max(map(len, levels))):
-        first = list(dict.fromkeys("_".join(one[:cut]) for one in levels))
-        second = list(dict.fromkeys("_".join(one[cut:]) for one in levels))
+        first = list(dict.fromkeys("_".join(parts[:cut]) for parts in levels))
+        second = list(dict.fromkeys("_".join(parts[cut:]) for parts in levels))
         rows = [[f"{a}_{b}" for b in second] for a in first]
         if min(len(first), len(second)) > 1 and sorted(chain(*rows)) == sorted(labels):
             return rows

@@ -68,7 +68,7 @@ class TableReading:
     files: Mapping[Path, str]  # each with what it is called in the set
     name: str  # of the set
     method: str | None = None  # what to compare, where the set was published with several methods
-    how: Mapping[str, str] = field(default_factory=dict)  # what the user says of its tables (`roles.py`)
+    options: Mapping[str, str] = field(default_factory=dict)  # what the user says of its tables (`roles.py`)
     items: Counter[str] = field(default_factory=Counter)  # path of a file to how many items came of it
     notes: list[str] = field(default_factory=list)  # what a reader of the numbers should know
     compared: str | None = None  # name of the region that is compared, where the user says it
@@ -86,22 +86,26 @@ class TableReading:
         for entry in self._with_features(entries):
             self.items[entry.place.rpartition(":")[0]] += 1
             groups.setdefault(entry.row[0], []).append(entry)
-        asked = ask or (
-            lambda own: Pairs(tuple(Contrast(*both) for both in combinations(own[0].sentences, 2)))
+        ask_group = ask or (
+            lambda entries_of_case: Pairs(
+                tuple(Contrast(*labels) for labels in combinations(entries_of_case[0].sentences, 2))
+            )
         )
-        return tuple(_case(group, asked) for group in groups.values())
+        return tuple(_case(group, ask_group) for group in groups.values())
 
     def _with_features(self, entries: Iterable[DataItem]) -> Iterator[DataItem]:
         """Leave out columns that hold what is no feature, as times and lists, and say so."""
-        gathered = list(entries)
-        values: list[tuple[str, Any]] = [both for one in gathered for both in one.features.items()]
+        all_entries = list(entries)
+        values: list[tuple[str, Any]] = [
+            feature for entry in all_entries for feature in entry.features.items()
+        ]
         unfit = {name: value for name, value in values if isinstance(value, Unfit)}
         if unfit:
-            named = ", ".join(f"{name} ({value.kind})" for name, value in unfit.items())
-            self.notes.append(f"columns left out, which are neither text nor numbers: {named}")
-        for one in gathered:
-            own = {name: value for name, value in one.features.items() if name not in unfit}
-            yield replace(one, features=own) if len(own) < len(one.features) else one
+            descriptions = ", ".join(f"{name} ({value.kind})" for name, value in unfit.items())
+            self.notes.append(f"columns left out, which are neither text nor numbers: {descriptions}")
+        for entry in all_entries:
+            features = {name: value for name, value in entry.features.items() if name not in unfit}
+            yield replace(entry, features=features) if len(features) < len(entry.features) else entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +154,7 @@ def without_mark(text: str) -> str:
 def first_places(texts: Iterable[str]) -> list[str]:
     """Assign each text the number of the place where it stands first, from 1, so that equal ones share it."""
     places: dict[str, str] = {}
-    return [places.setdefault(text, str(place)) for place, text in enumerate(texts, 1)]
+    return [places.setdefault(text, str(number)) for number, text in enumerate(texts, 1)]
 
 
 def _case(entries: Sequence[DataItem], ask: Callable[[Sequence[DataItem]], Question]) -> Case:
@@ -200,11 +204,11 @@ def table_row(record: DataRecord, stem: str, columns: Mapping[str, str]) -> Tabl
     return case, construction or case, phenomenon or stem, dependency
 
 
-def split_rows(rows: Sequence[TableRow], named: Sequence[bool]) -> list[TableRow]:
+def split_rows(rows: Sequence[TableRow], has_phenomenon: Sequence[bool]) -> list[TableRow]:
     """Cut a case of several phenomena, where records name them, and no constructions, into one for each."""
     phenomena: dict[str, set[str]] = {}
-    for row, own in zip(rows, named, strict=True):
-        if own:
+    for row, is_named in zip(rows, has_phenomenon, strict=True):
+        if is_named:
             phenomena.setdefault(row[0], set()).add(row[2])
     return [
         (f"{row[0]}_{row[2]}", *row[1:]) if len(phenomena.get(row[0], ())) > 1 and row[0] == row[1] else row
@@ -259,12 +263,12 @@ def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
     if kinds == {int, float}:
         return pa.array([None if value is None else float(value) for value in values], pa.float64())
     if len(kinds) > 1:
-        own = [entry for entry in entries if entry.features[feature] is not None]
-        other = next(entry for entry in own if type(entry.features[feature]) is not type(known[0]))
-        found, earlier = other.features[feature], known[0]
+        with_value = [entry for entry in entries if entry.features[feature] is not None]
+        other = next(entry for entry in with_value if type(entry.features[feature]) is not type(known[0]))
+        value_here, earlier = other.features[feature], known[0]
         raise SuiteError(
-            f"{other.place}: the value of {feature!r} is {found!r} here, but "
-            f"{earlier!r} at {own[0].place}: text and numbers are mixed.\n"
+            f"{other.place}: the value of {feature!r} is {value_here!r} here, but "
+            f"{earlier!r} at {with_value[0].place}: text and numbers are mixed.\n"
             f"  Write only text, or only numbers, in the column {feature!r}."
         )
     return pa.array(values, {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}[kinds.pop()])

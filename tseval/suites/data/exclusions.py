@@ -62,7 +62,7 @@ def _errata() -> dict[str, _Errata]:
 
 def known_errors(data: DataSet) -> list[KnownError]:
     """Return the errors that are known of a set, told by its reference."""
-    return next((one.errors for one in _errata().values() if one.source == data.source), [])
+    return next((errata.errors for errata in _errata().values() if errata.source == data.source), [])
 
 
 def count_known(data: DataSet) -> list[tuple[KnownError, int]]:
@@ -93,8 +93,8 @@ def leave_out(
     without its items.
     """
     if exclude == KNOWN_ERRORS:
-        known = (own for error in known_errors(data) for own in error.items.items())
-        listed = {(name, str(one)) for name, ids in known for one in ids}
+        known = (case_ids for error in known_errors(data) for case_ids in error.items.items())
+        listed = {(name, str(item_id)) for name, ids in known for item_id in ids}
         if not listed:
             raise SuiteError(
                 f"tseval has no list of known errors for the suite {data.name!r}.\n"
@@ -105,8 +105,8 @@ def leave_out(
     pairs = tuple(sorted(listed))
     digest = sha256(json.dumps(pairs, separators=(",", ":")).encode()).hexdigest()[:_DIGITS]
     ids: dict[str, list[str]] = {}
-    for name, one in pairs:
-        ids.setdefault(name, []).append(one)
+    for name, item_id in pairs:
+        ids.setdefault(name, []).append(item_id)
     if exclude != KNOWN_ERRORS:
         _refuse_unlisted(data, ids, str(exclude) if isinstance(exclude, str | Path) else "exclude")
     others = [
@@ -148,10 +148,10 @@ def _read(path: Path) -> Iterable[tuple[str, str]]:
     case = next((name for name in columns.names if name.lower() in {"paradigm", "case", "uid"}), None)
     item = next((name for name in columns.names if name in _IDS), None) or columns.of("item")
     if case is None or item is None:
-        held = ", ".join(map(repr, columns.names)) or "no columns"
+        columns_there = ", ".join(map(repr, columns.names)) or "no columns"
         raise SuiteError(
             f"{columns.place}: tseval finds no items to exclude in this table, because its columns are "
-            f"{held}.\n"
+            f"{columns_there}.\n"
             "  Name two columns paradigm and pairID, or case and item."
         )
     return [(text_in(record[case]), text_in(record[item])) for _, record in read_records(path, (case, item))]

@@ -72,9 +72,9 @@ def fetch_files(
             ) from None
         digest = digest_of(part, published.columns)
         if published.digest not in {None, digest}:
-            found, expected = digest[:12], str(published.digest)[:12]
+            found_digest, expected = digest[:12], str(published.digest)[:12]
             raise SuiteError(
-                f"{name}: the data from {place} are not the published set. Their digest is {found}, "
+                f"{name}: the data from {place} are not the published set. Their digest is {found_digest}, "
                 f"but the published digest is {expected}.\n"
                 "  tseval deleted the data. Try again later."
             )
@@ -124,13 +124,15 @@ def _sources(published: Published, clone: Path) -> tuple[Mapping[str, str], Call
     # Where a server can leave files out, only those that are taken are downloaded.
     git("fetch", "--depth=1", "--filter=blob:none", "origin", source.id)
     entries = git("ls-tree", "-rz", source.id).decode().split("\0")
-    ids = {place: about.split()[2] for about, tab, place in (one.partition("\t") for one in entries) if tab}
+    ids = {
+        place: about.split()[2] for about, tab, place in (entry.partition("\t") for entry in entries) if tab
+    }
 
     def bring(places: Iterable[str]) -> None:
         objects = git("rev-list", "--objects", "--missing=print", source.id).decode().splitlines()
         absent = {f"?{ids[place]}" for place in places} & {*objects}
         if absent:
-            git("fetch", "origin", *(one[1:] for one in absent))
+            git("fetch", "origin", *(missing[1:] for missing in absent))
 
     def content(place: str) -> bytes:
         return git("cat-file", "blob", ids[place])
@@ -149,10 +151,10 @@ def _unpacked(name: str, packed: bytes) -> dict[str, bytes]:
     """Return the files of an archive."""
     if name.endswith(".zip"):
         with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-            return {one: archive.read(one) for one in archive.namelist()}
+            return {name: archive.read(name) for name in archive.namelist()}
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        held = {info.name: archive.extractfile(info) for info in archive if info.isfile()}
-        return {name: file.read() for name, file in held.items() if file is not None}
+        opened = {info.name: archive.extractfile(info) for info in archive if info.isfile()}
+        return {name: file.read() for name, file in opened.items() if file is not None}
 
 
 def _named(published: Published, places: Iterable[str]) -> dict[str, str]:
@@ -175,6 +177,8 @@ def _git(source: Commit, *arguments: str) -> bytes:
             capture_output=True, check=True, env=os.environ | {"GIT_TERMINAL_PROMPT": "0"},
         )  # fmt: skip
     except subprocess.CalledProcessError as error:
-        said = shortened(" ".join(error.stderr.decode(errors="replace").split()), 120)
-        raise _NoAnswerError(f"{source.repository} does not give commit {source.id[:12]} ({said})") from None
+        explanation = shortened(" ".join(error.stderr.decode(errors="replace").split()), 120)
+        raise _NoAnswerError(
+            f"{source.repository} does not give commit {source.id[:12]} ({explanation})"
+        ) from None
     return result.stdout

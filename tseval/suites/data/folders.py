@@ -78,21 +78,21 @@ def data_files(folder: Path) -> tuple[dict[Path, str], dict[str, str]]:
 
     Programs write what they were given in other formats: of files that differ in their endings, one is read.
     """
-    said, by_name = {}, dict[Path, Path]()
+    reasons, by_name = {}, dict[Path, Path]()
     for file in _walk(folder):
         if why := _why_not(file):
-            said[name_in(file, folder)] = f"{NOT_READ}{why}"
+            reasons[name_in(file, folder)] = f"{NOT_READ}{why}"
             continue
         plain = file.with_name(_without_ending(file))
-        other = by_name.setdefault(plain, file)
-        if other is not file:
-            better, worse = sorted((other, file), key=_rank)
+        other_file = by_name.setdefault(plain, file)
+        if other_file is not file:
+            better, worse = sorted((other_file, file), key=_rank)
             by_name[plain] = better
-            said[name_in(worse, folder)] = f"{NOT_READ}{better.name} has the same name"
+            reasons[name_in(worse, folder)] = f"{NOT_READ}{better.name} has the same name"
     for text in by_name.values():  # each is read with its `.gold`
         if text.name.endswith(".text"):
-            said.pop(name_in(gold_of(text), folder), None)
-    return _called(folder, list(by_name.values())), said
+            reasons.pop(name_in(gold_of(text), folder), None)
+    return _called(folder, list(by_name.values())), reasons
 
 
 def _rank(file: Path) -> int:

@@ -26,20 +26,27 @@ _LABELS = {
 
 def better_ones(sentences: Sequence[Sentence], columns: Header) -> list[bool] | None:
     """Say which sentences are the better ones, by labels, conditions called so, or marks; None if not."""
-    if (better := columns.how.get("better")) and "predict" in columns.how:
+    if (better := columns.options.get("better")) and "predict" in columns.options:
         raise SuiteError(
             "--columns: the settings better= and predict= cannot be used together.\n  Leave one of them out."
         )
     if better:
-        chosen = [better in (one.label, one.condition, *levels_of(one.condition)) for one in sentences]
+        chosen = [
+            better in (sentence.label, sentence.condition, *levels_of(sentence.condition))
+            for sentence in sentences
+        ]
         if not any(chosen):
-            hint = suggest(better, {one.label or one.condition for one in sentences}, "Labels or conditions")
+            hint = suggest(
+                better,
+                {sentence.label or sentence.condition for sentence in sentences},
+                "Labels or conditions",
+            )
             raise SuiteError(
                 f"--columns better={better}: no sentence has the label or condition {better!r}.\n  {hint}"
             )
         return chosen
-    if any(one.label for one in sentences):
-        judged = [_LABELS.get(one.label.lower()) for one in sentences]
+    if any(sentence.label for sentence in sentences):
+        judged = [_LABELS.get(sentence.label.lower()) for sentence in sentences]
         if None in judged or len({*judged}) == 1:
             odd = sentences[judged.index(None)] if None in judged else sentences[0]
             column = columns.of("label")
@@ -50,16 +57,20 @@ def better_ones(sentences: Sequence[Sentence], columns: Header) -> list[bool] | 
                 "  Name the value of grammatical sentences: --columns better=VALUE. If the values are "
                 f"ratings, add --columns rating={column}."
             )
-        return [bool(one) for one in judged]
-    levels = [[level.lower() for level in levels_of(one.condition)] for one in sentences]
-    if "predict" in columns.how and levels and all(levels):
+        return [bool(judgement) for judgement in judged]
+    levels = [[level.lower() for level in levels_of(sentence.condition)] for sentence in sentences]
+    if "predict" in columns.options and levels and all(levels):
         return None  # conditions are what the formula is about, also those that are called good and bad
-    if levels and len({len(one) for one in levels}) == 1:
-        for place in range(len(levels[0])):
-            found = {one[place] for one in levels}
-            if found & GOOD_LABELS and found & BAD_LABELS and found <= GOOD_LABELS | BAD_LABELS:
-                return [one[place] in GOOD_LABELS for one in levels]
-    marked = [one.text.lstrip()[:1] in {"*", "?", "#", "%"} for one in sentences]
+    if levels and len({len(words) for words in levels}) == 1:
+        for index in range(len(levels[0])):
+            level_words = {words[index] for words in levels}
+            if (
+                level_words & GOOD_LABELS
+                and level_words & BAD_LABELS
+                and level_words <= GOOD_LABELS | BAD_LABELS
+            ):
+                return [words[index] in GOOD_LABELS for words in levels]
+    marked = [sentence.text.lstrip()[:1] in {"*", "?", "#", "%"} for sentence in sentences]
     return [not mark for mark in marked] if any(marked) and not all(marked) and not levels[0] else None
 
 

@@ -39,28 +39,28 @@ def methods_of(path: Path) -> tuple[str, ...]:
     return tuple(BLIMP_METHODS) if kind_of(first, {}) == "blimp" else ()
 
 
-def kind_of(file: Path, how: Mapping[str, str]) -> str | None:
+def kind_of(file: Path, options: Mapping[str, str]) -> str | None:
     """Name what a file holds, one of the readers below; None where nothing in it says what could be asked."""
     ending, kind = Path(bare_name(file)).suffix, "table"
     if ending == ".json":
         kind = json_kind(file) or ""
     elif ending == ".text":
         kind = "gulordava" if has_patterns(file) else "linzen"
-    elif ending == ".tab" and {"constr_id", "class", "form"} <= {*columns_of(file, how)[1]}:
+    elif ending == ".tab" and {"constr_id", "class", "form"} <= {*columns_of(file, options)[1]}:
         kind = "gulordava"
-    elif ending == ".txt" and how.get("layout") not in ALTERNATING:
-        _, line = next(read_lines(file, encoding_of(how)), ("", ""))
+    elif ending == ".txt" and options.get("layout") not in ALTERNATING:
+        _, line = next(read_lines(file, encoding_of(options)), ("", ""))
         kind = "clams" if re.match(r"(True|False)\t", line) else "table" if "\t" in line else ""
     if kind == "table":
-        return _by_columns(file, how)
+        return _by_columns(file, options)
     if kind:
-        refuse_columns(file, how)
+        refuse_columns(file, options)
     return kind or None
 
 
-def _by_columns(file: Path, how: Mapping[str, str]) -> str | None:
+def _by_columns(file: Path, options: Mapping[str, str]) -> str | None:
     """Name the layout that the columns of a table imply; what was always read as something stays that."""
-    columns = header_of(file, how)
+    columns = header_of(file, options)
     names = columns.names
     if {"sentence", "verb_index"} <= {*names} and bare_name(file).endswith((".tsv", ".parquet")):
         return "agreement"
@@ -72,8 +72,8 @@ def _by_columns(file: Path, how: Mapping[str, str]) -> str | None:
         return "blimp"
     if {*CONTEXT_COLUMNS} <= {*names, *columns.given}:
         return "contexts"
-    said = "layout" in how or "candidates" in columns.given
-    if not said and not fills(columns) and find_roles(columns):
+    is_stated = "layout" in options or "candidates" in columns.given
+    if not is_stated and not fills(columns) and find_roles(columns):
         return "pairs"
     layout = layout_of(columns)
     rated = layout == "sentences" and columns.of("label") is None and rated_columns(columns)

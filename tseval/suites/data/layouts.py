@@ -53,8 +53,8 @@ def read_table_of(
     first = next((item for item in items if item.regions), None)
     if first is None:
         return reading.build(items)
-    if {name for own in first.regions.values() for name, _ in own} == {*_PREFIX}:
-        if "predict" not in reading.how and ([*first.sentences] == [*PAIR_LABELS] or reading.predictions):
+    if {name for regions in first.regions.values() for name, _ in regions} == {*_PREFIX}:
+        if "predict" not in reading.options and ([*first.sentences] == [*PAIR_LABELS] or reading.predictions):
             return reading.build(items, ask_continuations(reading.predictions or PREFERS_GOOD))
         reading.compared = reading.compared or _PREFIX[1]
     return reading.build(items, lambda entries: ask_design(entries, reading))
@@ -62,7 +62,7 @@ def read_table_of(
 
 def read_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataItem]:
     """Read the items of a file."""
-    columns = header_of(file, reading.how)
+    columns = header_of(file, reading.options)
     layout = layout_of(columns)
     if layout == "candidates":
         yield from read_candidates(file, stem, columns, reading)
@@ -78,21 +78,27 @@ def read_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataI
     reading.unused[str(file)] = columns.unused
     reading.notes += filter(None, (follows_note(columns), numbered_note(columns, sentences)))
     if layout == "alternating":
-        sentences = _by_turns(sentences, ALTERNATING[reading.how["layout"]])
-    named = columns.rows(spelt=True).get("phenomenon") is not None
-    rows = split_rows([one.row for one in sentences], [named] * len(sentences))
+        sentences = _by_turns(sentences, ALTERNATING[reading.options["layout"]])
+    has_phenomena = columns.rows(spelt=True).get("phenomenon") is not None
+    rows = split_rows([sentence.row for sentence in sentences], [has_phenomena] * len(sentences))
     split = zip(sentences, rows, strict=True)
-    sentences = [one if one.row == row else replace(one, row=row) for one, row in split]
-    judged = better_ones(sentences, columns)
-    if judged is not None and "better" not in reading.how and not any(one.label for one in sentences):
+    sentences = [sentence if sentence.row == row else replace(sentence, row=row) for sentence, row in split]
+    is_better = better_ones(sentences, columns)
+    if (
+        is_better is not None
+        and "better" not in reading.options
+        and not any(sentence.label for sentence in sentences)
+    ):
         better = dict.fromkeys(
-            one.condition for one, good in zip(sentences, judged, strict=True) if good and one.condition
+            sentence.condition
+            for sentence, better_one in zip(sentences, is_better, strict=True)
+            if better_one and sentence.condition
         )
         if better:
             names = " and ".join(map(repr, better))
             reading.notes.append(f"tseval takes {names} as better (to change it: --columns better=VALUE)")
-    if judged is not None:
-        yield from _alike(_pairs(sentences, judged, columns, reading))
+    if is_better is not None:
+        yield from _alike(_pairs(sentences, is_better, columns, reading))
     else:
         yield from _alike(_conditions(sentences, columns, reading))
 
@@ -102,19 +108,19 @@ def _names_rows(columns: Header, sentences: Sequence[Sentence]) -> str | None:
     case = columns.rows(spelt=True).get("case")
     if case is None or "case" in columns.given or (columns.known and case in columns.known.roles.values()):
         return None
-    alone = len({one.row[0] for one in sentences}) == len(sentences) > 1
-    return case if alone else None
+    is_unique = len({sentence.row[0] for sentence in sentences}) == len(sentences) > 1
+    return case if is_unique else None
 
 
 def _alike(items: Iterable[DataItem]) -> Iterator[DataItem]:
     """Keep the features that all items of a case have: what differs within one is none of the others."""
-    gathered = list(items)
+    all_items = list(items)
     shared: dict[str, set[str]] = {}
-    for one in gathered:
-        shared.setdefault(one.row[0], {*one.features}).intersection_update(one.features)
-    for one in gathered:
-        own = {name: value for name, value in one.features.items() if name in shared[one.row[0]]}
-        yield replace(one, features=own)
+    for item in all_items:
+        shared.setdefault(item.row[0], {*item.features}).intersection_update(item.features)
+    for item in all_items:
+        features = {name: value for name, value in item.features.items() if name in shared[item.row[0]]}
+        yield replace(item, features=features)
 
 
 def _by_turns(sentences: list[Sentence], order: tuple[bool, bool]) -> list[Sentence]:
@@ -126,52 +132,56 @@ def _by_turns(sentences: list[Sentence], order: tuple[bool, bool]) -> list[Sente
         )
     words = {True: "good", False: "bad"}
     return [
-        replace(one, item=str(place // 2 + 1), label=one.label or words[order[place % 2]])
-        for place, one in enumerate(sentences)
+        replace(sentence, item=str(index // 2 + 1), label=sentence.label or words[order[index % 2]])
+        for index, sentence in enumerate(sentences)
     ]
 
 
 def _pairs(
-    sentences: Sequence[Sentence], judged: Sequence[bool], columns: Header, reading: TableReading
+    sentences: Sequence[Sentence], is_better: Sequence[bool], columns: Header, reading: TableReading
 ) -> Iterator[DataItem]:
-    if not all(one.item for one in sentences):
+    if not all(sentence.item for sentence in sentences):
         raise SuiteError(
             f"{columns.place}: no column says which sentences form a pair.\n"
             "  Name the column that numbers the pairs: --columns item=NAME. If each bad line is followed by "
             "its good line, add --layout alternating.\n"
             f"  To correlate with ratings, add --columns rating={columns.of('label') or 'NAME'}."
         )
-    both = list(zip(sentences, judged, strict=True))
-    bad = [one for one, better in both if not better]
-    texts = [one.judged for one in bad]
-    places = [one.place for one in bad]
-    if are_marked((one.judged for one, better in both if better), texts, places, reading):
-        sentences = [one.unmarked() for one in sentences]
-    for better, worse in _grouped(sentences, judged):
+    judged = list(zip(sentences, is_better, strict=True))
+    bad = [sentence for sentence, better in judged if not better]
+    texts = [sentence.judged for sentence in bad]
+    places = [sentence.place for sentence in bad]
+    if are_marked((sentence.judged for sentence, better in judged if better), texts, places, reading):
+        sentences = [sentence.unmarked() for sentence in sentences]
+    for better, worse in _grouped(sentences, is_better):
         for pair in product(better, worse):
-            whole = "predict" in reading.how
+            whole = "predict" in reading.options
             yield _item(dict(zip(PAIR_LABELS, pair, strict=True)), worse[0].item, whole)
 
 
 def _grouped(
-    sentences: Sequence[Sentence], judged: Sequence[bool]
+    sentences: Sequence[Sentence], is_better: Sequence[bool]
 ) -> list[tuple[list[Sentence], list[Sentence]]]:
     """Return the better and the worse sentences of each item; where it has several conditions, of each."""
     fault: SuiteError | None = None
     for by_condition in (True, False):
         groups: dict[tuple[object, ...], tuple[list[Sentence], list[Sentence]]] = {}
         seen: dict[tuple[object, ...], str] = {}
-        for one, better in zip(sentences, judged, strict=True):
+        for sentence, better in zip(sentences, is_better, strict=True):
             levels = [
-                level for level in levels_of(one.condition) if level.lower() not in GOOD_LABELS | BAD_LABELS
+                level
+                for level in levels_of(sentence.condition)
+                if level.lower() not in GOOD_LABELS | BAD_LABELS
             ]
-            group = one.row, one.item, tuple(levels) if by_condition else ()
-            if (again := seen.setdefault((*group, better, one.text), one.place)) != one.place:
+            group = sentence.row, sentence.item, tuple(levels) if by_condition else ()
+            first_place = seen.setdefault((*group, better, sentence.text), sentence.place)
+            if first_place != sentence.place:
                 raise SuiteError(
-                    f"{one.place}: the item {one.item!r} has the same sentence twice, here and at {again}.\n"
+                    f"{sentence.place}: the item {sentence.item!r} has the same sentence twice, here and at "
+                    f"{first_place}.\n"
                     "  Remove one of the two rows."
                 )
-            groups.setdefault(group, ([], []))[0 if better else 1].append(one)
+            groups.setdefault(group, ([], []))[0 if better else 1].append(sentence)
         wrong = next((both for both in groups.values() if min(map(len, both)) != 1), None)
         if wrong is None:
             return list(groups.values())
@@ -189,43 +199,45 @@ def _grouped(
     raise fault
 
 
-def _item(chosen: Mapping[str, Sentence], item: str, whole: bool = False) -> DataItem:
+def _item(sentences: Mapping[str, Sentence], item: str, whole: bool = False) -> DataItem:
     """Make an item of its sentences; what differs among their rows is no feature of it."""
-    first, *others = chosen.values()
+    first, *others = sentences.values()
     features = {
         name: value
         for name, value in first.features.items()
-        if all(other.features.get(name, value) == value for other in others)
+        if all(sentence.features.get(name, value) == value for sentence in others)
     }
     if first.condition and all(other.condition == first.condition for other in others):
         features["condition"] = first.condition
     entry = DataItem(first.place, first.row, {}, features, {"item": item})
-    names = {name for one in chosen.values() for name, _ in one.pieces}
-    pieces = {label: one.pieces for label, one in chosen.items()}
+    names = {name for sentence in sentences.values() for name, _ in sentence.pieces}
+    pieces = {label: sentence.pieces for label, sentence in sentences.items()}
     if names <= {*_PREFIX}:
-        return continued(entry, {label: (own[0][1], own[1][1]) for label, own in pieces.items()}, first.join)
-    regions = {label: [(name, len(text.split())) for name, text in own] for label, own in pieces.items()}
-    sentences = {label: one.text for label, one in chosen.items()}
-    return replace(entry, sentences=sentences, regions=regions if whole or any(names) else {})
+        return continued(
+            entry, {label: (parts[0][1], parts[1][1]) for label, parts in pieces.items()}, first.join
+        )
+    regions = {label: [(name, len(text.split())) for name, text in parts] for label, parts in pieces.items()}
+    texts = {label: sentence.text for label, sentence in sentences.items()}
+    return replace(entry, sentences=texts, regions=regions if whole or any(names) else {})
 
 
 def _predicted(names: Mapping[str, str], reading: TableReading) -> list[str]:
     """Name the conditions that the prediction is about; all where none of them stands in it."""
-    formula = reading.how["predict"]
-    found = {*re.findall(r"([^\W\d]\w*)\.", formula), *re.findall(r"%([^%]+)%", formula)}
-    return [condition for condition, name in names.items() if name in found] or [*names]
+    formula = reading.options["predict"]
+    named = {*re.findall(r"([^\W\d]\w*)\.", formula), *re.findall(r"%([^%]+)%", formula)}
+    return [condition for condition, name in names.items() if name in named] or [*names]
 
 
 def _conditions(sentences: Sequence[Sentence], columns: Header, reading: TableReading) -> Iterator[DataItem]:
-    conditions = list(dict.fromkeys(one.condition for one in sentences))
-    if sentences and "fill" not in columns.how and MASK.search(sentences[0].text):
+    conditions = list(dict.fromkeys(sentence.condition for sentence in sentences))
+    if sentences and "fill" not in columns.options and MASK.search(sentences[0].text):
         raise SuiteError(
             f"{sentences[0].place}: the sentence {quoted_text(sentences[0].text, 60)} has a mask, but no "
             "column has words for the mask.\n"
             "  Give the candidates, with the right one first: --columns 'candidates=he|she'.\n"
             "  Or give the word for each value of a column: --columns 'fill=gender:m>he,f>she'."
         )
-    if len(conditions) < 2 or not all(one.item for one in sentences):
+    if len(conditions) < 2 or not all(sentence.item for sentence in sentences):
         needed = "item=NAME,condition=NAME" if len(conditions) < 2 else "item=NAME"
         raise SuiteError(
             f"{columns.place}: no column says which sentence of a pair is better. The columns are "
@@ -234,7 +246,10 @@ def _conditions(sentences: Sequence[Sentence], columns: Header, reading: TableRe
             "sentence, add one of these options: "
             f"--columns {needed}; --columns label=NAME; --columns rating=NAME; --layout alternating."
         )
-    if not any(name for one in sentences for name, _ in one.pieces) and "predict" not in reading.how:
+    if (
+        not any(name for sentence in sentences for name, _ in sentence.pieces)
+        and "predict" not in reading.options
+    ):
         formula = f"{as_name(conditions[1])}.* > {as_name(conditions[0])}.*"
         raise SuiteError(
             f"{columns.place}: no column says which of these conditions is better: "
@@ -243,29 +258,38 @@ def _conditions(sentences: Sequence[Sentence], columns: Header, reading: TableRe
             f"Or compare surprisals: --columns 'predict={formula}'."
         )
     items: dict[tuple[TableRow, str], dict[str, Sentence]] = {}
-    for one in sentences:
-        own = items.setdefault((one.row, one.item), {})
-        if again := own.get(one.condition):
+    for sentence in sentences:
+        item_sentences = items.setdefault((sentence.row, sentence.item), {})
+        if other := item_sentences.get(sentence.condition):
             raise SuiteError(
-                f"{one.place}: the item {one.item!r} has two sentences under the condition "
-                f"{one.condition!r}. The other is at {again.place}.\n"
+                f"{sentence.place}: the item {sentence.item!r} has two sentences under the condition "
+                f"{sentence.condition!r}. The other is at {other.place}.\n"
                 "  Name all columns that identify an item: --columns item=NAME+NAME."
             )
-        own[one.condition] = one
+        item_sentences[sentence.condition] = sentence
     names = dict(zip(conditions, distinct_names(conditions), strict=True))
-    if any(len(own) < len(conditions) for own in items.values()) and "predict" in reading.how:
+    if (
+        any(len(item_sentences) < len(conditions) for item_sentences in items.values())
+        and "predict" in reading.options
+    ):
         conditions = _predicted(names, reading)
-        whole = {key: own for key, own in items.items() if {*conditions} <= {*own}}
+        whole = {
+            key: item_sentences for key, item_sentences in items.items() if {*conditions} <= {*item_sentences}
+        }
         if whole and len(whole) < len(items):
             reading.notes.append(
                 f"{counted(len(items) - len(whole), 'item')} left out, without a sentence under each "
                 f"condition of the prediction ({', '.join(conditions)})"
             )
         items = whole or items
-    for (_, item), own in items.items():
-        if lacking := [name for name in conditions if name not in own]:
-            place = next(iter(own.values())).place
-            shared = [name for name in conditions if all(name in other for other in items.values())]
+    for (_, item), item_sentences in items.items():
+        if lacking := [name for name in conditions if name not in item_sentences]:
+            place = next(iter(item_sentences.values())).place
+            shared = [
+                name
+                for name in conditions
+                if all(name in item_sentences for item_sentences in items.values())
+            ]
             column = columns.of("condition")
             offer = ""
             if len(shared) > 1 and column in columns.names:
@@ -277,5 +301,7 @@ def _conditions(sentences: Sequence[Sentence], columns: Header, reading: TableRe
                 f"{place}: the item {item!r} has no sentence under the condition {lacking[0]!r}.\n"
                 f"  Add a row with this sentence, or remove the item.{offer}"
             )
-        chosen = {names[condition]: replace(own[condition], condition="") for condition in conditions}
+        chosen = {
+            names[condition]: replace(item_sentences[condition], condition="") for condition in conditions
+        }
         yield _item(chosen, item, whole=True)

@@ -96,15 +96,15 @@ def _parts(columns: Header) -> Parts | None:
 
 def _prefix(columns: Header, pair: tuple[str, str]) -> str | None:
     """Return the column of what stands before both of a pair, where they are continuations of it."""
-    if given := [columns.given[role] for role in ("context", "prefix") if role in columns.given]:
-        return "+".join(given)
+    if given_columns := [columns.given[role] for role in ("context", "prefix") if role in columns.given]:
+        return "+".join(given_columns)
     if columns.known is None or columns.says_pair or pair == PAIR_LABELS:
         name = columns.of("prefix") or (None if columns.known else columns.of("context"))
         if name is None or pair == PAIR_LABELS:
             return name
         # Sentences that begin with a prefix which stands beside them are no continuations of it.
-        before, *both = (text_in(columns.first.get(one)) for one in (name, *pair))
-        return None if all(text.startswith(before) for text in both) else name
+        before, *texts = (text_in(columns.first.get(column)) for column in (name, *pair))
+        return None if all(text.startswith(before) for text in texts) else name
     return None
 
 
@@ -115,41 +115,49 @@ def pair_entries(file: Path, stem: str, reading: TableReading) -> Iterator[DataI
     table a pair belongs to; the file's name stands in for them. A case of several phenomena, and no
     constructions, is cut into one for each. `item` is what pairs share; all other columns are features.
     """
-    records = list(_with_roles(file, reading.how))
+    records = list(_with_roles(file, reading.options))
     if records:
-        ignored = parts_of(roles_given(reading.how).get("ignore", ""), records[0][1])
+        ignored = parts_of(roles_given(reading.options).get("ignore", ""), records[0][1])
         reading.unused[str(file)] = [*records[0][2].features.values(), *ignored]
     same: dict[TableRow, TableRow] = {}
     rows = [same.setdefault(row := table_row(record, stem, roles.rows), row) for _, record, roles in records]
-    named = [bool(text_in(value_of(record, roles.rows.get("phenomenon")))) for _, record, roles in records]
+    has_phenomenon = [
+        bool(text_in(value_of(record, roles.rows.get("phenomenon")))) for _, record, roles in records
+    ]
     good, bad = (
         [_text(place, record, roles, label) for place, record, roles in records] for label in PAIR_LABELS
     )
-    alternatives = alternatives_in(records, good, bad, reading.how)
+    alternatives = alternatives_in(records, good, bad, reading.options)
     if are_marked(good, bad, [place for place, _, _ in records], reading):
         good, bad = (list(map(without_mark, texts)) for texts in (good, bad))
-    split = split_rows(rows, named)
-    several = [max((len(one[at]) for one in alternatives), default=1) for at in (0, 1)]
+    split = split_rows(rows, has_phenomenon)
+    several = [max((len(words[at]) for words in alternatives), default=1) for at in (0, 1)]
     if max(several) > 1:
-        formula = ALTERNATIVES[reading.how["alternatives"]].formula(*several)
+        formula = ALTERNATIVES[reading.options["alternatives"]].formula(*several)
         reading.predictions = (Prediction("good > bad", formula),)
     alternatives.reverse()
     records.reverse()  # each is let go once it is an item: of a million both would take twice the memory
-    for row, *both in zip(split, good, bad, strict=True):
+    for row, *both_texts in zip(split, good, bad, strict=True):
         place, record, roles = records.pop()
         features = features_of(place, record, roles.features)
-        entries = {one: text_in(value_of(record, column)) for one, column in roles.entries.items()}
-        texts = dict(zip(PAIR_LABELS, both, strict=True))
+        entries = {factor: text_in(value_of(record, column)) for factor, column in roles.entries.items()}
+        texts = dict(zip(PAIR_LABELS, both_texts, strict=True))
         befores = {label: before for label, (before, _) in roles.parts.items() if before}
         if alternatives:
-            own = dict(zip(PAIR_LABELS, zip(alternatives.pop(), several, strict=True), strict=True))
-            texts = {name: text for label, one in own.items() for name, text in in_names(label, *one)}
+            alternatives_of = dict(
+                zip(PAIR_LABELS, zip(alternatives.pop(), several, strict=True), strict=True)
+            )
+            texts = {
+                name: text
+                for label, words in alternatives_of.items()
+                for name, text in in_names(label, *words)
+            }
             befores = {name: befores[name.partition("_")[0]] for name in texts}
         item = DataItem(place, row, texts, features, entries)
         continuations = {
             label: (running_text(record, before), item.sentences[label]) for label, before in befores.items()
         }
-        yield continued(item, continuations, join_of(reading.how)) if continuations else item
+        yield continued(item, continuations, join_of(reading.options)) if continuations else item
 
 
 # Two sentences, and a column that says which of them is the better one, A or B.
@@ -161,7 +169,9 @@ def _answer_of(columns: Header) -> str | None:
     """Return the column that says which of two lettered sentences is the better one."""
     if not {*_LETTERED} <= {*columns.names} or {*PAIR_LABELS} & {*columns.given}:
         return None
-    name = columns.given.get("answer") or next((one for one in _ANSWERS if one in columns.names), None)
+    name = columns.given.get("answer") or next(
+        (known_name for known_name in _ANSWERS if known_name in columns.names), None
+    )
     if not name or not columns.first:
         return None
     if text_in(columns.first.get(name))[-1:].upper() not in {"A", "B"}:
@@ -193,16 +203,16 @@ def _text(place: str, record: DataRecord, roles: Roles, label: str) -> str:
     return text
 
 
-def _with_roles(file: Path, how: Mapping[str, str]) -> Iterator[tuple[str, DataRecord, Roles]]:
+def _with_roles(file: Path, options: Mapping[str, str]) -> Iterator[tuple[str, DataRecord, Roles]]:
     """Yield records with their roles; of JSON, each may have other names than the one before."""
-    columns = header_of(file, how)
+    columns = header_of(file, options)
     roles = _checked(columns)
     before = any(prefix for prefix, _ in roles.parts.values())
     known = {tuple(columns.names): roles}
-    for at, record in read_records(file, roles.texts, how):
+    for at, record in read_records(file, roles.texts, options):
         own = tuple(record)
         if own not in known:
-            known[own] = _checked(find_columns(at, own, how, record), before)
+            known[own] = _checked(find_columns(at, own, options, record), before)
         yield at, record, known[own]
 
 
@@ -221,7 +231,7 @@ def _checked(columns: Header, before: bool = False) -> Roles:
 def pairs_set(reading: TableReading) -> DataSet:
     """Read tables of pairs as a set; a known layout gives it title and source."""
     cases = read_table_of(pair_entries, reading)
-    columns = header_of(next(iter(reading.files)), reading.how)
+    columns = header_of(next(iter(reading.files)), reading.options)
     known = None if columns.says_pair else columns.known
     data = data_set(reading, cases)
     return replace(data, title=known.title or data.title, source=known.source) if known else data

@@ -39,29 +39,29 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
 
     Of a set with several methods (`methods_of`) the first is taken where none is named.
     """
-    how = dict(columns or {})
-    check_columns(how)
-    files, said = data_files(path) if path.is_dir() else ({path: set_name_of(path)}, {})
+    options = dict(columns or {})
+    check_columns(options)
+    files, file_notes = data_files(path) if path.is_dir() else ({path: set_name_of(path)}, {})
     kinds: dict[str, dict[Path, str]] = {}
     for file, stem in files.items():
-        if kind := kind_of(file, how):
+        if kind := kind_of(file, options):
             kinds.setdefault(kind, {})[file] = stem
         else:
-            said[name_in(file, path)] = f"{NOT_READ}no column names sentences that can be compared"
+            file_notes[name_in(file, path)] = f"{NOT_READ}no column names sentences that can be compared"
     if not kinds:
-        _refuse_unknown(next(iter(files)), how)
+        _refuse_unknown(next(iter(files)), options)
     name = next(iter(files.values())) if path.is_file() else stem_of(path.resolve())
     parts = []
     for kind, own in kinds.items():
-        reading = TableReading(own, name, method, how)
+        reading = TableReading(own, name, method, options)
         part = READERS[kind](reading)
-        reading.unused |= _beside(kind, own, how)
-        _refuse_useless(part, kind, how, path)
-        said |= {name_in(file, path): _read_as(kind, file, reading) for file in own}
+        reading.unused |= _beside(kind, own, options)
+        _refuse_useless(part, kind, options, path)
+        file_notes |= {name_in(file, path): _read_as(kind, file, reading) for file in own}
         parts.append(replace(part, notes=tuple(reading.notes)))
-    data = replace(_as_one(parts, path, name), files=dict(sorted(said.items())))
-    if (joined := _joined_without_space(data.cases)) is not None:
-        note = f"parts are joined without a space, as in {joined} (--columns join=space puts one)"
+    data = replace(_as_one(parts, path, name), files=dict(sorted(file_notes.items())))
+    if (example := _joined_without_space(data.cases)) is not None:
+        note = f"parts are joined without a space, as in {example} (--columns join=space puts one)"
         data = replace(data, notes=(*data.notes, note))
     data = replace(data, notes=(*data.notes, *_odd_words(data.cases)))
     if not data.cases:
@@ -80,9 +80,12 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
 def _read_as(kind: str, file: Path, reading: TableReading) -> str:
     """Say how a file was read, and which of its columns were not used."""
     names = reading.unused.get(str(file), [])
-    shown = [*names[:MOST_UNUSED], *([f"{len(names) - MOST_UNUSED} more"] if names[MOST_UNUSED:] else [])]
-    unused = f"; not used: {', '.join(shown)}" if names else ""
-    several = f"; alternatives={reading.how['alternatives']}" if "alternatives" in reading.how else ""
+    named_columns = [
+        *names[:MOST_UNUSED],
+        *([f"{len(names) - MOST_UNUSED} more"] if names[MOST_UNUSED:] else []),
+    ]
+    unused = f"; not used: {', '.join(named_columns)}" if names else ""
+    several = f"; alternatives={reading.options['alternatives']}" if "alternatives" in reading.options else ""
     return f"{kind}, {counted(reading.items[str(file)], 'item')}{several}{unused}"
 
 
@@ -101,45 +104,46 @@ _USED = {
 }
 
 
-def _beside(kind: str, files: Mapping[Path, str], how: Mapping[str, str]) -> dict[str, list[str]]:
+def _beside(kind: str, files: Mapping[Path, str], options: Mapping[str, str]) -> dict[str, list[str]]:
     """Name the columns of each table that its format knows nothing of."""
     tables = [file for file in files if kind in _USED and not bare_name(file).endswith(".text")]
     return {
-        str(file): [name for name in columns_of(file, how)[1] if name not in _USED[kind]] for file in tables
+        str(file): [name for name in columns_of(file, options)[1] if name not in _USED[kind]]
+        for file in tables
     }
 
 
-def _refuse_useless(part: DataSet, kind: str, how: Mapping[str, str], path: Path) -> None:
+def _refuse_useless(part: DataSet, kind: str, options: Mapping[str, str], path: Path) -> None:
     """Refuse what a user says of conditions where the files of a kind have none."""
-    if "predict" in how and not all(isinstance(case.question, Regions) for case in part.cases):
+    if "predict" in options and not all(isinstance(case.question, Regions) for case in part.cases):
         raise SuiteError(
             f"{path}: the setting predict= of --columns compares surprisals under conditions. "
             f"But tseval reads this file as {kind}, which have no conditions.\n"
             "  Leave predict= out, or name the columns: --columns sentence=NAME,item=NAME,condition=NAME."
         )
-    if "alternatives" in how and kind != "pairs":
+    if "alternatives" in options and kind != "pairs":
         raise SuiteError(
             f"{path}: alternatives= is for two continuations of a prefix, but the file has {kind}.\n"
             "  Leave alternatives= out, or name the columns: --columns prefix=NAME,good=NAME,bad=NAME."
         )
-    if "fill" in how and kind != "sentences":
+    if "fill" in options and kind != "sentences":
         raise SuiteError(
             f"{path}: fill= puts words into the mask of a sentence a row, but the file has {kind}.\n"
             "  Leave fill= out, or name the columns: --columns sentence=NAME,item=NAME,condition=NAME."
         )
-    if "where" in how and kind in {"blimp", "agreement"}:
+    if "where" in options and kind in {"blimp", "agreement"}:
         raise SuiteError(
             f"{path}: where= chooses rows of a table, but the file has {kind}, which is read whole.\n"
             "  Leave where= out, and choose with --case, or write the rows into a file of their own."
         )
-    if "contradictions" in how and kind != "ratings":
+    if "contradictions" in options and kind != "ratings":
         raise SuiteError(
             f"{path}: contradictions= is for sentences with ratings, but the file has {kind}.\n"
             "  Leave contradictions= out, or name the ratings: --columns rating=NAME."
         )
-    if "better" in how and kind in {"pairs", "candidates", "ratings"}:
+    if "better" in options and kind in {"pairs", "candidates", "ratings"}:
         raise SuiteError(
-            f"{path}: the setting better={how['better']} of --columns names a condition. "
+            f"{path}: the setting better={options['better']} of --columns names a condition. "
             f"But tseval reads this file as {kind}, which have no conditions.\n"
             "  Leave better= out, or name the columns: --columns sentence=NAME,item=NAME,condition=NAME."
         )
@@ -150,9 +154,9 @@ def _joined_without_space(cases: Sequence[Case]) -> str | None:
     for case in cases:
         for label in case.labels:
             column = case.sentences[label]
-            found = column.filter(pc.match_substring(column, BOUNDARY))
-            if len(found):
-                return quoted_text(without_boundaries(str(found[0])), 60)
+            matches = column.filter(pc.match_substring(column, BOUNDARY))
+            if len(matches):
+                return quoted_text(without_boundaries(str(matches[0])), 60)
     return None
 
 
@@ -166,19 +170,19 @@ _ODD = {
 def _odd_words(cases: Sequence[Case]) -> Iterator[str]:
     """Say how many sentences hold several words in one place, or the mark of a missing value; quote one."""
     columns = [case.sentences[label] for case in cases for label in case.labels]
-    for pattern, said in _ODD.items():
-        found = [column.filter(pc.match_substring_regex(column, pattern)) for column in columns]
-        if n_found := sum(map(len, found)):
-            first = quoted_text(str(next(column[0] for column in found if len(column))), 60)
-            yield f"{said}, in {counted(n_found, 'sentence')} such as {first}"
+    for pattern, explanation in _ODD.items():
+        matches = [column.filter(pc.match_substring_regex(column, pattern)) for column in columns]
+        if n_found := sum(map(len, matches)):
+            first = quoted_text(str(next(column[0] for column in matches if len(column))), 60)
+            yield f"{explanation}, in {counted(n_found, 'sentence')} such as {first}"
 
 
 def _as_one(parts: Sequence[DataSet], path: Path, name: str) -> DataSet:
     if len(parts) == 1:
         return parts[0]
-    cases = tuple(case for one in parts for case in one.cases)
-    if len({one.score for one in parts}) > 1:
-        scores = " and ".join(f"{one.cases[0].name} by {one.score!r}" for one in parts)
+    cases = tuple(case for part in parts for case in part.cases)
+    if len({part.score for part in parts}) > 1:
+        scores = " and ".join(f"{part.cases[0].name} by {part.score!r}" for part in parts)
         raise SuiteError(
             f"{path}: the files of this folder need different ways of scoring: {scores}.\n"
             "  Give each file separately: --suite FILE1 --suite FILE2."
@@ -188,11 +192,11 @@ def _as_one(parts: Sequence[DataSet], path: Path, name: str) -> DataSet:
             f"{path}: two files of this folder have a case with the name {twice[0]!r}.\n"
             "  Rename one of the cases, or give each file separately: --suite FILE1 --suite FILE2."
         )
-    notes = tuple(note for one in parts for note in one.notes)
+    notes = tuple(note for part in parts for note in part.notes)
     return DataSet(name, name, None, parts[0].score, cases, notes=notes)
 
 
-def _refuse_unknown(file: Path, how: Mapping[str, str]) -> None:
+def _refuse_unknown(file: Path, options: Mapping[str, str]) -> None:
     if bare_name(file).endswith(".json") and json_kind(file) != "table":
         read_syntaxgym(file, TableReading({}, ""))
     if bare_name(file).endswith(".txt"):
@@ -201,7 +205,7 @@ def _refuse_unknown(file: Path, how: Mapping[str, str]) -> None:
             "  If each bad sentence is followed by its good sentence, add --layout alternating.\n"
             "  Otherwise give a table: a .tsv, .csv or .jsonl file."
         )
-    raise header_of(file, how).unknown()
+    raise header_of(file, options).unknown()
 
 
 def what_was_read(suite: Suite) -> str:
@@ -211,11 +215,11 @@ def what_was_read(suite: Suite) -> str:
     for name, what in (suite.files or {}).items():
         (left if what.startswith(NOT_READ) else read).append(f"{name} ({what.removeprefix(NOT_READ)})")
     not_read = [f"not read: {_some(left)}"] if left else []
-    said = [f"{suite.name}: read {_some(read)}", *not_read, *suite.notes]
+    sentences = [f"{suite.name}: read {_some(read)}", *not_read, *suite.notes]
     pairs = (case.sentences for case in suite.cases if {"good", "bad"} <= {*case.labels})
-    if equal := sum(len(pc.indices_nonzero(pc.equal(one["good"], one["bad"]))) for one in pairs):
-        said.append(f"in {counted(equal, 'item')} the file has the same sentence twice")
-    return "; ".join(said)
+    if equal := sum(len(pc.indices_nonzero(pc.equal(pair["good"], pair["bad"]))) for pair in pairs):
+        sentences.append(f"in {counted(equal, 'item')} the file has the same sentence twice")
+    return "; ".join(sentences)
 
 
 def _some(names: Sequence[str]) -> str:

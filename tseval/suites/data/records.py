@@ -35,46 +35,46 @@ if TYPE_CHECKING:
 
 
 def read_records(
-    path: Path, texts: Collection[str] = (), how: Mapping[str, str] | None = None
+    path: Path, texts: Collection[str] = (), options: Mapping[str, str] | None = None
 ) -> Iterator[tuple[str, DataRecord]]:
     """Yield every record of a file with its place, `file:row`; the columns of a table are typed.
 
-    Those in `texts` stay texts; `how` is what its user says of the file (`tseval.suites.data.roles`).
+    Those in `texts` stay texts; `options` is what its user says of the file (`tseval.suites.data.roles`).
     """
-    how = how or {}
-    column, values = chosen_rows(how)
+    options = options or {}
+    column, values = chosen_rows(options)
     if _is_of_texts(path):
-        _, names, rows = _open(path, how)
+        _, names, rows = _open(path, options)
         if column is not None and column in names:
             at = list(names).index(column)
             rows = (row for row in rows if row[1][at].strip() in values)
         yield from _typed(names, rows, texts)
         return
-    for place, record in _READERS[bare_name(path).rpartition(".")[2]](path, encoding_of(how)):
+    for place, record in _READERS[bare_name(path).rpartition(".")[2]](path, encoding_of(options)):
         if column is None or text_in(record.get(column)) in values:
             yield place, record
 
 
-def columns_of(path: Path, how: Mapping[str, str]) -> tuple[str, Sequence[str], DataRecord]:
+def columns_of(path: Path, options: Mapping[str, str]) -> tuple[str, Sequence[str], DataRecord]:
     """Return the place of the header, the names of the columns, and the first record; none of an empty file.
 
     Of JSON they are those of its first record.
     """
     if _is_of_texts(path):
-        place, names, rows = _open(path, how)
+        place, names, rows = _open(path, options)
         of_texts = (dict(zip(names, row, strict=True)) for _, row in rows)
-        return place, names, _first_chosen(place, names, of_texts, how)
-    found = read_records(path, (), {name: said for name, said in how.items() if name != "where"})
-    place, record = next(found, (f"{path}:1", {}))
-    records = chain([record] if record else [], (own for _, own in found))
-    return place, list(record), _first_chosen(place, list(record), records, how)
+        return place, names, _first_chosen(place, names, of_texts, options)
+    all_records = read_records(path, (), {name: value for name, value in options.items() if name != "where"})
+    place, record = next(all_records, (f"{path}:1", {}))
+    records = chain([record] if record else [], (later for _, later in all_records))
+    return place, list(record), _first_chosen(place, list(record), records, options)
 
 
 def _first_chosen(
-    place: str, names: Sequence[str], records: Iterable[DataRecord], how: Mapping[str, str]
+    place: str, names: Sequence[str], records: Iterable[DataRecord], options: Mapping[str, str]
 ) -> DataRecord:
     """Return the first record that the user means; nothing of an empty file."""
-    column, values = chosen_rows(how)
+    column, values = chosen_rows(options)
     if column is None or column not in names:  # a column that is not there is named later
         return next(iter(records), {})
     there: dict[str, None] = {}
@@ -86,23 +86,25 @@ def _first_chosen(
     if there:
         raise SuiteError(
             f"{place}: no row has {' or '.join(map(repr, sorted(values)))} in {column!r} "
-            f"(--columns where={how['where']}).\n  {suggest(min(values), there, 'Values')}"
+            f"(--columns where={options['where']}).\n  {suggest(min(values), there, 'Values')}"
         )
     return {}
 
 
-def header_of(path: Path, how: Mapping[str, str]) -> Header:
+def header_of(path: Path, options: Mapping[str, str]) -> Header:
     """Say what the columns of a file may be (`find_columns`).
 
     What a user says of columns is about the tables beside lines that have none.
     """
-    place, names, first = columns_of(path, how)
-    return replace(find_columns(place, names, {} if _is_lines(path, how) else how, first), how=how)
+    place, names, first = columns_of(path, options)
+    return replace(
+        find_columns(place, names, {} if _is_lines(path, options) else options, first), options=options
+    )
 
 
-def _is_lines(path: Path, how: Mapping[str, str]) -> bool:
+def _is_lines(path: Path, options: Mapping[str, str]) -> bool:
     """Whether a file holds sentences by turns, a line each, without columns."""
-    return bare_name(path).endswith(".txt") and how.get("layout", "").startswith("alternating")
+    return bare_name(path).endswith(".txt") and options.get("layout", "").startswith("alternating")
 
 
 def json_kind(path: Path) -> str | None:
@@ -113,9 +115,9 @@ def json_kind(path: Path) -> str | None:
     return "syntaxgym" if isinstance(content, dict) and {"items", "predictions"} & content.keys() else None
 
 
-def encoding_of(how: Mapping[str, str]) -> str:
+def encoding_of(options: Mapping[str, str]) -> str:
     """Name the encoding that a user gives, or UTF-8."""
-    return known_encoding(how["encoding"]) if "encoding" in how else UTF_8
+    return known_encoding(options["encoding"]) if "encoding" in options else UTF_8
 
 
 def _is_of_texts(path: Path) -> bool:
@@ -123,14 +125,14 @@ def _is_of_texts(path: Path) -> bool:
     return is_table(path) or bare_name(path).endswith((".txt", ".tab", ".xlsx"))
 
 
-def _open(path: Path, how: Mapping[str, str]) -> Opened:
+def _open(path: Path, options: Mapping[str, str]) -> Opened:
     """Open a table; where its columns are given by numbers, and none is called so, it has no header."""
-    if _is_lines(path, how):
-        lines = read_lines(path, encoding_of(how))
+    if _is_lines(path, options):
+        lines = read_lines(path, encoding_of(options))
         return f"{path}:1", ["sentence"], ((place, [line]) for place, line in lines)
     opened = open_sheet if bare_name(path).endswith(".xlsx") else open_table
-    encoding = how.get("sheet", "") if opened is open_sheet else encoding_of(how)
-    numbers = columns_given(how)
+    encoding = options.get("sheet", "") if opened is open_sheet else encoding_of(options)
+    numbers = columns_given(options)
     if numbers and all(name.isdecimal() for name in numbers):
         try:
             if numbers <= {*opened(path, encoding)[1]}:
@@ -146,19 +148,23 @@ def _typed(
 ) -> Iterator[tuple[str, DataRecord]]:
     """Yield rows as records; columns become numbers or truth values if all their cells are."""
     # Most columns hold few different cells: equal ones are kept once, as long as they are few.
-    held: dict[str, str] = {}
+    distinct_cells: dict[str, str] = {}
     places: list[str] = []
     columns: list[list[str]] = [[] for _ in names]
     for place, row in rows:
         places.append(place)
         for column, cell in zip(columns, row, strict=True):
-            column.append(held.setdefault(cell, cell) if len(held) < MANY_TEXTS else held.get(cell, cell))
-    held.clear()
+            column.append(
+                distinct_cells.setdefault(cell, cell)
+                if len(distinct_cells) < MANY_TEXTS
+                else distinct_cells.get(cell, cell)
+            )
+    distinct_cells.clear()
     values: list[Sequence[Feature]] = [
         column if name in texts else as_typed(column) for name, column in zip(names, columns, strict=True)
     ]
-    for place, *own in zip(places, *values, strict=True):
-        yield place, dict(zip(names, own, strict=True))
+    for place, *cells in zip(places, *values, strict=True):
+        yield place, dict(zip(names, cells, strict=True))
 
 
 MANY_TEXTS = 100_000  # of a table that differ; so many more are hardly repeated

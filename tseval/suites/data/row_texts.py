@@ -28,46 +28,50 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TableText:
-    """What a row of a table holds to be scored: a sentence, and the words of it that are asked about."""
+    """A sentence in a row of a table, and those of its words that are to be scored."""
 
     row: int  # its number
     what: str  # its item, condition and label, as far as it has them
     text: str  # the whole sentence
-    before: int  # words before those that are asked about
-    length: int  # how many these are
+    before: int  # number of words before these
+    length: int  # number of these words
 
 
 def table_texts(path: Path, columns: Mapping[str, str] | None = None) -> list[TableText]:
     """Return what every row of a table holds: a sentence or its critical words, both of a pair, or a word."""
-    how = dict(columns or {})
-    kind = kind_of(path, how)
+    options = dict(columns or {})
+    kind, name = kind_of(path, options), set_name_of(path)
     readers = {"pairs": pair_entries, "candidates": read_entries, "arrays": read_arrays}
     if kind == "clams":
         lines = ((place, *line.partition("\t")) for place, line in read_lines(path))
-        return [_asked(place, label, text, ()) for place, label, _, text in lines]
+        return [_row_text(place, label, text, ()) for place, label, _, text in lines]
     if kind == "gulordava":
-        items = list(read_gulordava(path))
-        lengths = [[("", len(text.split()) - 1), ("", 1)] for one in items for text in one.sentences.values()]
-        asked = [(one.place, label, text) for one in items for label, text in one.sentences.items()]
-        return [_asked(*one, own) for one, own in zip(asked, lengths, strict=True)]
+        texts = []
+        for item in read_gulordava(path):
+            for label, text in item.sentences.items():
+                regions = [("", len(text.split()) - 1), ("", 1)]
+                texts.append(_row_text(item.place, label, text, regions))
+        return texts
     if kind in readers:
-        entries = readers[kind](
-            path, set_name_of(path), TableReading({path: set_name_of(path)}, set_name_of(path), None, how)
-        )
+        reading = TableReading({path: name}, name, None, options)
         return [
-            _asked(item.place, label, text, item.regions.get(label, ()))
-            for item in entries
+            _row_text(item.place, label, text, item.regions.get(label, ()))
+            for item in readers[kind](path, name, reading)
             for label, text in item.sentences.items()
         ]
     texts = []
-    for one in sentences_in(path, set_name_of(path), header_of(path, how), apart=True):
-        what = " ".join(filter(None, (one.item, one.condition, one.label)))
-        pieces = [(name, len(text.split())) for name, text in one.pieces]
+    for sentence in sentences_in(path, name, header_of(path, options), apart=True):
+        what = " ".join(filter(None, (sentence.item, sentence.condition, sentence.label)))
+        pieces = [(region, len(text.split())) for region, text in sentence.pieces]
         if kind == "words":
-            texts += [_asked(place, what, one.text, pieces, at) for at, (place, _) in enumerate(pieces)]
+            texts += [
+                _row_text(place, what, sentence.text, pieces, at) for at, (place, _) in enumerate(pieces)
+            ]
             continue
-        compared = [at for at, (name, _) in enumerate(pieces) if name in {"critical", "continuation"}]
-        texts.append(_asked(one.place, what, one.text, pieces if compared else (), *compared[:1]))
+        compared = [at for at, (region, _) in enumerate(pieces) if region in {"critical", "continuation"}]
+        texts.append(
+            _row_text(sentence.place, what, sentence.text, pieces if compared else (), *compared[:1])
+        )
     return texts
 
 
@@ -86,13 +90,15 @@ def holds_table(path: Path) -> bool:
 
 def reading_taken(path: Path, columns: Mapping[str, str] | None = None) -> str | None:
     """Say which of two readings of a table was taken, and how to choose the other; None if there is one."""
-    how = dict(columns or {})
-    header = header_of(path, how) if kind_of(path, how) == "sentences" else None
+    options = dict(columns or {})
+    header = header_of(path, options) if kind_of(path, options) == "sentences" else None
     return None if header is None else follows_note(header)
 
 
-def _asked(place: str, what: str, text: str, regions: Sequence[tuple[str, int]], at: int = -1) -> TableText:
-    """Say which words of a text are asked about: a region, by default the last, or all."""
+def _row_text(
+    place: str, what: str, text: str, regions: Sequence[tuple[str, int]], at: int = -1
+) -> TableText:
+    """Return a text with the words to score: those of a region, by default the last, or all."""
     row, lengths = int(place.rpartition(":")[2]), [length for _, length in regions] or [len(text.split())]
     at %= len(lengths)
     return TableText(row, what, single_spaced(text), sum(lengths[:at]), lengths[at])

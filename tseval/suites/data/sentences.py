@@ -57,16 +57,18 @@ class Sentence:
 
     def unmarked(self) -> Sentence:
         """Take a mark of judgement off."""
-        at = len(self.pieces) - 1 if self.pieces[0][0] == "prefix" else 0
-        name, text = self.pieces[at]
-        return replace(self, pieces=(*self.pieces[:at], (name, without_mark(text)), *self.pieces[at + 1 :]))
+        index = len(self.pieces) - 1 if self.pieces[0][0] == "prefix" else 0
+        name, text = self.pieces[index]
+        return replace(
+            self, pieces=(*self.pieces[:index], (name, without_mark(text)), *self.pieces[index + 1 :])
+        )
 
 
 def layout_of(columns: Header) -> str | None:
     """Name the layout that the roles of the columns of a table, or its user, imply, or None."""
-    if "layout" in columns.how:
-        return "alternating" if columns.how["layout"] in ALTERNATING else "regions"
-    if "fill" not in columns.how and (columns.of("candidates") or fills(columns)):
+    if "layout" in columns.options:
+        return "alternating" if columns.options["layout"] in ALTERNATING else "regions"
+    if "fill" not in columns.options and (columns.of("candidates") or fills(columns)):
         return "candidates"
     if _is_words(columns):
         return "words"
@@ -91,7 +93,9 @@ def sentences_in(file: Path, stem: str, columns: Header, apart: bool = False) ->
     layout = layout_of(columns)
     if layout is None or layout == "candidates":
         raise columns.unknown()
-    records = read_records(file, columns.names if layout == "regions" else columns.of_items(), columns.how)
+    records = read_records(
+        file, columns.names if layout == "regions" else columns.of_items(), columns.options
+    )
     if layout == "words":
         return list(_of_words(records, columns, stem, apart))
     if layout == "regions":
@@ -107,8 +111,10 @@ def _of_rows(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: s
         before, sentence = sentence, target
     critical = columns.of("critical")
     refuse_names(columns, columns.of("context"))
-    fill = fillers(columns.how["fill"], columns.place, columns.names) if "fill" in columns.how else None
-    join = join_of(columns.how)
+    fill = (
+        fillers(columns.options["fill"], columns.place, columns.names) if "fill" in columns.options else None
+    )
+    join = join_of(columns.options)
     refuse_between(columns, before, sentence)
     make = _maker(columns, stem, sentence, before, critical, fill and fill[0])
     for place, record in records:
@@ -141,9 +147,9 @@ def _roles_of(columns: Header) -> tuple[str | None, str | None, str | None]:
 
 def _maker(columns: Header, stem: str, *used: str | None) -> Callable[..., Sentence]:
     """Return what makes a sentence of a record and its pieces; columns in use are none of its features."""
-    roles, rows, join = _roles_of(columns), columns.rows(spelt=True), join_of(columns.how)
-    given = columns.given.get("condition", "")
-    suffixed = given.removesuffix(SUFFIX) if given.endswith(SUFFIX) else None
+    roles, rows, join = _roles_of(columns), columns.rows(spelt=True), join_of(columns.options)
+    condition = columns.given.get("condition", "")
+    suffixed = condition.removesuffix(SUFFIX) if condition.endswith(SUFFIX) else None
     features = columns.features(filter(None, [*used, *roles]), spelt=True)
 
     def make(place: str, record: DataRecord, pieces: Pieces, differ: Collection[str] = ()) -> Sentence:
@@ -155,29 +161,33 @@ def _maker(columns: Header, stem: str, *used: str | None) -> Callable[..., Sente
                 f"{place}: the cell in the column {roles[0]!r} names no item.\n"
                 "  Write the item in this cell, or remove the row."
             )
-        own = {feature: name for feature, name in features.items() if name not in differ}
-        about = features_of(place, record, own)
+        feature_columns = {feature: name for feature, name in features.items() if name not in differ}
+        feature_values = features_of(place, record, feature_columns)
         row = table_row(record, stem, rows)
-        return Sentence(place, row, pieces, item, condition, label, about, join)
+        return Sentence(place, row, pieces, item, condition, label, feature_values, join)
 
     return make
 
 
 def _cut(place: str, text: str, critical: str, column: str) -> Pieces:
     """Cut a sentence before and after its critical words: a number counts from 1, a name is looked for."""
-    spans = [found.span() for found in re.finditer(r"\S+", text)]
+    spans = [match.span() for match in re.finditer(r"\S+", text)]
     words = text.split()
     if critical.isdecimal():
         start, length = int(critical) - _counts_from(column), 1
     else:
-        own = critical.split()
-        places = [at for at in range(len(words)) if words[at : at + len(own)] == own]
-        if own and len(places) > 1:
+        critical_words = critical.split()
+        starts = [
+            index
+            for index in range(len(words))
+            if words[index : index + len(critical_words)] == critical_words
+        ]
+        if critical_words and len(starts) > 1:
             raise SuiteError(
-                f"{place}: {column} is {quoted_text(critical, 40)}, which stands {len(places)} times in "
+                f"{place}: {column} is {quoted_text(critical, 40)}, which stands {len(starts)} times in "
                 f"{quoted_text(text, 60)}.\n  Write the number of the word, from 1."
             )
-        start, length = (places[0], len(own)) if own and places else (-1, 1)
+        start, length = (starts[0], len(critical_words)) if critical_words and starts else (-1, 1)
     if not 0 <= start < len(words):
         raise SuiteError(
             f"{place}: the column {column!r} has {quoted_text(critical, 40)}, which is no word of the "
@@ -198,7 +208,9 @@ def _counts_from(column: str) -> int:
 def numbered_note(columns: Header, sentences: Sequence[Sentence]) -> str | None:
     """Say which word a number means, as numbers may begin with 0 or 1; None where words are not numbered."""
     column = columns.of("critical")
-    word = next((text for one in sentences[:1] for name, text in one.pieces if name == "critical"), None)
+    word = next(
+        (text for sentence in sentences[:1] for name, text in sentence.pieces if name == "critical"), None
+    )
     if column is None or word is None or not text_in(columns.first.get(column)).isdecimal():
         return None
     return f"{column} counts words from {_counts_from(column)}: in the first row it means {word!r}"
@@ -217,10 +229,10 @@ def _of_words(
         key = (*(text_in(value_of(record, name)) for name in keys), *table_row(record, stem, rows)[:3])
         sentences.setdefault(key, []).append((place, record))
     running: dict[str, int] = {}
-    join = join_of(columns.how) if "join" in columns.how else BY_SCRIPT
+    join = join_of(columns.options) if "join" in columns.options else BY_SCRIPT
     for words in sentences.values():
         if order is not None:
-            words.sort(key=lambda one: whole_number(one[0], order, text_in(one[1].get(order))))
+            words.sort(key=lambda pair: whole_number(pair[0], order, text_in(pair[1].get(order))))
         pieces: list[tuple[str, str]] = []
         for at, record in words:
             name = at if apart else text_in(value_of(record, region))
@@ -229,35 +241,35 @@ def _of_words(
                 pieces[-1] = (name, join_parts(both, join))
             else:
                 pieces.append((name, text_in(value_of(record, word))))
-        differ = {name for name in columns.names if len({str(one.get(name)) for _, one in words}) > 1}
-        one = replace(make(*words[0], tuple(pieces), differ), join=join)
+        differing = {name for name in columns.names if len({str(row.get(name)) for _, row in words}) > 1}
+        sentence = replace(make(*words[0], tuple(pieces), differing), join=join)
         if roles[0] is None:  # the first sentence of each condition is about the first item, and so on
-            under = f"{one.condition} {one.label}"
-            running[under] = running.get(under, 0) + 1
-            one = replace(one, item=str(running[under]))
-        yield one
+            levels = f"{sentence.condition} {sentence.label}"
+            running[levels] = running.get(levels, 0) + 1
+            sentence = replace(sentence, item=str(running[levels]))
+        yield sentence
 
 
 def _of_template(records: Iterable[tuple[str, DataRecord]], columns: Header, stem: str) -> Iterator[Sentence]:
     """Write the sentences of every row: one for each choice among alternatives, which is its condition."""
     slots = list(read_template(columns))
     parts = [name for _, alternatives, _ in slots for name, is_column in alternatives if is_column]
-    if about := [name for name in parts if columns.is_about_rows(name)]:
+    if row_columns := [name for name in parts if columns.is_about_rows(name)]:
         raise SuiteError(
-            f"{columns.place}: --layout uses the column {about[0]!r} as a part of the sentence. "
+            f"{columns.place}: --layout uses the column {row_columns[0]!r} as a part of the sentence. "
             "But tseval reads a column of this name as the item, condition or case of a row.\n"
-            f"  Take {about[0]!r} out of --layout. If the column has words of the sentence, rename it."
+            f"  Take {row_columns[0]!r} out of --layout. If the column has words of the sentence, rename it."
         )
-    used = {name for _, alternatives, _ in slots for name, given in alternatives if given}
+    used = {name for _, alternatives, _ in slots for name, is_column in alternatives if is_column}
     make = _maker(columns, stem, *used)
     for number, (place, record) in enumerate(records, 1):
-        for chosen in product(*(alternatives for _, alternatives, _ in slots)):
+        for choice in product(*(alternatives for _, alternatives, _ in slots)):
             pieces = tuple(
-                (name, text_in(record.get(column)) if given else column)
-                for (name, _, _), (column, given) in zip(slots, chosen, strict=True)
+                (name, text_in(record.get(column)) if is_column else column)
+                for (name, _, _), (column, is_column) in zip(slots, choice, strict=True)
             )
-            one = make(place, record, pieces)
-            both = zip(slots, chosen, strict=True)
-            choices = [as_name(column) for (_, many, _), (column, _) in both if len(many) > 1]
-            condition = "_".join(filter(None, [one.condition, *choices]))
-            yield replace(one, item=one.item or str(number), condition=condition)
+            sentence = make(place, record, pieces)
+            slot_choices = zip(slots, choice, strict=True)
+            choices = [as_name(column) for (_, many, _), (column, _) in slot_choices if len(many) > 1]
+            condition = "_".join(filter(None, [sentence.condition, *choices]))
+            yield replace(sentence, item=sentence.item or str(number), condition=condition)

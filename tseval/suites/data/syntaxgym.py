@@ -79,9 +79,9 @@ def read_syntaxgym(path: Path, reading: TableReading) -> tuple[Case, ...]:
             f"{path}: the SyntaxGym suite has {len(items)} items and {len(formulas)} predictions, but "
             "needs at least one of each.\n  Add entries under 'items' and 'predictions'."
         )
-    n_regions = {label: len(own) for label, own in items[0].regions.items()}
+    n_regions = {label: len(regions) for label, regions in items[0].regions.items()}
     for place, item in enumerate(items):
-        if {label: len(own) for label, own in item.regions.items()} != n_regions:
+        if {label: len(regions) for label, regions in item.regions.items()} != n_regions:
             first = items[0].features["number"]
             raise SuiteError(
                 f"{item.place}: the conditions and numbers of regions differ from those of item {first}.\n"
@@ -126,11 +126,11 @@ def _item(path: Path, suite: str, item: _Item) -> DataItem:
         place,
         (suite, suite, SYNTAXGYM_PHENOMENON, None),
         # SyntaxGym's own program puts a space before marks, too.
-        {label: join_parts(own, BY_SCRIPT) for label, own in texts.items()},
+        {label: join_parts(parts, BY_SCRIPT) for label, parts in texts.items()},
         {"number": number},
         # An item is asked about by every prediction; numbers begin anew in every suite.
         {"item": f"{suite} {number}"},
-        {label: [("", len(text.split())) for text in own] for label, own in texts.items()},
+        {label: [("", len(text.split())) for text in parts] for label, parts in texts.items()},
     )
 
 
@@ -139,8 +139,8 @@ def check_formula(where: str, formula: str, known: Mapping[str, Collection[int |
     try:
         return regions_in(formula, known)
     except ValueError as error:
-        said = ".\n  ".join(error.args)
-        raise SuiteError(f"{where}: the formula {formula!r} {said}") from None
+        explanation = ".\n  ".join(error.args)
+        raise SuiteError(f"{where}: the formula {formula!r} {explanation}") from None
 
 
 def syntaxgym_set(reading: TableReading) -> DataSet:

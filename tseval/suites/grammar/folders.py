@@ -62,10 +62,12 @@ class SuiteFolder:
         first = grammars[0]
         for grammar in grammars:
             if (grammar.experiment is None) != (first.experiment is None):
-                one, other = (first, grammar) if grammar.experiment is None else (grammar, first)
+                grammar_of_regions, other = (
+                    (first, grammar) if grammar.experiment is None else (grammar, first)
+                )
                 raise GrammarError(
                     f"this grammar compares regions, but {other.path.name} compares whole sentences.",
-                    one.path,
+                    grammar_of_regions.path,
                     1,
                     "Put the two grammars into two folders: one suite has one way of scoring.",
                 )
@@ -79,9 +81,13 @@ class SuiteFolder:
             return grammar.contrasts
         if self.contrasts is None:
             return tuple(Contrast(better, worse) for better, worse in combinations(grammar.labels, 2))
-        chosen = tuple(one for one in self.contrasts if {one.better, one.worse} <= set(grammar.labels))
+        chosen = tuple(
+            contrast
+            for contrast in self.contrasts
+            if {contrast.better, contrast.worse} <= set(grammar.labels)
+        )
         if not chosen:
-            sides = {side: None for one in self.contrasts for side in (one.better, one.worse)}
+            sides = {side: None for contrast in self.contrasts for side in (contrast.better, contrast.worse)}
             unknown = next((side for side in sides if side not in grammar.labels), "")
             message = f"the suite's 'contrasts' compare no two labels of {grammar.path.name}."
             if self.document is None:
@@ -101,20 +107,20 @@ def read_folder(path: Path) -> SuiteFolder:
             f"{path}: this is neither a folder nor a grammar file.\n  Name a folder of {GRAMMAR_SUFFIX} "
             f"grammars, or one {GRAMMAR_SUFFIX} file."
         )
-    found = {composed(file.stem): file for file in sorted(path.glob(f"*{GRAMMAR_SUFFIX}"))}
-    if not found:
+    grammar_files = {composed(file.stem): file for file in sorted(path.glob(f"*{GRAMMAR_SUFFIX}"))}
+    if not grammar_files:
         raise SuiteError(
             f"{path}: the folder has no grammars.\n  Put at least one {GRAMMAR_SUFFIX} file into the folder."
         )
     name = composed(path.resolve().name)
     if not os.path.lexists(path / SUITE_FILE):
-        return _without_file(name, found, path)
+        return _without_file(name, grammar_files, path)
     document = parse_yaml(read_grammar_text(path / SUITE_FILE), path / SUITE_FILE)
     document.check_keys(SUITE_KEYS)
-    files, writing = _listed(document, found), document.data.get("writing")
-    named = writing.get("language") if isinstance(writing, dict) else writing
+    files, writing = _listed(document, grammar_files), document.data.get("writing")
+    named_language = writing.get("language") if isinstance(writing, dict) else writing
     language = document.text("language") or (
-        named if isinstance(named, str) else _language_stated(files.values())
+        named_language if isinstance(named_language, str) else _language_stated(files.values())
     )
     rules, notes = rules_for(language)
     if document.text("terminator") == "":
@@ -129,13 +135,13 @@ def read_folder(path: Path) -> SuiteFolder:
         terminator=document.text("terminator") if "terminator" in document.data else ".",
         contrasts=read_contrasts(document, None),
         files=files,
-        unlisted=tuple(file for case, file in found.items() if case not in files),
+        unlisted=tuple(file for case, file in grammar_files.items() if case not in files),
         path=path,
         writing=rules,
         language=language,
         notes=notes,
         document=document,
-        is_language_stated=document.text("language") is not None or isinstance(named, str),
+        is_language_stated=document.text("language") is not None or isinstance(named_language, str),
     )
 
 
@@ -145,22 +151,22 @@ _LANGUAGE = re.compile(r"^language:[ \t]*[\"']?([\w -]+?)[\"']?[ \t]*(?:#.*)?$",
 def _language_stated(files: Iterable[Path]) -> str:
     """Return the language that all grammars of a suite state; English where they state none, or several."""
     stated = [_LANGUAGE.search(read_grammar_text(file)) for file in files]
-    names = {found[1].casefold() if found else ENGLISH for found in stated}
+    names = {match[1].casefold() if match else ENGLISH for match in stated}
     return names.pop() if len(names) == 1 else ENGLISH
 
 
-def _without_file(name: str, found: dict[str, Path], path: Path) -> SuiteFolder:
+def _without_file(name: str, files: dict[str, Path], path: Path) -> SuiteFolder:
     """Make the suite of grammars that have no `suite.yaml` beside them."""
-    language = _language_stated(found.values())
+    language = _language_stated(files.values())
     rules, notes = rules_for(language)
-    return SuiteFolder(name, name, None, ".", None, found, (), path, rules, language, notes)
+    return SuiteFolder(name, name, None, ".", None, files, (), path, rules, language, notes)
 
 
-def _listed(document: YamlDocument, found: Mapping[str, Path]) -> dict[str, Path]:
+def _listed(document: YamlDocument, grammar_files: Mapping[str, Path]) -> dict[str, Path]:
     """Put the grammars into the order of `cases`; all of them by name where it is not given."""
     cases = document.data.get("cases")
     if cases is None:
-        return dict(found)
+        return dict(grammar_files)
     if not isinstance(cases, list) or not cases:
         raise document.error(
             f"'cases' is {describe(cases)}.",
@@ -169,10 +175,10 @@ def _listed(document: YamlDocument, found: Mapping[str, Path]) -> dict[str, Path
         )
     files: dict[str, Path] = {}
     for position, case in enumerate(cases):
-        if not isinstance(case, str) or case not in found:
-            fix = suggest(str(case), found, "Grammars")
+        if not isinstance(case, str) or case not in grammar_files:
+            fix = suggest(str(case), grammar_files, "Grammars")
             raise document.error(f"the folder has no grammar {case!r}.", "cases", position, fix=fix)
         if case in files:
             raise document.error(f"the case {case!r} appears twice.", "cases", position, fix="Keep one.")
-        files[case] = found[case]
+        files[case] = grammar_files[case]
     return files

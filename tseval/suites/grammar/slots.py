@@ -190,16 +190,16 @@ def skip_taken(
     numbers = {other.name: other.numbers for other in slots}
     counted = () if slot.n_taken is None else slot.differs_from
     taken = [filler // numbers[name] for name in counted for filler in fillers[name]]
-    found: list[NDArray[np.int64]] = []
+    moved: list[NDArray[np.int64]] = []
     for choice in choices:
         entry, number = np.divmod(choice, slot.numbers)
         # Skipping entries, the first one first: those from a skipped one onwards move up by one.
         for skipped in np.sort(np.stack(taken), axis=0) if taken else ():
             entry = entry + (entry >= skipped)
-        found.append(entry * slot.numbers + number)
+        moved.append(entry * slot.numbers + number)
         if slot.distinct:
             taken.append(entry)
-    return found
+    return moved
 
 
 def read_slots(document: YamlDocument, lexicon: Lexicon | None) -> tuple[Slot, ...]:
@@ -310,14 +310,14 @@ def _numbered(
 
 def numbers_of(document: YamlDocument) -> tuple[str, ...]:
     """Name the numbers that nouns of a grammar have."""
-    given = document.data.get("numbers")
-    if given is None:
+    stated = document.data.get("numbers")
+    if stated is None:
         return NUMBERS
-    named = given if isinstance(given, list) else []
-    if len(named) < 2 or [one for one in ALL_NUMBERS if one in named] != named:
+    numbers = stated if isinstance(stated, list) else []
+    if len(numbers) < 2 or [number for number in ALL_NUMBERS if number in numbers] != numbers:
         fix = f"Write two or more of [{', '.join(ALL_NUMBERS)}], in this order."
-        raise document.error(f"'numbers' is {describe(given)}.", "numbers", fix=fix)
-    return tuple(map(str, named))
+        raise document.error(f"'numbers' is {describe(stated)}.", "numbers", fix=fix)
+    return tuple(map(str, numbers))
 
 
 def _repeat(document: YamlDocument, name: str, repeat: YamlValue) -> int | None:
@@ -334,8 +334,8 @@ def _differing(
     document: YamlDocument, slot: Slot, options: Mapping[str, YamlValue], earlier: dict[str, Slot]
 ) -> Slot:
     """Read which entries a slot never takes: those of other slots, or of its own other places."""
-    named = options.get("differs_from", [])
-    names = tuple(map(str, named if isinstance(named, list) else [named]))
+    stated = options.get("differs_from", [])
+    names = tuple(map(str, stated if isinstance(stated, list) else [stated]))
     keys = ("slots", slot.name, "differs_from")
     for name in names:
         other = earlier.get(name)
@@ -397,15 +397,15 @@ class Experiment:
 
 def read_experiment(document: YamlDocument, labels: Sequence[str]) -> Experiment | None:
     """Read what a grammar predicts, by its front matter and labels; None where it compares sentences."""
-    given = [key for key in EXPERIMENT_KEYS if key in document.data]
-    if not given:
+    present = [key for key in EXPERIMENT_KEYS if key in document.data]
+    if not present:
         return None
     for key, fix in (
         ("predictions", "Add 'predictions:', a mapping of names to formulas."),
         ("regions", "Add 'regions:' with their names, and mark them in the sentences: [critical ...]."),
     ):
         if key not in document.data:
-            raise document.error(f"'{given[0]}' stands without '{key}'.", given[0], fix=fix)
+            raise document.error(f"'{present[0]}' stands without '{key}'.", present[0], fix=fix)
     if "contrasts" in document.data:
         fix = "Delete one of the two: 'contrasts' compares whole sentences, 'predictions' compares regions."
         message = "a grammar cannot have both 'contrasts' and 'predictions'."
@@ -423,12 +423,12 @@ def read_experiment(document: YamlDocument, labels: Sequence[str]) -> Experiment
     if metric not in REGION_METRICS:
         fix = suggest(metric, REGION_METRICS, "Metrics")
         raise document.error(f"unknown metric {metric!r}.", "metric", fix=fix)
-    named = document.mapping("predictions")
-    if not named:
+    stated = document.mapping("predictions")
+    if not stated:
         raise document.error("'predictions' is empty.", "predictions", fix=_FORMULA_FIX)
-    for name, formula in named.items():
+    for name, formula in stated.items():
         _check(document, name, formula, conditions, regions, metric)
-    predictions = [Prediction(name, str(formula)) for name, formula in named.items()]
+    predictions = [Prediction(name, str(formula)) for name, formula in stated.items()]
     return Experiment(regions, with_all(predictions), metric)
 
 
@@ -462,15 +462,15 @@ def _check(
         message = f"the prediction {name!r} is {describe(formula)}."
         raise document.error(message, *where, fix=_FORMULA_FIX)
     try:
-        found = regions_in(formula, dict.fromkeys(conditions, regions))
+        used_regions = regions_in(formula, dict.fromkeys(conditions, regions))
     except ValueError as error:
-        said, fix = (*error.args, _FORMULA_FIX)[:2]
-        raise document.error(f"the prediction {name!r} {said}.", *where, fix=fix) from None
+        problem, fix = (*error.args, _FORMULA_FIX)[:2]
+        raise document.error(f"the prediction {name!r} {problem}.", *where, fix=fix) from None
     for part in parts_of(parse(formula)):
         if isinstance(part, Operation) and part.operator in ("<", ">") and part.left == part.right:
             message = f"the prediction {name!r} compares {part.left} with itself, so it is never true."
             raise document.error(message, *where, fix="Change one side, so that the two sides differ.")
-    for region in found:
+    for region in used_regions:
         if region.place is None and metric != "sum":
             message = f"the prediction {name!r} asks for the {metric} of a whole sentence."
             raise document.error(message, *where, fix="Name a region in the formula, or leave 'metric' out.")
@@ -487,14 +487,14 @@ def as_question(
     All sentences of a condition mark the same regions. The terminator is added to each when it is scored.
     """
     lengths = {
-        label: pa.array([one.lengths for one in sentences], pa.list_(pa.int64()))
+        label: pa.array([sentence.lengths for sentence in sentences], pa.list_(pa.int64()))
         for label, sentences in marked.items()
     }
-    named = {
+    region_numbers = {
         label: {name: 2 * place for place, name in enumerate(sentences[0].names, 1)}
         for label, sentences in marked.items()
     }
-    question = Regions(experiment.predictions, pa.table(lengths), experiment.metric, named)
+    question = Regions(experiment.predictions, pa.table(lengths), experiment.metric, region_numbers)
     n_added = 0 if terminator is None else len(terminator.split())
     for prediction in experiment.predictions:
         if prediction.name != ALL_PREDICTIONS:
@@ -515,7 +515,7 @@ def _refusal(
         message = f"the prediction {prediction!r} is about {region}, but {condition!r} marks no {name!r}."
         return message, f"Write [{name} ...] in its sentence. If the region is empty, write [{name}]."
     before, length = question.span(region)
-    ends = np.array([sum(one.lengths) + n_added for one in sentences])
+    ends = np.array([sum(sentence.lengths) + n_added for sentence in sentences])
     beyond, empty = np.flatnonzero(before + length > ends), np.flatnonzero(length == 0)
     if len(beyond):
         message = f"there is no word {region} in {sentences[beyond[0]].text!r}."

@@ -37,15 +37,19 @@ def write_twin(path: Path, private: Path, out: Path) -> None:
             f"{out}: this file or folder exists already.\n  Choose another name, or remove {out}."
         )
     lexicons = [grammar.lexicon for grammar in folder.load() if grammar.lexicon is not None]
-    own = {one.document.path: one for one in lexicons if one.document.path.suffix in (".yaml", ".yml")}
-    if not own:
+    lexicons_by_path = {
+        lexicon.document.path: lexicon
+        for lexicon in lexicons
+        if lexicon.document.path.suffix in (".yaml", ".yml")
+    }
+    if not lexicons_by_path:
         fix = "Move the words to a file in the same folder, and write: lexicon: lexicon.yaml"
         raise SuiteError(
             f"{path}: the words of this suite are in the grammar files, not in a lexicon file.\n  {fix}"
         )
     withheld = load_lexicon(private, language_of(folder.language) == ENGLISH)
-    _hold_to(own, withheld)
-    texts = {file.name: _with_words(file, withheld) for file in own}
+    _hold_to(lexicons_by_path, withheld)
+    texts = {file.name: _with_words(file, withheld) for file in lexicons_by_path}
     out.mkdir(parents=True)
     for file in {*folder.files.values()}:
         shutil.copy(file, out / file.name)
@@ -53,9 +57,9 @@ def write_twin(path: Path, private: Path, out: Path) -> None:
         write_text(out / name, text)
 
 
-def _hold_to(own: Mapping[Path, Lexicon], withheld: Lexicon) -> None:
+def _hold_to(suite_lexicons: Mapping[Path, Lexicon], withheld: Lexicon) -> None:
     """Refuse classes that are not the suite's, too few or too many words, and words that the suite has."""
-    classes = {name: words for lexicon in own.values() for name, words in lexicon.classes.items()}
+    classes = {name: words for lexicon in suite_lexicons.values() for name, words in lexicon.classes.items()}
     public = {form for name in withheld.classes if name in classes for form in _forms(classes[name])}
     for name, words in withheld.classes.items():
         part, _, title = name.partition(".")
