@@ -11,8 +11,7 @@ have elsewhere, are no mistakes: a macro for all genders is right where one of t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
 from itertools import chain, pairwise, product
@@ -20,17 +19,28 @@ from typing import TYPE_CHECKING, Literal
 
 from jinja2 import nodes
 
-from tseval.errors import GrammarError
 from tseval.suites.grammar.code_text import code_text, stripped
-from tseval.suites.grammar.sandbox import FALSE, LIST, NUMBER, TEXT, TRUE, kind_of
+from tseval.suites.grammar.sandbox import FALSE, NUMBER, TEXT, TRUE, kind_of
 from tseval.suites.grammar.source import ALL_NUMBERS, NO_FORM, Word
+from tseval.suites.grammar.values import (
+    KIND_NAMES,
+    Meaning,
+    Scope,
+    Values,
+    as_list,
+    compared_value,
+    compared_values,
+    constant_values,
+    kind_name,
+    kinds_of,
+    slot_values,
+    union_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from jinja2 import Environment
-
-    from tseval.suites.grammar.slots import Filler, Slot
+    from tseval.suites.grammar.slots import Slot
     from tseval.suites.grammar.source import Lexicon
 
 
@@ -38,83 +48,9 @@ if TYPE_CHECKING:
 _Severity = Literal["error", "warning"]
 Problem = tuple[_Severity, int, str]
 
-_KINDS = {TEXT: "text", NUMBER: "a number", LIST: "a list"}
 _MOST_VALUES = 500  # of an expression; it is not followed further
 _SHOWN = 8
 _EQUALITIES = ("eq", "ne", "in", "notin")
-
-
-def watch(node: nodes.Node, scope: str, environment: Environment) -> None:
-    """Let the sandbox note the outcomes of a node's condition, and what it compares.
-
-    Keys are texts, so that what two labelled lines share is the same code in both.
-    """
-    if isinstance(node, (nodes.If, nodes.CondExpr)) and isinstance(node.test, nodes.Expr):
-        node.test = asked(node.test, scope, environment)
-    if isinstance(node, nodes.Compare):
-        key = _key(scope, node)
-        node.expr = _operand(node.expr, key, 0)
-        for place, operand in enumerate(node.ops, 1):
-            operand.expr = _operand(operand.expr, key, place, members=operand.op in ("in", "notin"))
-    elif isinstance(node, nodes.Test) and node.name == "in" and node.args:
-        key = _key(scope, node)
-        assert isinstance(node.node, nodes.Expr)
-        node.node = _operand(node.node, key, 0)
-        node.args[0] = _operand(node.args[0], key, 1, members=True)
-    node.set_environment(environment)
-
-
-def asked(test: nodes.Expr, scope: str, environment: Environment) -> nodes.Expr:
-    """Return a condition whose outcome the sandbox notes."""
-    noted = _filter(test, "asked_", nodes.Const(_key(scope, test)))
-    noted.set_environment(environment)
-    return noted
-
-
-def _operand(value: nodes.Expr, key: str, place: int, *, members: bool = False) -> nodes.Filter:
-    return _filter(value, "compared_", nodes.Const(f"{key} {place}"), nodes.Const(members))
-
-
-def _key(scope: str, node: nodes.Node) -> str:
-    return f"{scope}:{code_text(node)}"
-
-
-def _filter(value: nodes.Expr, name: str, *arguments: nodes.Expr) -> nodes.Filter:
-    return nodes.Filter(value, name, list(arguments), [], None, None, lineno=value.lineno)
-
-
-_Meaning = Callable[[], "Values | None"]
-
-
-@dataclass(frozen=True, slots=True)
-class Values:
-    """Which values an expression can have, over all fillers of the slots that it is made of."""
-
-    has: tuple[Filler, ...]
-    others: frozenset[object] = frozenset()  # values that are none of these, and no mistakes either
-    is_literal: bool = False  # whether all of them stand in the code
-    is_listed: bool = False  # whether the expression is a list or a table of such values
-    is_form: bool = False  # whether they are forms of words
-
-    def element(self) -> Values:
-        """Return the values of what a list holds."""
-        return replace(self, is_listed=False)
-
-
-@dataclass(slots=True)
-class Scope:
-    """Names and what they can be, in the lines of a grammar, in a macro or in a loop."""
-
-    names: dict[str, _Meaning]
-    above: Scope | None = None
-    macro: str = ""
-    is_conditional: bool = False  # whether its code runs in some items only
-
-    def find(self, name: str) -> Values | None:
-        """Look up what a name can be, here or further out; None if it is not known."""
-        if name in self.names:
-            return self.names[name]()
-        return None if self.above is None else self.above.find(name)
 
 
 @dataclass(slots=True)
@@ -166,10 +102,10 @@ class Conditions:
     def values_of(self, node: nodes.Expr) -> list[str | int | float] | None:
         """Tell what an expression over slots and sets is compared as; None where that is not known."""
         values = self.values(node, self._root())
-        return None if values is None or values.is_listed else _all_compared(values)
+        return None if values is None or values.is_listed else compared_values(values)
 
     def _root(self) -> Scope:
-        names: dict[str, _Meaning] = {slot.name: partial(_of_slot, slot) for slot in self.slots}
+        names: dict[str, Meaning] = {slot.name: partial(slot_values, slot) for slot in self.slots}
         root = Scope(names)
         for name, node in self.definitions.items():
             if isinstance(node, nodes.Assign):
@@ -181,7 +117,7 @@ class Conditions:
         root = self._root()
         for name, node in self.definitions.items():
             if isinstance(node, nodes.Macro):
-                parameters: dict[str, _Meaning] = {
+                parameters: dict[str, Meaning] = {
                     str(parameter.name): partial(self._of_parameter, name, place)
                     for place, parameter in enumerate(node.args)
                 }
@@ -230,7 +166,7 @@ class Conditions:
         element = (
             partial(self._element, loop.iter, scope) if isinstance(loop.target, nodes.Name) else _unknown
         )
-        names: dict[str, _Meaning] = {"loop": _unknown, **dict.fromkeys(_names_in(loop.target), element)}
+        names: dict[str, Meaning] = {"loop": _unknown, **dict.fromkeys(_names_in(loop.target), element)}
         inside = Scope(names, scope, scope.macro, is_conditional=True)
         for part in loop.iter_child_nodes(exclude=("target", "iter")):
             self._walk(part, inside)
@@ -246,7 +182,7 @@ class Conditions:
         node = None if node is None else stripped(node)
         known: Values | None = None
         if isinstance(node, nodes.Const):
-            known = _of_constant(node.value)
+            known = constant_values(node.value)
         elif isinstance(node, nodes.Neg):
             inner = self.values(node.node, scope)
             if (
@@ -258,11 +194,11 @@ class Conditions:
         elif isinstance(node, nodes.Name):
             known = scope.find(node.name)
         elif isinstance(node, nodes.CondExpr):
-            known = _union([self.values(node.expr1, scope), self.values(node.expr2, scope)])
+            known = union_of([self.values(node.expr1, scope), self.values(node.expr2, scope)])
         elif isinstance(node, (nodes.List, nodes.Tuple)):
-            known = _listed([self.values(part, scope) for part in node.items])
+            known = as_list([self.values(part, scope) for part in node.items])
         elif isinstance(node, nodes.Dict):
-            known = _listed([self.values(part.value, scope) for part in node.items])
+            known = as_list([self.values(part.value, scope) for part in node.items])
         elif isinstance(node, nodes.Getattr):
             known = self._part(self.values(node.node, scope), Values((node.attr,)))
         elif isinstance(node, nodes.Getitem):
@@ -287,7 +223,7 @@ class Conditions:
                 argument = node.defaults[default]
             values.append(self.values(argument, scope))
         self._followed.discard((macro, place))
-        return _union(values)
+        return union_of(values)
 
     def _part(self, whole: Values | None, key: Values | None) -> Values | None:
         """Tell what forms, numbers or lemmas of words can be, or what stands in a list."""
@@ -296,7 +232,7 @@ class Conditions:
         if whole.is_listed:
             return whole.element()
         words = [word for word in whole.has if isinstance(word, Word)]
-        keys = [] if key is None or key.is_listed else [_as_compared(value) for value in key.has]
+        keys = [] if key is None or key.is_listed else [compared_value(value) for value in key.has]
         if len(words) < len(whole.has) or not keys or not all(isinstance(value, str) for value in keys):
             return None
         has: dict[str, None] = {}
@@ -328,7 +264,7 @@ class Conditions:
             inflected = tuple(word.inflected(number) for word, number in forms)
             return Values(inflected) if inflected else None
         changed = {"lower": str.lower, "upper": str.upper}.get(node.name)
-        texts = None if whole.is_listed else _all_compared(whole)
+        texts = None if whole.is_listed else compared_values(whole)
         if changed is not None and texts is not None and all(isinstance(text, str) for text in texts):
             others = frozenset(changed(value) for value in whole.others if isinstance(value, str))
             return Values(tuple(changed(str(text)) for text in texts), others)
@@ -352,15 +288,15 @@ class Conditions:
     ) -> tuple[_Severity, str] | None:
         values_of_sides = self._compared(operator, sides)
         compared = [
-            None if side_values is None else _all_compared(side_values) for side_values in values_of_sides
+            None if side_values is None else compared_values(side_values) for side_values in values_of_sides
         ]
         kinds = [
-            kind or (0 if side_values is None else _kinds(side_values))
+            kind or (0 if side_values is None else kinds_of(side_values))
             for kind, side_values in zip(kinds, compared, strict=True)
         ]
-        if kinds[0] != kinds[1] and all(kind in _KINDS for kind in kinds):
+        if kinds[0] != kinds[1] and all(kind in KIND_NAMES for kind in kinds):
             outcome = f"so it is {_always(operator)}" if operator in _EQUALITIES else "which has no order"
-            names = [_kind_name(kind, side_values) for kind, side_values in zip(kinds, compared, strict=True)]
+            names = [kind_name(kind, side_values) for kind, side_values in zip(kinds, compared, strict=True)]
             what = f"compares {names[0]} with {names[1]}, {outcome}."
             return "error", _sentences(
                 what, self._values_shown(sides, values_of_sides), _mended(values_of_sides, kinds)
@@ -422,7 +358,7 @@ class Conditions:
     ) -> str:
         """List the values of the side that is no literal."""
         for (node, _), values in zip(sides, values_of_sides, strict=True):
-            compared = None if values is None else _all_compared(values)
+            compared = None if values is None else compared_values(values)
             if values is not None and compared and not values.is_literal and not values.is_listed:
                 listed = ", ".join(map(_quoted, compared[:_SHOWN]))
                 more = f" and {len(compared) - _SHOWN:,} more" if len(compared) > _SHOWN else ""
@@ -461,20 +397,8 @@ class Conditions:
         return any(self._in_some_items(caller, macros | {scope.macro}) for _, caller in calls)
 
 
-def _of_slot(slot: Slot) -> Values:
-    return Values(slot.fillers, is_listed=slot.repeat is not None)
-
-
 def _unknown() -> None:
     return None
-
-
-def _of_constant(value: object) -> Values | None:
-    if isinstance(value, (list, tuple, dict)):
-        return _listed(
-            [_of_constant(element) for element in (value.values() if isinstance(value, dict) else value)]
-        )
-    return Values((value,), is_literal=True) if isinstance(value, (str, int, float)) else None
 
 
 def _names_in(target: nodes.Node) -> list[str]:
@@ -506,55 +430,6 @@ def _sides(comparison: nodes.Expr) -> list[nodes.Expr]:
         return [comparison.expr, *(operand.expr for operand in comparison.ops)]
     assert isinstance(comparison, nodes.Test)
     return [side for side in (comparison.node, *comparison.args) if side is not None]
-
-
-def _union(parts: Sequence[Values | None]) -> Values | None:
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts) or not known or len({part.is_listed for part in known}) > 1:
-        return None
-    has = {
-        id(value) if isinstance(value, Word) else (type(value), value): value
-        for part in known
-        for value in part.has
-    }
-    others = frozenset().union(*(part.others for part in known))
-    literal = all(part.is_literal for part in known)
-    is_form = any(part.is_form for part in known)
-    return Values(tuple(has.values()), others, literal, known[0].is_listed, is_form)
-
-
-def _listed(parts: Sequence[Values | None]) -> Values | None:
-    joined = _union(parts)
-    if joined is None or joined.is_listed:
-        return None
-    return replace(joined, is_listed=True)
-
-
-def _as_compared(value: Filler) -> str | int | float | None:
-    """Return what a value is compared as: a word as the text that it prints; None where it prints none."""
-    if not isinstance(value, Word):
-        return value
-    try:
-        return value.text
-    except GrammarError:
-        return None
-
-
-def _all_compared(values: Values) -> list[str | int | float] | None:
-    compared = list(dict.fromkeys(map(_as_compared, values.has)))
-    return None if None in compared else compared  # type: ignore[return-value]
-
-
-def _kinds(values: Sequence[object]) -> int:
-    kinds = 0
-    for value in values:
-        kinds |= kind_of(value)
-    return kinds
-
-
-def _kind_name(kind: int, values: Sequence[object] | None) -> str:
-    truth = bool(values) and all(isinstance(value, bool) for value in values or ())
-    return "true or false" if truth else _KINDS[kind]
 
 
 def _quoted(value: object) -> str:

@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from tseval.errors import GrammarError
 from tseval.items import Case, Feature, as_entries
 from tseval.questions.pairs import Pairs
-from tseval.suites.grammar.slots import as_question, read_marks
+from tseval.suites.grammar.experiment import as_question
+from tseval.suites.grammar.marks import read_marks
 from tseval.suites.grammar.source import Word
 from tseval.suites.grammar.template import Code
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
     from tseval.questions import Contrast, Question
     from tseval.suites.grammar.grammar import Grammar
-    from tseval.suites.grammar.slots import Binding, MarkedSentence
+    from tseval.suites.grammar.marks import MarkedSentence
+    from tseval.suites.grammar.slots import Binding
 
     ArrowColumn = pa.Array[Any]
     Render = Callable[[Mapping[str, Binding]], Feature]

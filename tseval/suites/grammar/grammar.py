@@ -19,15 +19,8 @@ from tseval.errors import GrammarError, suggest
 from tseval.items import NOT_FEATURES, Feature
 from tseval.questions import Contrast
 from tseval.suites.grammar.draw import Draw, codes_of_draw, read_draw, read_where
-from tseval.suites.grammar.slots import (
-    EXPERIMENT_KEYS,
-    Experiment,
-    Slot,
-    numbers_of,
-    read_experiment,
-    read_slots,
-    slot_codes,
-)
+from tseval.suites.grammar.experiment import EXPERIMENT_KEYS, Experiment, read_experiment
+from tseval.suites.grammar.slots import Slot, numbers_of, read_slots, slot_codes
 from tseval.suites.grammar.source import (
     Lexicon,
     YamlDocument,

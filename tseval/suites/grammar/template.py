@@ -18,7 +18,8 @@ from jinja2.environment import Template
 from jinja2.parser import Parser
 
 from tseval.errors import GrammarError, suggest
-from tseval.suites.grammar.conditions import Conditions, asked, watch
+from tseval.suites.grammar.conditions import Conditions
+from tseval.suites.grammar.noting import watch, with_noted_outcome
 from tseval.suites.grammar.sandbox import Sandbox, as_entry, as_text
 from tseval.suites.grammar.source import LARGEST_NUMBER, composed, gathered, how_to_name
 
@@ -334,7 +335,7 @@ class Sentences:
             harden(assign, self._sandbox)
             assert isinstance(assign.node, nodes.Expr)
             if is_condition:
-                assign.node = asked(assign.node, "", self._sandbox)
+                assign.node = with_noted_outcome(assign.node, "", self._sandbox)
             self.conditions.add(assign.node, is_condition=is_condition)
             return self._compile([assign], line)
 
