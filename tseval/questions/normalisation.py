@@ -102,9 +102,9 @@ def split_measure(measure: str) -> tuple[str, str | None]:
 
 def _checked(by: str) -> str:
     """Return a normalisation as signatures name it: `alpha=.50` is `alpha=0.5`."""
-    found = _ALPHA.fullmatch(by)
-    if found and 0 < float(found[1]) <= 1:
-        return f"alpha={float(found[1])!r}"
+    match = _ALPHA.fullmatch(by)
+    if match and 0 < float(match[1]) <= 1:
+        return f"alpha={float(match[1])!r}"
     if by not in NORMALISATIONS[:-1]:
         raise SuiteError(
             f"--normalise {by}: there is no normalisation with this name.\n"

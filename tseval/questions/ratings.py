@@ -57,7 +57,7 @@ class Ratings(Question):
         words is counted as half known, and keeps its score; the difference of a half-known pair says nothing.
         """
         all_scores = scored.means if score == "mean" else scored.sums
-        first, *others = (all_scores[own] for own in rows.values())
+        first, *others = (all_scores[label_rows] for label_rows in rows.values())
         scores = first - others[0] if others else first
         undecidable = np.zeros(len(scores), dtype=np.bool_)
         places = list(rows.values())

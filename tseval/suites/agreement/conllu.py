@@ -171,7 +171,7 @@ def _check_columns(place: str, line: str) -> None:
             f"{place}: this line has {len(cells)} columns, but a line of CoNLL-U has {_COLUMNS}.\n"
             f"  Write {_COLUMNS} columns for each word, with tabs between them."
         )
-    features = [one.partition("=")[0] for one in cells[5].split("|")] if cells[5] != "_" else []
+    features = [feature.partition("=")[0] for feature in cells[5].split("|")] if cells[5] != "_" else []
     if twice := next((name for name in features if features.count(name) > 1), None):
         raise SuiteError(
             f"{place}: the feature {twice!r} appears twice in column 6.\n  Write the feature once. A "

@@ -87,8 +87,8 @@ def _read_parquet(path: Path) -> tuple[pa.Table, Place]:
             "that it is a Parquet file."
         ) from None
     except ContentError as error:
-        said = f"cannot be read ({error})" if error.what.startswith("not a") else error
-        raise SuiteError(f"{path}: {said}") from None
+        problem = f"cannot be read ({error})" if error.what.startswith("not a") else error
+        raise SuiteError(f"{path}: {problem}") from None
     _require(path, table.column_names)
     present = [name for name in EXAMPLE_COLUMNS if name in table.column_names]
     return table.select(present), lambda row: f"{path}, row {row + 1}"

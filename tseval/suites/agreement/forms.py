@@ -61,8 +61,8 @@ class SeenForms:
 
     def may_be(self, word: Word, form: str) -> bool:
         """Whether a form is found with the word's own value, in any mood: *gebe*, of *er* and of *ich*."""
-        own = _paradigm(word, self.feature, "Mood"), word.values[self.feature]
-        return form in self._any_mood.get(own, ())
+        key = _paradigm(word, self.feature, "Mood"), word.values[self.feature]
+        return form in self._any_mood.get(key, ())
 
     def lemmas(self) -> set[str]:
         """Name the lemmas that have the feature."""
@@ -86,9 +86,9 @@ def is_elided(form: str) -> bool:
     return len(form) > 1 and form[-1] in "'’" and form[-2].isalpha()
 
 
-def sound_alike(one: str, other: str) -> bool:
+def sound_alike(first: str, second: str) -> bool:
     """Whether two forms begin alike for a word before them: both with a vowel, or an h, or neither."""
-    return len({normalize("NFD", form)[:1].lower() in "aeiouyh" for form in (one, other)}) == 1
+    return len({normalize("NFD", form)[:1].lower() in "aeiouyh" for form in (first, second)}) == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +110,12 @@ def other_forms(
     own, form = word.values[feature], word.values[FORM]
     known = [(table.origin, table.of(word)) for table in tables]
     values = {value for _, forms in known for value in forms} - {own}
-    found: dict[str, tuple[list[str], str]] = {}
+    by_form: dict[str, tuple[list[str], str]] = {}
     reason, changes = NO_FORM, any(before in table.elided for table in tables)
     for value in sorted(values if wanted is None else values & {wanted}):
         origin, counted = next((origin, forms[value]) for origin, forms in known if value in forms)
         best = max(counted.values())
-        frequent = [one for one, times in counted.items() if times == best]
+        frequent = [candidate for candidate, times in counted.items() if times == best]
         other = frequent[0]
         if len(frequent) > 1:
             reason = SEVERAL
@@ -128,9 +128,9 @@ def other_forms(
         elif is_elided(other) or is_elided(form) or (changes and not sound_alike(form, other)):
             reason = EUPHONY
         else:
-            found.setdefault(other, ([], origin))[0].append(value)
+            by_form.setdefault(other, ([], origin))[0].append(value)
     forms = [
         OtherForm("|".join(values), with_capitals(other, form), origin)
-        for other, (values, origin) in found.items()
+        for other, (values, origin) in by_form.items()
     ]
     return forms, None if forms else reason

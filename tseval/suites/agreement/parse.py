@@ -154,9 +154,9 @@ def open_parser(name: str) -> Parser:
     try:
         pipeline = spacy.load(folder if folder.is_dir() else name, exclude=_UNUSED)
     except Exception as error:  # whatever a broken or strange model makes spaCy raise
-        said = first_line(error)
+        explanation = first_line(error)
         raise ModelError(
-            f"--parser {name}: spaCy cannot open this as a model ({said}).\n"
+            f"--parser {name}: spaCy cannot open this as a model ({explanation}).\n"
             f"  Install it again: pip install {name}"
         ) from None
     if "parser" not in pipeline.pipe_names:
@@ -391,8 +391,8 @@ def _head(output: Path) -> list[str]:
     return [line.removeprefix("# ") for line in takewhile(lambda line: line.startswith("# "), lines)]
 
 
-def _compare(output: Path, about: list[str], found: list[str]) -> None:
-    for line, other in zip(about, [*found, *[""] * len(about)], strict=False):
+def _compare(output: Path, about: list[str], expected_lines: list[str]) -> None:
+    for line, other in zip(about, [*expected_lines, *[""] * len(about)], strict=False):
         if line != other:
             raise SuiteError(
                 f"{output}: an earlier command began this file with other settings: {other or 'none'!r}. "

@@ -58,31 +58,34 @@ def read_phenomenon(
         controller: A node; by default what `% controller:` says, or the node that shares the changed feature.
     """
     file = read_request(text, place)
-    if (said := change or file.notes.get("change")) is None:
+    if (stated := change or file.notes.get("change")) is None:
         raise SuiteError(
             f"{place}: the request does not name the feature to change.\n"
             "  Add --change NODE.Feature, such as --change D.Gender."
         )
-    found = re.fullmatch(r"""([^\W\d]\w*'?)\.["']?([^\W\d]\w*(?:\[\w+\])?)["']?(?:=(\S+))?""", said.strip())
-    if found is None:
+    match = re.fullmatch(r"""([^\W\d]\w*'?)\.["']?([^\W\d]\w*(?:\[\w+\])?)["']?(?:=(\S+))?""", stated.strip())
+    if match is None:
         raise SuiteError(
-            f"--change {said}: the text does not have the form NODE.Feature.\n  Write NODE.Feature or "
+            f"--change {stated}: the text does not have the form NODE.Feature.\n  Write NODE.Feature or "
             "NODE.Feature=Value, such as D.Gender=Fem."
         )
-    node, feature, value = found.groups()
+    node, feature, value = match.groups()
     if feature in OWN:
         raise SuiteError(
-            f"--change {said}: {feature} is not a morphological feature (column 6 of CoNLL-U).\n  Name a "
+            f"--change {stated}: {feature} is not a morphological feature (column 6 of CoNLL-U).\n  Name a "
             "morphological feature, such as Number or Gender."
         )
     pairs = [pair for request in file.requests for pair in request.pattern.shared if (node, feature) in pair]
     shared = [right if left == (node, feature) else left for left, right in pairs]
     named = controller or file.notes.get("controller")
-    governor = next((one for one in shared if named in {None, one[0]}), named and (named, feature))
-    for one in filter(None, (node, governor and governor[0])):
+    governor = next(
+        (node_and_feature for node_and_feature in shared if named in {None, node_and_feature[0]}),
+        named and (named, feature),
+    )
+    for node_name in filter(None, (node, governor and governor[0])):
         for nodes in (request.pattern.nodes for request in file.requests):
-            if one not in nodes:
-                hint = suggest(one, nodes, "Nodes")
-                raise SuiteError(f"{place}: the pattern of the request has no node {one!r}.\n  {hint}")
+            if node_name not in nodes:
+                hint = suggest(node_name, nodes, "Nodes")
+                raise SuiteError(f"{place}: the pattern of the request has no node {node_name!r}.\n  {hint}")
     title, governs = file.notes.get("title", name), governor is not None and not shared
     return Phenomenon(name, title, file, node, feature, value, governor or None, governs)

@@ -24,7 +24,7 @@ def reasons_listed(left_out: Counter[str]) -> str:
 
 
 def counts_and_reasons(
-    told: str, counted_by: Iterable[tuple[Any, int | None]], left_out: Counter[str], heading: str = "",
+    totals: str, counted_by: Iterable[tuple[Any, int | None]], left_out: Counter[str], heading: str = "",
     align: str = "left",
 ) -> str:  # fmt: skip
     """Say in tables how many there are, by something and the number of attractors, and what was left out."""
@@ -34,11 +34,14 @@ def counts_and_reasons(
     columns = sorted({attractors for _, attractors in counts if attractors is not None})
     rows = []
     for name in sorted({name for name, _ in counts}):
-        cells = [*(counts[name, n] for n in columns), sum(n for (one, _), n in counts.items() if one == name)]
+        cells = [
+            *(counts[name, n] for n in columns),
+            sum(n for (group, _), n in counts.items() if group == name),
+        ]
         rows.append([name, *(f"{n:,}" if n else "" for n in cells)])
     headers = [heading, *(counted(n, "attractor") for n in columns), "all"]
     sides = (align, *["right"] * (len(headers) - 1))
-    parts = [told, tabulate(rows, headers, "pipe", disable_numparse=True, colalign=sides)]
+    parts = [totals, tabulate(rows, headers, "pipe", disable_numparse=True, colalign=sides)]
     if left_out:
         reasons = [(f"{n:,}", reason) for reason, n in left_out.most_common()]
         parts.append(tabulate(reasons, ["Left out", ""], "pipe", colalign=("right", "left")))

@@ -99,7 +99,7 @@ def _attested(word: TaggedWord, forms: SeenForms) -> tuple[str, str] | None:
     """Return the most frequent form that is like a verb in all but number; None if none is seen."""
     seen = {UD_NUMBERS.get(number): counted for number, counted in forms.of(word).items()}
     others = seen.get(PLURAL if word.verb == SINGULAR else SINGULAR)
-    form = min(others, key=lambda one: (-others[one], one)) if others else None
+    form = min(others, key=lambda candidate: (-others[candidate], candidate)) if others else None
     return None if form in {None, word.form.lower()} else (with_capitals(str(form), word.form), "attested")
 
 
@@ -125,11 +125,11 @@ def find_examples(
         if not any(words[index].verb for index in predicate):
             continue
         verb, reason = _target(words, position, predicate)
-        found, opposite = words[verb], None
+        verb_word, opposite = words[verb], None
         if reason is None and sentence.penn:
-            opposite = opposite_form(found.form, str(found.verb), found.values.get(LEMMA))
+            opposite = opposite_form(verb_word.form, str(verb_word.verb), verb_word.values.get(LEMMA))
         elif reason is None:
-            opposite = _attested(found, forms)
+            opposite = _attested(verb_word, forms)
         if reason is None and any(
             first <= at < end for first, end, _ in sentence.contracted for at in (position, verb)
         ):

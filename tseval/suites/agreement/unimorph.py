@@ -60,7 +60,7 @@ class ListedForms:
     def of(self, word: Word) -> Mapping[str, Counter[str]]:
         """Return the forms of a word's paradigm by value: rows that differ from its own in it alone."""
         rows = self._listed.get((word.values.get(LEMMA, ""), word.values.get(UPOS, "")), ())
-        found: dict[str, Counter[str]] = defaultdict(Counter)
+        by_value: dict[str, Counter[str]] = defaultdict(Counter)
         for form, features in rows:
             # It may be about the word: it has its value, and no other feature speaks against it.
             fits = features.get(self.feature) == word.values.get(self.feature) and all(
@@ -70,15 +70,15 @@ class ListedForms:
                 continue
             for other, values in rows:
                 if self.feature in values and {**values, self.feature: ""} == {**features, self.feature: ""}:
-                    found[values[self.feature]][other.lower()] = 1
-        return found
+                    by_value[values[self.feature]][other.lower()] = 1
+        return by_value
 
     def may_be(self, word: Word, form: str) -> bool:
         """Whether a form is listed with the word's own value, in whatever mood."""
         rows = self._listed.get((word.values.get(LEMMA, ""), word.values.get(UPOS, "")), ())
-        own = word.values.get(self.feature)
+        value_here = word.values.get(self.feature)
         return "Mood" in word.values and any(
-            other.lower() == form and features.get(self.feature) == own and "Mood" in features
+            other.lower() == form and features.get(self.feature) == value_here and "Mood" in features
             for other, features in rows
         )
 

@@ -65,17 +65,17 @@ def _entries(table: pa.Table) -> pa.Table:
         verb_entries(sentence, form if number == SINGULAR else opposite)
         for sentence, number, form, opposite in zip(first_places(sentences), *verbs, strict=True)
     ]
-    return pa.table({factor: as_entries([one[factor] for one in named]) for factor in named[0]})
+    return pa.table({factor: as_entries([entry[factor] for entry in named]) for factor in named[0]})
 
 
 def _case(name: str, table: pa.Table, entries: pa.Table) -> Case:
     """Make items of examples: each sentence with the verb as found, and in the other number."""
-    found: list[str] = []
+    as_found: list[str] = []
     changed: list[str] = []
     for row in table.select(["sentence", "verb_index", "opp_verb_form"]).to_batches():
         for sentence, index, form in zip(*(column.to_pylist() for column in row.columns), strict=True):
             words = sentence.split()
-            found.append(" ".join(words))
+            as_found.append(" ".join(words))
             changed.append(" ".join([*words[:index], form, *words[index + 1 :]]))
     held = {feature: name for feature, name in FEATURES.items() if name in table.column_names}
     return Case(
@@ -85,7 +85,7 @@ def _case(name: str, table: pa.Table, entries: pa.Table) -> Case:
         dependency=None,
         question=Pairs((CONTRAST,)),
         index=pa.array(range(table.num_rows), pa.int64()),
-        sentences=pa.table({CONTRAST.better: found, CONTRAST.worse: changed}),
+        sentences=pa.table({CONTRAST.better: as_found, CONTRAST.worse: changed}),
         features=table.select(list(held.values())).rename_columns(list(held)),
         entries=entries,
     )

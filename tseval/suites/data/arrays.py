@@ -25,18 +25,18 @@ def read_arrays(file: Path, stem: str, reading: TableReading) -> Iterator[DataIt
     Source: Kryvosheieva & Levy 2025, Controlled evaluation of syntactic knowledge in multilingual language
     models, whose suites are published so.
     """
-    for number, one in enumerate(cast("list[Any]", parse_data(read_text(file), str(file))), 1):
+    for number, element in enumerate(cast("list[Any]", parse_data(read_text(file), str(file))), 1):
         place = f"{file}:{number}"
-        if not (isinstance(one, list) and len(one) == 2 and all(map(_is_pair, one))):
-            content = quoted_text(json.dumps(one, ensure_ascii=False), 60)
+        if not (isinstance(element, list) and len(element) == 2 and all(map(_is_pair, element))):
+            content = quoted_text(json.dumps(element, ensure_ascii=False), 60)
             raise SuiteError(
                 f"{place}: element {number} of the list is not a list of two pairs, but {content}."
                 '\n  Write each element as [["prefix", "prefix"], ["right ending", "wrong ending"]].'
             )
         item = DataItem(place, (stem, stem, stem, None), {}, {}, {})
-        parts = {label: (one[0][at], one[1][at]) for at, label in enumerate(PAIR_LABELS)}
+        parts = {label: (element[0][at], element[1][at]) for at, label in enumerate(PAIR_LABELS)}
         yield continued(item, parts, join_of(reading.options))
 
 
 def _is_pair(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(text, str) for text in value)

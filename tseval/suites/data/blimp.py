@@ -51,7 +51,7 @@ BLIMP_FIELDS = ("UID", "pairID", "field", "linguistics_term", "sentence_good", "
 
 def read_blimp(paths: Sequence[Path], method: str) -> Iterator[DataItem]:
     """Read paradigms, in the order of their names and pair numbers, however the files are cut."""
-    records = [found for path in paths for found in read_jsonl(path)]
+    records = [placed for path in paths for placed in read_jsonl(path)]
     for place, record in records:
         if missing := [name for name in BLIMP_FIELDS if name not in record]:
             fix = f"Add the key {missing[0]!r} with its value."
@@ -61,8 +61,8 @@ def read_blimp(paths: Sequence[Path], method: str) -> Iterator[DataItem]:
                 f"{place}: the key 'pairID' has {record['pairID']!r}.\n  Write the number of the pair: 0, "
                 "1, ..."
             )
-    records.sort(key=lambda found: (str(found[1]["UID"]), int(cast("str", found[1]["pairID"]))))
-    chosen = [found for found in records if method == "full" or found[1].get(f"{method}_method")]
+    records.sort(key=lambda placed: (str(placed[1]["UID"]), int(cast("str", placed[1]["pairID"]))))
+    chosen = [placed for placed in records if method == "full" or placed[1].get(f"{method}_method")]
     if not chosen:
         raise SuiteError(
             f"{paths[0]}: no paradigm of these files can be scored by the method {method!r}.\n"

@@ -58,6 +58,6 @@ def continued(item: DataItem, parts: Mapping[str, tuple[str, str]], join: str = 
 def region_lengths(entries: Sequence[DataItem]) -> pa.Table:
     """Count the words of every region of every entry, by label."""
     lengths = {
-        label: [[n for _, n in one.regions[label]] for one in entries] for label in entries[0].sentences
+        label: [[n for _, n in entry.regions[label]] for entry in entries] for label in entries[0].sentences
     }
-    return pa.table({label: pa.array(own, pa.list_(pa.int64())) for label, own in lengths.items()})
+    return pa.table({label: pa.array(column, pa.list_(pa.int64())) for label, column in lengths.items()})

@@ -123,4 +123,4 @@ def _called(folder: Path, files: Sequence[Path]) -> dict[Path, str]:
     for names in ({file: set_name_of(file) for file in files}, {file: file.parent.name for file in files}):
         if len({*names.values()}) == n_files:
             return names
-    return {file: one.relative_to(folder).as_posix() for file, one in whole.items()}
+    return {file: part_of.relative_to(folder).as_posix() for file, part_of in whole.items()}

@@ -36,7 +36,7 @@ _NOMINAL = ("NOUN", "ADJ", "DET", "PRON", "PROPN", "NUM")
 
 def _phenomenon(patterns: Iterable[str]) -> str:
     """Return the heading of a file: subject-verb agreement only if all its patterns end in a verb."""
-    return "Agreement" if any(one.rpartition("_")[2] in _NOMINAL for one in patterns) else AGREEMENT
+    return "Agreement" if any(pattern.rpartition("_")[2] in _NOMINAL for pattern in patterns) else AGREEMENT
 
 
 def read_gulordava(path: Path) -> Iterator[DataItem]:

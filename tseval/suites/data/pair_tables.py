@@ -210,10 +210,10 @@ def _with_roles(file: Path, options: Mapping[str, str]) -> Iterator[tuple[str, D
     before = any(prefix for prefix, _ in roles.parts.values())
     known = {tuple(columns.names): roles}
     for at, record in read_records(file, roles.texts, options):
-        own = tuple(record)
-        if own not in known:
-            known[own] = _checked(find_columns(at, own, options, record), before)
-        yield at, record, known[own]
+        names_here = tuple(record)
+        if names_here not in known:
+            known[names_here] = _checked(find_columns(at, names_here, options, record), before)
+        yield at, record, known[names_here]
 
 
 def _checked(columns: Header, before: bool = False) -> Roles:

@@ -256,9 +256,9 @@ def _se(place: str, record: Mapping[str, Json]) -> float | None:
         return nan  # of this one it is not known
     se = _number(place, RATING_SE, record[RATING_SE])
     if se < 0:
-        found = record[RATING_SE]
+        cell = record[RATING_SE]
         raise SuiteError(
-            f"{place}: the column {RATING_SE!r} has {found!r}, but a standard error is never "
+            f"{place}: the column {RATING_SE!r} has {cell!r}, but a standard error is never "
             "negative.\n  Write a standard error of 0 or more."
         )
     return se

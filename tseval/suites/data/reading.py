@@ -52,12 +52,12 @@ def read_data(path: Path, method: str | None = None, columns: Mapping[str, str] 
         _refuse_unknown(next(iter(files)), options)
     name = next(iter(files.values())) if path.is_file() else stem_of(path.resolve())
     parts = []
-    for kind, own in kinds.items():
-        reading = TableReading(own, name, method, options)
+    for kind, kind_files in kinds.items():
+        reading = TableReading(kind_files, name, method, options)
         part = READERS[kind](reading)
-        reading.unused |= _beside(kind, own, options)
+        reading.unused |= _beside(kind, kind_files, options)
         _refuse_useless(part, kind, options, path)
-        file_notes |= {name_in(file, path): _read_as(kind, file, reading) for file in own}
+        file_notes |= {name_in(file, path): _read_as(kind, file, reading) for file in kind_files}
         parts.append(replace(part, notes=tuple(reading.notes)))
     data = replace(_as_one(parts, path, name), files=dict(sorted(file_notes.items())))
     if (example := _joined_without_space(data.cases)) is not None:

@@ -28,7 +28,7 @@ def open_sheet(path: Path, name: str, headed: bool = True) -> Opened:
     try:
         refuse_irregular(path)
         with zipfile.ZipFile(path) as packed:
-            if sum(one.file_size for one in packed.infolist()) > limits().sheet_bytes:
+            if sum(member.file_size for member in packed.infolist()) > limits().sheet_bytes:
                 raise beyond("sheet_bytes", path, "the unpacked sheets have too many bytes")
         book = load_workbook(path, read_only=True, data_only=True)
         sheets = {

@@ -139,4 +139,6 @@ def _cross_serial(language: CrossSerial, strings: Strings, texts: list[str]) -> 
 def _possible(language: CrossSerial, string: list[str], symbols: tuple[str, ...]) -> NDArray[np.int8]:
     """Mark after every prefix of a string which symbols are possible (1) and which are not (-1)."""
     allowed = [language.allowed(string[:length]) for length in range(len(string) + 1)]
-    return np.array([[1 if symbol in one else -1 for symbol in symbols] for one in allowed], dtype=np.int8)
+    return np.array(
+        [[1 if symbol in possible else -1 for symbol in symbols] for possible in allowed], dtype=np.int8
+    )

@@ -74,4 +74,4 @@ def _trace(strings: Strings, n_types: int) -> Stacks:
 def marks_of(blocks: Iterator[Strings], n_types: int) -> NDArray[np.uint64]:
     """Collect the marks of all stacks that stand anywhere in strings, ascending."""
     all_stacks = (trace(block, n_types) for block in blocks)
-    return distinct(np.concatenate([distinct(own.mark[own.open > 0]) for own in all_stacks]))
+    return distinct(np.concatenate([distinct(stacks.mark[stacks.open > 0]) for stacks in all_stacks]))
