@@ -27,8 +27,7 @@ from tseval.report.figures import write_figure
 from tseval.report.looks import BANDS
 from tseval.report.panels import Panel, Series, share_panel
 from tseval.runs import read_run
-from tseval.suites.agreement import write_examples
-from tseval.suites.agreement.published import read_examples
+from tseval.suites.agreement.example_tables import read_examples, write_examples
 from tseval.sweeps import Workforce
 from tseval.sweeps.engines import find_engine
 from tseval.sweeps.units import SweepUnit

@@ -10,9 +10,9 @@ from tseval.models.state_files import read_words
 from tseval.report import build_table, render
 from tseval.report.published import read_board
 from tseval.suites import load_suite
-from tseval.suites.agreement import Shares
+from tseval.suites.agreement.convert import convert
 from tseval.suites.agreement.parse import open_source_text
-from tseval.suites.agreement.published import convert
+from tseval.suites.agreement.splits import Shares
 from tseval.training.corpus import count_words, file_facts
 from tseval.training.zoo import read_recipe
 

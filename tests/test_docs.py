@@ -19,7 +19,7 @@ from tseval.cli.examples import EXAMPLES
 from tseval.evaluation import run_key
 from tseval.report.published import bundled_boards
 from tseval.suites import available_suites, load_suite
-from tseval.suites.agreement import EXAMPLE_COLUMNS
+from tseval.suites.agreement.examples import EXAMPLE_COLUMNS
 from tseval.suites.data.catalogue import CATALOGUE
 
 CASES = {case.name: case for case in load_suite("marvin_linzen").cases}

@@ -17,7 +17,7 @@ from tseval.report.curves import read_curves
 from tseval.report.error_curves import read_error_curves
 from tseval.runs import read_run
 from tseval.runs.manifest import seal
-from tseval.suites.agreement.published import read_examples
+from tseval.suites.agreement.example_tables import read_examples
 from tseval.tables import read_parquet
 
 # Tables in parquet: what is not as it should be gets one message wherever it is read.

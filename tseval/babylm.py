@@ -32,7 +32,7 @@ from tseval.questions.formulas import Region
 from tseval.questions.regions import Prediction, Regions
 from tseval.questions.scored import ScoredSentences
 from tseval.suites.data.records import read_records
-from tseval.suites.data.regions import text_of
+from tseval.suites.data.roles import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -188,17 +188,17 @@ def load_tasks(data: Path) -> tuple[list[LoadedTask], list[str]]:
 
 def _load(task: BabylmTask, folder: Path) -> LoadedTask:
     files = sorted(file for file in folder.iterdir() if file.suffix == ".jsonl")
-    found: dict[str, list[Choice]] = {}
+    by_subset: dict[str, list[Choice]] = {}
     for file in files:
         for place, record in read_records(file):
             choice = task.read(place, record, task.name if task.correlates else stem_of(file))
-            found.setdefault(choice.subset, []).append(choice)
-    if not found:
+            by_subset.setdefault(choice.subset, []).append(choice)
+    if not by_subset:
         raise SuiteError(
             f"{folder} has no .jsonl file with items.\n  Copy BabyLM's .jsonl files of this task into the "
             "folder."
         )
-    cases = [_case(task, subset, own) for subset, own in found.items()]
+    cases = [_case(task, subset, choices) for subset, choices in by_subset.items()]
     suite = Suite(
         name=f"babylm_{folder.name}",
         title=f"BabyLM, {folder.name}",
@@ -208,7 +208,9 @@ def _load(task: BabylmTask, folder: Path) -> LoadedTask:
         digest=suite_digest(None, cases),
         score="regions",
     )
-    return LoadedTask(task, folder.name, [choice for own in found.values() for choice in own], suite)
+    return LoadedTask(
+        task, folder.name, [choice for choices in by_subset.values() for choice in choices], suite
+    )
 
 
 def _case(task: BabylmTask, subset: str, choices: Sequence[Choice]) -> Case:
@@ -235,10 +237,10 @@ def _case(task: BabylmTask, subset: str, choices: Sequence[Choice]) -> Case:
         dependency=None,
         question=Regions(
             (Prediction("right > wrong" if n_options == 2 else "right > all others", formula),),
-            pa.table({label: pa.array(own, kind) for label, own in lengths.items()}),
+            pa.table({label: pa.array(column, kind) for label, column in lengths.items()}),
         ),
         index=pa.array(range(len(choices)), pa.int64()),
-        sentences=pa.table({label: pa.array(own, pa.string()) for label, own in texts.items()}),
+        sentences=pa.table({label: pa.array(column, pa.string()) for label, column in texts.items()}),
         features=pa.table(ratios if task.correlates else {}),
     )
 
@@ -284,14 +286,14 @@ def predict(loaded: LoadedTask, run: Run) -> TaskResult:
     answered, subsets, n_tied = {}, {}, 0
     first, human, model = 0, [], []
     for case in loaded.suite.cases:
-        own = loaded.choices[first : first + case.n_items]
+        choices = loaded.choices[first : first + case.n_items]
         first += case.n_items
         scores = _scores(case, scored)
         chosen = scores.argmax(axis=1)
         n_tied += int(((scores == scores[:, :1]).sum(axis=1) > 1)[chosen == 0].sum())
         answers: list[Answer] = [
             {"id": f"{case.name}_{number}", "pred": choice.options[at].answer}
-            for number, (choice, at) in enumerate(zip(own, chosen.tolist(), strict=True))
+            for number, (choice, at) in enumerate(zip(choices, chosen.tolist(), strict=True))
         ]
         answered[case.name] = answers
         subsets[case.name] = float((chosen == 0).mean())
@@ -299,7 +301,7 @@ def predict(loaded: LoadedTask, run: Run) -> TaskResult:
             shares = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))[:, 0]
             for answer, share in zip(answers, shares.tolist(), strict=True):
                 answer["prob"] = share
-            human += [choice.ratio for choice in own if choice.ratio is not None]
+            human += [choice.ratio for choice in choices if choice.ratio is not None]
             model += shares.tolist()
     if loaded.task.correlates:
         score = float(spearmanr(model, human).statistic) if len(set(model)) > 1 < len(set(human)) else None
@@ -343,8 +345,8 @@ def results_folder(out: Path, spec: str, revision: str) -> Path:
     """Return the folder of a model's zero-shot results, named as the pipeline names it."""
     scheme, _, rest = spec.rpartition(":")
     # The pipeline, too, takes what follows the last period for an ending.
-    named = file_and_function(spec)
-    name = name_of_function(*named) if named else Path(rest).stem or Path(rest).resolve().stem
+    function = file_and_function(spec)
+    name = name_of_function(*function) if function else Path(rest).stem or Path(rest).resolve().stem
     return out / name / revision / "zero_shot" / BACKENDS.get(scheme, "causal")
 
 
@@ -400,7 +402,9 @@ def write_summary(model: Model, results: Mapping[str, TaskResult], where: Path) 
 
 
 def _write(path: Path, result: TaskResult) -> None:
-    text = json.dumps({name: {"predictions": own} for name, own in result.predictions.items()})
+    text = json.dumps(
+        {name: {"predictions": predictions} for name, predictions in result.predictions.items()}
+    )
     if path.exists() and read_bytes(path) != text.encode():
         raise RunError(_of_another(path))
     write_text(path, text)

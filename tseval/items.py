@@ -170,10 +170,10 @@ class Case:
     def as_text(self) -> Case:
         """Return the same case for readers and other programs: without boundaries at which nothing stands."""
         columns: dict[str, Any] = {label: self.sentences[label] for label in self.labels}
-        held = [label for label in columns if pc.any(pc.match_substring(columns[label], BOUNDARY)).as_py()]
-        if not held:
+        marked = [label for label in columns if pc.any(pc.match_substring(columns[label], BOUNDARY)).as_py()]
+        if not marked:
             return self
-        columns |= {label: pc.replace_substring(columns[label], BOUNDARY, "") for label in held}
+        columns |= {label: pc.replace_substring(columns[label], BOUNDARY, "") for label in marked}
         return replace(self, sentences=pa.table(columns))
 
     def items(self) -> Iterator[Item]:
@@ -182,8 +182,8 @@ class Case:
             indices = self.index[batch : batch + 4096].to_pylist()
             sentences = self.sentences.slice(batch, 4096).to_pylist()
             # A table without columns cannot be sliced: it does not know its rows.
-            named = self.features.num_columns > 0
-            features = self.features.slice(batch, 4096).to_pylist() if named else [{}] * len(indices)
+            has_features = self.features.num_columns > 0
+            features = self.features.slice(batch, 4096).to_pylist() if has_features else [{}] * len(indices)
             for index, texts, values in zip(indices, sentences, features, strict=True):
                 assert index is not None
                 yield Item(self.name, index, texts, values)
@@ -284,8 +284,14 @@ class Suite:
 
     def _repr_html_(self) -> str:
         rows = [
-            (one.phenomenon, one.construction, one.name, f"{one.n_items:,}", one.sentences[one.labels[0]][0])
-            for one in self.cases
+            (
+                case.phenomenon,
+                case.construction,
+                case.name,
+                f"{case.n_items:,}",
+                case.sentences[case.labels[0]][0],
+            )
+            for case in self.cases
         ]
         return as_html(repr(self), ("phenomenon", "construction", "case", "items", "first sentence"), rows)
 
@@ -344,8 +350,8 @@ def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
             "added.\n"
             f"  Leave out the other --cluster options, or leave out --cluster {INDEPENDENT}."
         )
-    held = [[*case.features.column_names, *case.entries.column_names] for case in suite.cases]
-    known = {name for own in held for name in own}
+    columns_by_case = [[*case.features.column_names, *case.entries.column_names] for case in suite.cases]
+    known = {name for names in columns_by_case for name in names}
     for name in columns:
         if name not in known:
             raise SuiteError(
@@ -354,8 +360,8 @@ def cluster_by(suite: Suite, columns: Sequence[str]) -> Suite:
             )
     chosen = dict.fromkeys(columns)
     cases = tuple(
-        replace(case, entries=pa.table({name: _levels(case, name) for name in chosen if name in own}))
-        for case, own in zip(suite.cases, held, strict=True)
+        replace(case, entries=pa.table({name: _levels(case, name) for name in chosen if name in names}))
+        for case, names in zip(suite.cases, columns_by_case, strict=True)
     )
     for name in chosen if suite.complete else ():
         factors = [case.entries[name] for case in cases if name in case.entries.column_names]

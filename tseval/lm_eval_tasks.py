@@ -22,7 +22,7 @@ from tseval.errors import ModelError
 from tseval.scoring.engine import shards
 from tseval.scoring.protocol import TokenModel, TotalModel
 from tseval.scoring.scorers import scorer_for
-from tseval.suites.views import spans
+from tseval.suites.penn_tokens import spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from tseval.errors import ModelError, SuiteError
 from tseval.items import ENTRIES, ENTRY, HALF_KNOWN, NOT_FEATURES, RESERVED_NAMES
-from tseval.questions.scored import ScoredSentences, split_measure
+from tseval.questions.normalisation import split_measure
+from tseval.questions.scored import ScoredSentences
 from tseval.questions.unknown import UnknownWords
 from tseval.suites.data.critical import with_critical
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from tseval.items import Case, Suite
     from tseval.questions import Decided, Score
-    from tseval.questions.pairs import Asked
+    from tseval.questions.choices import Asked
     from tseval.questions.unknown import Unknown
 
 
@@ -105,10 +106,10 @@ def judge(
             "this suite tests words inside its sentences, but the run has no scores for these words.\n"
             "  Score the suite again with this version of tseval."
         )
-    places = sentences.find(all_sentences(suite)) if rows is None else rows
+    row_of_text = sentences.find(all_sentences(suite)) if rows is None else rows
     tables = [
         _lay_out(case, decided)
-        for case, of_case in _rows_by_label(suite, places)
+        for case, of_case in _rows_by_label(suite, row_of_text)
         for decided in _decide(case, sentences, of_case, compared)
     ]
     verdicts = pa.concat_tables(tables, promote_options="default")
@@ -126,7 +127,7 @@ def n_too_long(suite: Suite, scored: pa.Table, too_long: pa.StringArray) -> int:
     rows = ScoredSentences(scored, too_long).find(all_sentences(suite))
     cases = _rows_by_label(suite, rows)
     left_out = ((case, np.flatnonzero(~_whole(of_case)).tolist()) for case, of_case in cases)
-    return sum(case.take(places).n_verdicts for case, places in left_out if places)
+    return sum(case.take(indices).n_verdicts for case, indices in left_out if indices)
 
 
 def missing_words(
@@ -139,12 +140,12 @@ def missing_words(
     costs: Counter[str] = Counter()
     for case, of_case in _rows_by_label(suite, rows):
         here = half_known.filter(pc.equal(half_known["case"], pa.scalar(case.name)))
-        labels = {str(one): [one.better, one.worse] for one in case.contrasts}
+        labels = {str(contrast): [contrast.better, contrast.worse] for contrast in case.contrasts}
         for contrast in map(str, pc.unique(here["contrast"]).to_pylist()):
             items = here.filter(pc.equal(here["contrast"], pa.scalar(contrast)))["item"]
-            places = pc.index_in(items, value_set=case.index).to_numpy()
-            named = labels.get(contrast, list(of_case))
-            costs += words.count_missing([of_case[label][places] for label in named])
+            indices = pc.index_in(items, value_set=case.index).to_numpy()
+            compared = labels.get(contrast, list(of_case))
+            costs += words.count_missing([of_case[label][indices] for label in compared])
     return costs
 
 
@@ -156,17 +157,17 @@ def _decide(
     if whole.all():
         yield from case.question.decide(sentences, rows, case.features, score)
         return
-    places = np.flatnonzero(whole)
-    part = case.take(places.tolist())
-    scored = {label: of_label[places] for label, of_label in rows.items()}
+    indices = np.flatnonzero(whole)
+    part = case.take(indices.tolist())
+    scored = {label: of_label[indices] for label, of_label in rows.items()}
     for decided in part.question.decide(sentences, scored, part.features, score):
         yield decided.among(whole)
 
 
 def _whole(rows: dict[str, NDArray[np.int64]]) -> NDArray[np.bool_]:
     """Tell which items have all their sentences among the scored ones, (items,)."""
-    found: NDArray[np.bool_] = np.logical_and.reduce([of_label >= 0 for of_label in rows.values()])
-    return found
+    is_whole: NDArray[np.bool_] = np.logical_and.reduce([of_label >= 0 for of_label in rows.values()])
+    return is_whole
 
 
 def _rows_by_label(

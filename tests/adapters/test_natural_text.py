@@ -18,7 +18,7 @@ from tseval.adapters import open_model
 from tseval.errors import ModelError, SuiteError
 from tseval.evaluation import as_read
 from tseval.scoring.scorers import scorer_for
-from tseval.suites.grammar import read_folder
+from tseval.suites.grammar.folders import read_folder
 from tseval.verdicts import sentences_of
 from tseval.writing import LANGUAGES
 

@@ -9,7 +9,7 @@ from second_device import NAME
 
 from tseval.models.cells import CELLS
 from tseval.models.network import TASKS
-from tseval.questions.pairs import Asked, Asks
+from tseval.questions.choices import Asked, Asks
 from tseval.scoring.scorers import scorer_for
 from tseval.testing.sentences import default_sentences
 

@@ -8,7 +8,7 @@ import pytest
 from in_process import call, refuse, succeed
 
 from tseval.report.analyses.noun_counts import noun_count_bars, noun_counts
-from tseval.suites.agreement.published import read_examples
+from tseval.suites.agreement.example_tables import read_examples
 
 COLUMNS = (
     "sentence", "verb_index", "verb_form", "number", "opp_verb_form", "n_intervening", "n_attractors",

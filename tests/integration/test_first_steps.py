@@ -7,7 +7,7 @@ from in_process import call, succeed
 from small import make_case, make_key, make_run, make_suite
 
 from tseval.runs import start_run
-from tseval.suites.data import DATA_ENDINGS
+from tseval.suites.endings import DATA_ENDINGS
 
 PAIRS = [("The authors laugh.", "The authors laughs."), ("The author laughs.", "The author laugh.")]
 

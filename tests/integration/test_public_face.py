@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 # Expression to the type that `reveal_type` shows for it.
 TYPES = {
     "tseval.Case": "def (name: str, construction: str, phenomenon: str",
-    "tseval.Contrast": "def (better: str, worse: str) -> tseval.questions.Contrast",
+    "tseval.Contrast": "def (better: str, worse: str) -> tseval.questions.contrast.Contrast",
     "tseval.Item": "def (case: str, index: int, sentences: typing.Mapping[str, str]",
     "tseval.ModelCard": "def (name: str, kind: str, fingerprint: str",
     "tseval.TsevalError": "def (message: str =) -> tseval.errors.TsevalError",
@@ -27,7 +27,7 @@ TYPES = {
     "model.card": "tseval.scoring.protocol.ModelCard",
     "suite": "tseval.items.Suite",
     "suite.cases": "tuple[tseval.items.Case, ...]",
-    "suite.cases[0].contrasts": "tuple[tseval.questions.Contrast, ...]",
+    "suite.cases[0].contrasts": "tuple[tseval.questions.contrast.Contrast, ...]",
     "next(suite.cases[0].items())": "tseval.items.Item",
     "suite.n_items": "int",
     "run": "Run",

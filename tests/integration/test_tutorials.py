@@ -11,7 +11,8 @@ from supplied import TREEBANKS
 from systems import needs_posix
 
 from tseval import load_suite
-from tseval.suites.agreement.minimal_pairs import make_pairs, open_phenomenon
+from tseval.suites.agreement.phenomenon import open_phenomenon
+from tseval.suites.agreement.treebank_pairs import make_pairs
 
 pytestmark = pytest.mark.slowest
 

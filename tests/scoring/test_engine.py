@@ -17,7 +17,7 @@ from systems import needs_linux
 import tseval
 from tseval.errors import ModelError
 from tseval.models.cells import CELLS
-from tseval.questions.pairs import Asked, Asks
+from tseval.questions.choices import Asked, Asks
 from tseval.scoring import scorers
 from tseval.scoring.engine import score_all
 from tseval.scoring.protocol import CorrectingModel, Encoded, ModelCard, TokenModel

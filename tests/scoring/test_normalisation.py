@@ -13,9 +13,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 import tseval
 from tseval.adapters import open_model
 from tseval.errors import SuiteError
-from tseval.questions.scored import Normalised, Unigrams, split_measure
+from tseval.questions.normalisation import Normalised, Unigrams, split_measure
 from tseval.runs import read_run
-from tseval.suites.data.ratings import read_unigrams
+from tseval.suites.data.unigrams import read_unigrams
 
 PAIRS = [
     ("the author laughs", "the author near the old guards laugh again"),

@@ -14,7 +14,7 @@ from torch_modules import GPT, BatchFirst, made
 import tseval
 from tseval.adapters import open_model
 from tseval.errors import ModelError, SuiteError
-from tseval.questions.scored import Normalised
+from tseval.questions.normalisation import Normalised
 from tseval.scoring.surprisal import next_tokens, surprisals, word_surprisals
 
 LONG = " ".join(TEXT * 4)  # some 150 pieces; the models read 64

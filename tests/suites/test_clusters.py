@@ -7,7 +7,7 @@ from supplied import AGREEMENT, BLIMP_SAMPLE
 from tseval.errors import SuiteError
 from tseval.items import Case, cluster_by
 from tseval.suites import load_suite
-from tseval.suites.agreement.published import read_examples
+from tseval.suites.agreement.example_tables import read_examples
 
 PAIRS = [
     {"good": "the author laughs", "bad": "the author laugh", "verb": "laugh", "n": 1},

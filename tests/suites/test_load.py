@@ -10,16 +10,8 @@ from tseval.errors import SuiteError
 from tseval.files import cache_folder
 from tseval.items import Suite
 from tseval.questions import Contrast
-from tseval.suites import (
-    TEMPLATES,
-    afresh,
-    available_suites,
-    load_cached,
-    load_suite,
-    save_suite,
-    stream_cases,
-    suite_key,
-)
+from tseval.suites import TEMPLATES, available_suites, load_suite, stream_cases
+from tseval.suites.cache import load_cached, save_suite, suite_key, without_cache
 from tseval.suites.formal.languages import FORMAL_LANGUAGES
 
 HEAD = "---\nconstruction: C\nphenomenon: P\nslots: {x: [p, q]}\n---\n"
@@ -211,15 +203,15 @@ def test_whoever_verifies_expands_again_and_each_suite_once(folder):
     cached = load_cached(suite_key(folder))
     assert cached is not None
     save_suite(replace(cached, title="From the disk"), suite_key(folder))
-    with afresh():
+    with without_cache():
         expanded = load_suite(folder)
-        with afresh():
+        with without_cache():
             assert load_suite(folder) is expanded
         (folder / "two.jinja").write_text((folder / "two.jinja").read_text().replace("two", "too"))
         assert load_suite(folder) is not expanded
         assert load_suite(folder, limit=1).n_items < expanded.n_items
     assert expanded.title == cached.title != "From the disk"
-    with afresh():
+    with without_cache():
         assert load_suite(folder) is not expanded
 
 

@@ -29,7 +29,8 @@ from tseval.adapters import open_model
 from tseval.evaluation import evaluate
 from tseval.formats import ContentError
 from tseval.runs import read_run
-from tseval.suites import find_suite, load_cached, load_suite, save_suite, suite_key
+from tseval.suites import find_suite, load_suite
+from tseval.suites.cache import load_cached, save_suite, suite_key
 from tseval.tables import read_parquet
 from tseval.verdicts import judge
 from tseval.verifying import verify_run

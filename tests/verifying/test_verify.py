@@ -113,7 +113,7 @@ def test_nothing_is_taken_from_the_cache_of_suites(honest, monkeypatch):
     def poisoned(*_):
         raise AssertionError("the cache was read")
 
-    monkeypatch.setattr("tseval.suites.open_regular", poisoned)
+    monkeypatch.setattr("tseval.suites.cache.open_regular", poisoned)
     assert verify_run(honest).ok
 
 

@@ -43,7 +43,7 @@ from tseval.evidence.download import LARGEST_EVIDENCE
 from tseval.evidence.file_format import read_evidence
 from tseval.evidence.restoring import readable
 from tseval.files import PARTIAL, read_bytes
-from tseval.questions.scored import split_measure
+from tseval.questions.normalisation import split_measure
 from tseval.report.curves import read_curves
 from tseval.report.published import read_board
 from tseval.runs import Manifest
@@ -51,7 +51,7 @@ from tseval.runs.board_suite import DEFINITION, SUITE_FOLDER, SplitSuite
 from tseval.runs.entry import ENTRY_FILE, EVIDENCE, entry_run, evidence_of
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import count_sentences, count_verdicts, load_manifest
-from tseval.suites import afresh
+from tseval.suites import without_cache
 from tseval.verdicts import judge, n_too_long
 from tseval.verifying.claim import Claim, check_known_score, hold_files
 from tseval.verifying.ladder import Ladder
@@ -94,7 +94,7 @@ def verify_entry(
     return _EntryLadder(folder, suite).climb(model, share, draw, progress)
 
 
-@afresh()
+@without_cache()
 def record_check(folder: Path, verification: Verification, by: str) -> None:
     """Write into the maintainer's file of a board how far an entry was verified, and by whom."""
     board = folder.resolve().parents[1]
@@ -121,7 +121,7 @@ def _verify_published(folder: Path, definition: Definition) -> Verification:
 
 def board_suite(board: Path) -> SplitSuite:
     """Load the suite of a board, never from a cache."""
-    with afresh():
+    with without_cache():
         return SplitSuite(suite_of(read_definition(board), board))
 
 

@@ -52,7 +52,7 @@ from tseval.runs.entry import ENTRY_FILE, EVIDENCE
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import dump_manifest
 from tseval.runs.reader import read_run
-from tseval.suites import afresh, load_suite
+from tseval.suites import load_suite, without_cache
 from tseval.verdicts import sentences_of
 from tseval.verifying.run import verify_run
 
@@ -69,7 +69,7 @@ _NAME_FIX = "Use at most 60 letters, digits, dots and dashes."
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-@afresh()  # what is written there is what anyone finds who expands the suite
+@without_cache()  # what is written there is what anyone finds who expands the suite
 def add_entries(
     board: Path,
     paths: Sequence[Path],

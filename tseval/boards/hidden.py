@@ -18,7 +18,7 @@ from tseval.errors import BoardError
 from tseval.runs.board_suite import SplitSuite
 from tseval.runs.entry import entry_run
 from tseval.runs.reader import read_run
-from tseval.suites import afresh
+from tseval.suites import without_cache
 from tseval.verifying.run import verify_run
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tseval.runs.run import Run
 
 
-@afresh()
+@without_cache()
 def record_hidden(board: Path, paths: Sequence[Path], suite: str) -> dict[str, Hidden]:
     """Write into the maintainer's file what entries got right on a hidden twin of the board's suite.
 

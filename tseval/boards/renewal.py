@@ -11,10 +11,10 @@ from tseval.boards.folder import is_there, refuse_full, release, write_new_board
 from tseval.boards.transaction import board_transaction, complete_interrupted
 from tseval.errors import BoardError
 from tseval.runs.board_suite import DEFINITION, suite_spec
-from tseval.suites import afresh
+from tseval.suites import without_cache
 
 
-@afresh()
+@without_cache()
 def renew_board(board: Path, out: Path | None = None) -> Path:
     """Begin a board over the present version of the suite beside that over the last, which is archived."""
     is_completed = complete_interrupted(board, "renew", str(out)) is not None

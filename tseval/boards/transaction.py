@@ -29,7 +29,7 @@ from tseval.files import PARTIAL, remove_lock, sync_directory, take_lock, to_utf
 from tseval.formats import ContentError, checked, parse_json
 from tseval.runs.board_suite import DEFINITION, SUITE_FOLDER
 from tseval.runs.entry import ENTRY_FILE
-from tseval.suites import afresh
+from tseval.suites import without_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -275,7 +275,7 @@ def _take_steps(board: Path, plan: Plan) -> None:
 
 def _write_pages(board: Path, plan: Plan) -> None:
     if plan.pages:
-        with afresh():
+        with without_cache():
             write_pages(board, read_definition(board))
 
 

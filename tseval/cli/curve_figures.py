@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tseval.cli.progress import busy
 from tseval.errors import TsevalError
 from tseval.report.curves import read_curves, write_curves_figure
-from tseval.training.loop import curves_path
+from tseval.training.curves import curves_path
 
 if TYPE_CHECKING:
     from pathlib import Path

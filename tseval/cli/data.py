@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.report import Format
-    from tseval.suites.agreement.minimal_pairs import Phenomenon
+    from tseval.suites.agreement.phenomenon import Phenomenon
 
 
 @click.group(
@@ -59,8 +59,13 @@ def agreement(
     FILE is a treebank in CoNLL-U, the table of Linzen et al. (2016), or a file NAME.text with sentences
     whose answers are in NAME.gold in the same folder. FILE may be compressed (.gz).
     """
-    from tseval.suites.agreement import EXAMPLE_ENDINGS, Shares, check_new_file, write_examples
-    from tseval.suites.agreement.published import Frequent, convert, summarise, warnings_about
+    from tseval.suites.agreement.convert import convert
+    from tseval.suites.agreement.example_tables import write_examples
+    from tseval.suites.agreement.output import check_new_file
+    from tseval.suites.agreement.rare_words import Frequent
+    from tseval.suites.agreement.splits import Shares
+    from tseval.suites.agreement.summary import summarise, warnings_about
+    from tseval.suites.endings import EXAMPLE_ENDINGS
 
     check_new_file(output, EXAMPLE_ENDINGS, "table of examples")
     if train + valid > 100:
@@ -150,8 +155,9 @@ def pairs_command(
     """
     from tabulate import tabulate
 
-    from tseval.suites.agreement import check_new_file
-    from tseval.suites.agreement import minimal_pairs as mp
+    from tseval.suites.agreement import treebank_pairs
+    from tseval.suites.agreement.output import check_new_file
+    from tseval.suites.endings import PAIR_ENDINGS
 
     if listed:
         if request or phenomenon or output:
@@ -162,7 +168,7 @@ def pairs_command(
         with busy("counting pairs", quiet):
             rows = [
                 (pattern.name, pattern.title, f"{pairs_found.table.num_rows:,}" if pairs_found else "–")
-                for pattern, pairs_found in mp.list_phenomena(files)
+                for pattern, pairs_found in treebank_pairs.list_phenomena(files)
             ]
         headers = ("Phenomenon", "", "Pairs")
         click.echo(tabulate(rows, headers, "pipe", disable_numparse=True, colalign=("left", "left", "right")))
@@ -170,16 +176,16 @@ def pairs_command(
     wanted = _wanted_phenomenon(request, phenomenon, change, controller)
     if output is None:
         raise click.UsageError("the command does not name a file for the pairs. Add -o pairs.parquet.")
-    check_new_file(output, mp.PAIR_ENDINGS, "table of pairs")
+    check_new_file(output, PAIR_ENDINGS, "table of pairs")
     with busy("finding pairs", quiet):
-        pairs = mp.make_pairs(files, wanted, forms)
+        pairs = treebank_pairs.make_pairs(files, wanted, forms)
         if per_cell:
-            pairs = mp.draw_per_cell(pairs, per_cell)
+            pairs = treebank_pairs.draw_per_cell(pairs, per_cell)
         if frequency:
-            pairs = mp.count_forms(pairs, frequency)
-        mp.write_pairs(pairs.table, output)
+            pairs = treebank_pairs.count_forms(pairs, frequency)
+        treebank_pairs.write_pairs(pairs.table, output)
     if not quiet:
-        click.echo(f"{mp.summarise_pairs(pairs)}\n")
+        click.echo(f"{treebank_pairs.summarise_pairs(pairs)}\n")
         click.echo(output, err=True)
 
 
@@ -190,7 +196,7 @@ def _wanted_phenomenon(
     from pathlib import Path
 
     from tseval.formats import read_text
-    from tseval.suites.agreement.minimal_pairs import open_phenomenon, read_phenomenon
+    from tseval.suites.agreement.phenomenon import open_phenomenon, read_phenomenon
 
     if request is not None and phenomenon is None:
         if "{" in request:
@@ -293,7 +299,7 @@ def count_command(
     from tseval.report.analyses.noun_counts import noun_count_bars, noun_counts
     from tseval.report.figures import check_figure_names, write_figure
     from tseval.report.looks import COUNT_BARS
-    from tseval.suites.agreement.published import read_examples
+    from tseval.suites.agreement.example_tables import read_examples
 
     check_figure_names(figures, SuiteError)
     if repeated := {path.name for path in tables if [other.name for other in tables].count(path.name) > 1}:
@@ -330,7 +336,7 @@ def compare_command(gold: Path, parsed: Path, form: Format, output: Path | None)
     """
     from tseval.analysis.breakdowns import EQUAL, compare_examples
     from tseval.report.analyses.parsed_examples import example_comparison
-    from tseval.suites.agreement.published import read_examples
+    from tseval.suites.agreement.example_tables import read_examples
 
     frames = []
     with busy("comparing examples"):

@@ -75,7 +75,7 @@ def expand_command(
         )
 
     from tseval.suites import stream_cases, terminator_of, writing_of
-    from tseval.suites.grammar import write_items
+    from tseval.suites.writing_items import write_items
 
     notes: list[str] = []
     labels: list[str] = []

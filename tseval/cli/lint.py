@@ -56,7 +56,7 @@ def lint_command(
     from tseval.cli.reading import readings
     from tseval.cli.vocabulary import known_words
     from tseval.suites import find_suite
-    from tseval.suites.data import is_data
+    from tseval.suites.data.folders import is_data
     from tseval.suites.data.roles import refuse_columns
     from tseval.suites.lint import lint, lint_data
     from tseval.suites.overview import write_overview

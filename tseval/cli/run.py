@@ -22,7 +22,7 @@ from tseval.errors import RunError, SuiteError, shortened
 if TYPE_CHECKING:
     from tseval.items import Suite
     from tseval.questions import Score
-    from tseval.questions.scored import Normalised
+    from tseval.questions.normalisation import Normalised
     from tseval.questions.unknown import UnknownRule
     from tseval.runs import Run
     from tseval.scoring.protocol import Model
@@ -53,7 +53,7 @@ def run_command(
     from tseval.analysis.features import check_features
     from tseval.suites import load_suite, taken_before, what_was_read
     from tseval.suites.data.critical import cluster_data, with_critical
-    from tseval.suites.data.ratings import chosen_score
+    from tseval.suites.scores import chosen_score
 
     if out == Path():
         raise RunError("--out is empty. Name a folder for the run, such as --out runs/a.")

@@ -99,7 +99,7 @@ def write_twin_command(suite: str, lexicon: Path, out: Path | None) -> None:
     public items.
     """
     from tseval.suites import load_suite, locate_suite
-    from tseval.suites.grammar import write_twin
+    from tseval.suites.grammar.withheld_words import write_twin
 
     path, _ = locate_suite(suite)
     out = out or Path(f"{path.stem}_hidden")

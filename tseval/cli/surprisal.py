@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tseval.scoring.protocol import Model
-    from tseval.suites.data import TableText
+    from tseval.suites.data.row_texts import TableText
     from tseval.writing import Form
 
 
@@ -74,8 +74,8 @@ def surprisal_command(
         raise click.UsageError(
             "--stride sets the distance between windows, but --window is missing. Add --window N."
         )
-    from tseval.suites.data import holds_table, reading_taken, table_texts
     from tseval.suites.data.roles import refuse_columns
+    from tseval.suites.data.row_texts import holds_table, reading_taken, table_texts
 
     texts = None
     if name != "-" and Path(name).is_file() and (columns or holds_table(Path(name))):

@@ -11,7 +11,7 @@ from tseval.cli.checkpoint_files import CHECKPOINT_ENDINGS
 from tseval.errors import TrainingError
 from tseval.files import locked
 from tseval.models.checkpoint import load_checkpoint
-from tseval.training.loop import resume_path
+from tseval.training.resume import resume_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

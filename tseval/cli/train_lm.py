@@ -27,8 +27,9 @@ from tseval.errors import SuiteError
 from tseval.models.network import LanguageModel
 from tseval.scoring.devices import pick_device
 from tseval.suites import load_suite
+from tseval.training.curves import curves_path
 from tseval.training.language_model import EarlyEvaluation, accuracy_path, train_language_model
-from tseval.training.loop import Destination, curves_path
+from tseval.training.loop import Destination
 from tseval.training.settings import Settings
 from tseval.training.steps import product_type
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from tseval.errors import ModelError, SuiteError, quoted_text, suggest
 from tseval.evaluation.reading import as_given, refuse_cut_words
 from tseval.questions import COMPARES_WORDS, SCORES, Score
-from tseval.questions.scored import LENGTHS, Normalised
+from tseval.questions.normalisation import LENGTHS, Normalised
 from tseval.questions.unknown import Unknown, UnknownRule, check_rule
 from tseval.runs import RunKey
 from tseval.scoring.engine import lengths_of, lengths_of_texts
@@ -23,7 +23,7 @@ from tseval.verdicts import check_score, questions_in, sentences_of
 
 if TYPE_CHECKING:
     from tseval.items import Suite
-    from tseval.questions.pairs import Asked
+    from tseval.questions.choices import Asked
     from tseval.scoring.protocol import Model, ModelCard
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from tseval.adapters.opening import LiveModel
     from tseval.questions import Score
-    from tseval.questions.scored import Normalised
+    from tseval.questions.normalisation import Normalised
     from tseval.questions.unknown import UnknownRule
     from tseval.report.document import Document
     from tseval.report.table import Table

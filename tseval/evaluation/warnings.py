@@ -13,8 +13,9 @@ from tseval.evaluation.plan import Plan, describe_too_long
 from tseval.evaluation.reading import holds_boundaries
 from tseval.items import HALF_KNOWN, Suite
 from tseval.questions import COMPARES_WORDS
-from tseval.questions.scored import split_measure, unfinished_words
+from tseval.questions.normalisation import split_measure
 from tseval.questions.unknown import rank_missing
+from tseval.questions.word_scores import unfinished_words
 from tseval.suites.data.alternatives import ALTERNATIVES
 from tseval.suites.data.critical import shared_columns
 from tseval.suites.mistakes import first_mistake

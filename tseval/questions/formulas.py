@@ -99,10 +99,10 @@ def parse(text: str) -> Operation:
     tokens: list[str | Leaf | float] = []
     position = 0
     while position < len(text.rstrip()):
-        found = TOKEN.match(text, position)
-        if not found:
+        token = TOKEN.match(text, position)
+        if not token:
             raise ValueError(f"has a part that tseval cannot read, at {text[position:].strip()[:20]!r}")
-        number, numbered, others, condition, name, after, literal, mark = found.groups()
+        number, numbered, others, condition, name, after, literal, mark = token.groups()
         if literal and isinf(float(literal)):
             raise ValueError(f"has the number {literal[:20]}, which is too large")
         if numbered:
@@ -113,7 +113,7 @@ def parse(text: str) -> Operation:
             tokens.append(Region(Mark(name, int(after or 0)) if name else None, condition))
         else:
             tokens.append(float(literal) if literal else mark)
-        position = found.end()
+        position = token.end()
     tree = _Parser(tokens).parse()
     if not isinstance(tree, Operation) or not _states(tree):
         raise ValueError("compares nothing, but must state something that is true or false, as in (1) < (2)")
@@ -198,8 +198,8 @@ def regions_in(formula: str, known: Mapping[str, Collection[int | str]]) -> set[
         raise ValueError("names no region, such as (1) or name.region")
     for region in sorted(regions, key=str):
         place = region.place.name if isinstance(region.place, Mark) else region.place
-        own = known.get(region.condition, ())
-        for what, name, there in (("condition", region.condition, known), ("region", place, own)):
+        known_regions = known.get(region.condition, ())
+        for what, name, there in (("condition", region.condition, known), ("region", place, known_regions)):
             if name is not None and name not in there:
                 hint = suggest(str(name), map(str, there), f"{what.title()}s")
                 raise ValueError(f"names the {what} {str(name)!r}, which the items do not have", hint)
@@ -242,7 +242,9 @@ def interactions_of(node: Node) -> Iterator[list[str]]:
     """Yield the conditions of every comparison of differences, `b.x - a.x > d.x - c.x` and the like."""
     for part in parts_of(node):
         if isinstance(part, Operation) and part.operator in LEVELS[1]:
-            operators = {one.operator for one in parts_of(part) if isinstance(one, Operation)}
+            operators = {
+                operation.operator for operation in parts_of(part) if isinstance(operation, Operation)
+            }
             if "-" in operators:
                 yield sorted({region.condition for region in regions_of(part)})
 
@@ -254,10 +256,10 @@ def values(node: Node, surprisal: Surprisal) -> NDArray[np.float64] | NDArray[np
     while isinstance(node, Operation):
         above.append(node)
         node = node.left
-    found = np.array(node) if isinstance(node, float) else surprisal(*_asked(node))
+    value = np.array(node) if isinstance(node, float) else surprisal(*_asked(node))
     for operation in reversed(above):
-        found = _OPERATIONS[operation.operator](found, values(operation.right, surprisal))
-    return found
+        value = _OPERATIONS[operation.operator](value, values(operation.right, surprisal))
+    return value
 
 
 def _asked(leaf: Leaf) -> tuple[RegionPlace, *tuple[str, ...]]:

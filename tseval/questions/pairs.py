@@ -1,207 +1,24 @@
-"""Pairs: is the better sentence strictly more probable? Single sentences, rated; choices inside sentences."""
+"""Pairs: is the better sentence strictly more probable than the worse one?"""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, replace
-from math import log
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from tseval.questions import Decided, Question, hash_column, named_columns
+from tseval.questions.question import Decided, Question
 
 if TYPE_CHECKING:
-    import hashlib
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from tseval.questions import Contrast, RowsByLabel, Score
+    from tseval.questions.contrast import Contrast
+    from tseval.questions.question import RowsByLabel
     from tseval.questions.scored import ScoredSentences
-
-
-@dataclass(frozen=True, slots=True)
-class Asks:
-    """What can be asked after a prefix: are the right symbols more probable than the wrong ones?"""
-
-    symbols: tuple[str, ...]  # what is compared, single words; the stop symbol of the text may be one
-    # Of each ask, which symbols are right (1), wrong (-1), and not compared (0), (asks, symbols).
-    signs: NDArray[np.int8]
-    # The right symbols must have more than this share of the probability of all that are compared; None: the
-    # best right symbol must beat the best wrong one.
-    share: float | None = None
-
-    def compare(
-        self, which: NDArray[np.int64], logprobs: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Reduce log-probabilities to what right symbols have and what they must exceed, (prefixes,) each.
-
-        Given are what is asked, (prefixes,), and the log-probabilities of all symbols after each prefix, in
-        nats, (prefixes, symbols). With `share` the first number is the logarithm of the right symbols' share,
-        the second that of the least share.
-        """
-        signs = self.signs[which]
-        values = logprobs.astype(np.float64)
-        right = np.where(signs > 0, values, -np.inf)
-        if self.share is None:
-            return right.max(1), np.where(signs < 0, values, -np.inf).max(1)
-        total = np.logaddexp.reduce(np.where(signs != 0, values, -np.inf), axis=1)
-        return np.logaddexp.reduce(right, axis=1) - total, np.full(len(which), log(self.share))
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked in the sentences of a suite."""
-
-    asks: Asks
-    before: Sequence[NDArray[np.int32]]  # of every sentence, which ask stands before each word, -1 for none
-
-
-@dataclass(frozen=True, slots=True)
-class Choices(Question):
-    """What a model must choose right inside the sentences of a case, whose items have one label.
-
-    At each choice something is asked: are the right symbols more probable than the wrong ones?
-    """
-
-    name: str  # what must win, for the tables: `matching > other closing brackets`
-    alternatives: Asks
-    item: NDArray[np.int64]  # the sentence's place in the case, ascending, (choices,)
-    position: NDArray[np.int64]  # words before the choice, (choices,)
-    which: NDArray[np.int64]  # the ask, (choices,); never two different ones after equal prefixes
-    features: pa.Table  # (choices, features)
-    whole: bool = False  # a sentence is judged as one, by its weakest choice
-
-    def __str__(self) -> str:
-        return self.name
-
-    def refusal(self, score: Score, features: pa.Table) -> str | None:
-        """Refuse every score but `choices`."""
-        return (
-            None
-            if score == "choices"
-            else (
-                f"asks the model to choose symbols inside sentences, so --score {score} is not "
-                "possible.\n"
-                "  Write --score choices."
-            )
-        )
-
-    def n_verdicts(self, n_items: int) -> int:
-        """Count the choices, or the sentences where each is judged as one."""
-        return n_items if self.whole else len(self.item)
-
-    def decide(
-        self, scored: ScoredSentences, rows: RowsByLabel, features: pa.Table, score: Score
-    ) -> Iterator[Decided]:
-        """Compare what the right symbols have with what they must exceed, at every choice.
-
-        Of a sentence that is judged as one, these are those of its weakest choice, where the first exceeds
-        the second least, the first of such.
-        """
-        (of_item,) = rows.values()
-        right, wrong = scored.inside(of_item[self.item], self.position)
-        if self.whole:
-            order = np.lexsort((self.position, right - wrong, self.item))
-            weakest = order[np.unique(self.item[order], return_index=True)[1]]
-            right, wrong = right[weakest], wrong[weakest]
-        nothing = np.zeros(len(right), dtype=np.bool_)
-        decided = Decided(self.name, right, wrong, right > wrong, nothing)
-        yield decided if self.whole else replace(decided, items=self.item, features=self.features)
-
-    def describe(self) -> list[list[str]]:
-        """Name no labels: there is one."""
-        return []
-
-    def hash_into(self, digest: hashlib._Hash) -> None:
-        """Add what is asked, where, and what is known of each choice."""
-        columns = named_columns(self.features)
-        kinds = [(name, str(column.type)) for name, column in columns]
-        asks = self.alternatives
-        about = [self.name, asks.symbols, asks.signs.shape, asks.share, self.whole, kinds]
-        digest.update(json.dumps(about).encode())
-        digest.update(asks.signs.astype("<i1").tobytes())
-        for numbers in (self.item, self.position, self.which):
-            digest.update(numbers.astype("<i8").tobytes())
-        for _, column in columns:
-            hash_column(digest, column)
-
-    def feature_types(self) -> list[pa.Field[Any]]:
-        """Return the features of single choices, where these have verdicts of their own."""
-        return [] if self.whole else list(self.features.schema)
-
-    def asks(self) -> Asks:
-        """Return what is compared after prefixes."""
-        return self.alternatives
-
-    def asked(self, texts: pa.StringArray, sentences: pa.StringArray) -> Asked:
-        """Say which choice stands before which word."""
-        # The sentences of equal items are equal, and so are the choices in them: the first will do.
-        first = pc.index_in(sentences, value_set=texts).to_numpy()
-        starts, stops = (np.searchsorted(self.item, first, side) for side in ("left", "right"))
-        words = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(sentences))
-        before = [np.full(length, -1, dtype=np.int32) for length in pc.list_value_length(words).to_numpy()]
-        for here, start, stop in zip(before, starts, stops, strict=True):
-            here[self.position[start:stop]] = self.which[start:stop]
-        return Asked(self.alternatives, before)
-
-
-# The one label of a rated sentence, and what its score is set against.
-RATED, MEAN_RATING = "sentence", "rating"
-
-
-@dataclass(frozen=True, slots=True)
-class Ratings(Question):
-    """Sentences that were rated, one to an item, with the rating among its features.
-
-    Or pairs, whose rating says how far people prefer the first. A verdict holds the score of a sentence, or
-    the difference of two; nothing about it is right or wrong.
-    """
-
-    def right_or_wrong(self) -> bool:
-        """Say that verdicts are neither."""
-        return False
-
-    def refusal(self, score: Score, features: pa.Table) -> str | None:
-        """Refuse what compares parts of sentences."""
-        if score in ("sentence", "mean"):
-            return None
-        return (
-            f"has ratings of whole sentences, so --score {score} is not possible.\n"
-            "  Write --score sentence or --score mean."
-        )
-
-    def n_verdicts(self, n_items: int) -> int:
-        """Count one for each sentence."""
-        return n_items
-
-    def decide(
-        self, scored: ScoredSentences, rows: RowsByLabel, features: pa.Table, score: Score
-    ) -> Iterator[Decided]:
-        """Yield the score of every sentence, or the difference of a pair's, the first less the second.
-
-        Where the model leaves first tokens unscored the score is that of the others. A sentence with unknown
-        words is counted as half known, and keeps its score; the difference of a half-known pair says nothing.
-        """
-        all_scores = scored.means if score == "mean" else scored.sums
-        first, *others = (all_scores[own] for own in rows.values())
-        scores = first - others[0] if others else first
-        undecidable = np.zeros(len(scores), dtype=np.bool_)
-        places = list(rows.values())
-        if others:
-            half_known = scored.unknown_words.differ(*places)
-            undecidable |= half_known & (not scored.compares_half_known)
-        else:
-            half_known = scored.unknown_words.kinds[places[0]] > 0
-        nothing = np.full(len(scores), np.nan)
-        yield Decided(MEAN_RATING, scores, nothing, None, undecidable, half_known=half_known)
-
-    def describe(self) -> list[list[str]]:
-        """Name what scores are set against."""
-        return [[MEAN_RATING]]
+    from tseval.questions.scores import Score
 
 
 # The feature that says how many words at the end of an item's sentences the score `ending` compares.

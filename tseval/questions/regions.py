@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tseval.questions import Decided, Question, hash_column
+from tseval.questions.columns import hash_column
 from tseval.questions.formulas import (
     Either,
     Mark,
@@ -30,6 +30,7 @@ from tseval.questions.formulas import (
     signed,
     values,
 )
+from tseval.questions.question import Decided, Question
 
 if TYPE_CHECKING:
     import hashlib
@@ -37,10 +38,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tseval.questions import RowsByLabel, Score
     from tseval.questions.formulas import Node, RegionPlace, Surprisal
-    from tseval.questions.scored import ScoredSentences, WordScores
+    from tseval.questions.question import RowsByLabel
+    from tseval.questions.scored import ScoredSentences
+    from tseval.questions.scores import Score
     from tseval.questions.unknown import UnknownWords
+    from tseval.questions.word_scores import WordScores
 
 
 # What the surprisal of a region is made of the surprisals of its words by.
@@ -106,14 +109,16 @@ class Regions(Question):
         """
 
         @cache  # formulas, their two sides, and both parts of a difference ask for the same regions
-        def surprisal(place: RegionPlace, condition: str, *others: str) -> NDArray[np.float64]:
-            if others:
-                return _of_either([(surprisal(place, one), rows[one]) for one in (condition, *others)])
-            found = self._surprisal(scored.words, rows[condition], condition, place)
+        def surprisal(place: RegionPlace, condition: str, *other_conditions: str) -> NDArray[np.float64]:
+            if other_conditions:
+                return _of_either(
+                    [(surprisal(place, each), rows[each]) for each in (condition, *other_conditions)]
+                )
+            surprisals = self._surprisal(scored.words, rows[condition], condition, place)
             if scored.words.unfinished.any():
                 whole = self._compares_whole(scored.words, rows, place)
-                found = np.where(whole, -scored.words.totals[rows[condition]], found)
-            return found
+                surprisals = np.where(whole, -scored.words.totals[rows[condition]], surprisals)
+            return surprisals
 
         def scaled(place: RegionPlace, condition: str) -> NDArray[np.float64]:
             unit = str(scored.region_length)
@@ -140,8 +145,10 @@ class Regions(Question):
         undecidable = (looks == looks[0]).all(axis=0) & (len(looks) > 1)
         nothing = partial(self._says_nothing, scored=scored, rows=rows)
         undecidable |= self._unknown(formula, nothing, surprisal)
-        for one, other in chain.from_iterable(combinations(own, 2) for own in interactions_of(formula)):
-            undecidable |= scored.looks[rows[one]] == scored.looks[rows[other]]
+        for first, second in chain.from_iterable(
+            combinations(pair_list, 2) for pair_list in interactions_of(formula)
+        ):
+            undecidable |= scored.looks[rows[first]] == scored.looks[rows[second]]
         apart = scored.begin_apart(*(rows[condition] for condition in conditions))
         if apart.any():
             undecidable |= apart & np.any([self._begins(region) for region in regions_of(formula)], axis=0)
@@ -176,12 +183,12 @@ class Regions(Question):
             above.append(node)
             node = node.left
         unknown, value = says_nothing(node), np.asarray(values(node, surprisal))
-        for both in reversed(above):
-            assert isinstance(both.right, Operation)
-            other = self._unknown(both.right, says_nothing, surprisal)
-            right, settling = np.asarray(values(both.right, surprisal)), both.operator == "|"
-            settled = ((value == settling) & ~unknown) | ((right == settling) & ~other)
-            unknown = (unknown | other) & ~settled
+        for statement in reversed(above):
+            assert isinstance(statement.right, Operation)
+            right_unknown = self._unknown(statement.right, says_nothing, surprisal)
+            right, settling = np.asarray(values(statement.right, surprisal)), statement.operator == "|"
+            settled = ((value == settling) & ~unknown) | ((right == settling) & ~right_unknown)
+            unknown = (unknown | right_unknown) & ~settled
             value = (np.logical_or if settling else np.logical_and)(value, right)
         return unknown
 
@@ -200,12 +207,14 @@ class Regions(Question):
                 for side in (comparison.left, comparison.right)
             )
             return _all_among(left, right) | _all_among(right, left)
-        seen = [(scored.looks[rows[one.condition]], *self.span(one)) for _, one in parts]
+        seen = [(scored.looks[rows[region.condition]], *self.span(region)) for _, region in parts]
         nothing: NDArray[np.bool_] = np.ones(len(next(iter(rows.values()))), dtype=np.bool_)
-        for own in seen:
-            equal = ([a == b for a, b in zip(own, other, strict=True)] for other in seen)
-            same = [np.logical_and.reduce(one) for one in equal]
-            nothing &= np.sum([sign * one for (sign, _), one in zip(parts, same, strict=True)], axis=0) == 0
+        for side in seen:
+            equal = ([a == b for a, b in zip(side, other_side, strict=True)] for other_side in seen)
+            same = [np.logical_and.reduce(parts_equal) for parts_equal in equal]
+            nothing &= (
+                np.sum([sign * is_same for (sign, _), is_same in zip(parts, same, strict=True)], axis=0) == 0
+            )
         return nothing
 
     def half_known(
@@ -217,19 +226,19 @@ class Regions(Question):
         under one condition and not under the other. In an interaction both conditions of each difference are
         set against each other. A region that is compared with a number is not half known.
         """
-        found = np.zeros(len(next(iter(rows.values()))), dtype=np.bool_)
+        half_known = np.zeros(len(next(iter(rows.values()))), dtype=np.bool_)
         for terms in differences(comparison):
             if len(terms) > 1:
-                found |= self._apart(terms, unknown, rows)
-        return found
+                half_known |= self._apart(terms, unknown, rows)
+        return half_known
 
     def _apart(
         self, terms: Sequence[tuple[int, Region]], unknown: UnknownWords, rows: RowsByLabel
     ) -> NDArray[np.bool_]:
         """Tell in which items added regions have other unknown words than subtracted ones, (items,)."""
-        spans = [(sign, one.condition, *self.span(one)) for sign, one in terms]
+        spans = [(sign, region.condition, *self.span(region)) for sign, region in terms]
         any_unknown = np.any([unknown.kinds[rows[label]] > 0 for _, label, *_ in spans], axis=0)
-        found = np.zeros(len(any_unknown), dtype=np.bool_)
+        is_apart = np.zeros(len(any_unknown), dtype=np.bool_)
         for item in np.flatnonzero(any_unknown).tolist():
             ends: dict[str, int] = {}
             balance = 0
@@ -242,33 +251,38 @@ class Regions(Question):
                 label: frozenset(self._unknown_in(label, item, int(rows[label][item]), end, unknown).items())
                 for label, end in ends.items()
             }
-            sides = (Counter(read[label] for sign, label, *_ in spans if sign == own) for own in (1, -1))
-            found[item] = balance != 0 or len({frozenset(side.items()) for side in sides}) > 1
-        return found
+            sides = (
+                Counter(read[label] for sign, label, *_ in spans if sign == sign_wanted)
+                for sign_wanted in (1, -1)
+            )
+            is_apart[item] = balance != 0 or len({frozenset(side.items()) for side in sides}) > 1
+        return is_apart
 
     def _unknown_in(self, label: str, item: int, row: int, end: int, unknown: UnknownWords) -> Counter[int]:
         """Count the unknown words of each region of a sentence, by its number, up to a word."""
         stops = np.cumsum(self.regions_of(label)[item])
-        places = [place for place, _ in unknown.of_rows.get(row, ()) if place < end]
-        return Counter(np.searchsorted(stops, places, side="right").tolist())
+        positions = [position for position, _ in unknown.of_rows.get(row, ()) if position < end]
+        return Counter(np.searchsorted(stops, positions, side="right").tolist())
 
     def compared(self) -> list[Region]:
         """List the regions that predictions refer to, each once under all its conditions, in their order."""
-        parts = (part for one in self.predictions for part in parts_of(parse(one.formula)))
+        parts = (part for prediction in self.predictions for part in parts_of(parse(prediction.formula)))
         regions = dict.fromkeys(part for part in parts if isinstance(part, Region))
         places = list(dict.fromkeys(region.place for region in regions))
         labels = self.lengths.column_names
-        return sorted(regions, key=lambda one: (places.index(one.place), labels.index(one.condition)))
+        return sorted(
+            regions, key=lambda region: (places.index(region.place), labels.index(region.condition))
+        )
 
     def span(self, region: Region) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Say where a region stands in its sentences: words before it and words in it, (items,) each."""
         of_items, place = self.regions_of(region.condition), region.place
         if place is None:
-            whole = np.array([sum(own) for own in of_items], dtype=np.int64)
+            whole = np.array([sum(item_lengths) for item_lengths in of_items], dtype=np.int64)
             return np.zeros_like(whole), whole
         number = self.named[region.condition][place.name] if isinstance(place, Mark) else place
-        before = np.array([sum(own[: number - 1]) for own in of_items], dtype=np.int64)
-        length = np.array([own[number - 1] for own in of_items], dtype=np.int64)
+        before = np.array([sum(item_lengths[: number - 1]) for item_lengths in of_items], dtype=np.int64)
+        length = np.array([item_lengths[number - 1] for item_lengths in of_items], dtype=np.int64)
         if isinstance(place, Mark) and place.after:
             return before + length + place.after - 1, np.ones_like(length)
         return before, length
@@ -286,12 +300,14 @@ class Regions(Question):
         if self.metric == "sum":
             return -words.sums_within(rows, before, lengths)
         reduced = _REDUCE[self.metric]
-        return np.array([reduced(-own) for own in words.within(rows, before, lengths)])
+        return np.array(
+            [reduced(-word_surprisals) for word_surprisals in words.within(rows, before, lengths)]
+        )
 
     def compares_continuations(self) -> bool:
         """Return whether nothing is asked but which of two continuations, region 2, is more probable."""
-        formulas = [parse(one.formula) for one in self.predictions]
-        sides = [side for one in formulas for side in (one.left, one.right)]
+        formulas = [parse(prediction.formula) for prediction in self.predictions]
+        sides = [side for formula in formulas for side in (formula.left, formula.right)]
         return self.metric == "sum" and all(isinstance(side, Region) and side.place == 2 for side in sides)
 
     def _compares_whole(self, words: WordScores, rows: RowsByLabel, place: RegionPlace) -> NDArray[np.bool_]:
@@ -300,21 +316,26 @@ class Regions(Question):
         A piece holds letters of the region and of what is before it. Where nothing but continuations of one
         text is compared, up to the end, whole sentences differ by as much.
         """
-        formulas = [parse(one.formula) for one in self.predictions]
-        sides = [side for one in formulas for side in (one.left, one.right)]
+        formulas = [parse(prediction.formula) for prediction in self.predictions]
+        sides = [side for formula in formulas for side in (formula.left, formula.right)]
         whole = np.zeros(len(next(iter(rows.values()))), dtype=np.bool_)
         regions = [region for side in sides for region in regions_of(side)]
         plain = all(isinstance(side, Region | Either) for side in sides)
-        if not plain or place is None or self.metric != "sum" or {one.place for one in regions} != {place}:
+        if (
+            not plain
+            or place is None
+            or self.metric != "sum"
+            or {region.place for region in regions} != {place}
+        ):
             return whole
-        spans = {one.condition: self.span(one) for one in regions}
-        found = [words.sums_within(rows[label], *span) for label, span in spans.items()]
-        for item in np.flatnonzero(np.isnan(found).any(axis=0)).tolist():
+        spans = {region.condition: self.span(region) for region in regions}
+        sums = [words.sums_within(rows[label], *span) for label, span in spans.items()]
+        for item in np.flatnonzero(np.isnan(sums).any(axis=0)).tolist():
             before = set()
             for label, (starts, lengths) in spans.items():
-                own = str(words.texts[int(rows[label][item])].as_py()).split()
-                at_end = starts[item] + lengths[item] == len(own)
-                before.add(tuple(own[: int(starts[item])]) if at_end else label)
+                words_of_text = str(words.texts[int(rows[label][item])].as_py()).split()
+                at_end = starts[item] + lengths[item] == len(words_of_text)
+                before.add(tuple(words_of_text[: int(starts[item])]) if at_end else label)
             whole[item] = len(before) == 1
         return whole
 
@@ -340,7 +361,7 @@ class Regions(Question):
         balance = np.broadcast_to(self._n_words(comparison), len(self.lengths))
         unequal = np.flatnonzero(balance)
         if len(unequal):
-            named = ", ".join(f"{one} {self.span(one)[1][unequal[0]]}" for one in regions)
+            named = ", ".join(f"{region} {self.span(region)[1][unequal[0]]}" for region in regions)
             items = f"{len(unequal):,} of {len(balance):,} items"
             yield prediction.name, f"{items} compare sums over different numbers of words: {named}"
 
@@ -379,22 +400,22 @@ class Regions(Question):
         return replace(self, lengths=self.lengths.take(rows))
 
 
-def _of_either(found: Sequence[tuple[NDArray[np.float64], NDArray[np.int64]]]) -> NDArray[np.float64]:
+def _of_either(surprisals: Sequence[tuple[NDArray[np.float64], NDArray[np.int64]]]) -> NDArray[np.float64]:
     """Return the surprisal of one text or another from that of each and its row; equal texts count once."""
-    logprobs = np.stack([-surprisal for surprisal, _ in found])
-    for at, (_, row) in enumerate(found):
-        for _, earlier in found[:at]:
-            logprobs[at, row == earlier] = -np.inf
+    logprobs = np.stack([-surprisal for surprisal, _ in surprisals])
+    for index, (_, row) in enumerate(surprisals):
+        for _, earlier in surprisals[:index]:
+            logprobs[index, row == earlier] = -np.inf
     surprisal: NDArray[np.float64] = -np.logaddexp.reduce(logprobs, axis=0)
     return surprisal
 
 
-def _all_among(ones: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]]) -> NDArray[np.bool_]:
+def _all_among(texts: Sequence[NDArray[Any]], other_texts: Sequence[NDArray[Any]]) -> NDArray[np.bool_]:
     """Tell in which items all texts of one side are among those of the other, (items,)."""
-    found: NDArray[np.bool_] = np.all(
-        [np.any([one == other for other in others], axis=0) for one in ones], axis=0
+    are_among: NDArray[np.bool_] = np.all(
+        [np.any([text == other_text for other_text in other_texts], axis=0) for text in texts], axis=0
     )
-    return found
+    return are_among
 
 
 _REDUCE: dict[Metric, Callable[[NDArray[np.float64]], np.float64]] = {

@@ -107,16 +107,20 @@ class UnknownWords:
         rows = np.flatnonzero(maybe.to_numpy(zero_copy_only=False))
         taken = self._table.select(["sentence", "seen"]).take(pa.array(rows, pa.int64()))
         texts = zip(*(taken[name].to_pylist() for name in ("sentence", "seen")), strict=True)
-        found = {int(row): self._of_sentence(*both) for row, both in zip(rows, texts, strict=True)}
-        return {row: words for row, words in found.items() if words}
+        by_row = {int(row): self._of_sentence(*pair) for row, pair in zip(rows, texts, strict=True)}
+        return {row: words for row, words in by_row.items() if words}
 
     def _of_sentence(self, sentence: str, seen: str) -> list[tuple[int, str]]:
         text = sentence.lower() if self._unknown.lowercase else sentence
-        words, shown = text.split(), seen.split()
-        if len(words) != len(shown):  # nobody knows which word is which: what is not shown is unknown
-            return [(0, word) for word in (Counter(words) - Counter(shown)).elements()]
-        both = enumerate(zip(words, shown, strict=True))
-        return [(place, word) for place, (word, own) in both if self._unknown.is_unknown(word, own)]
+        words, seen_words = text.split(), seen.split()
+        if len(words) != len(seen_words):  # nobody knows which word is which: what is not shown is unknown
+            return [(0, word) for word in (Counter(words) - Counter(seen_words)).elements()]
+        numbered = enumerate(zip(words, seen_words, strict=True))
+        return [
+            (position, word)
+            for position, (word, seen_word) in numbered
+            if self._unknown.is_unknown(word, seen_word)
+        ]
 
     @cached_property
     def kinds(self) -> Rows:
@@ -124,20 +128,20 @@ class UnknownWords:
         numbers: dict[tuple[str, ...], int] = {}
         kinds = np.zeros(len(self._table), dtype=np.int64)
         for row, words in self.of_rows.items():
-            own = tuple(sorted(word for _, word in words))
-            kinds[row] = numbers.setdefault(own, len(numbers) + 1)
+            unknown_words = tuple(sorted(word for _, word in words))
+            kinds[row] = numbers.setdefault(unknown_words, len(numbers) + 1)
         return kinds
 
-    def differ(self, one: Rows, other: Rows) -> NDArray[np.bool_]:
+    def differ(self, rows: Rows, other_rows: Rows) -> NDArray[np.bool_]:
         """Tell which pairs of sentences, given by their rows, are half known, (pairs,)."""
         if not self.of_rows:
-            return np.zeros(len(one), dtype=np.bool_)
-        half_known: NDArray[np.bool_] = self.kinds[one] != self.kinds[other]
+            return np.zeros(len(rows), dtype=np.bool_)
+        half_known: NDArray[np.bool_] = self.kinds[rows] != self.kinds[other_rows]
         return half_known
 
     def within(self, row: int, start: int, stop: int) -> Counter[str]:
         """Count the unknown words of a stretch of a sentence."""
-        return Counter(word for place, word in self.of_rows.get(row, ()) if start <= place < stop)
+        return Counter(word for position, word in self.of_rows.get(row, ()) if start <= position < stop)
 
     def count_missing(self, of_labels: Sequence[Rows]) -> Counter[str]:
         """Count for each word how many items lack it in one of their sentences and not in another.
@@ -162,10 +166,10 @@ class UnknownWords:
 def unshared(sentences: Iterable[Counter[str]]) -> set[str]:
     """Name the words that are not equally often in all sentences of an item; of a single one all."""
     counts = list(sentences)
-    words = {word for own in counts for word in own}
-    return {word for word in words if len(counts) == 1 or len({own[word] for own in counts}) > 1}
+    words = {word for count in counts for word in count}
+    return {word for word in words if len(counts) == 1 or len({count[word] for count in counts}) > 1}
 
 
 def rank_missing(costs: Mapping[str, int]) -> list[tuple[str, int]]:
     """Order words by the pairs that each costs, those of equal cost by name."""
-    return sorted(costs.items(), key=lambda one: (-one[1], one[0]))
+    return sorted(costs.items(), key=lambda pair: (-pair[1], pair[0]))

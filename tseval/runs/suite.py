@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, first_line
 from tseval.suites import load_suite
-from tseval.suites.data.entries import KNOWN_ERRORS
+from tseval.suites.data.exclusions import KNOWN_ERRORS
 
 if TYPE_CHECKING:
     from tseval.items import Suite

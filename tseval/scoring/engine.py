@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 
 from tseval.errors import ModelError, shortened
-from tseval.questions.pairs import Asked
-from tseval.questions.scored import LENGTHS, text_length
+from tseval.questions.choices import Asked
+from tseval.questions.normalisation import LENGTHS, text_length
 from tseval.scoring.protocol import model_errors, refuse_above_zero
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tseval.questions.scored import Normalised
+    from tseval.questions.normalisation import Normalised
     from tseval.scoring.scorers import Scorer
 
 

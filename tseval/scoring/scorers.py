@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from concurrent.futures import Executor, Future
 
-    from tseval.questions.pairs import Asked, Asks
+    from tseval.questions.choices import Asked, Asks
     from tseval.scoring.protocol import Model, ModelCard, TotalModel
     from tseval.scoring.trie import Trie
 

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from tseval.errors import ModelError, plain
-from tseval.questions.scored import unfinished_words
 from tseval.questions.unknown import Unknown
+from tseval.questions.word_scores import unfinished_words
 from tseval.scoring.engine import shards
 from tseval.scoring.precision import stated_precision
 from tseval.scoring.protocol import (

@@ -9,312 +9,36 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-
-from tseval.errors import GrammarError, counted, shortened, suggest
-from tseval.questions.formulas import LEVELS, Operation, Region, parse, parts_of, regions_of
-from tseval.questions.regions import ALL_PREDICTIONS, Regions
-from tseval.questions.unknown import UNKNOWN_MARKS, Unknown, UnknownWords, rank_missing
-from tseval.suites.data import read_data
+from tseval.errors import GrammarError, counted, suggest
+from tseval.questions.regions import Regions
 from tseval.suites.data.catalogue import columns_at
-from tseval.suites.data.entries import KNOWN_ERRORS, count_known
-from tseval.suites.grammar import SUITE_FILE, SuiteFolder, read_folder
+from tseval.suites.data.exclusions import KNOWN_ERRORS, count_known
+from tseval.suites.data.reading import read_data
+from tseval.suites.findings import Findings, LintFinding, Whole, WordsKnown, quoted_texts, some
 from tseval.suites.grammar.code_problems import code_problems
 from tseval.suites.grammar.expand import check_size, expand
+from tseval.suites.grammar.folders import SUITE_FILE, SuiteFolder, read_folder
 from tseval.suites.grammar.source import class_names
 from tseval.suites.guessed_forms import guessed_forms
 from tseval.suites.mistakes import (
     ENDS_SENTENCE,
-    Found,
-    Severity,
-    contradictions,
-    ended_twice,
-    forgotten_regions,
-    idle_labels,
-    unseen_differences,
 )
-from tseval.suites.overview import CaseOverview, overview_of
+from tseval.suites.overview import overview_of
+from tseval.suites.prediction_checks import check_predictions
+from tseval.suites.sentence_checks import check_sentences_of, missing_words
 from tseval.suites.slips import Slip, slips_of, slips_of_folder
 from tseval.writing import without_boundaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from tseval.items import Case
-    from tseval.questions.regions import Prediction
     from tseval.suites.grammar.grammar import Grammar
     from tseval.suites.grammar.source import Lexicon
     from tseval.writing import Writing
-
-
-_SHOWN = 8
-UNKNOWN = UNKNOWN_MARKS[0]
-
-
-@dataclass(frozen=True, slots=True)
-class LintFinding:
-    """Something to look at in a grammar or a data set."""
-
-    # `error` where items are not what they claim, `warning` where they may mislead, `note` where some uses
-    # would stumble over them.
-    severity: Severity
-    path: Path
-    line: int | None
-    message: str
-    counts: bool = True  # whether the command ends with status 1 for it; notes never do
-
-    def __str__(self) -> str:
-        where = f"{self.path}:{self.line}" if self.line is not None else f"{self.path}"
-        said = f"{where}: {self.severity}: {self.message}"
-        return said if isinstance(self.message, Whole) else shortened(said)
-
-
-class Whole(str):
-    """A message that is printed whole, however long it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class WordsKnown:
-    """Which words a model knows, and whether all that it does not know are named."""
-
-    knows: Callable[[str], bool]
-    name_all: bool = False
-
-    def missing(self, words: Sequence[str]) -> list[str]:
-        """List the words that the model does not know."""
-        return [word for word in words if not self.knows(word)]
-
-    def listed(self, words: Sequence[str]) -> str:
-        """List words: the first, or all."""
-        return ", ".join(words) if self.name_all else some(words)
-
-    def told(self, message: str) -> str:
-        """Return a message that names words."""
-        return Whole(message) if self.name_all else message
-
-
-def check_sentences_of(
-    case: Case, terminator: str | None, known: WordsKnown | None = None
-) -> Iterator[Found]:
-    """Check what can be told from the sentences of a case alone.
-
-    The terminator is added to each when it is scored; `known` tells which words a model knows, where that is
-    to be checked.
-    """
-    columns = {label: [str(text) for text in case.sentences[label].to_pylist()] for label in case.labels}
-    items = list(zip(*columns.values(), strict=True))
-    pairs = {
-        str(contrast): list(zip(columns[contrast.better], columns[contrast.worse], strict=True))
-        for contrast in case.contrasts
-    }
-    yield from _equal(case, items, pairs)
-    yield from unseen_differences(case)
-    yield from contradictions(case)
-    yield from forgotten_regions(case)
-    yield from idle_labels(case)
-    yield from _repeated_items(case, items)
-    yield from _repeated_pairs(case, items, pairs)
-    if terminator is not None:
-        yield from ended_twice(case, terminator)
-    yield from _unequal_lengths(case, pairs)
-    if known is not None:
-        yield from _undecided(case, pairs, known.knows)
-        yield from _half_known(case, known)
-
-
-def missing_words(words: Sequence[str], path: Path, known: WordsKnown | None) -> Iterator[LintFinding]:
-    """Name the words that a model does not know, where that is to be checked."""
-    if known is not None and (missing := known.missing(words)):
-        message = f"words missing from the vocabulary ({len(missing)}): {known.listed(missing)}."
-        yield LintFinding("warning", path, None, known.told(message))
-
-
-def some(values: Sequence[str]) -> str:
-    """List the first of some values, and count the others."""
-    more = f", and {len(values) - _SHOWN:,} more" if len(values) > _SHOWN else ""
-    return ", ".join(values[:_SHOWN]) + more
-
-
-_Texts = tuple[str, ...]
-_Pairs = dict[str, list[tuple[str, str]]]
-
-
-def _equal(case: Case, items: list[_Texts], pairs: _Pairs) -> Iterator[Found]:
-    contrasts = zip(*pairs.values(), strict=True)  # none where predictions are stated
-    both = zip(items, contrasts, strict=False)
-    equal = [item for item, compared in both if any(a == b for a, b in compared)]
-    if equal:
-        message = f"{len(equal):,} of {len(items):,} items have two equal sentences in a contrast"
-        yield ("error", case.labels[1], f"{message}, for example {quoted_texts(equal[0])}.")
-
-
-def _repeated_items(case: Case, items: list[_Texts]) -> Iterator[Found]:
-    counts = Counter(items)
-    if repeated := len(items) - len(counts):
-        (texts, count), *_ = counts.most_common(1)
-        example = f"{texts[0]!r} ({count} times)"
-        message = f"{repeated:,} of {len(items):,} items repeat another, for example {example}."
-        yield ("error", case.labels[0], message)
-
-
-def _repeated_pairs(case: Case, items: list[_Texts], pairs: _Pairs) -> Iterator[Found]:
-    """Report pairs that count several times in one row of the table, in items that differ elsewhere."""
-    for contrast, compared in pairs.items():
-        distinct = dict.fromkeys(zip(items, compared, strict=True))
-        counts = Counter(pair for _, pair in distinct)
-        if repeated := len(distinct) - len(counts):
-            (pair, count), *_ = counts.most_common(1)
-            message = f"{repeated:,} of {len(distinct):,} pairs of {contrast!r} repeat another"
-            message += f", for example {quoted_texts(pair)} ({count} times)."
-            yield ("warning", case.labels[0], message)
-
-
-def _unequal_lengths(case: Case, pairs: _Pairs) -> Iterator[Found]:
-    for contrast, compared in pairs.items():
-        if unequal := [pair for pair in compared if len(pair[0].split()) != len(pair[1].split())]:
-            message = f"{len(unequal):,} of {len(compared):,} pairs of {contrast!r} have unequal numbers of "
-            message += (
-                f"words, for example {quoted_texts(unequal[0])}: their scores are sums of unequally many "
-            )
-            yield ("note", case.labels[1], f"{message}terms.")
-
-
-def _undecided(case: Case, pairs: _Pairs, knows: Callable[[str], bool]) -> Iterator[Found]:
-    @cache
-    def seen(word: str) -> str | None:
-        return word if knows(word) else None
-
-    def alike(one: str, other: str) -> bool:
-        return one != other and [*map(seen, one.split())] == [*map(seen, other.split())]
-
-    for contrast, compared in pairs.items():
-        if undecided := [pair for pair in compared if alike(*pair)]:
-            what = "are undecidable with this vocabulary: all words that differ are unknown, for example"
-            message = f"{len(undecided):,} of {len(compared):,} pairs of {contrast!r} {what} "
-            message += f"{quoted_texts(undecided[0])}."
-            yield ("warning", case.labels[0], message)
-
-
-def _half_known(case: Case, known: WordsKnown) -> Iterator[Found]:
-    """Report pairs and predictions of which the vocabulary knows one form only, with the missing words."""
-    texts = {label: [str(text) for text in case.sentences[label].to_pylist()] for label in case.labels}
-    distinct = list(dict.fromkeys(text for column in texts.values() for text in column))
-    missing = set(known.missing(list({word: None for text in distinct for word in text.split()})))
-    seen = [" ".join(UNKNOWN if word in missing else word for word in text.split()) for text in distinct]
-    words = UnknownWords(
-        pa.table({"sentence": pa.array(distinct, pa.string()), "seen": pa.array(seen, pa.string())}),
-        Unknown(mark=UNKNOWN),
-    )
-    if not words.of_rows:
-        return
-    place = {text: row for row, text in enumerate(distinct)}
-    rows = {label: np.array([place[text] for text in column], np.int64) for label, column in texts.items()}
-    for what, labels, half_known in _half_known_items(case, words, rows, np.array(seen)):
-        if half_known.any():
-            costs = rank_missing(words.count_missing([rows[label][half_known] for label in labels]))
-            named = known.listed([f"{word} ({count:,})" for word, count in costs])
-            said = f"{half_known.sum():,} of {len(half_known):,} {what} with this vocabulary"
-            yield ("warning", labels[0], known.told(f"{said}. Missing: {named}."))
-
-
-def _half_known_items(
-    case: Case, words: UnknownWords, rows: Mapping[str, NDArray[np.int64]], seen: NDArray[np.str_]
-) -> Iterator[tuple[str, Sequence[str], NDArray[np.bool_]]]:
-    """Yield what counts in a case, the labels that it is about, and which items are half known there."""
-    for contrast in case.contrasts:
-        better, worse = rows[contrast.better], rows[contrast.worse]
-        half_known = words.differ(better, worse) & (seen[better] != seen[worse])
-        yield f"pairs of {str(contrast)!r} are half known", (contrast.better, contrast.worse), half_known
-    if isinstance(case.question, Regions):
-        for prediction in case.question.predictions:
-            parts = [part for part in parts_of(parse(prediction.formula)) if isinstance(part, Operation)]
-            compared = [part for part in parts if part.operator in LEVELS[1]]
-            if prediction.name != ALL_PREDICTIONS and compared:
-                found = [case.question.half_known(part, words, rows) for part in compared]
-                labels = sorted({region.condition for region in regions_of(parse(prediction.formula))})
-                yield f"items of {prediction.name!r} are half known", labels, np.any(found, axis=0)
-    elif not case.contrasts and not case.question.right_or_wrong():
-        *_, last = rows.values()
-        unknown = words.kinds[last] > 0 if len(rows) == 1 else words.differ(rows[case.labels[0]], last)
-        yield "rated items have unknown words", case.labels, unknown
-
-
-def quoted_texts(texts: Sequence[str]) -> str:
-    """Quote the sentences of an item side by side."""
-    return " / ".join(repr(without_boundaries(text)) for text in texts)
-
-
-def check_predictions(case: Case) -> Iterator[tuple[str, str]]:
-    """Check the predictions of a case, if it makes any: give their names, and what may mislead."""
-    if not isinstance(case.question, Regions):
-        return
-    yield from case.question.warnings()
-    words = {
-        label: [str(text).split() for text in case.sentences[label].to_pylist()] for label in case.labels
-    }
-    for prediction in case.question.predictions:
-        if prediction.name != ALL_PREDICTIONS:
-            yield from _repeated(case.question, prediction, words)
-            yield from _confounded(case.question, prediction, words)
-
-
-_Words = dict[str, list[list[str]]]
-
-
-def _repeated(question: Regions, prediction: Prediction, words: _Words) -> Iterator[tuple[str, str]]:
-    """Count the items that differ up to the end of what is compared: only these are told apart."""
-    columns = []
-    for region in sorted(regions_of(parse(prediction.formula)), key=str):
-        ends = (before + length for before, length in zip(*question.span(region), strict=True))
-        columns.append([" ".join(own[:end]) for own, end in zip(words[region.condition], ends, strict=True)])
-    items = list(zip(*columns, strict=True))
-    counts = Counter(items)
-    if len(counts) < len(items):
-        (texts, count), *_ = counts.most_common(1)
-        example = f"{quoted_texts(list(dict.fromkeys(texts)))} ({count} times)"
-        what = "up to the end of the compared region"
-        yield (
-            prediction.name,
-            f"{len(items):,} items have only {len(counts):,} different texts {what}: {example}",
-        )
-
-
-def _confounded(question: Regions, prediction: Prediction, words: _Words) -> Iterator[tuple[str, str]]:
-    """Find regions that are compared though both they and what stands before them differ."""
-    for part in parts_of(parse(prediction.formula)):
-        if not (isinstance(part, Operation) and part.operator in "<>=-"):
-            continue
-        one, other = part.left, part.right
-        if isinstance(one, Region) and isinstance(other, Region) and one.condition != other.condition:
-            pairs = list(zip(_cut(question, one, words), _cut(question, other, words), strict=True))
-            apart = [(left, right) for left, right in pairs if left[0] != right[0] and left[1] != right[1]]
-            if apart:
-                example = quoted_texts([f"{before} [{own}]" for before, own in apart[0]])
-                what = f"{one} and {other} differ, and the words before them differ too"
-                yield prediction.name, f"in {len(apart):,} of {len(pairs):,} items {what}: {example}"
-
-
-def _cut(question: Regions, region: Region, words: _Words) -> list[tuple[str, str]]:
-    """Return what stands before a region, and the region."""
-    spans = zip(words[region.condition], *question.span(region), strict=True)
-    return [
-        (" ".join(own[:before]), " ".join(own[before : before + length])) for own, before, length in spans
-    ]
-
-
-class Findings(list[LintFinding]):
-    """What was found, and in how many items; none of those of a grammar that cannot be read."""
-
-    n_items = 0
-    cases: tuple[CaseOverview, ...] = ()
 
 
 def lint(
@@ -349,8 +73,8 @@ def lint(
             case = expand(grammar, folder.contrasts_of(grammar), rows, folder.terminator)
         except GrammarError as error:
             # What is wrong with a lexicon is wrong for every grammar that uses it, and said once.
-            found = dict.fromkeys(map(_as_finding, (error, *error.others)))
-            findings += [one for one in found if one not in findings]
+            found_problems = dict.fromkeys(map(_as_finding, (error, *error.others)))
+            findings += [finding for finding in found_problems if finding not in findings]
             findings += () if grammar is None else _of_code(grammar, all_items=False)
             continue
         grammars.append(grammar)
@@ -360,9 +84,9 @@ def lint(
         findings += _case_findings(grammar, case, folder.terminator, known)
         if folder.writing is not None:
             findings += _as_written(grammar, case, folder.terminator, folder.writing)
-        own = _texts_of(case)
-        texts |= own
-        words |= dict.fromkeys(word for text in own for word in text.split())
+        case_texts = _texts_of(case)
+        texts |= case_texts
+        words |= dict.fromkeys(word for text in case_texts for word in text.split())
     doubts = guessed_forms(grammars, texts, words, is_language_stated=folder.is_language_stated)
     findings += [LintFinding(severity, file, line, message) for severity, file, line, message in doubts]
     findings += map(_as_told, slips_of_folder(folder, grammars, words))
@@ -379,8 +103,8 @@ def _as_told(slip: Slip) -> LintFinding:
 
 def _as_finding(error: GrammarError) -> LintFinding:
     assert error.path is not None
-    said = " ".join(filter(None, (error.message, error.fix)))
-    return LintFinding("error", Path(error.path), error.line, said)
+    message = " ".join(filter(None, (error.message, error.fix)))
+    return LintFinding("error", Path(error.path), error.line, message)
 
 
 def _of_code(grammar: Grammar, *, all_items: bool) -> list[LintFinding]:
@@ -388,9 +112,9 @@ def _of_code(grammar: Grammar, *, all_items: bool) -> list[LintFinding]:
     return [LintFinding(severity, grammar.path, line, message) for severity, line, message in problems]
 
 
-def minimal_step(one: str, other: str) -> bool:
+def minimal_step(first_text: str, second_text: str) -> bool:
     """Return whether two sentences differ in one stretch of words, or in the order of the same ones."""
-    left, right = one.split(), other.split()
+    left, right = first_text.split(), second_text.split()
     if sorted(left) == sorted(right):
         return left != right
     shorter, start, end = min(len(left), len(right)), 0, 0
@@ -418,13 +142,13 @@ def _case_findings(
 
 
 def _unexpected(grammar: Grammar, case: Case) -> Iterator[LintFinding]:
-    found = {"items": grammar.n_items} | case.sentences.slice(0, 1).to_pylist()[0]
+    actual = {"items": grammar.n_items} | case.sentences.slice(0, 1).to_pylist()[0]
     for key, expected in grammar.expect.items():
-        if isinstance(found[key], str):
-            found[key] = without_boundaries(found[key])
-        if found[key] != expected:
+        if isinstance(actual[key], str):
+            actual[key] = without_boundaries(actual[key])
+        if actual[key] != expected:
             line = grammar.document.line("expect", key)
-            message = f"{key}: expected {expected!r}, found {found[key]!r}."
+            message = f"{key}: expected {expected!r}, found {actual[key]!r}."
             yield LintFinding("error", grammar.path, line, message)
 
 
@@ -470,11 +194,14 @@ def _as_written(
         pairs = list(zip(texts[contrast.better], texts[contrast.worse], strict=True))
         equal = [pair for pair in pairs if pair[0] != pair[1] and written[pair[0]] == written[pair[1]]]
         loose = [pair for pair in pairs if minimal_step(*pair) and not _stays_minimal(*pair, written)]
-        for found, what in ((equal, "become equal"), (loose, "are no longer minimal")):
-            if found:
+        for changed_pairs, what in ((equal, "become equal"), (loose, "are no longer minimal")):
+            if changed_pairs:
                 line = grammar.sentences[contrast.worse][0].line
-                example = f"as people write them, for example {quoted_texts([written[t] for t in found[0]])}."
-                message = f"{len(found):,} of {len(pairs):,} pairs of {str(contrast)!r} {what} {example}"
+                both = quoted_texts([written[text] for text in changed_pairs[0]])
+                example = f"as people write them, for example {both}."
+                message = (
+                    f"{len(changed_pairs):,} of {len(pairs):,} pairs of {str(contrast)!r} {what} {example}"
+                )
                 yield LintFinding("warning", grammar.path, line, message)
     inside = {word: text for text in written for word in text.split()[1:]}
     for word, text in inside.items():
@@ -486,9 +213,9 @@ def _as_written(
             yield LintFinding("warning", grammar.path, None, message)
 
 
-def _stays_minimal(one: str, other: str, written: Mapping[str, str]) -> bool:
+def _stays_minimal(first_text: str, second_text: str, written: Mapping[str, str]) -> bool:
     """Return whether a pair differs minimally as people write it, but for the capital of the first word."""
-    first, second = (written[text].lower() for text in (one, other))
+    first, second = (written[text].lower() for text in (first_text, second_text))
     return first == second or minimal_step(first, second)
 
 
@@ -573,15 +300,15 @@ def lint_data(
     findings.n_items = sum(case.n_items for case in data.cases)
     findings.cases = tuple(map(overview_of, data.cases))
     for error, n_items in count_known(data):
-        said = f"{counted(n_items, 'known error')}: {error.what} ({error.address})"
-        said += f". To leave these items out: tseval run --exclude {KNOWN_ERRORS}."
-        findings.append(LintFinding("warning", path, None, said))
+        full_message = f"{counted(n_items, 'known error')}: {error.what} ({error.address})"
+        full_message += f". To leave these items out: tseval run --exclude {KNOWN_ERRORS}."
+        findings.append(LintFinding("warning", path, None, full_message))
     words: dict[str, None] = {}
     for case in data.cases:
         where = f"case {case.name!r}: " if len(data.cases) > 1 else ""
         for severity, _, message in check_sentences_of(case, None, known):
-            said = f"{where}{message}"
-            whole = Whole(said) if isinstance(message, Whole) else said
+            full_message = f"{where}{message}"
+            whole = Whole(full_message) if isinstance(message, Whole) else full_message
             findings.append(LintFinding(severity, path, None, whole))
         for prediction, message in check_predictions(case):
             findings.append(LintFinding("warning", path, None, f"{where}{prediction!r}: {message}."))

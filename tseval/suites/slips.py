@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tseval.suites.grammar import SUITE_FILE
+from tseval.suites.grammar.folders import SUITE_FILE
 from tseval.suites.grammar.source import class_names, composed, read_grammar_text
 from tseval.suites.mistakes import is_invisible, name_of
 from tseval.writing import LANGUAGES, language_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.items import Case
-    from tseval.suites.grammar import SuiteFolder
+    from tseval.suites.grammar.folders import SuiteFolder
     from tseval.suites.grammar.grammar import Grammar
     from tseval.suites.grammar.slots import Slot
     from tseval.suites.mistakes import Severity
@@ -82,11 +82,11 @@ def slips_of(grammar: Grammar, case: Case) -> Iterator[Slip]:
 
 def slips_of_folder(folder: SuiteFolder, grammars: Sequence[Grammar], words: Iterable[str]) -> Iterator[Slip]:
     """Find the slips of a suite as a whole, with its words: its language, and its final mark."""
-    places = [(folder.path / SUITE_FILE, folder.line_of("language"), folder.language)]
+    languages = [(folder.path / SUITE_FILE, folder.line_of("language"), folder.language)]
     for grammar in grammars:
-        if (own := grammar.document.text("language")) is not None:
-            places.append((grammar.path, grammar.document.line("language"), own))
-    for path, line, language in dict.fromkeys(places):
+        if (language := grammar.document.text("language")) is not None:
+            languages.append((grammar.path, grammar.document.line("language"), language))
+    for path, line, language in dict.fromkeys(languages):
         near = get_close_matches(language.casefold(), LANGUAGES, n=1, cutoff=0.85)
         if language_of(language) is None:
             place = path if path.exists() else folder.path
@@ -159,9 +159,9 @@ def _reversed_labels(grammar: Grammar, case: Case) -> Iterator[Slip]:
             fix = f"Put the line {worse!r} first, or add: contrasts: [{worse} > {better}]"
             yield Slip("error", grammar.path, _line(grammar, better), f"{message} {fix}")
             continue
-        found = {label: {*_AGREEMENT.findall(_source_line(grammar, label))} for label in (better, worse)}
-        for word, how, other in sorted(found[better]):
-            if how == "disagree" and {(word, "agree", other)} & (found[worse] - found[better]):
+        agreements = {label: {*_AGREEMENT.findall(_source_line(grammar, label))} for label in (better, worse)}
+        for word, kind, other in sorted(agreements[better]):
+            if kind == "disagree" and {(word, "agree", other)} & (agreements[worse] - agreements[better]):
                 message = (
                     f"{word!r} disagrees with {other!r} in the better sentence, and agrees in {worse!r}."
                 )
@@ -177,8 +177,8 @@ def _one_word_in_two_slots(grammar: Grammar, case: Case) -> Iterator[Slip]:
         for earlier in slots[:place]:
             if not {*class_names(slot.class_name or "")} & {*class_names(earlier.class_name or "")}:
                 continue
-            columns = (case.features[one.name].to_pylist() for one in (earlier, slot))
-            n_same = sum(one == other for one, other in zip(*columns, strict=True))
+            columns = (case.features[each_slot.name].to_pylist() for each_slot in (earlier, slot))
+            n_same = sum(value == other_value for value, other_value in zip(*columns, strict=True))
             if n_same:
                 message = (
                     f"in {n_same:,} of {case.n_items:,} items {earlier.name!r} and {slot.name!r} have the "
@@ -227,10 +227,10 @@ def _without_braces(grammar: Grammar, label: str, text: str) -> Iterator[Slip]:
     literal = {word.strip("{}<>$%*_.,") for word in _CODE.sub(" ", source).split()[1:]}
     bare = [name for name in names if name in literal and not re.search(rf"{{{{-?\s*{name}\b", source)]
     if "{" in text or "}" in text:
-        named = next((name for name in names if re.search(rf"{{\s*{name}\b|\b{name}\s*}}", text)), "slot")
+        slot_name = next((name for name in names if re.search(rf"{{\s*{name}\b|\b{name}\s*}}", text)), "slot")
         message = f"braces are scored as words in {text!r}."
-        fix = f"Write {{{{ {named} }}}}, with two braces on each side."
-        severity: Severity = "warning" if named == "slot" else "error"
+        fix = f"Write {{{{ {slot_name} }}}}, with two braces on each side."
+        severity: Severity = "warning" if slot_name == "slot" else "error"
         yield Slip(severity, grammar.path, line, f"{message} {fix}")
     elif bare:
         message = f"{bare[0]!r} is a word in {text!r}, and also the name of a slot."
@@ -264,11 +264,13 @@ def _doubled_words(grammar: Grammar, label: str, texts: Sequence[str]) -> Iterat
 def _attached_marks(grammar: Grammar, label: str, texts: Iterable[str]) -> Iterator[Slip]:
     """Find a comma or the like at the end of a word: models of words do not know such a word."""
     words = (word for text in texts for word in text.split()[:-1])
-    found = next((word for word in words if len(word) > 1 and word[-1] in ",;" and word[-2].isalpha()), None)
-    if found is not None:
-        message = f"in {found!r}, the mark is a part of the word."
+    marked_word = next(
+        (word for word in words if len(word) > 1 and word[-1] in ",;" and word[-2].isalpha()), None
+    )
+    if marked_word is not None:
+        message = f"in {marked_word!r}, the mark is a part of the word."
         fix = (
-            f"Write a space before the mark: '{found[:-1]} {found[-1]}'. The option "
+            f"Write a space before the mark: '{marked_word[:-1]} {marked_word[-1]}'. The option "
             "--text natural takes the space away again."
         )
         yield Slip("warning", grammar.path, _line(grammar, label), f"{message} {fix}")
@@ -295,20 +297,20 @@ def _run_together(grammar: Grammar, case: Case) -> Iterator[Slip]:
                 break
 
 
-def _together(one: str, other: str) -> str | None:
+def _together(first_text: str, second_text: str) -> str | None:
     """Return a word that another sentence writes as two, if letters on both sides of the space are shared."""
-    if len(one.split()) == len(other.split()):
+    if len(first_text.split()) == len(second_text.split()):
         return None
-    letters = [text.replace(" ", "") for text in (one, other)]
+    letters = [text.replace(" ", "") for text in (first_text, second_text)]
     shared = 0
     while shared < min(map(len, letters)) and letters[0][shared] == letters[1][shared]:
         shared += 1
-    starts = [_starts(text) for text in (one, other)]
-    for text, own, others in ((one, starts[0], starts[1]), (other, starts[1], starts[0])):
-        for start in sorted(others.keys() - own.keys()):
+    starts = [_starts(text) for text in (first_text, second_text)]
+    for text, own_starts, others in ((first_text, starts[0], starts[1]), (second_text, starts[1], starts[0])):
+        for start in sorted(others.keys() - own_starts.keys()):
             if 0 < start < shared:
-                before = max(place for place in own if place < start)
-                return own[before] if own[before] in text.split() else None
+                before = max(place for place in own_starts if place < start)
+                return own_starts[before] if own_starts[before] in text.split() else None
     return None
 
 
@@ -323,12 +325,12 @@ def _starts(text: str) -> dict[int, str]:
 
 def _odd_letters(grammar: Grammar, texts: dict[str, list[str]]) -> Iterator[Slip]:
     """Find words with a character that cannot be seen, or with letters of two alphabets, once each."""
-    told: set[str] = set()
+    warned: set[str] = set()
     for label, column in texts.items():
         for word in dict.fromkeys(word for text in column for word in text.split()):
             why = _why_odd(word)
-            if why is not None and word not in told:
-                told.add(word)
+            if why is not None and word not in warned:
+                warned.add(word)
                 path, line = _place_of(grammar, word, _line(grammar, label))
                 yield Slip("warning", path, line, f"{word!r} {why}")
 

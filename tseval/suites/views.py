@@ -1,19 +1,15 @@
-"""Views: other questions about the pairs of a suite, as suites of their own (`SUITE:METHOD`); other tokens.
+"""Views: other questions about the pairs of a suite, as suites of their own (`SUITE:METHOD`).
 
 The papers on agreement ask classifiers for the number of a verb or for a judgement, and ask after every
 word how sure a model is. Each question is again a choice between two sentences with one prefix, so every
 model that scores sentences can answer it, and every table can be made from the run.
-
-Penn Treebank tokens are for word-level models: `can't help himself.` becomes `ca n't help himself .`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,15 +18,14 @@ from tseval.errors import SuiteError, suggest
 from tseval.items import POSITION, WORD, Feature, as_entries, suite_digest, take_rows
 from tseval.questions import Contrast
 from tseval.questions.pairs import ENDING, Pairs
-from tseval.questions.regions import Regions
-from tseval.suites.agreement import EXAMPLE_NUMBERS, PLURAL, SINGULAR
+from tseval.suites.agreement.examples import EXAMPLE_NUMBERS, PLURAL, SINGULAR
+from tseval.suites.opened import OpenedSuite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from nltk.tokenize import NLTKWordTokenizer
-
     from tseval.items import Case, Suite
+    from tseval.suites.opened import Selection
 
 
 NUMBER = "number"
@@ -46,22 +41,22 @@ def numbers_asked(case: Case, forms: Sequence[tuple[str, str]]) -> list[str]:
     suite of it.
     """
     if NUMBER in case.features.column_names:
-        said: list[Any] = case.features[NUMBER].to_pylist()
-        for value in dict.fromkeys(said):
+        stated: list[Any] = case.features[NUMBER].to_pylist()
+        for value in dict.fromkeys(stated):
             if value not in EXAMPLE_NUMBERS:
                 raise SuiteError(
                     f"case {case.name!r}: the feature {NUMBER!r} of an item has the value {value!r}.\n"
                     f"  Write {' or '.join(EXAMPLE_NUMBERS)}."
                 )
-        return said
-    found = {
+        return stated
+    candidates = {
         tuple(numbers)
         for name in case.features.column_names
         if name.endswith(_OF_A_SLOT)
-        and _chosen_by(numbers := [str(one) for one in case.features[name].to_pylist()], forms)
+        and _chosen_by(numbers := [str(value) for value in case.features[name].to_pylist()], forms)
     }
-    if len(found) == 1:
-        return list(found.pop())
+    if len(candidates) == 1:
+        return list(candidates.pop())
     raise SuiteError(
         f"case {case.name!r} has no feature {NUMBER!r}, the number that the verb should have.\n"
         "  In a grammar, add under 'features': 'number: subject.number', naming the noun that the verb "
@@ -117,8 +112,8 @@ def _number(pair: Pair, _: bool) -> Iterator[LastWord]:
 
 def _judgement(pair: Pair, as_found: bool) -> Iterator[LastWord]:
     right, wrong = JUDGEMENTS if as_found else JUDGEMENTS[::-1]
-    shown = "grammatical" if as_found else "ungrammatical"
-    yield pair.better if as_found else pair.worse, (right, wrong), (shown,)
+    version = "grammatical" if as_found else "ungrammatical"
+    yield pair.better if as_found else pair.worse, (right, wrong), (version,)
 
 
 def _both(pair: Pair, _: bool) -> Iterator[LastWord]:
@@ -179,8 +174,8 @@ def view_suite(suite: Suite, method: str, seed: int, leave_out: bool = False) ->
         and `word` (the last of them) in a profile. They take the place of features of these names.
     """
     pairs = [case for case in suite.cases if len(case.contrasts) == 1]
-    asked = pairs if leave_out and pairs else suite.cases
-    cases = tuple(_view(case, VIEWS[method], suite.terminator, seed) for case in asked)
+    viewed = pairs if leave_out and pairs else suite.cases
+    cases = tuple(_view(case, VIEWS[method], suite.terminator, seed) for case in viewed)
     return replace(
         suite,
         name=f"{suite.name}_{method}",
@@ -190,8 +185,23 @@ def view_suite(suite: Suite, method: str, seed: int, leave_out: bool = False) ->
         digest=suite_digest(None, cases),
         score="ending",
         seed=seed if VIEWS[method].by_coin else None,
-        left_out=tuple(case.name for case in suite.cases if all(case is not one for one in asked)),
+        left_out=tuple(
+            case.name for case in suite.cases if all(case is not viewed_case for viewed_case in viewed)
+        ),
     )
+
+
+class ViewedSuite(OpenedSuite):
+    """A suite of which something else is asked."""
+
+    def __init__(self, suite: OpenedSuite, method: str) -> None:
+        self.suite = suite
+        self.method = method
+
+    def load(self, selection: Selection) -> Suite:
+        """Load the suite, and ask the question of the view about every item."""
+        suite = self.suite.load(selection)
+        return view_suite(suite, self.method, selection.seed, leave_out=not selection.cases)
 
 
 def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
@@ -200,18 +210,18 @@ def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
         numbers = numbers_asked(case, [pair.forms for pair in pairs])
         pairs = [replace(pair, number=number) for pair, number in zip(pairs, numbers, strict=True)]
     items = case.index.to_pylist()
-    asked = [
+    choices = [
         (row, *question)
         for row, pair in enumerate(pairs)
         for question in view.ask(pair, _coin(seed, case.name, items[row]))
     ]
-    rows = pa.array([row for row, *_ in asked], pa.int64())
+    rows = pa.array([row for row, *_ in choices], pa.int64())
     texts = {
-        label: [" ".join([*prefix, words[place]]) for _, prefix, words, _ in asked]
+        label: [" ".join([*prefix, words[place]]) for _, prefix, words, _ in choices]
         for place, label in enumerate((RIGHT, WRONG))
     }
-    added: dict[str, Sequence[Any]] = {ENDING: [1] * len(asked)}
-    added |= zip(view.features, zip(*(features for *_, features in asked), strict=True), strict=True)
+    added: dict[str, Sequence[Any]] = {ENDING: [1] * len(choices)}
+    added |= zip(view.features, zip(*(features for *_, features in choices), strict=True), strict=True)
     others = take_rows(case.features, rows).select([n for n in case.features.column_names if n not in added])
     features = dict(zip(others.column_names, others.columns, strict=True))
     entries = take_rows(case.entries, rows)
@@ -221,7 +231,7 @@ def _view(case: Case, view: View, terminator: str | None, seed: int) -> Case:
         case,
         question=Pairs((Contrast(RIGHT, WRONG),)),
         index=case.index.take(rows),
-        sentences=pa.table({label: pa.array(own, pa.string()) for label, own in texts.items()}),
+        sentences=pa.table({label: pa.array(column, pa.string()) for label, column in texts.items()}),
         features=pa.table(features | {name: pa.array(values) for name, values in added.items()}),
         entries=entries,
     )
@@ -238,7 +248,11 @@ def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
     columns = (case.sentences[label].to_pylist() for label in (contrast.better, contrast.worse))
     for index, *texts in zip(case.index.to_pylist(), *columns, strict=True):
         better, worse = (str(text).split() for text in texts)
-        differ = (at for at, (one, other) in enumerate(zip(better, worse, strict=False)) if one != other)
+        differ = (
+            position
+            for position, (word, other_word) in enumerate(zip(better, worse, strict=False))
+            if word != other_word
+        )
         critical = next(differ, None)
         if critical is None or (critical == 0 and not view.whole):
             missing = "word in which they differ" if critical is None else "word before they differ"
@@ -256,66 +270,3 @@ def _pairs(case: Case, view: View, terminator: str | None) -> Iterator[Pair]:
 def _coin(seed: int, case: str, item: int | None) -> bool:
     """Throw a coin for an item; it falls alike on every machine, whichever other items there are."""
     return bool(hashlib.sha256(f"{seed} {case} {item}".encode()).digest()[0] & 1)
-
-
-def spans(text: str, penn: bool) -> Iterator[tuple[int, int]]:
-    """Yield the beginning and end of every word: of Penn Treebank tokens, or of what stands between spaces.
-
-    Double quotes stay as they are, as in running text; the Treebank writes them as `` and ''.
-    """
-    if not penn:
-        yield from (match.span() for match in re.finditer(r"\S+", text))
-        return
-    yield from _tokenizer().span_tokenize(text)
-
-
-@cache
-def _tokenizer() -> NLTKWordTokenizer:
-    from nltk.tokenize import NLTKWordTokenizer  # noqa: PLC0415 - slow to import
-
-    return NLTKWordTokenizer()
-
-
-def tokens(text: str) -> list[str]:
-    """Split a text into Penn Treebank tokens."""
-    return [text[start:end] for start, end in spans(text, penn=True)]
-
-
-def tokenise_case(case: Case) -> Case:
-    """Split punctuation and clitics off the words of a case, and count its endings or regions in tokens."""
-    if isinstance(case.question, Regions):
-        return _tokenise_regions(case, case.question)
-    before = {label: list(map(str, case.sentences[label].to_pylist())) for label in case.labels}
-    sentences = {label: [" ".join(tokens(text)) for text in texts] for label, texts in before.items()}
-    features = case.features
-    if ENDING in features.column_names:
-        pairs = zip(before[case.labels[0]], features[ENDING].to_numpy(), strict=True)
-        lengths = [len(tokens(" ".join(text.split()[-length:]))) for text, length in pairs]
-        at = features.column_names.index(ENDING)
-        features = features.set_column(at, ENDING, pa.array(lengths, pa.int64()))
-    tokenised = {label: pa.array(texts, pa.string()) for label, texts in sentences.items()}
-    return replace(case, sentences=pa.table(tokenised), features=features)
-
-
-def _tokenise_regions(case: Case, question: Regions) -> Case:
-    """Tokenise region by region, so that no token crosses from one into the next."""
-    sentences: dict[str, list[str]] = {}
-    counts: dict[str, list[list[int]]] = {}
-    for label in case.labels:
-        pairs = zip(case.sentences[label].to_pylist(), question.regions_of(label), strict=True)
-        cut = [list(_cut(str(text), lengths)) for text, lengths in pairs]
-        sentences[label] = [" ".join(token for part in parts for token in part) for parts in cut]
-        counts[label] = [[len(part) for part in parts] for parts in cut]
-    lengths = pa.table({label: pa.array(c, pa.list_(pa.int64())) for label, c in counts.items()})
-    return replace(
-        case,
-        sentences=pa.table({label: pa.array(texts, pa.string()) for label, texts in sentences.items()}),
-        question=replace(question, lengths=lengths),
-    )
-
-
-def _cut(text: str, lengths: Sequence[int]) -> Iterator[list[str]]:
-    words = text.split(" ")
-    for length in lengths:
-        yield tokens(" ".join(words[:length]))
-        words = words[length:]

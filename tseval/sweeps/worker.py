@@ -29,7 +29,7 @@ from tseval.processes import python_command, python_environment
 from tseval.scoring.devices import accelerator, empty_caches, out_of_memory
 from tseval.suites import load_suite
 from tseval.suites.data.critical import cluster_data
-from tseval.suites.data.ratings import chosen_score
+from tseval.suites.scores import chosen_score
 from tseval.sweeps.supervision import GAVE_UP, end_in_order, end_process
 from tseval.sweeps.units import Records, UnitRecord, WorkerTask, n_saved
 

@@ -30,7 +30,7 @@ from tseval.runs.entry import ENTRY_FILE, EVIDENCE
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import load_manifest
 from tseval.runs.reader import read_run
-from tseval.suites import afresh
+from tseval.suites import without_cache
 from tseval.training.curves import curves_path
 from tseval.training.zoo import CORPUS_FILES, define, in_order, planned
 
@@ -194,7 +194,7 @@ def check_kept(target: Path, earlier: Sequence[ZooModel]) -> None:
         )
 
 
-@afresh()  # all models are verified over one expansion
+@without_cache()  # all models are verified over one expansion
 def publish(target: Path, recipe: Recipe, entries: Sequence[ZooModel], *, extend: bool = False) -> None:
     """Write the board: definition, entries, curves and pages; what an earlier publication left goes.
 

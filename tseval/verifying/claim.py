@@ -9,7 +9,7 @@ from tseval.errors import EvidenceError, LimitError, RunError
 from tseval.evidence.columns import whole_column
 from tseval.evidence.record import Evidence, gather
 from tseval.questions import SCORES, Score
-from tseval.questions.scored import split_measure
+from tseval.questions.normalisation import split_measure
 from tseval.runs.directory import RUN_FILES, read_intact
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.reader import read_run

@@ -16,7 +16,7 @@ from tseval.verifying.levels import CheckFailed
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tseval.questions.pairs import Asked
+    from tseval.questions.choices import Asked
     from tseval.verifying.claim import Claim
     from tseval.verifying.recomputed import Recomputed
 

@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 from tseval.errors import EvidenceError, ModelError, SuiteError, first_line
 from tseval.evidence.restoring import scored_again
 from tseval.items import ENTRY, HALF_KNOWN, INDEPENDENT, Case, Suite, choose_rows, cluster_by, suite_digest
-from tseval.questions.scored import split_measure
+from tseval.questions.normalisation import split_measure
 from tseval.report import Format, document_of, render
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import SELECTED, SuiteFacts
 from tseval.runs.run import Run
-from tseval.suites import afresh, load_suite
+from tseval.suites import load_suite, without_cache
 from tseval.suites.data.critical import cluster_data, with_critical
-from tseval.suites.data.entries import KNOWN_ERRORS
+from tseval.suites.data.exclusions import KNOWN_ERRORS
 from tseval.verdicts import judge, n_too_long, sentences_of
 from tseval.verifying.comparison import (
     compare_sentences,
@@ -135,7 +135,7 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
             raise SuiteError(
                 f"the run states that its suite is {name!r}, which is the path of a suite, not its name."
             )
-        with afresh():
+        with without_cache():
             suite = load_suite(
                 spec or claim.key.suite,
                 seed=facts.seed or 0,

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.evaluation import as_read, make_plan
-from tseval.questions.pairs import Asked
+from tseval.questions.choices import Asked
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.scoring.engine import score_all
 from tseval.verdicts import judge

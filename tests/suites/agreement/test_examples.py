@@ -12,9 +12,11 @@ from supplied import AGREEMENT, AGREEMENT_COUNTS, CRAFT, LINZEN, needs_craft, ne
 
 from tseval.errors import SuiteError
 from tseval.suites import load_suite
-from tseval.suites.agreement import Shares, write_examples
-from tseval.suites.agreement.published import Tally, convert, read_examples, summarise
-from tseval.suites.agreement.treebank import opposite_form
+from tseval.suites.agreement.convert import convert
+from tseval.suites.agreement.english_verbs import opposite_form
+from tseval.suites.agreement.example_tables import read_examples, write_examples
+from tseval.suites.agreement.splits import Shares
+from tseval.suites.agreement.summary import Tally, summarise
 
 ROW = {
     "sentence": 'the "keys" to the cabinet are here .', "subj_index": "1", "verb_index": "5",

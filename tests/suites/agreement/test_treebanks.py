@@ -9,8 +9,9 @@ import pytest
 from in_process import call, refuse, succeed
 from supplied import AGREEMENT, TREEBANK, TREEBANK_SAMPLE, needs_treebank
 
-from tseval.suites.agreement import Shares, split_of
-from tseval.suites.agreement.published import convert, read_examples
+from tseval.suites.agreement.convert import convert
+from tseval.suites.agreement.example_tables import read_examples
+from tseval.suites.agreement.splits import Shares, split_of
 
 # The sample is the first 150 sentences of the whole. Numbers are counted with zcat, grep and join.
 gold = pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tseval.errors import SuiteError
-from tseval.questions.pairs import Choices
+from tseval.questions.choices import Choices
 from tseval.suites import formal, load_suite
 from tseval.suites.formal.languages import CrossSerial, Dyck, GeneralisedDyck, parse_language
 

@@ -13,7 +13,7 @@ from systems import needs_posix
 from tseval.items import Case, Suite
 from tseval.suites import TEMPLATES, available_suites, bundled_sizes, load_suite
 from tseval.suites.data.catalogue import CATALOGUE
-from tseval.suites.grammar import SUITE_FILE, read_folder
+from tseval.suites.grammar.folders import SUITE_FILE, read_folder
 from tseval.suites.lint import lint
 
 FOLDERS = sorted(path for path in TEMPLATES.iterdir() if path.is_dir())

@@ -8,7 +8,7 @@ from tseval.errors import GrammarError
 from tseval.questions.formulas import parse, regions_of
 from tseval.questions.regions import Regions
 from tseval.suites import load_suite, stream_cases
-from tseval.suites.grammar.slots import read_marks
+from tseval.suites.grammar.marks import read_marks
 from tseval.suites.lint import lint
 
 BODY = """\

@@ -8,7 +8,7 @@ from checkpoints import bpe_tokenizer, save_causal
 from in_process import call
 
 from tseval.runs import read_run
-from tseval.suites.grammar.slots import read_marks
+from tseval.suites.grammar.marks import read_marks
 from tseval.writing import BOUNDARY
 
 HEAD = "---\nconstruction: C\nphenomenon: P\n"

@@ -22,7 +22,8 @@ from typing import IO, TYPE_CHECKING, Any
 from tseval.errors import ModelError, SuiteError, first_line, reason
 from tseval.files import PARTIAL, beyond, file_sha256, limits, take_lock, to_utf8, write_whole
 from tseval.formats import ContentError, bare_name, checked, numbered_lines, read_json
-from tseval.suites.agreement import check_new_file
+from tseval.suites.agreement.output import check_new_file
+from tseval.suites.endings import TREE_ENDINGS, TREES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -153,9 +154,9 @@ def open_parser(name: str) -> Parser:
     try:
         pipeline = spacy.load(folder if folder.is_dir() else name, exclude=_UNUSED)
     except Exception as error:  # whatever a broken or strange model makes spaCy raise
-        said = first_line(error)
+        explanation = first_line(error)
         raise ModelError(
-            f"--parser {name}: spaCy cannot open this as a model ({said}).\n"
+            f"--parser {name}: spaCy cannot open this as a model ({explanation}).\n"
             f"  Install it again: pip install {name}"
         ) from None
     if "parser" not in pipeline.pipe_names:
@@ -221,7 +222,7 @@ def open_source_text(path: Path, tokenised: bool) -> Text:
 
 
 def _is_treebank(path: Path) -> bool:
-    return bare_name(path).endswith(".conllu")
+    return bare_name(path).endswith(TREES)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -271,7 +272,7 @@ class Parsed:
 
 def check_trees_path(output: Path, resume: bool) -> None:
     """Refuse what cannot be written, or must not be overwritten, before anything is read."""
-    check_new_file(output, (".conllu", ".conllu.gz"), "file of trees", resume)
+    check_new_file(output, TREE_ENDINGS, "file of trees", resume)
     if _record(output).exists() and not resume:
         raise SuiteError(
             f"{output}: an earlier run was interrupted.\n  Add --resume to continue it, or remove "
@@ -390,8 +391,8 @@ def _head(output: Path) -> list[str]:
     return [line.removeprefix("# ") for line in takewhile(lambda line: line.startswith("# "), lines)]
 
 
-def _compare(output: Path, about: list[str], found: list[str]) -> None:
-    for line, other in zip(about, [*found, *[""] * len(about)], strict=False):
+def _compare(output: Path, about: list[str], expected_lines: list[str]) -> None:
+    for line, other in zip(about, [*expected_lines, *[""] * len(about)], strict=False):
         if line != other:
             raise SuiteError(
                 f"{output}: an earlier command began this file with other settings: {other or 'none'!r}. "

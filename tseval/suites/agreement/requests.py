@@ -121,12 +121,14 @@ def _search(
             yield dict(match)
             return
         # A node that an edge joins to one with a place has few candidates.
-        joined = {one for edge in block.edges if {*edge} & match.keys() for one in edge}
-        node = next((one for one in rest if one in joined), rest[0])
+        joined = {node_name for edge in block.edges if {*edge} & match.keys() for node_name in edge}
+        node = next((candidate for candidate in rest if candidate in joined), rest[0])
         for position in _candidates(block, words, match, node):
             effort.step(size)
             if position not in match.values() and _holds(block, words, {**match, node: position}, node):
-                yield from extend({**match, node: position}, [one for one in rest if one != node])
+                yield from extend(
+                    {**match, node: position}, [candidate for candidate in rest if candidate != node]
+                )
 
     size = 1 + len(block.conditions) // 8
     effort.step(size)
@@ -148,7 +150,7 @@ def _candidates(block: Block, words: Sequence[Word], match: Mapping[str, int], n
 def _holds(block: Block, words: Sequence[Word], match: Mapping[str, int], node: str) -> bool:
     """Whether all that is said of a node, and of others that have a place, is so."""
     return all(
-        condition(words, *(match[one] for one in nodes))
+        condition(words, *(match[node] for node in nodes))
         for nodes, condition in block.conditions
         if node in nodes and {*nodes} <= match.keys()
     )
@@ -168,7 +170,10 @@ class RequestFile:
     def needs(self) -> set[str]:
         """The features that are asked for, without those that a word must lack."""
         return {
-            name for one in self.requests for block in (one.pattern, *one.without) for name in block.needs
+            name
+            for request in self.requests
+            for block in (request.pattern, *request.without)
+            for name in block.needs
         }
 
 
@@ -235,16 +240,16 @@ class _Reader:
         """Read on over what comes next, if it is that."""
         self.skip()
         pattern = re.compile(re.escape(what)) if isinstance(what, str) else what
-        found = pattern.match(self.text, self.at)
-        if found:
-            self.at = found.end()
-        return found
+        match = pattern.match(self.text, self.at)
+        if match:
+            self.at = match.end()
+        return match
 
     def need(self, what: re.Pattern[str] | str, expected: str) -> re.Match[str]:
-        found = self.take(what)
-        if found is None:
+        match = self.take(what)
+        if match is None:
             raise self.wrong(expected)
-        return found
+        return match
 
     def wrong(self, expected: str) -> SuiteError:
         self.skip()
@@ -258,9 +263,9 @@ class _Reader:
                     "  Write only nodes, edges, order and comparisons of features."
                 )
         next_one = re.match(r"[^\s;,{}\[\]]+|.", self.text[self.at :])
-        found = repr(next_one[0][:30]) if next_one else "the end"
+        text_found = repr(next_one[0][:30]) if next_one else "the end"
         return SuiteError(
-            f"{place}: {found} is not allowed at this place of the request.\n  Write at this place "
+            f"{place}: {text_found} is not allowed at this place of the request.\n  Write at this place "
             f"{expected}."
         )
 
@@ -291,10 +296,10 @@ def _read_clause(reader: _Reader, block: Block) -> None:
         _edge(reader, block, node, accepts)
     elif reader.take(re.compile(r"-->|->(?!>)")):
         _edge(reader, block, node, lambda relation: True)
-    elif found := reader.take(re.compile(r"<<|<(?!>)|>>|>")):
+    elif match := reader.take(re.compile(r"<<|<(?!>)|>>|>")):
         ends = (node, reader.need(_NAME, "a node")[0])
-        gaps = range(1, 2) if len(found[0]) == 1 else range(1, 10**9)
-        block.ask(lambda words, a, b: b - a in gaps, *(ends if found[0][0] == "<" else ends[::-1]))
+        gaps = range(1, 2) if len(match[0]) == 1 else range(1, 10**9)
+        block.ask(lambda words, a, b: b - a in gaps, *(ends if match[0][0] == "<" else ends[::-1]))
     elif reader.take("."):
         _read_comparison(reader, block, node)
     else:
@@ -367,9 +372,9 @@ def _relation(reader: _Reader) -> str:
 def _read_label(reader: _Reader) -> Callable[[str], bool]:
     """Read what stands in `-[...]->`: labels, `^` for all others, or parts: `1=nsubj, 2<>pass, !2`."""
     parts = []
-    while found := reader.take(re.compile(r"!\s*([12])|([12])\s*(=|<>)")):
-        labels = (lambda part: part != "") if found[1] else _read_values(reader, _relation)
-        parts.append((2 * int(found[1] or found[2]) - 2, labels, found[3] == "="))
+    while match := reader.take(re.compile(r"!\s*([12])|([12])\s*(=|<>)")):
+        labels = (lambda part: part != "") if match[1] else _read_values(reader, _relation)
+        parts.append((2 * int(match[1] or match[2]) - 2, labels, match[3] == "="))
         if reader.take(",") is None:
             break
     if parts:
@@ -386,12 +391,12 @@ def _read_comparison(reader: _Reader, block: Block, node: str) -> None:
     name = _feature(reader)
     at = reader.at
     same = reader.need(re.compile(r"=|<>"), "= or <>")[0] == "="
-    found = reader.take(re.compile(rf'({_NAME.pattern})\s*\.\s*(?=[^\W\d"]|")'))
-    if found is None:
+    match = reader.take(re.compile(rf'({_NAME.pattern})\s*\.\s*(?=[^\W\d"]|")'))
+    if match is None:
         reader.at = at
         _read_condition(reader, block, node, name)
         return
-    other, their = found[1], _feature(reader)
+    other, their = match[1], _feature(reader)
     block.needs |= {name, their}
     block.shared += [((node, name), (other, their))] if same else []
 

@@ -1,4 +1,4 @@
-"""Agreement examples in trees: CoNLL-U, the rules of English, what is extracted.
+"""Agreement examples in treebanks: subjects, and the verbs that agree with them.
 
 Source: Linzen, Dupoux & Goldberg 2016, section 2, on gold trees. Departures: auxiliaries and copulas that
 agree count too; coordinated subjects are left out.
@@ -10,84 +10,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError
-from tseval.files import beyond, limits
 from tseval.formats import numbered_lines
-from tseval.suites.agreement import NO_NOUN, PLURAL, SINGULAR, Example, split_of
-from tseval.suites.agreement.requests import FORM, LEMMA, UPOS, XPOS, Word
-from tseval.suites.inflection import IRREGULAR, add_s, remove_s
+from tseval.suites.agreement.conllu import as_written, read_trees
+from tseval.suites.agreement.english_verbs import opposite_form
+from tseval.suites.agreement.examples import NO_NOUN, PLURAL, SINGULAR, Example
+from tseval.suites.agreement.forms import with_capitals
+from tseval.suites.agreement.requests import LEMMA, UPOS, XPOS, Word
+from tseval.suites.agreement.splits import split_of
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from conllu import Token, TokenList
-
-    from tseval.suites.agreement import Shares
     from tseval.suites.agreement.forms import SeenForms
+    from tseval.suites.agreement.splits import Shares
 
 
 NOUN_TAGS = {"NN": SINGULAR, "NNS": PLURAL}
 VERB_TAGS = {"VBZ": SINGULAR, "VBP": PLURAL}
 UD_NUMBERS = {"Sing": SINGULAR, "Plur": PLURAL}
-_COLUMNS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """A sentence of a treebank."""
-
-    words: Sequence[Word]  # of `don't` or `du` the parts, and nothing that is not written
-    # What is written: a text, whether a space follows, and the words it is of, from and up to.
-    pieces: Sequence[tuple[str, bool, int, int]]
-    name: str  # where it has none, the file and its line
-    document: str  # the document's name, or what comes before the last `-` of its own
-    genre: str | None  # where the treebank says it
-
-    def text(self, changed: int | None = None, form: str = "") -> str:
-        """Write the sentence as it stands in the treebank, one of its words changed."""
-        parts = [(form if changed == first else text) + " " * space for text, space, first, _ in self.pieces]
-        return "".join(parts).strip()
-
-    def tokens(self, changed: int | None = None, form: str = "") -> str:
-        """Write the tokens with spaces between, one of the words changed, which is written by itself."""
-        written, places = as_written(self.words, self.contracted())
-        if changed is not None:
-            written[places[changed]] = "_".join(form.split())
-        return " ".join(written)
-
-    def contracted(self) -> list[tuple[int, int, str]]:
-        """Return the words that are written as others: from, up to, and the text; *don't* is *do n't*."""
-        return [
-            (first, end, text)
-            for text, _, first, end in self.pieces
-            if end - first > 1 and "".join(word.form for word in self.words[first:end]) != text
-        ]
-
-    def stands_alone(self, position: int) -> bool:
-        """Whether a word is written by itself: no part of *zum*, nor the *l'* of *l'eau*."""
-        at = next((at for at, piece in enumerate(self.pieces) if piece[2:] == (position, position + 1)), None)
-        if at is None:
-            return False
-        before = not self.pieces[at - 1][1] and self.pieces[at - 1][0][-1:].isalnum() if at else False
-        after = self.pieces[at + 1][0] if at + 1 < len(self.pieces) and not self.pieces[at][1] else ""
-        return not before and not after[:1].isalnum()
-
-
-def as_written(
-    words: Sequence[Word], contracted: Sequence[tuple[int, int, str]]
-) -> tuple[list[str], list[int]]:
-    """Return the tokens of a sentence as people write them, and the place of each syntactic word."""
-    texts = {first: (end, text) for first, end, text in contracted}
-    written: list[str] = []
-    places: list[int] = []
-    end = 0
-    for at, word in enumerate(words):
-        if at >= end:
-            end, text = texts.get(at, (at + 1, word.form))
-            written.append("_".join(text.split()))
-        places.append(len(written) - 1)
-    return written, places
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,166 +67,6 @@ def read_treebank(path: Path) -> Iterator[Sentence]:
         yield Sentence(words, tree.name, tree.document, penn, tree.contracted())
 
 
-def read_trees(path: Path) -> Iterator[Tree]:
-    """Read the sentences of a file in CoNLL-U; what is wrong is named by its line."""
-    document: str | None = None
-    genre: str | None = None
-    for line, block in _blocks(path):
-        if not (tokens := _parse(path, line, block)):
-            continue
-        about = tokens.metadata
-        if {"newdoc", "newdoc id"} & about.keys():
-            document = about.get("newdoc id")
-        genre = about.get("genre") or about.get("newdoc genre") or (None if "newdoc id" in about else genre)
-        words = [token for token in tokens if isinstance(token["id"], int)]
-        sent_id = about.get("sent_id")
-        named = sent_id and (sent_id.rpartition("-")[0] or sent_id)
-        yield Tree(
-            words=[_word_of(token) for token in words],
-            pieces=list(_pieces(tokens)),
-            name=sent_id or f"{path.name}:{line}",
-            document=document or named or " ".join(token["form"] for token in words),
-            genre=genre,
-        )
-
-
-def _pieces(tokens: TokenList) -> Iterator[tuple[str, bool, int, int]]:
-    """Yield what is written: words, or the words that several syntactic words are written as."""
-    end = 0
-    for token in tokens:
-        number = token["id"]
-        space = (token["misc"] or {}).get("SpaceAfter") != "No"
-        if isinstance(number, int):
-            if number > end:
-                yield token["form"], space, number - 1, number
-        elif number[1] == "-":
-            end = number[2]
-            yield token["form"], space, number[0] - 1, number[2]
-
-
-def _blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of each sentence, and the number of the first one; sentences count as rows."""
-    block: list[str] = []
-    n_sentences, first, within = 0, 1, limits()
-    for number, line in numbered_lines(path, rows=False):
-        if line.strip():
-            if not block:
-                first, n_sentences = number, n_sentences + 1
-                if n_sentences > within.rows:
-                    raise beyond("rows", path, "the file has too many sentences")
-            block.append(line)
-            if len(block) > within.sentence_words:
-                raise beyond("sentence_words", f"{path}:{first}", "the sentence has too many lines")
-        elif block:
-            yield first, block
-            block = []
-    if block:
-        yield first, block
-
-
-def _parse(path: Path, first: int, block: Sequence[str]) -> TokenList:
-    """Parse one sentence; a line that cannot be is named."""
-    try:
-        from conllu import parse_token_and_metadata  # noqa: PLC0415 - an optional dependency
-        from conllu.exceptions import ParseException  # noqa: PLC0415 - an optional dependency
-    except ImportError:
-        raise SuiteError('reading treebanks needs conllu: pip install "tseval[conllu]"') from None
-    for number, line in enumerate(block, first):
-        _check_columns(f"{path}:{number}", line)
-    try:
-        tokens = parse_token_and_metadata("\n".join(block))
-    except (ParseException, ValueError):  # Python reads no number of thousands of digits
-        tokens = None
-    for number, line in enumerate(block, first) if tokens is None else ():
-        try:
-            parse_token_and_metadata(line)
-        except ParseException as error:
-            raise SuiteError(f"{path}:{number}: no CoNLL-U: {error}") from None
-        except ValueError:
-            raise SuiteError(
-                f"{path}:{number}: a number of this sentence has too many digits for CoNLL-U.\n  Correct "
-                "the number in column 1 or 7."
-            ) from None
-    assert tokens is not None
-    _check_tree(path, [number for number, line in enumerate(block, first) if line[0] != "#"], tokens)
-    return tokens
-
-
-def _check_columns(place: str, line: str) -> None:
-    if line.startswith("#"):
-        return
-    cells = line.split("\t")
-    if len(cells) != _COLUMNS:
-        raise SuiteError(
-            f"{place}: this line has {len(cells)} columns, but a line of CoNLL-U has {_COLUMNS}.\n"
-            f"  Write {_COLUMNS} columns for each word, with tabs between them."
-        )
-    features = [one.partition("=")[0] for one in cells[5].split("|")] if cells[5] != "_" else []
-    if twice := next((name for name in features if features.count(name) > 1), None):
-        raise SuiteError(
-            f"{place}: the feature {twice!r} appears twice in column 6.\n  Write the feature once. A "
-            f"feature with two values is written {twice}=VALUE,VALUE."
-        )
-    if cells[1] == "_" and cells[0].isdecimal() and cells[3] not in {"PUNCT", "SYM", "X", "_"}:
-        raise SuiteError(
-            f"{place}: this line has _ in column 2, where the word must be. Some treebanks are published "
-            "without their words.\n  Download the treebank with its words, or write the form in column 2."
-        )
-    if empty := [n for n, cell in enumerate(cells, 1) if not cell.strip()]:
-        raise SuiteError(
-            f"{place}: column {empty[0]} of this line is empty.\n  Write the value, or _ if the value is "
-            "unknown."
-        )
-
-
-def _check_tree(path: Path, lines: Sequence[int], tokens: TokenList) -> None:
-    """Refuse words that are not numbered from 1, and heads that are no words."""
-    words = [(line, token) for line, token in zip(lines, tokens, strict=True) if isinstance(token["id"], int)]
-    for expected, (line, token) in enumerate(words, 1):
-        if token["id"] != expected:
-            raise SuiteError(
-                f"{path}:{line}: the line has word {token['id']}, but word {expected} comes next.\n"
-                "  Write 1, 2, 3, ... for the words of the sentence in column 1."
-            )
-        head = token["head"]
-        if head is None or not 0 <= head <= len(words):
-            raise SuiteError(
-                f"{path}:{line}: the head of {token['form']!r} is {'_' if head is None else head}, but must "
-                f"be 0 or the number of a word, 1 to {len(words)}.\n  Correct the head in column 7."
-            )
-    roots = [(line, token) for line, token in words if token["head"] == 0]
-    if len(roots) > 1:
-        line, token = roots[1]
-        raise SuiteError(
-            f"{path}:{line}: the sentence has two roots: {token['form']!r} here and {roots[0][1]['form']!r} "
-            "before have head 0.\n  Correct the head in column 7, or split the sentence in two."
-        )
-    rooted, heads = {0}, [0, *(token["head"] for _, token in words)]
-    for line, token in words:
-        above, at = set[int](), token["id"]
-        while at not in rooted:
-            if at in above:
-                raise SuiteError(
-                    f"{path}:{line}: the heads form a circle: from the word {token['form']!r}, head by "
-                    "head, you come back to it.\n"
-                    "  Correct the heads in column 7."
-                )
-            above.add(at)
-            at = heads[at]
-        rooted |= above
-
-
-def _word_of(token: Token) -> Word:
-    values = {FORM: token["form"], UPOS: token["upos"], **(token["feats"] or {})}
-    values |= {name: token[name] for name in (LEMMA, XPOS) if token[name] not in {None, "_"}}
-    head = token["head"]
-    return Word(
-        {name: value for name, value in values.items() if value is not None},
-        head - 1 if head else None,
-        token["deprel"] or "",
-    )
-
-
 def _tagged(word: Word, penn: bool) -> TaggedWord:
     values = word.values
     tag, pos = values.get(XPOS), values.get(UPOS)
@@ -298,52 +80,6 @@ def _tagged(word: Word, penn: bool) -> TaggedWord:
         verb = number if finite and present and values.get("Person", "3") == "3" else None
         numberless = finite and values.get("Tense") == "Past"
     return TaggedWord(values, word.head, word.relation, noun, verb, numberless)
-
-
-# A clitic `'s` is `has` or `is` by its lemma.
-CLITICS = {("'s", "have"): "'ve", ("’s", "have"): "’ve", ("'s", "be"): "'re", ("’s", "be"): "’re"}
-# Penn tags stand in for rare words in Linzen's table.
-TAGS = {"VBZ": "VBP", "VBP": "VBZ"}
-_PLURALS = IRREGULAR | {"'s": "'re", "’s": "’re"}
-_SINGULARS = {plural: singular for singular, plural in [*_PLURALS.items(), ("'ve", "'s"), ("’ve", "’s")]}
-
-
-def opposite_form(form: str, number: str, lemma: str | None = None) -> tuple[str, str] | None:
-    """Return the form of the other number, and how it was found; None where that is not sure.
-
-    Where the source gives a lemma, a singular form that is not the regular one of its lemma has no sure
-    opposite, nor has a plural one that is not its lemma. The other form takes over the capitals; it was found
-    by `table` (be, have, do and their short forms), `lemma`, or `rule`.
-    """
-    lower, other = form.lower(), None
-    base = None if lemma is None else lemma.lower()
-    if number == SINGULAR:
-        other, how = CLITICS.get((lower, base or "")) or _PLURALS.get(lower), "table"
-        if other is None and base is not None:
-            other, how = base if add_s(base) == lower else None, "lemma"
-        elif other is None:
-            other, how = remove_s(lower), "rule"
-    elif lower in _SINGULARS:
-        other, how = _SINGULARS[lower], "table"
-    else:
-        sure = (lower.isalpha() or "-" in lower) and base in {None, lower}
-        other, how = add_s(lower) if sure else None, "rule"
-    return None if other is None else (with_capitals(other, form), how)
-
-
-def number_of(form: str, opposite: str) -> str | None:
-    """Tell the number of a form by the other form of the same verb; None where the two do not tell."""
-    for singular, plural, number in ((form, opposite, SINGULAR), (opposite, form, PLURAL)):
-        if IRREGULAR.get(singular) == plural or plural in {remove_s(singular), singular.removesuffix("s")}:
-            return number if singular != plural else None
-    return None
-
-
-def with_capitals(word: str, model: str) -> str:
-    """Write a word with the capitals of another."""
-    if model.isupper() and len(model) > 1:
-        return word.upper()
-    return word.capitalize() if model[:1].isupper() else word
 
 
 SUBJECTS = ("nsubj", "nsubjpass")
@@ -363,7 +99,7 @@ def _attested(word: TaggedWord, forms: SeenForms) -> tuple[str, str] | None:
     """Return the most frequent form that is like a verb in all but number; None if none is seen."""
     seen = {UD_NUMBERS.get(number): counted for number, counted in forms.of(word).items()}
     others = seen.get(PLURAL if word.verb == SINGULAR else SINGULAR)
-    form = min(others, key=lambda one: (-others[one], one)) if others else None
+    form = min(others, key=lambda candidate: (-others[candidate], candidate)) if others else None
     return None if form in {None, word.form.lower()} else (with_capitals(str(form), word.form), "attested")
 
 
@@ -389,11 +125,11 @@ def find_examples(
         if not any(words[index].verb for index in predicate):
             continue
         verb, reason = _target(words, position, predicate)
-        found, opposite = words[verb], None
+        verb_word, opposite = words[verb], None
         if reason is None and sentence.penn:
-            opposite = opposite_form(found.form, str(found.verb), found.values.get(LEMMA))
+            opposite = opposite_form(verb_word.form, str(verb_word.verb), verb_word.values.get(LEMMA))
         elif reason is None:
-            opposite = _attested(found, forms)
+            opposite = _attested(verb_word, forms)
         if reason is None and any(
             first <= at < end for first, end, _ in sentence.contracted for at in (position, verb)
         ):

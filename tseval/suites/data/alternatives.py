@@ -12,7 +12,7 @@ from tseval.suites.data.roles import PAIR_LABELS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tseval.suites.data.pairs import Roles
+    from tseval.suites.data.pair_tables import Roles
     from tseval.suites.data.roles import DataRecord
 
 
@@ -23,24 +23,24 @@ def alternatives_in(
     records: Sequence[tuple[str, DataRecord, Roles]],
     good: Sequence[str],
     bad: Sequence[str],
-    how: Mapping[str, str],
+    options: Mapping[str, str],
 ) -> list[tuple[list[str], list[str]]]:
     """Return the alternatives of every continuation, `hit|hurt|seen`; nothing where no cell holds several.
 
     Raises:
         SuiteError: A cell holds several, and the user does not say what that means.
     """
-    chosen = how.get("alternatives")
+    chosen = options.get("alternatives")
     if chosen is not None and chosen not in ALTERNATIVES:
         raise SuiteError(f"--columns: alternatives={chosen}: {suggest(chosen, ALTERNATIVES, 'Values')}")
     if chosen is None and not any("|" in text for texts in (good, bad) for text in texts):
         return []  # of a million pairs none is cut
-    parts = [([*map(str.strip, one.split("|"))], [*map(str.strip, other.split("|"))])
-             for one, other in zip(good, bad, strict=True)]  # fmt: skip
-    for (place, _, roles), text, both in zip(records, zip(good, bad, strict=True), parts, strict=True):
-        several = next((at for at, one in enumerate(both) if len(one) > 1), None)
+    parts = [([*map(str.strip, good_text.split("|"))], [*map(str.strip, bad_text.split("|"))])
+             for good_text, bad_text in zip(good, bad, strict=True)]  # fmt: skip
+    for (place, _, roles), text, both_parts in zip(records, zip(good, bad, strict=True), parts, strict=True):
+        several = next((side for side, words in enumerate(both_parts) if len(words) > 1), None)
         before, name = roles.parts[PAIR_LABELS[several or 0]]
-        if several is None or not before or not all(map(all, both)):
+        if several is None or not before or not all(map(all, both_parts)):
             continue
         if chosen is None:
             raise SuiteError(
@@ -77,8 +77,8 @@ def _numbered(label: str, n_texts: int) -> list[str]:
 def any_of(n_good: int, n_bad: int) -> str:
     """Write that the most probable of some continuations is more probable than each of some others."""
     good, bad = map(_numbered, PAIR_LABELS, (n_good, n_bad))
-    beaten = (" | ".join(f"(2;%{one}%) < (2;%{other}%)" for one in good) for other in bad)
-    return " & ".join(f"[{one}]" for one in beaten)
+    beaten = (" | ".join(f"(2;%{good_word}%) < (2;%{bad_word}%)" for good_word in good) for bad_word in bad)
+    return " & ".join(f"[{inequality}]" for inequality in beaten)
 
 
 def sum_of(n_good: int, n_bad: int) -> str:
@@ -87,7 +87,7 @@ def sum_of(n_good: int, n_bad: int) -> str:
     >>> sum_of(2, 1)
     '(2;%good%,%good_2%) < (2;%bad%)'
     """
-    added = (",".join(f"%{one}%" for one in _numbered(label, n)) for label, n in
+    added = (",".join(f"%{word}%" for word in _numbered(label, n)) for label, n in
              zip(PAIR_LABELS, (n_good, n_bad), strict=True))  # fmt: skip
     return " < ".join(f"(2;{labels})" for labels in added)
 

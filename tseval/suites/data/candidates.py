@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, quoted_text
+from tseval.suites.data.continuations import continued
 from tseval.suites.data.entries import DataItem, TableReading, features_of, table_row
 from tseval.suites.data.joining import join_of
 from tseval.suites.data.records import read_records
-from tseval.suites.data.regions import continued
 from tseval.suites.data.roles import PAIR_LABELS, text_in, value_of
 
 if TYPE_CHECKING:
@@ -47,26 +47,29 @@ def read_candidates(file: Path, stem: str, columns: Header, reading: TableReadin
             "them in.\n"
             "  Name the column: --columns sentence=NAME (with [MASK]), or --columns prefix=NAME."
         )
-    named = [*pair] if pair else [str(columns.of("candidates"))]
-    constant = None if named[0] in columns.names else named[0]  # the candidates themselves, for all rows
+    text_columns = [*pair] if pair else [str(columns.of("candidates"))]
+    # Without such a column, it is the candidates themselves, for all rows.
+    constant = None if text_columns[0] in columns.names else text_columns[0]
     answer, item = None if pair else columns.of("answer"), columns.of("item")
     rows = columns.rows(spelt=True)
-    used = {before, *named, *filter(None, [answer, item])}
+    used = {before, *text_columns, *filter(None, [answer, item])}
     features = columns.features(used, spelt=True)
-    records = list(read_records(file, {*used, *rows.values()}, reading.how))
+    records = list(read_records(file, {*used, *rows.values()}, reading.options))
     if pair:
-        options = [(place, [text_in(one.get(name)) for name in pair]) for place, one in records]
+        options = [(place, [text_in(record.get(name)) for name in pair]) for place, record in records]
     else:
-        options = [(place, _options(place, one.get(named[0], constant))) for place, one in records]
+        options = [
+            (place, _options(place, record.get(text_columns[0], constant))) for place, record in records
+        ]
     answers = None if answer is None else [text_in(record.get(answer)) for _, record in records]
     right = _right(options, answers, answer)
     if answers is None and not pair:
         reading.notes.append("tseval takes the first candidate as the right one")
     all_parts = zip(records, options, right, strict=True)
     for number, ((place, record), (_, texts), good) in enumerate(all_parts, 1):
-        own = features_of(place, record, features)
+        feature_values = features_of(place, record, features)
         shared = text_in(value_of(record, item)) or str(number)
-        entry = DataItem(place, table_row(record, stem, rows), {}, own, {"item": shared})
+        entry = DataItem(place, table_row(record, stem, rows), {}, feature_values, {"item": shared})
         sentence = text_in(record.get(before))
         gaps = list(MASK.finditer(sentence))
         if frame and len(gaps) != 1:
@@ -74,15 +77,17 @@ def read_candidates(file: Path, stem: str, columns: Header, reading: TableReadin
                 f"{place}: the sentence {quoted_text(sentence)} has {len(gaps)} masks, but must have one.\n"
                 "  Write [MASK] once in the sentence, where the candidates belong."
             )
-        for wrong in (text for at, text in enumerate(texts) if at != good):
-            both = dict(zip(PAIR_LABELS, (texts[good], wrong), strict=True))
+        for wrong in (text for index, text in enumerate(texts) if index != good):
+            texts_by_label = dict(zip(PAIR_LABELS, (texts[good], wrong), strict=True))
             if frame:
                 start, end = gaps[0].span()
-                filled = {label: sentence[:start] + text + sentence[end:] for label, text in both.items()}
+                filled = {
+                    label: sentence[:start] + text + sentence[end:] for label, text in texts_by_label.items()
+                }
                 yield replace(entry, sentences=filled)
             else:
-                parts = {label: (sentence, text) for label, text in both.items()}
-                yield continued(entry, parts, join_of(reading.how))
+                parts = {label: (sentence, text) for label, text in texts_by_label.items()}
+                yield continued(entry, parts, join_of(reading.options))
 
 
 def _options(place: str, given: Json) -> list[str]:

@@ -33,15 +33,15 @@ def differing(sentences: Sequence[Sequence[str]]) -> list[list[bool]]:
     """Tell which words differ: of sentences of one length each word, else what their ends do not share."""
     shortest = min(map(len, sentences))
     if len(sentences) == 2 and len(sentences[0]) == len(sentences[1]):
-        apart = [one != other for one, other in zip(*sentences, strict=True)]
+        apart = [word != other_word for word, other_word in zip(*sentences, strict=True)]
         return [apart, apart]
-    alike = [len({one[place] for one in sentences}) == 1 for place in range(shortest)]
-    if all(len(one) == shortest for one in sentences):
+    alike = [len({words[place] for words in sentences}) == 1 for place in range(shortest)]
+    if all(len(words) == shortest for words in sentences):
         return [[not same for same in alike] for _ in sentences]
     before = next((place for place, same in enumerate(alike) if not same), shortest)
-    after = next((n for n in range(shortest - before) if len({one[-1 - n] for one in sentences}) > 1),
+    after = next((n for n in range(shortest - before) if len({words[-1 - n] for words in sentences}) > 1),
                  shortest - before)  # fmt: skip
-    return [[before <= place < len(one) - after for place in range(len(one))] for one in sentences]
+    return [[before <= place < len(words) - after for place in range(len(words))] for words in sentences]
 
 
 def critical_words(sentences: Sequence[str]) -> str | None:
@@ -53,8 +53,10 @@ def critical_words(sentences: Sequence[str]) -> str | None:
     split = [text.split() for text in sentences]
     parts = set()
     for words, apart in zip(split, differing(split), strict=True):
-        own = [word.strip(_MARKS) or word for word, differs in zip(words, apart, strict=True) if differs]
-        parts.add(" ".join(own).casefold() or NOTHING)
+        differing_words = [
+            word.strip(_MARKS) or word for word, differs in zip(words, apart, strict=True) if differs
+        ]
+        parts.add(" ".join(differing_words).casefold() or NOTHING)
     return "/".join(sorted(parts)) if len(parts) > 1 else None
 
 
@@ -103,8 +105,8 @@ def shared_columns(suite: Suite) -> Iterator[tuple[str, int]]:
     """Yield the columns that many items share and that may name words, with how many values each has."""
     names = dict.fromkeys(name for case in suite.cases for name in case.features.column_names)
     for name in names:
-        own = [case for case in suite.cases if name in case.features.column_names]
-        columns = [case.features[name].combine_chunks() for case in own]
+        cases_with_column = [case for case in suite.cases if name in case.features.column_names]
+        columns = [case.features[name].combine_chunks() for case in cases_with_column]
         if not all(_may_name(name, column.type) for column in columns):
             continue
         counts = [len(column.unique()) for column in columns]

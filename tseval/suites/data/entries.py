@@ -1,45 +1,32 @@
-"""Entries of a data set, one a line, and the cases they make up; items that are left out.
-
-`known_errors.json` holds errors that were found in published sets, by the ids of their items, and where they
-were reported.
-"""
+"""Items of a data set as they are read from files, and the cases that they make up."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from functools import cache
-from hashlib import sha256
 from itertools import combinations
 from math import isnan
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from tseval.errors import SuiteError, counted, suggest
-from tseval.formats import checked, fits, read_json
+from tseval.errors import SuiteError, counted
+from tseval.formats import fits
 from tseval.items import ENTRY, NOT_FEATURES, Case, Feature, as_entries
 from tseval.questions import Contrast
 from tseval.questions.pairs import Pairs
-from tseval.suites.data.records import header_of, read_records
+from tseval.questions.regions import Regions
 from tseval.suites.data.roles import ROW_NAMES, text_in, value_of
 from tseval.writing import single_spaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
+    from pathlib import Path
 
     from tseval.questions import Question, Score
     from tseval.questions.regions import Prediction
     from tseval.suites.data.roles import DataRecord
-
-    Exclude = str | Path | Iterable[tuple[str, str]]
 
 
 # The phenomenon of every data set of agreement.
@@ -81,7 +68,7 @@ class TableReading:
     files: Mapping[Path, str]  # each with what it is called in the set
     name: str  # of the set
     method: str | None = None  # what to compare, where the set was published with several methods
-    how: Mapping[str, str] = field(default_factory=dict)  # what the user says of its tables (`roles.py`)
+    options: Mapping[str, str] = field(default_factory=dict)  # what the user says of its tables (`roles.py`)
     items: Counter[str] = field(default_factory=Counter)  # path of a file to how many items came of it
     notes: list[str] = field(default_factory=list)  # what a reader of the numbers should know
     compared: str | None = None  # name of the region that is compared, where the user says it
@@ -99,22 +86,26 @@ class TableReading:
         for entry in self._with_features(entries):
             self.items[entry.place.rpartition(":")[0]] += 1
             groups.setdefault(entry.row[0], []).append(entry)
-        asked = ask or (
-            lambda own: Pairs(tuple(Contrast(*both) for both in combinations(own[0].sentences, 2)))
+        ask_group = ask or (
+            lambda entries_of_case: Pairs(
+                tuple(Contrast(*labels) for labels in combinations(entries_of_case[0].sentences, 2))
+            )
         )
-        return tuple(_case(group, asked) for group in groups.values())
+        return tuple(_case(group, ask_group) for group in groups.values())
 
     def _with_features(self, entries: Iterable[DataItem]) -> Iterator[DataItem]:
         """Leave out columns that hold what is no feature, as times and lists, and say so."""
-        gathered = list(entries)
-        values: list[tuple[str, Any]] = [both for one in gathered for both in one.features.items()]
+        all_entries = list(entries)
+        values: list[tuple[str, Any]] = [
+            feature for entry in all_entries for feature in entry.features.items()
+        ]
         unfit = {name: value for name, value in values if isinstance(value, Unfit)}
         if unfit:
-            named = ", ".join(f"{name} ({value.kind})" for name, value in unfit.items())
-            self.notes.append(f"columns left out, which are neither text nor numbers: {named}")
-        for one in gathered:
-            own = {name: value for name, value in one.features.items() if name not in unfit}
-            yield replace(one, features=own) if len(own) < len(one.features) else one
+            descriptions = ", ".join(f"{name} ({value.kind})" for name, value in unfit.items())
+            self.notes.append(f"columns left out, which are neither text nor numbers: {descriptions}")
+        for entry in all_entries:
+            features = {name: value for name, value in entry.features.items() if name not in unfit}
+            yield replace(entry, features=features) if len(features) < len(entry.features) else entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +154,7 @@ def without_mark(text: str) -> str:
 def first_places(texts: Iterable[str]) -> list[str]:
     """Assign each text the number of the place where it stands first, from 1, so that equal ones share it."""
     places: dict[str, str] = {}
-    return [places.setdefault(text, str(place)) for place, text in enumerate(texts, 1)]
+    return [places.setdefault(text, str(number)) for number, text in enumerate(texts, 1)]
 
 
 def _case(entries: Sequence[DataItem], ask: Callable[[Sequence[DataItem]], Question]) -> Case:
@@ -213,11 +204,11 @@ def table_row(record: DataRecord, stem: str, columns: Mapping[str, str]) -> Tabl
     return case, construction or case, phenomenon or stem, dependency
 
 
-def split_rows(rows: Sequence[TableRow], named: Sequence[bool]) -> list[TableRow]:
+def split_rows(rows: Sequence[TableRow], has_phenomenon: Sequence[bool]) -> list[TableRow]:
     """Cut a case of several phenomena, where records name them, and no constructions, into one for each."""
     phenomena: dict[str, set[str]] = {}
-    for row, own in zip(rows, named, strict=True):
-        if own:
+    for row, is_named in zip(rows, has_phenomenon, strict=True):
+        if is_named:
             phenomena.setdefault(row[0], set()).add(row[2])
     return [
         (f"{row[0]}_{row[2]}", *row[1:]) if len(phenomena.get(row[0], ())) > 1 and row[0] == row[1] else row
@@ -272,151 +263,18 @@ def _column(feature: str, entries: Sequence[DataItem]) -> pa.Array[Any]:
     if kinds == {int, float}:
         return pa.array([None if value is None else float(value) for value in values], pa.float64())
     if len(kinds) > 1:
-        own = [entry for entry in entries if entry.features[feature] is not None]
-        other = next(entry for entry in own if type(entry.features[feature]) is not type(known[0]))
-        found, earlier = other.features[feature], known[0]
+        with_value = [entry for entry in entries if entry.features[feature] is not None]
+        other = next(entry for entry in with_value if type(entry.features[feature]) is not type(known[0]))
+        value_here, earlier = other.features[feature], known[0]
         raise SuiteError(
-            f"{other.place}: the value of {feature!r} is {found!r} here, but "
-            f"{earlier!r} at {own[0].place}: text and numbers are mixed.\n"
+            f"{other.place}: the value of {feature!r} is {value_here!r} here, but "
+            f"{earlier!r} at {with_value[0].place}: text and numbers are mixed.\n"
             f"  Write only text, or only numbers, in the column {feature!r}."
         )
     return pa.array(values, {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}[kinds.pop()])
 
 
-KNOWN_ERRORS = "known-errors"
-# What the id of an item is called among its features or lexical factors; the first that a case has is meant.
-_IDS = ("pair", "pairID", "pair_id", "id", "ID", "item")
-_DIGITS = 12  # of the digest of a list
-
-
-@dataclass(frozen=True, slots=True)
-class KnownError:
-    """An error that was found in a published set."""
-
-    address: str  # where it was reported
-    what: str  # of which kind it is
-    items: dict[str, list[int | str]]  # case to the ids of its items
-
-
-@dataclass(frozen=True, slots=True)
-class _Errata:
-    source: str
-    errors: list[KnownError]
-
-
-@cache
-def _errata() -> dict[str, _Errata]:
-    content = read_json(Path(__file__).with_name("known_errors.json"))
-    return checked(content, dict[str, _Errata])
-
-
-def known_errors(data: DataSet) -> list[KnownError]:
-    """Return the errors that are known of a set, told by its reference."""
-    return next((one.errors for one in _errata().values() if one.source == data.source), [])
-
-
-def count_known(data: DataSet) -> list[tuple[KnownError, int]]:
-    """Return the errors that are known of a set, with how many of its items each is about."""
-    cases = {case.name: case for case in data.cases}
-    counts = (
-        sum(int(_among(cases[name], ids).sum()) for name, ids in error.items.items() if name in cases)
-        for error in known_errors(data)
-    )
-    return [(error, n) for error, n in zip(known_errors(data), counts, strict=True) if n]
-
-
-def refuse_exclusion(suite: object, exclude: Exclude | None) -> None:
-    """Refuse to leave out items of what is no data."""
-    if exclude is not None:
-        raise SuiteError(
-            f"{suite}: the items of this suite have no ids, so --exclude cannot name items.\n"
-            "  Leave --exclude out: it works for suites from data files."
-        )
-
-
-def leave_out(
-    data: DataSet, cases: Sequence[Case], exclude: Exclude
-) -> tuple[str, tuple[tuple[str, str], ...], list[Case]]:
-    """Leave items out of some cases of a set: those of `known-errors`, of the path of a list, or of pairs.
-
-    Give what the list is called, `known-errors` or its digest; the list of cases and ids; and the cases
-    without its items.
-    """
-    if exclude == KNOWN_ERRORS:
-        known = (own for error in known_errors(data) for own in error.items.items())
-        listed = {(name, str(one)) for name, ids in known for one in ids}
-        if not listed:
-            raise SuiteError(
-                f"tseval has no list of known errors for the suite {data.name!r}.\n"
-                f"  Leave out --exclude {KNOWN_ERRORS}."
-            )
-    else:
-        listed = set(_read(Path(exclude)) if isinstance(exclude, str | Path) else exclude)
-    pairs = tuple(sorted(listed))
-    digest = sha256(json.dumps(pairs, separators=(",", ":")).encode()).hexdigest()[:_DIGITS]
-    ids: dict[str, list[str]] = {}
-    for name, one in pairs:
-        ids.setdefault(name, []).append(one)
-    if exclude != KNOWN_ERRORS:
-        _refuse_unlisted(data, ids, str(exclude) if isinstance(exclude, str | Path) else "exclude")
-    others = [
-        case.take(np.flatnonzero(~_among(case, ids[case.name])).tolist()) if case.name in ids else case
-        for case in cases
-    ]
-    left = [case for case in others if case.n_items]
-    if not left:
-        raise SuiteError(
-            f"--exclude removes all items of the suite {data.name!r}.\n"
-            "  Delete lines from the list of items to exclude."
-        )
-    return KNOWN_ERRORS if exclude == KNOWN_ERRORS else digest, pairs, left
-
-
-def _among(case: Case, ids: Sequence[int | str]) -> NDArray[np.bool_]:
-    """Tell which items of a case have one of these ids, (items,)."""
-    return np.asarray(pc.is_in(_ids_of(case), value_set=pa.array(list(map(str, ids)), pa.string())))
-
-
-def _ids_of(case: Case) -> pa.ChunkedArray[Any]:
-    for table in (case.features, case.entries):
-        if name := next((name for name in _IDS if name in table.column_names), None):
-            return table[name].cast(pa.string())
-    raise SuiteError(
-        f"the items of the case {case.name!r} have no ids, so --exclude cannot name items.\n"
-        f"  Add a column of ids to the data, with one of these names: {', '.join(_IDS)}."
-    )
-
-
-def _read(path: Path) -> Iterable[tuple[str, str]]:
-    """Read a list: a table, or records in JSON, of `paradigm` and `pairID`, or `case` and `item`."""
-    if not path.is_file():
-        raise SuiteError(
-            f"--exclude: the file {str(path)!r} does not exist.\n"
-            f"  Give a table with the columns paradigm and pairID, or write --exclude {KNOWN_ERRORS}."
-        )
-    columns = header_of(path, {})
-    case = next((name for name in columns.names if name.lower() in {"paradigm", "case", "uid"}), None)
-    item = next((name for name in columns.names if name in _IDS), None) or columns.of("item")
-    if case is None or item is None:
-        held = ", ".join(map(repr, columns.names)) or "no columns"
-        raise SuiteError(
-            f"{columns.place}: tseval finds no items to exclude in this table, because its columns are "
-            f"{held}.\n"
-            "  Name two columns paradigm and pairID, or case and item."
-        )
-    return [(text_in(record[case]), text_in(record[item])) for _, record in read_records(path, (case, item))]
-
-
-def _refuse_unlisted(data: DataSet, listed: Mapping[str, Sequence[str]], where: str) -> None:
-    """Refuse a list that names what is not there: it was made for other data, or is misspelt."""
-    cases = {case.name: case for case in data.cases}
-    for name, ids in listed.items():
-        if name not in cases:
-            hint = suggest(name, cases, "Cases")
-            raise SuiteError(f"{where}: the suite {data.name!r} has no case {name!r}.\n  {hint}")
-        if strange := sorted({*ids} - {*_ids_of(cases[name]).to_pylist()}):
-            raise SuiteError(
-                f"{where}: the case {name!r} of the suite {data.name!r} has no item with the id "
-                f"{strange[0]!r}.\n"
-                "  Correct this id, or delete its line."
-            )
+def data_set(reading: TableReading, cases: tuple[Case, ...]) -> DataSet:
+    """Make a set of cases, which has the name of its file unless the user names it."""
+    regions = any(isinstance(case.question, Regions) for case in cases)
+    return DataSet(reading.name, reading.name, None, "regions" if regions else "sentence", cases)

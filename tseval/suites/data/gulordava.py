@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, quoted_text
 from tseval.formats import is_count, read_lines, whole_number
-from tseval.suites.agreement import gold_of
-from tseval.suites.data.entries import AGREEMENT, DataItem
-from tseval.suites.data.pairs import verb_entries
+from tseval.suites.agreement.gold_files import gold_of
+from tseval.suites.data.entries import AGREEMENT, DataItem, DataSet
+from tseval.suites.data.linzen import verb_entries
 from tseval.tables import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from tseval.suites.data.entries import TableReading
 
 
 GULORDAVA = "Gulordava et al. 2018, Colorless Green Recurrent Networks Dream Hierarchically, NAACL"
@@ -34,7 +36,7 @@ _NOMINAL = ("NOUN", "ADJ", "DET", "PRON", "PROPN", "NUM")
 
 def _phenomenon(patterns: Iterable[str]) -> str:
     """Return the heading of a file: subject-verb agreement only if all its patterns end in a verb."""
-    return "Agreement" if any(one.rpartition("_")[2] in _NOMINAL for one in patterns) else AGREEMENT
+    return "Agreement" if any(pattern.rpartition("_")[2] in _NOMINAL for pattern in patterns) else AGREEMENT
 
 
 def read_gulordava(path: Path) -> Iterator[DataItem]:
@@ -135,3 +137,9 @@ def _gold_line(place: str, line: str) -> tuple[str, int, int, int, str, str, str
     pattern = "__".join(cells[0].split("!")[:2])
     original, version, at = map(int, cells[1:4])
     return pattern, original, version, at, number[1].lower(), cells[6], cells[7]
+
+
+def gulordava_set(reading: TableReading) -> DataSet:
+    """Read files as a set."""
+    items = (item for file in reading.files for item in read_gulordava(file))
+    return DataSet(reading.name, "Colourless green agreement", GULORDAVA, "sentence", reading.build(items))

@@ -40,9 +40,9 @@ _ELIDED = {
 _APART = re.compile(r"\s[.,;:?!]")  # the texts have spaces before marks: they are tokens
 
 
-def join_of(how: Mapping[str, str]) -> str:
+def join_of(options: Mapping[str, str]) -> str:
     """Return what the user says should stand between parts; refuse what is none of `JOINS`."""
-    join = how.get("join", "auto")
+    join = options.get("join", "auto")
     if join not in JOINS:
         raise SuiteError(
             f"--columns: the setting join={join} has an unknown value.\n  {suggest(join, JOINS, 'Values')}"

@@ -1,10 +1,10 @@
-"""Rated sentences, their raters, and how often single tokens occur."""
+"""Sentences with human ratings: each row has a rating, the ratings of several people, or their mean."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from math import isfinite, log, nan, sqrt
+from math import isfinite, nan, sqrt
 from statistics import fmean, variance
 from typing import TYPE_CHECKING, cast
 
@@ -12,24 +12,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import SuiteError, counted, suggest
-from tseval.formats import bare_name, fits, read_jsonl
+from tseval.formats import fits
 from tseval.items import N_RATINGS, RATING, RATING_SE
-from tseval.questions.pairs import RATED, Ratings
-from tseval.questions.regions import Regions
-from tseval.questions.scored import LENGTHS, Normalised, Unigrams
+from tseval.questions.ratings import RATED, Ratings
 from tseval.suites.data.entries import DataItem, features_of, table_row
 from tseval.suites.data.records import header_of, read_records
 from tseval.suites.data.roles import PAIR_LABELS, ROW_NAMES, parts_of, value_of
-from tseval.tables import read_table
 from tseval.writing import single_spaced
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tseval.formats import Json
-    from tseval.items import Case, Suite
-    from tseval.questions import Score
+    from tseval.items import Case
     from tseval.suites.data.entries import TableReading
     from tseval.suites.data.roles import Header
 
@@ -47,15 +43,23 @@ def standard_errors(ratings: Sequence[Mapping[str, float]]) -> list[float]:
     Psychological Bulletin 86(2): with 1 - mean(s.e.²) / variance of the means, case 1 and case 3.
     """
     people = list(ratings[0])
-    values = [list(own.values()) for own in ratings]
+    values = [list(by_person.values()) for by_person in ratings]
     scale = 1.0
-    if len(people) > 1 and len(ratings) > 1 and all(own.keys() == ratings[0].keys() for own in ratings):
-        levels = [fmean(own[person] for own in ratings) for person in people]
+    if (
+        len(people) > 1
+        and len(ratings) > 1
+        and all(by_person.keys() == ratings[0].keys() for by_person in ratings)
+    ):
+        levels = [fmean(by_person[person] for by_person in ratings) for person in people]
         values = [
-            [own[person] - level for person, level in zip(people, levels, strict=True)] for own in ratings
+            [by_person[person] - level for person, level in zip(people, levels, strict=True)]
+            for by_person in ratings
         ]
         scale = len(ratings) / (len(ratings) - 1)
-    return [sqrt(scale * variance(own) / len(own)) if len(own) > 1 else nan for own in values]
+    return [
+        sqrt(scale * variance(residuals) / len(residuals)) if len(residuals) > 1 else nan
+        for residuals in values
+    ]
 
 
 # Who gave the rating of a row; and a cell that holds all ratings of a sentence.
@@ -95,14 +99,18 @@ def rated_columns(columns: Header) -> dict[str, str] | None:
     roles = {role: columns.of(role) for role in (*texts, rating)}
     if not {RATED, rating} <= {*columns.names} and (item := columns.of("item")):
         roles["item"] = item
-    beside = {name: columns.given.get(name, name) for name in (*_NAMES, *columns.rows()) if name not in roles}
-    roles |= {name: own for name, own in beside.items() if own in columns.names or name in columns.given}
+    further = {
+        name: columns.given.get(name, name) for name in (*_NAMES, *columns.rows()) if name not in roles
+    }
+    roles |= {
+        name: column for name, column in further.items() if column in columns.names or name in columns.given
+    }
     return None if None in roles.values() else {role: str(name) for role, name in roles.items()}
 
 
 def read_ratings(reading: TableReading) -> tuple[Case, ...]:
     """Read rated sentences into cases."""
-    if (chosen := reading.how.get("contradictions", DROP)) != DROP:
+    if (chosen := reading.options.get("contradictions", DROP)) != DROP:
         raise SuiteError(f"--columns: contradictions={chosen}: {suggest(chosen, [DROP], 'Values')}")
     groups: dict[str, list[Rated]] = {}
     n_missing: dict[str, int] = {}  # what stands in the place of a rating to how often
@@ -112,9 +120,9 @@ def read_ratings(reading: TableReading) -> tuple[Case, ...]:
             if (missing := _not_available(record)) is not None:
                 n_missing[missing] = n_missing.get(missing, 0) + 1
                 continue
-            own, n_lacking = _without_missing(record)
+            known_record, n_lacking = _without_missing(record)
             n_single += n_lacking
-            rated = _rated(place, own, stem)
+            rated = _rated(place, known_record, stem)
             groups.setdefault(rated.item.row[0], []).append(rated)
     if n_missing:
         cells = " or ".join(f"'{cell}'" for cell in n_missing)
@@ -125,14 +133,14 @@ def read_ratings(reading: TableReading) -> tuple[Case, ...]:
         reading.notes.append(
             f"tseval left out {counted(n_single, 'missing rating')} of sentences that have others"
         )
-    sentences = [one for group in groups.values() for one in _one_each(group, reading)]
+    sentences = [rated for group in groups.values() for rated in _one_each(group, reading)]
     first = next(iter(reading.files))
     if len(sentences) < FEWEST_SENTENCES:
         raise SuiteError(
             f"{first}: the file has {len(sentences)} rated sentences, but a correlation needs at least "
             f"{FEWEST_SENTENCES}.\n  Add rows with a sentence and its rating."
         )
-    if len({one.mean for one in sentences}) == 1:
+    if len({rated.mean for rated in sentences}) == 1:
         raise SuiteError(
             f"{first}: all ratings are {sentences[0].mean:g}, so tseval cannot compute a correlation.\n"
             "  Add sentences with other ratings."
@@ -160,28 +168,30 @@ def _without_missing(record: Mapping[str, Json]) -> tuple[Mapping[str, Json], in
     if cell is None or RATER in record:
         return record, 0
     values: list[Json] = cell if isinstance(cell, list) else [*re.split(r"[\s,;|]+", str(cell).strip("[] "))]
-    known: list[Json] = [one for one in values if str(one).strip().lower() not in NOT_AVAILABLE]
+    known: list[Json] = [value for value in values if str(value).strip().lower() not in NOT_AVAILABLE]
     return {**record, ALL_RATINGS: known}, len(values) - len(known)
 
 
 def _records(file: Path, reading: TableReading) -> Iterator[tuple[str, Mapping[str, Json]]]:
     """Yield records whose columns are called like their roles."""
-    how = reading.how
-    columns = header_of(file, how)
+    options = reading.options
+    columns = header_of(file, options)
     names = columns.names
     if (roles := rated_columns(columns)) is None:
         raise columns.unknown()
     texts = {part for name in roles.values() for part in parts_of(name, names)}
     ignored = {*parts_of(columns.given.get("ignore", ""), names)}
     reading.unused[str(file)] = [name for name in names if name not in texts]
-    for at, record in read_records(file, texts, how):
-        own: dict[str, Json] = {
+    for place, record in read_records(file, texts, options):
+        by_role: dict[str, Json] = {
             role: value_of(record, name)
             for role, name in roles.items()
             if name in record or name not in names
         }
-        features = {name: value for name, value in record.items() if name not in texts | ignored | own.keys()}
-        yield at, own | features
+        features = {
+            name: value for name, value in record.items() if name not in texts | ignored | by_role.keys()
+        }
+        yield place, by_role | features
 
 
 def _rated(place: str, record: Mapping[str, Json], stem: str) -> Rated:
@@ -246,9 +256,9 @@ def _se(place: str, record: Mapping[str, Json]) -> float | None:
         return nan  # of this one it is not known
     se = _number(place, RATING_SE, record[RATING_SE])
     if se < 0:
-        found = record[RATING_SE]
+        cell = record[RATING_SE]
         raise SuiteError(
-            f"{place}: the column {RATING_SE!r} has {found!r}, but a standard error is never "
+            f"{place}: the column {RATING_SE!r} has {cell!r}, but a standard error is never "
             "negative.\n  Write a standard error of 0 or more."
         )
     return se
@@ -259,9 +269,9 @@ def _n(place: str, record: Mapping[str, Json]) -> int | None:
         return None
     n = _number(place, N_RATINGS, record[N_RATINGS])
     if n < 1 or n != int(n) or not fits(int(n)):
-        found = record[N_RATINGS]
+        cell = record[N_RATINGS]
         raise SuiteError(
-            f"{place}: the column {N_RATINGS!r} has {found!r}, but must have a number of "
+            f"{place}: the column {N_RATINGS!r} has {cell!r}, but must have a number of "
             "ratings.\n"
             "  Write a whole number: 1, 2, ..."
         )
@@ -273,23 +283,23 @@ def _one_each(group: list[Rated], reading: TableReading) -> list[Rated]:
     by_sentence: dict[tuple[str, ...], Rated] = {}
     again: list[Rated] = []
     unlike: list[Rated] = []
-    for one in group:
-        first = by_sentence.setdefault(tuple(one.item.sentences.values()), one)
-        if first is one:
+    for rated in group:
+        first = by_sentence.setdefault(tuple(rated.item.sentences.values()), rated)
+        if first is rated:
             continue
-        if first.single or one.single:
-            by_sentence[tuple(one.item.sentences.values())] = _joined(first, one)
-        elif first.mean == one.mean:
-            again.append(one)
-        elif "contradictions" in reading.how:
-            unlike.append(one)
+        if first.single or rated.single:
+            by_sentence[tuple(rated.item.sentences.values())] = _joined(first, rated)
+        elif first.mean == rated.mean:
+            again.append(rated)
+        elif "contradictions" in reading.options:
+            unlike.append(rated)
         else:
-            raise _contradiction(first, one)
+            raise _contradiction(first, rated)
     if unlike:
-        dropped = {tuple(one.item.sentences.values()) for one in unlike}
-        n_rows = sum(tuple(one.item.sentences.values()) in dropped for one in group)
-        again = [one for one in again if tuple(one.item.sentences.values()) not in dropped]
-        by_sentence = {texts: one for texts, one in by_sentence.items() if texts not in dropped}
+        dropped = {tuple(rated.item.sentences.values()) for rated in unlike}
+        n_rows = sum(tuple(rated.item.sentences.values()) in dropped for rated in group)
+        again = [rated for rated in again if tuple(rated.item.sentences.values()) not in dropped]
+        by_sentence = {texts: rated for texts, rated in by_sentence.items() if texts not in dropped}
         reading.notes.append(
             f"tseval left out {counted(len(dropped), 'sentence')} with different ratings "
             f"({counted(n_rows, 'row')}; contradictions=drop)"
@@ -299,21 +309,21 @@ def _one_each(group: list[Rated], reading: TableReading) -> list[Rated]:
             f"{counted(len(again), 'row')} with a sentence and a rating that repeat an earlier row: "
             "counted once"
         )
-    found = list(by_sentence.values())
-    if not any(one.single for one in found):
-        return found
-    if lacking := [one for one in found if not one.single]:
+    sentences = list(by_sentence.values())
+    if not any(rated.single for rated in sentences):
+        return sentences
+    if lacking := [rated for rated in sentences if not rated.single]:
         raise SuiteError(
             f"{lacking[0].item.place}: this row has no value in the columns {RATER!r} and {ALL_RATINGS!r}, "
             "but other rows have one.\n"
             f"  Write a value in the column {RATER!r} or {ALL_RATINGS!r} of this row."
         )
-    errors = standard_errors([one.single for one in found])
+    errors = standard_errors([rated.single for rated in sentences])
     # What differs among the rows of a sentence is said of who rated it.
-    kept = set.intersection(*(set(one.item.features) for one in found))
+    shared_features = set.intersection(*(set(rated.item.features) for rated in sentences))
     return [
-        replace(one, item=_with(one.item, kept), se=error, n=len(one.single))
-        for one, error in zip(found, errors, strict=True)
+        replace(rated, item=_with(rated.item, shared_features), se=error, n=len(rated.single))
+        for rated, error in zip(sentences, errors, strict=True)
     ]
 
 
@@ -331,9 +341,9 @@ def _joined(first: Rated, other: Rated) -> Rated:
     here, there = other.item, first.item
     if not first.single or not other.single:
         raise _contradiction(first, other)
-    if again := first.single.keys() & other.single.keys():
+    if twice := first.single.keys() & other.single.keys():
         raise SuiteError(
-            f"{here.place}: the {RATER} {min(again)!r} rates this sentence a second time. "
+            f"{here.place}: the {RATER} {min(twice)!r} rates this sentence a second time. "
             f"The first rating is at {there.place}.\n"
             "  Remove one of the two rows."
         )
@@ -348,13 +358,13 @@ def _joined(first: Rated, other: Rated) -> Rated:
 
 def _with(item: DataItem, features: Collection[str]) -> DataItem:
     """Leave an item only some of its features."""
-    return replace(item, features={name: own for name, own in item.features.items() if name in features})
+    return replace(item, features={name: value for name, value in item.features.items() if name in features})
 
 
-def _as_item(one: Rated) -> DataItem:
-    values = {RATING: one.mean, RATING_SE: one.se, N_RATINGS: one.n}
+def _as_item(rated: Rated) -> DataItem:
+    values = {RATING: rated.mean, RATING_SE: rated.se, N_RATINGS: rated.n}
     known = {name: value for name, value in values.items() if value is not None}
-    return replace(one.item, features={**known, **one.item.features})
+    return replace(rated.item, features={**known, **rated.item.features})
 
 
 def _without_nan(features: pa.Table) -> pa.Table:
@@ -364,114 +374,3 @@ def _without_nan(features: pa.Table) -> pa.Table:
     column = features[RATING_SE]
     missing = pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
     return features.set_column(features.column_names.index(RATING_SE), RATING_SE, missing)
-
-
-# What names a token, and what says how often it occurs.
-TOKENS, VALUES = ("token", "id"), ("count", "probability", "logprob")
-
-
-def read_unigrams(path: Path) -> Unigrams:
-    """Read a table, `.csv`, `.tsv` or `.jsonl`, of tokens.
-
-    A token is a word as the model sees it (`token`); of a model of pieces, a number of its vocabulary (`id`).
-    How often it occurs is a `count`, divided by the sum of all, a `probability`, or a `logprob` in nats.
-    """
-    rows: Iterable[tuple[str, Mapping[str, object]]]
-    rows = read_jsonl(path) if bare_name(path).endswith(".jsonl") else read_table(path)
-    values: dict[str, float] = {}
-    kind = None
-    for place, row in rows:
-        kind = kind or _columns(place, row)
-        token, value = str(row.get(kind[0], "")).strip(), _value(place, row, kind[1])
-        if not token:
-            column = kind[0]
-            raise SuiteError(
-                f"{place}: the cell in the column {column!r} is empty.\n"
-                "  Write the token in this cell, or remove the row."
-            )
-        if token in values:
-            raise SuiteError(f"{place}: {kind[0]} {token!r} appears twice.")
-        values[token] = value
-    if kind is None:
-        raise SuiteError(
-            f"{path}: the table of unigrams has no rows.\n  Add rows with a token and its count."
-        )
-    if kind[1] == "logprob":
-        return Unigrams(values)
-    total = sum(values.values()) if kind[1] == "count" else 1.0
-    shares = {token: value / total for token, value in values.items()}
-    if lost := [token for token, share in shares.items() if not share]:
-        raise SuiteError(
-            f"{path}: the count of the token {lost[0]!r} is so small beside the sum of all counts, "
-            f"{total:g}, that its probability becomes 0.\n"
-            "  Use counts of tokens in one text."
-        )
-    return Unigrams({token: log(share) for token, share in shares.items()})
-
-
-def chosen_score(
-    score: Score | None, by: str, unigrams: Path | None, suites: Sequence[Suite]
-) -> Score | Normalised | None:
-    """Make one of what a user says of scores, for these suites; the mean per word is a score by itself.
-
-    Without a score, sentences are compared by what each suite says; `by`, which may be `none`, is what their
-    log-probabilities are divided by.
-    """
-    if by == "none":
-        if unigrams is not None:
-            raise SuiteError(
-                "--unigrams has an effect only together with --normalise slor.\n"
-                "  Add --normalise slor, or leave --unigrams out."
-            )
-        return score
-    compared_by = {score or suite.score for suite in suites}
-    if compared_by == {"regions"} and by in LENGTHS:
-        for suite in suites:
-            if any(
-                isinstance(c.question, Regions) and not c.question.compares_continuations()
-                for c in suite.cases
-            ):
-                raise SuiteError(
-                    f"--normalise {by} works for whole sentences and for continuations of a prefix, but the "
-                    f"suite {suite.name!r} compares other regions, or several words at once.\n"
-                    "  Leave out --normalise."
-                )
-        return Normalised(by, of="regions")
-    for suite in suites:
-        if (compared := score or suite.score) != "sentence":
-            raise SuiteError(
-                f"--normalise {by} works for whole sentences, but the suite {suite.name!r} is scored by "
-                f"{compared!r}.\n"
-                "  Add --score sentence, or leave out --normalise. "
-                "For continuations, write --normalise characters or --normalise bytes."
-            )
-    if by == "words" and unigrams is None:
-        return "mean"
-    return Normalised(by, None if unigrams is None else read_unigrams(unigrams))
-
-
-def _columns(place: str, row: Mapping[str, object]) -> tuple[str, str]:
-    token, value = (next((name for name in names if name in row), None) for names in (TOKENS, VALUES))
-    if token is None or value is None:
-        raise SuiteError(
-            f"{place}: tseval finds no tokens with counts in this table of unigrams. "
-            f"Its columns are {', '.join(map(repr, row))}.\n"
-            f"  Name one column {' or '.join(TOKENS)}, and another {', '.join(VALUES[:-1])} or {VALUES[-1]}."
-        )
-    return token, value
-
-
-def _value(place: str, row: Mapping[str, object], name: str) -> float:
-    cell = row.get(name)
-    try:
-        value = float(cell)  # type: ignore[arg-type] # refused below if it is none
-    except (TypeError, ValueError, OverflowError):
-        value = float("nan")
-    fine = value <= 0 if name == "logprob" else value > 0 and (name == "count" or value <= 1)
-    if not isfinite(value) or not fine or isinstance(cell, bool):
-        wanted = {"logprob": "at most 0", "count": "above 0", "probability": "above 0, at most 1"}[name]
-        raise SuiteError(
-            f"{place}: the column {name!r} has {cell!r}, which is no {name} of a token.\n"
-            f"  Write a number {wanted}."
-        )
-    return value

@@ -20,7 +20,7 @@ def follows(columns: Header) -> str | None:
     sentence, target = columns.of("sentence"), columns.of("target") or columns.of("word")
     if sentence is None or target is None or {"sentence", "target", "word", "prefix"} & {*columns.given}:
         return None
-    if "fill" in columns.how or columns.of("critical") or columns.of("prefix") or columns.of("context"):
+    if "fill" in columns.options or columns.of("critical") or columns.of("prefix") or columns.of("context"):
         return None
     text, words = (text_in(columns.first.get(name)) for name in (sentence, target))
     inside = f" {words.lower()} " in " ".join(["", *re.findall(r"\w+", text.lower()), ""])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import replace
 from itertools import chain
 from math import isfinite
 from typing import TYPE_CHECKING
 
 from tseval.errors import SuiteError, first_line, quoted_text, suggest
-from tseval.files import beyond, limits, refuse_irregular
+from tseval.files import beyond, limits
 from tseval.formats import (
     UTF_8,
     ContentError,
@@ -22,6 +21,7 @@ from tseval.formats import (
     read_text,
 )
 from tseval.suites.data.roles import chosen_rows, columns_given, find_columns, text_in
+from tseval.suites.data.sheets import Opened, open_sheet
 from tseval.tables import is_table, open_table, read_parquet
 
 if TYPE_CHECKING:
@@ -34,50 +34,47 @@ if TYPE_CHECKING:
     from tseval.tables import Row
 
 
-Opened = tuple[str, "Sequence[str]", "Iterator[Row]"]
-
-
 def read_records(
-    path: Path, texts: Collection[str] = (), how: Mapping[str, str] | None = None
+    path: Path, texts: Collection[str] = (), options: Mapping[str, str] | None = None
 ) -> Iterator[tuple[str, DataRecord]]:
     """Yield every record of a file with its place, `file:row`; the columns of a table are typed.
 
-    Those in `texts` stay texts; `how` is what its user says of the file (`tseval.suites.data.roles`).
+    Those in `texts` stay texts; `options` is what its user says of the file (`tseval.suites.data.roles`).
     """
-    how = how or {}
-    column, values = chosen_rows(how)
+    options = options or {}
+    column, values = chosen_rows(options)
     if _is_of_texts(path):
-        _, names, rows = _open(path, how)
+        _, names, rows = _open(path, options)
         if column is not None and column in names:
             at = list(names).index(column)
             rows = (row for row in rows if row[1][at].strip() in values)
         yield from _typed(names, rows, texts)
         return
-    for place, record in _READERS[bare_name(path).rpartition(".")[2]](path, encoding_of(how)):
+    for place, record in _READERS[bare_name(path).rpartition(".")[2]](path, encoding_of(options)):
         if column is None or text_in(record.get(column)) in values:
             yield place, record
 
 
-def columns_of(path: Path, how: Mapping[str, str]) -> tuple[str, Sequence[str], DataRecord]:
+def columns_of(path: Path, options: Mapping[str, str]) -> tuple[str, Sequence[str], DataRecord]:
     """Return the place of the header, the names of the columns, and the first record; none of an empty file.
 
     Of JSON they are those of its first record.
     """
     if _is_of_texts(path):
-        place, names, rows = _open(path, how)
+        place, names, rows = _open(path, options)
         of_texts = (dict(zip(names, row, strict=True)) for _, row in rows)
-        return place, names, _first_chosen(place, names, of_texts, how)
-    found = read_records(path, (), {name: said for name, said in how.items() if name != "where"})
-    place, record = next(found, (f"{path}:1", {}))
-    records = chain([record] if record else [], (own for _, own in found))
-    return place, list(record), _first_chosen(place, list(record), records, how)
+        return place, names, _first_chosen(place, names, of_texts, options)
+    all_records = read_records(path, (), {name: value for name, value in options.items() if name != "where"})
+    place, record = next(all_records, (f"{path}:1", {}))
+    records = chain([record] if record else [], (later for _, later in all_records))
+    return place, list(record), _first_chosen(place, list(record), records, options)
 
 
 def _first_chosen(
-    place: str, names: Sequence[str], records: Iterable[DataRecord], how: Mapping[str, str]
+    place: str, names: Sequence[str], records: Iterable[DataRecord], options: Mapping[str, str]
 ) -> DataRecord:
     """Return the first record that the user means; nothing of an empty file."""
-    column, values = chosen_rows(how)
+    column, values = chosen_rows(options)
     if column is None or column not in names:  # a column that is not there is named later
         return next(iter(records), {})
     there: dict[str, None] = {}
@@ -89,23 +86,25 @@ def _first_chosen(
     if there:
         raise SuiteError(
             f"{place}: no row has {' or '.join(map(repr, sorted(values)))} in {column!r} "
-            f"(--columns where={how['where']}).\n  {suggest(min(values), there, 'Values')}"
+            f"(--columns where={options['where']}).\n  {suggest(min(values), there, 'Values')}"
         )
     return {}
 
 
-def header_of(path: Path, how: Mapping[str, str]) -> Header:
+def header_of(path: Path, options: Mapping[str, str]) -> Header:
     """Say what the columns of a file may be (`find_columns`).
 
     What a user says of columns is about the tables beside lines that have none.
     """
-    place, names, first = columns_of(path, how)
-    return replace(find_columns(place, names, {} if _is_lines(path, how) else how, first), how=how)
+    place, names, first = columns_of(path, options)
+    return replace(
+        find_columns(place, names, {} if _is_lines(path, options) else options, first), options=options
+    )
 
 
-def _is_lines(path: Path, how: Mapping[str, str]) -> bool:
+def _is_lines(path: Path, options: Mapping[str, str]) -> bool:
     """Whether a file holds sentences by turns, a line each, without columns."""
-    return bare_name(path).endswith(".txt") and how.get("layout", "").startswith("alternating")
+    return bare_name(path).endswith(".txt") and options.get("layout", "").startswith("alternating")
 
 
 def json_kind(path: Path) -> str | None:
@@ -116,9 +115,9 @@ def json_kind(path: Path) -> str | None:
     return "syntaxgym" if isinstance(content, dict) and {"items", "predictions"} & content.keys() else None
 
 
-def encoding_of(how: Mapping[str, str]) -> str:
+def encoding_of(options: Mapping[str, str]) -> str:
     """Name the encoding that a user gives, or UTF-8."""
-    return known_encoding(how["encoding"]) if "encoding" in how else UTF_8
+    return known_encoding(options["encoding"]) if "encoding" in options else UTF_8
 
 
 def _is_of_texts(path: Path) -> bool:
@@ -126,14 +125,14 @@ def _is_of_texts(path: Path) -> bool:
     return is_table(path) or bare_name(path).endswith((".txt", ".tab", ".xlsx"))
 
 
-def _open(path: Path, how: Mapping[str, str]) -> Opened:
+def _open(path: Path, options: Mapping[str, str]) -> Opened:
     """Open a table; where its columns are given by numbers, and none is called so, it has no header."""
-    if _is_lines(path, how):
-        lines = read_lines(path, encoding_of(how))
+    if _is_lines(path, options):
+        lines = read_lines(path, encoding_of(options))
         return f"{path}:1", ["sentence"], ((place, [line]) for place, line in lines)
-    opened = _sheet if bare_name(path).endswith(".xlsx") else open_table
-    encoding = how.get("sheet", "") if opened is _sheet else encoding_of(how)
-    numbers = columns_given(how)
+    opened = open_sheet if bare_name(path).endswith(".xlsx") else open_table
+    encoding = options.get("sheet", "") if opened is open_sheet else encoding_of(options)
+    numbers = columns_given(options)
     if numbers and all(name.isdecimal() for name in numbers):
         try:
             if numbers <= {*opened(path, encoding)[1]}:
@@ -149,19 +148,23 @@ def _typed(
 ) -> Iterator[tuple[str, DataRecord]]:
     """Yield rows as records; columns become numbers or truth values if all their cells are."""
     # Most columns hold few different cells: equal ones are kept once, as long as they are few.
-    held: dict[str, str] = {}
+    distinct_cells: dict[str, str] = {}
     places: list[str] = []
     columns: list[list[str]] = [[] for _ in names]
     for place, row in rows:
         places.append(place)
         for column, cell in zip(columns, row, strict=True):
-            column.append(held.setdefault(cell, cell) if len(held) < MANY_TEXTS else held.get(cell, cell))
-    held.clear()
+            column.append(
+                distinct_cells.setdefault(cell, cell)
+                if len(distinct_cells) < MANY_TEXTS
+                else distinct_cells.get(cell, cell)
+            )
+    distinct_cells.clear()
     values: list[Sequence[Feature]] = [
         column if name in texts else as_typed(column) for name, column in zip(names, columns, strict=True)
     ]
-    for place, *own in zip(places, *values, strict=True):
-        yield place, dict(zip(names, own, strict=True))
+    for place, *cells in zip(places, *values, strict=True):
+        yield place, dict(zip(names, cells, strict=True))
 
 
 MANY_TEXTS = 100_000  # of a table that differ; so many more are hardly repeated
@@ -241,81 +244,3 @@ _READERS: dict[str, Callable[[Path, str], Iterator[tuple[str, DataRecord]]]] = {
     "json": _json_records,
     "parquet": _parquet_records,
 }
-
-
-def _sheet(path: Path, name: str, headed: bool = True) -> Opened:
-    """Open a sheet of Excel's: the one that is named, or the only one that holds anything."""
-    try:
-        from openpyxl import load_workbook  # noqa: PLC0415 - an extra
-    except ImportError:
-        fix = 'Install it: pip install "tseval[xlsx]". Or save the sheet as .csv.'
-        raise SuiteError(f"{path}: tseval needs the package openpyxl to read .xlsx files.\n  {fix}") from None
-    try:
-        refuse_irregular(path)
-        with zipfile.ZipFile(path) as packed:
-            if sum(one.file_size for one in packed.infolist()) > limits().sheet_bytes:
-                raise beyond("sheet_bytes", path, "the unpacked sheets have too many bytes")
-        book = load_workbook(path, read_only=True, data_only=True)
-        sheets = {
-            sheet.title: list(_rows_of(path, sheet.iter_rows(values_only=True)))
-            for sheet in book.worksheets
-            if not name or sheet.title == name
-        }
-    except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile) as error:
-        raise SuiteError(
-            f"{path}: tseval cannot read this .xlsx file: {first_line(error)}.\n"
-            "  Save the sheet as .csv, and give that file to tseval."
-        ) from None
-    if name and name not in sheets:
-        hint = suggest(name, [sheet.title for sheet in book.worksheets], "Sheets")
-        raise SuiteError(f"{path}: the file has no sheet with the name {name!r}.\n  {hint}")
-    held = {title: [row for row in rows if any(row[1])] for title, rows in sheets.items()}
-    filled = [title for title, rows in held.items() if rows]
-    if (n_sheets := len(filled)) > 1:
-        raise SuiteError(
-            f"{path}: {n_sheets} sheets of the file have content, but tseval reads one: "
-            f"{', '.join(filled)}.\n"
-            f"  Name the sheet to read, for example: --columns sheet={filled[0]}."
-        )
-    rows = held[filled[0]] if filled else []
-    width = max((place for _, row in rows for place, cell in enumerate(row, 1) if cell), default=0)
-    if not rows:
-        return f"{path}:1", [], iter(())
-    rows = [(number, (row + [""] * width)[:width]) for number, row in rows]
-    header = rows[0][1] if headed else [str(number) for number in range(1, width + 1)]
-    if headed and ("" in header or len({*header}) < len(header)):
-        raise SuiteError(
-            f"{path}:{rows[0][0]}: the header has an empty name, or the same name twice: {header}.\n"
-            "  Give every column a name of its own."
-        )
-    cut = ((f"{path}:{number}", row) for number, row in rows[1 if headed else 0 :])
-    return f"{path}:{rows[0][0]}", header, cut
-
-
-MOST_CELLS = 10**7  # of a sheet, up to the last in each row that holds anything
-MOST_PLACES = 2 * 10**8  # with those that hold nothing: a sheet may claim to go on for ever
-
-
-def _rows_of(path: Path, rows: Iterable[tuple[object, ...]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a sheet with their numbers, within the limits on tables."""
-    within, cells, places = limits(), 0, 0
-    for number, row in enumerate(rows, 1):
-        width = next((place for place in range(len(row), 0, -1) if row[place - 1] is not None), 0)
-        cells, places = cells + width, places + len(row)
-        if number > within.rows:
-            raise beyond("rows", path, "the sheet has too many rows")
-        if width > within.columns:
-            raise beyond("columns", f"{path}:{number}", "the row has too many columns")
-        if cells > MOST_CELLS or places > MOST_PLACES:
-            raise SuiteError(
-                f"{path}: the sheet has too many cells (limit: {MOST_CELLS:,}).\n"
-                "  Save the sheet as .csv, and give that file to tseval."
-            )
-        yield number, [_cell(value) for value in row[:width]]
-
-
-def _cell(value: object) -> str:
-    """Write a cell as a text; whole numbers are numbers with a point to some programs."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return str(int(value))
-    return "" if value is None else str(value).strip()

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 
 from tseval.errors import LONGEST_MESSAGE, SuiteError, suggest
 from tseval.suites.data.joining import join_parts
+from tseval.suites.endings import TABLES
 from tseval.writing import BOUNDARY, single_spaced
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ SETTINGS = (
 )  # fmt: skip
 USAGE = "--columns good=NAME,bad=NAME."
 _SENTENCES = "One sentence per row: --columns sentence=NAME,item=NAME,label=NAME. No header: write numbers."
-_TABLES = ".jsonl, .json, .tsv, .csv, .parquet and .xlsx"
+_TABLES = f"{', '.join(TABLES[:-2])} and {TABLES[-2]}"  # without .tab, which few know
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +152,6 @@ _SPELT = {
     "disambiguation disamb_position disamb_index disambiguating_word disamb_position_0idx "
     "disamb_position_amb region",
 }
-
-
 # Roles whose columns are about rows: none of them is a region of a sentence.
 _ABOUT_ROWS = ("item", "condition", "label", "rating", "case", "phenomenon", "number")
 LONGEST_LAYOUT = 240  # characters of a layout that a message offers
@@ -209,14 +208,14 @@ def refuse_columns(suite: object, columns: Mapping[str, str] | None) -> None:
         )
 
 
-def roles_given(how: Mapping[str, str]) -> dict[str, str]:
+def roles_given(options: Mapping[str, str]) -> dict[str, str]:
     """Return the roles among what a user says, to their columns."""
-    return {ALIASES.get(role, role): name for role, name in how.items() if role not in SETTINGS}
+    return {ALIASES.get(role, role): name for role, name in options.items() if role not in SETTINGS}
 
 
-def columns_given(how: Mapping[str, str]) -> set[str]:
+def columns_given(options: Mapping[str, str]) -> set[str]:
     """Name all columns that a user gives; of several joined, each."""
-    return {part for name in roles_given(how).values() for part in name.split("+")}
+    return {part for name in roles_given(options).values() for part in name.split("+")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +224,7 @@ class Header:
 
     place: str  # of its header, for messages
     names: Sequence[str]
-    how: Mapping[str, str]  # what the user says of the table
+    options: Mapping[str, str]  # what the user says of the table
     first: DataRecord  # its first record, or nothing
     given: Mapping[str, str]  # role to column, as the user says
     known: KnownColumns | None  # the names that are understood by themselves
@@ -239,22 +238,22 @@ class Header:
         taken = {part for name in self.given.values() for part in parts_of(name, self.names)}
         free = [name for name in self.names if name not in taken and (role, name) not in self.no_roles]
         ranks = ([name for name in free if _words(name) in rank] for rank in _spelt(role))
-        found = next(filter(None, ranks), [])
-        if exact := [name for name in found if name == role]:
+        matches = next(filter(None, ranks), [])
+        if exact := [name for name in matches if name == role]:
             return exact[0]
-        if len(found) > 1:
-            lines = " or ".join(f"--columns {role}={name}" for name in found)
+        if len(matches) > 1:
+            lines = " or ".join(f"--columns {role}={name}" for name in matches)
             raise SuiteError(
                 f"{self.place}: tseval does not know which column has the role {role!r}: "
-                f"{' or '.join(map(repr, found))}.\n  Add {lines}."
+                f"{' or '.join(map(repr, matches))}.\n  Add {lines}."
             )
-        return found[0] if found else None
+        return matches[0] if matches else None
 
     def pair(self) -> tuple[str, str] | None:
         """Return the columns of the better and of the worse sentence, or of what they differ in."""
-        found = {**(self.known.roles if self.known else {}), **self.given}
-        if {*PAIR_LABELS} & found.keys():
-            return (found["good"], found["bad"]) if {*PAIR_LABELS} <= found.keys() else None
+        columns = {**(self.known.roles if self.known else {}), **self.given}
+        if {*PAIR_LABELS} & columns.keys():
+            return (columns["good"], columns["bad"]) if {*PAIR_LABELS} <= columns.keys() else None
         pairs = _opposite(self.names)
         if len(pairs) > 1:
             lines = " or ".join(f"--columns good={good},bad={bad}" for good, bad in pairs)
@@ -271,23 +270,23 @@ class Header:
 
     def unknown(self) -> SuiteError:
         """Say that nothing is known to be asked of such a table, and what to type."""
-        one = next((label for label in PAIR_LABELS if label not in self.given), None)
-        one = one if {*PAIR_LABELS} & {*self.given} else None
-        lacking = f"{one} sentence" if one else "pair of sentences"
+        lacking_label = next((label for label in PAIR_LABELS if label not in self.given), None)
+        lacking_label = lacking_label if {*PAIR_LABELS} & {*self.given} else None
+        lacking = f"{lacking_label} sentence" if lacking_label else "pair of sentences"
         names = f"The columns are {', '.join(map(repr, self.names)) or 'none'}."
         pairs = f"\n  Rename the columns good and bad, or name them: {USAGE}"
-        if one:
+        if lacking_label:
             return SuiteError(f"{self.place}: no {lacking} found in this table. {names}{pairs}")
         rated = f" For rated sentences, name two columns sentence and rating.\n  {_SENTENCES}"
         layout = self._layout()
         # A long message is cut in the middle of its lines: the line to type must be whole.
-        said = f"{self.place}: no {lacking} found in this table. {names}{pairs}{rated}{layout}"
-        if len(said) > LONGEST_MESSAGE and layout:
+        message = f"{self.place}: no {lacking} found in this table. {names}{pairs}{rated}{layout}"
+        if len(message) > LONGEST_MESSAGE and layout:
             some = ", ".join(map(repr, self.names[:SOME_NAMES]))
-            said = (
+            message = (
                 f"{self.place}: no {lacking} found in {len(self.names)} columns: {some}, ...{pairs}{layout}"
             )
-        return SuiteError(said)
+        return SuiteError(message)
 
     def _layout(self) -> str:
         """Write the layout that takes each column that may hold text for a region; nothing of two or less."""
@@ -304,8 +303,8 @@ class Header:
 
     def is_about_rows(self, name: str) -> bool:
         """Whether a column says which item, condition or row of the table a row is of, and holds no text."""
-        given = (self.given.get(role, "") for role in (*_ABOUT_ROWS, "ignore", "cluster"))
-        if any(name in parts_of(columns, self.names) for columns in given):
+        given_columns = (self.given.get(role, "") for role in (*_ABOUT_ROWS, "ignore", "cluster"))
+        if any(name in parts_of(columns, self.names) for columns in given_columns):
             return True
         return any(_words(name) in rank for role in _ABOUT_ROWS for rank in _spelt(role))
 
@@ -314,19 +313,21 @@ class Header:
 
         Other names for them are known too (`spelt`) but of pairs, where such columns were always features.
         """
-        found = {name: name for name in ROW_NAMES if name in self.names and (name, name) not in self.no_roles}
+        columns = {
+            name: name for name in ROW_NAMES if name in self.names and (name, name) not in self.no_roles
+        }
         if spelt:
-            found |= {name: column for name in ROW_NAMES if (column := self.of(name)) is not None}
-        found |= {**(self.known.roles if self.known else {}), **self.given}
-        return {name: found[name] for name in ROW_NAMES if name in found}
+            columns |= {name: column for name in ROW_NAMES if (column := self.of(name)) is not None}
+        columns |= {**(self.known.roles if self.known else {}), **self.given}
+        return {name: columns[name] for name in ROW_NAMES if name in columns}
 
     def of_items(self) -> set[str]:
         """Name the columns whose cells stay texts where rows are parts of items."""
         roles = [role for role in _SPELT if role not in {"rating", "answer", "candidates"}]
         known = set[str]().union(*(rank for role in roles for rank in _spelt(role)))
-        found = (name for name in self.names if _words(name) in known)
-        given = (part for name in self.given.values() for part in parts_of(name, self.names))
-        return {*found, *ROW_NAMES, *given}
+        known_columns = (name for name in self.names if _words(name) in known)
+        given_columns = (part for name in self.given.values() for part in parts_of(name, self.names))
+        return {*known_columns, *ROW_NAMES, *given_columns}
 
     def features(self, used: Iterable[str], spelt: bool = False) -> dict[str, str]:
         """Map features to their columns: all that have no role, in the order of the table.
@@ -350,30 +351,30 @@ class Header:
         return replace(self, no_roles=self.no_roles | {(role, column)}, unused=[])
 
 
-def find_columns(place: str, names: Sequence[str], how: Mapping[str, str], first: DataRecord) -> Header:
+def find_columns(place: str, names: Sequence[str], options: Mapping[str, str], first: DataRecord) -> Header:
     """Say what the columns of a table may be, by what is given and by known names."""
-    given = roles_given(how)
-    chosen, _ = chosen_rows(how)
-    if chosen is not None and chosen not in names:
+    given = roles_given(options)
+    column, _ = chosen_rows(options)
+    if column is not None and column not in names:
         raise SuiteError(
-            f"{place}: --columns where={how['where']} names the column {chosen!r}, but the table has no such "
-            f"column.\n  {suggest(chosen, names, 'Columns')}"
+            f"{place}: --columns where={options['where']} names the column {column!r}, but the table has no "
+            f"such column.\n  {suggest(column, names, 'Columns')}"
         )
-    if "fill" in how:
-        fillers(how["fill"], place, names)
+    if "fill" in options:
+        fillers(options["fill"], place, names)
     for role, name in given.items():
         name = name.removesuffix(SUFFIX) if role == "condition" else name  # noqa: PLW2901 - the column of both
         if role == "candidates" and name not in names and len(name.split("|")) > 1:
             continue  # the candidates themselves
         for part in parts_of(name, names):
             if part not in names:
-                typed = next((typed for typed in how if how[typed] == name), role)
+                typed = next((typed for typed in options if options[typed] == name), role)
                 raise SuiteError(
                     f"{place}: --columns {typed}={name} names the column {part!r}, but the table has no such "
                     f"column.\n  {suggest(part, names, 'Columns')}"
                 )
-    known = next((one for one in _KNOWN if {*one.roles.values(), *one.besides} <= {*names}), None)
-    return Header(place, names, how, first, given, known)
+    known = next((known for known in _KNOWN if {*known.roles.values(), *known.besides} <= {*names}), None)
+    return Header(place, names, options, first, given, known)
 
 
 SUFFIX = ":suffix"  # behind a column of items, whose ends are the conditions
@@ -381,25 +382,25 @@ SUFFIX = ":suffix"  # behind a column of items, whose ends are the conditions
 
 def item_and_condition(place: str, text: str) -> tuple[str, str]:
     """Cut `61-b` into the item, 61, and the condition at its end, b."""
-    found = re.fullmatch(r"(.*[^-_./ ])[-_./ ]+([^-_./ ]+)", text)
-    if found is None:
+    match = re.fullmatch(r"(.*[^-_./ ])[-_./ ]+([^-_./ ]+)", text)
+    if match is None:
         raise SuiteError(
             f"{place}: tseval cannot split {text!r} into an item and a condition, as it splits 61-b into 61 "
             "and b.\n"
             "  Write ITEM-CONDITION, or name the column of conditions: --columns condition=NAME."
         )
-    return found[1], found[2]
+    return match[1], match[2]
 
 
-def chosen_rows(how: Mapping[str, str]) -> tuple[str | None, frozenset[str]]:
+def chosen_rows(options: Mapping[str, str]) -> tuple[str | None, frozenset[str]]:
     """Read `where=COLUMN:VALUE|VALUE`: which rows of a table are meant; None for all of them."""
-    if "where" not in how:
+    if "where" not in options:
         return None, frozenset()
-    column, _, values = how["where"].partition(":")
-    chosen = frozenset(one.strip() for one in values.split("|") if one.strip())
+    column, _, values = options["where"].partition(":")
+    chosen = frozenset(value.strip() for value in values.split("|") if value.strip())
     if not column.strip() or not chosen:
         raise SuiteError(
-            f"--columns: the setting where={how['where']} does not have the form COLUMN:VALUE.\n"
+            f"--columns: the setting where={options['where']} does not have the form COLUMN:VALUE.\n"
             "  Write where=COLUMN:VALUE, or where=COLUMN:VALUE|VALUE for several values."
         )
     return column.strip(), chosen
@@ -449,6 +450,21 @@ def text_in(value: Json) -> str:
     return "" if value is None else single_spaced(str(value).replace(BOUNDARY, " "))
 
 
+def text_of(place: str, record: DataRecord, column: str) -> str:
+    """Take a text from a record."""
+    if column not in record:
+        raise SuiteError(
+            f"{place}: the column {column!r} is missing. The columns are {', '.join(map(repr, record))}.\n"
+            f"  Add the column {column!r}."
+        )
+    text = record[column]
+    if not isinstance(text, str):
+        raise SuiteError(
+            f"{place}: the column {column!r} has {text!r}, but must have a text.\n  Write a text in quotes."
+        )
+    return text
+
+
 def running_text(record: DataRecord, column: str, join: str = "auto") -> str:
     """Return the text of a column, or of several that follow one another, as a context and a prefix do."""
     return join_parts([text_in(record.get(part)) for part in parts_of(column, record)], join)
@@ -473,7 +489,7 @@ def _spelt(role: str) -> tuple[frozenset[str], ...]:
 
 def _opposite(names: Sequence[str]) -> list[tuple[str, str]]:
     """Find columns that differ in being called good and bad, or the like; those of sentences come first."""
-    found: list[tuple[str, str, str]] = []
+    found_pairs: list[tuple[str, str, str]] = []
     by_words = {_words(name): name for name in reversed(names)}
     for better, worse in OPPOSITES:
         for words, name in by_words.items():
@@ -482,8 +498,8 @@ def _opposite(names: Sequence[str]) -> list[tuple[str, str]]:
                 other = "_".join(worse if part == better else part for part in parts)
                 if other in by_words:
                     rest = "_".join(part for part in parts if part != better)
-                    found.append((rest, name, by_words[other]))
+                    found_pairs.append((rest, name, by_words[other]))
     for kinds in (_WHOLE, _PART):
-        if pairs := [(good, bad) for rest, good, bad in found if rest in kinds]:
+        if pairs := [(good, bad) for rest, good, bad in found_pairs if rest in kinds]:
             return sorted({*pairs}, key=lambda pair: names.index(pair[0]))
     return []

@@ -98,8 +98,8 @@ def distinct(marks: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def among(marks: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Tell which numbers are among ascending ones."""
     places = np.searchsorted(known, marks)
-    found: NDArray[np.bool_] = np.append(known, np.uint64(0))[places] == marks
-    return found & (places < len(known))
+    is_among: NDArray[np.bool_] = np.append(known, np.uint64(0))[places] == marks
+    return is_among & (places < len(known))
 
 
 def block_size(longest: int) -> int:
@@ -224,8 +224,8 @@ class Dyck:
             stack[every, top] = kind
             symbols[rows, position] = np.where(closes, k + kind, kind)
             depth = np.where(closes, depth - 1, depth + 1)
-        kept = lengths > 0
-        return Strings(symbols[kept], lengths[kept])
+        is_not_empty = lengths > 0
+        return Strings(symbols[is_not_empty], lengths[is_not_empty])
 
     def allowed(self, prefix: Sequence[str]) -> frozenset[str]:
         """Return the symbols that may follow a prefix."""
@@ -476,7 +476,10 @@ def parse_language(spec: str) -> Language:
 def usage(name: str) -> str:
     """Show how a language is written, with its settings and their defaults."""
     settings = fields(FORMAL_LANGUAGES[name])
-    written = (one.name if one.default is MISSING else f"{one.name}={one.default}" for one in settings)
+    written = (
+        setting.name if setting.default is MISSING else f"{setting.name}={setting.default}"
+        for setting in settings
+    )
     return f"{name}({', '.join(written)})"
 
 

@@ -11,8 +11,7 @@ have elsewhere, are no mistakes: a macro for all genders is right where one of t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
 from itertools import chain, pairwise, product
@@ -20,17 +19,28 @@ from typing import TYPE_CHECKING, Literal
 
 from jinja2 import nodes
 
-from tseval.errors import GrammarError
 from tseval.suites.grammar.code_text import code_text, stripped
-from tseval.suites.grammar.sandbox import FALSE, LIST, NUMBER, TEXT, TRUE, kind_of
+from tseval.suites.grammar.sandbox import FALSE, NUMBER, TEXT, TRUE, kind_of
 from tseval.suites.grammar.source import ALL_NUMBERS, NO_FORM, Word
+from tseval.suites.grammar.values import (
+    KIND_NAMES,
+    Meaning,
+    Scope,
+    Values,
+    as_list,
+    compared_value,
+    compared_values,
+    constant_values,
+    kind_name,
+    kinds_of,
+    slot_values,
+    union_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from jinja2 import Environment
-
-    from tseval.suites.grammar.slots import Filler, Slot
+    from tseval.suites.grammar.slots import Slot
     from tseval.suites.grammar.source import Lexicon
 
 
@@ -38,83 +48,9 @@ if TYPE_CHECKING:
 _Severity = Literal["error", "warning"]
 Problem = tuple[_Severity, int, str]
 
-_KINDS = {TEXT: "text", NUMBER: "a number", LIST: "a list"}
 _MOST_VALUES = 500  # of an expression; it is not followed further
 _SHOWN = 8
 _EQUALITIES = ("eq", "ne", "in", "notin")
-
-
-def watch(node: nodes.Node, scope: str, environment: Environment) -> None:
-    """Let the sandbox note the outcomes of a node's condition, and what it compares.
-
-    Keys are texts, so that what two labelled lines share is the same code in both.
-    """
-    if isinstance(node, (nodes.If, nodes.CondExpr)) and isinstance(node.test, nodes.Expr):
-        node.test = asked(node.test, scope, environment)
-    if isinstance(node, nodes.Compare):
-        key = _key(scope, node)
-        node.expr = _operand(node.expr, key, 0)
-        for place, operand in enumerate(node.ops, 1):
-            operand.expr = _operand(operand.expr, key, place, members=operand.op in ("in", "notin"))
-    elif isinstance(node, nodes.Test) and node.name == "in" and node.args:
-        key = _key(scope, node)
-        assert isinstance(node.node, nodes.Expr)
-        node.node = _operand(node.node, key, 0)
-        node.args[0] = _operand(node.args[0], key, 1, members=True)
-    node.set_environment(environment)
-
-
-def asked(test: nodes.Expr, scope: str, environment: Environment) -> nodes.Expr:
-    """Return a condition whose outcome the sandbox notes."""
-    noted = _filter(test, "asked_", nodes.Const(_key(scope, test)))
-    noted.set_environment(environment)
-    return noted
-
-
-def _operand(value: nodes.Expr, key: str, place: int, *, members: bool = False) -> nodes.Filter:
-    return _filter(value, "compared_", nodes.Const(f"{key} {place}"), nodes.Const(members))
-
-
-def _key(scope: str, node: nodes.Node) -> str:
-    return f"{scope}:{code_text(node)}"
-
-
-def _filter(value: nodes.Expr, name: str, *arguments: nodes.Expr) -> nodes.Filter:
-    return nodes.Filter(value, name, list(arguments), [], None, None, lineno=value.lineno)
-
-
-_Meaning = Callable[[], "Values | None"]
-
-
-@dataclass(frozen=True, slots=True)
-class Values:
-    """Which values an expression can have, over all fillers of the slots that it is made of."""
-
-    has: tuple[Filler, ...]
-    others: frozenset[object] = frozenset()  # values that are none of these, and no mistakes either
-    is_literal: bool = False  # whether all of them stand in the code
-    is_listed: bool = False  # whether the expression is a list or a table of such values
-    is_form: bool = False  # whether they are forms of words
-
-    def element(self) -> Values:
-        """Return the values of what a list holds."""
-        return replace(self, is_listed=False)
-
-
-@dataclass(slots=True)
-class Scope:
-    """Names and what they can be, in the lines of a grammar, in a macro or in a loop."""
-
-    names: dict[str, _Meaning]
-    above: Scope | None = None
-    macro: str = ""
-    is_conditional: bool = False  # whether its code runs in some items only
-
-    def find(self, name: str) -> Values | None:
-        """Look up what a name can be, here or further out; None if it is not known."""
-        if name in self.names:
-            return self.names[name]()
-        return None if self.above is None else self.above.find(name)
 
 
 @dataclass(slots=True)
@@ -166,10 +102,10 @@ class Conditions:
     def values_of(self, node: nodes.Expr) -> list[str | int | float] | None:
         """Tell what an expression over slots and sets is compared as; None where that is not known."""
         values = self.values(node, self._root())
-        return None if values is None or values.is_listed else _all_compared(values)
+        return None if values is None or values.is_listed else compared_values(values)
 
     def _root(self) -> Scope:
-        names: dict[str, _Meaning] = {slot.name: partial(_of_slot, slot) for slot in self.slots}
+        names: dict[str, Meaning] = {slot.name: partial(slot_values, slot) for slot in self.slots}
         root = Scope(names)
         for name, node in self.definitions.items():
             if isinstance(node, nodes.Assign):
@@ -181,9 +117,9 @@ class Conditions:
         root = self._root()
         for name, node in self.definitions.items():
             if isinstance(node, nodes.Macro):
-                parameters: dict[str, _Meaning] = {
-                    str(one.name): partial(self._of_parameter, name, place)
-                    for place, one in enumerate(node.args)
+                parameters: dict[str, Meaning] = {
+                    str(parameter.name): partial(self._of_parameter, name, place)
+                    for place, parameter in enumerate(node.args)
                 }
                 inside = Scope(parameters, root, name)
                 for part in (*node.defaults, *node.body):
@@ -230,42 +166,46 @@ class Conditions:
         element = (
             partial(self._element, loop.iter, scope) if isinstance(loop.target, nodes.Name) else _unknown
         )
-        names: dict[str, _Meaning] = {"loop": _unknown, **dict.fromkeys(_names_in(loop.target), element)}
+        names: dict[str, Meaning] = {"loop": _unknown, **dict.fromkeys(_names_in(loop.target), element)}
         inside = Scope(names, scope, scope.macro, is_conditional=True)
         for part in loop.iter_child_nodes(exclude=("target", "iter")):
             self._walk(part, inside)
 
     def _element(self, listed: nodes.Node, scope: Scope) -> Values | None:
-        found = self.values(listed, scope)
-        return found.element() if found is not None and found.is_listed else None
+        sequence = self.values(listed, scope)
+        return sequence.element() if sequence is not None and sequence.is_listed else None
 
     # -- which values an expression can have
 
     def values(self, node: nodes.Node | None, scope: Scope) -> Values | None:
         """Tell which values an expression can have; None where that is not known."""
         node = None if node is None else stripped(node)
-        found: Values | None = None
+        known: Values | None = None
         if isinstance(node, nodes.Const):
-            found = _of_constant(node.value)
+            known = constant_values(node.value)
         elif isinstance(node, nodes.Neg):
             inner = self.values(node.node, scope)
-            if inner is not None and inner.is_literal and all(kind_of(one) == NUMBER for one in inner.has):
-                found = Values(tuple(-one for one in inner.has), is_literal=True)  # type: ignore[operator]
+            if (
+                inner is not None
+                and inner.is_literal
+                and all(kind_of(value) == NUMBER for value in inner.has)
+            ):
+                known = Values(tuple(-number for number in inner.has), is_literal=True)  # type: ignore[operator]
         elif isinstance(node, nodes.Name):
-            found = scope.find(node.name)
+            known = scope.find(node.name)
         elif isinstance(node, nodes.CondExpr):
-            found = _union([self.values(node.expr1, scope), self.values(node.expr2, scope)])
+            known = union_of([self.values(node.expr1, scope), self.values(node.expr2, scope)])
         elif isinstance(node, (nodes.List, nodes.Tuple)):
-            found = _listed([self.values(one, scope) for one in node.items])
+            known = as_list([self.values(part, scope) for part in node.items])
         elif isinstance(node, nodes.Dict):
-            found = _listed([self.values(one.value, scope) for one in node.items])
+            known = as_list([self.values(part.value, scope) for part in node.items])
         elif isinstance(node, nodes.Getattr):
-            found = self._part(self.values(node.node, scope), Values((node.attr,)))
+            known = self._part(self.values(node.node, scope), Values((node.attr,)))
         elif isinstance(node, nodes.Getitem):
-            found = self._part(self.values(node.node, scope), self.values(node.arg, scope))
+            known = self._part(self.values(node.node, scope), self.values(node.arg, scope))
         elif isinstance(node, nodes.Filter):
-            found = self._filtered(node, scope)
-        return found if found is None or len(found.has) <= _MOST_VALUES else None
+            known = self._filtered(node, scope)
+        return known if known is None or len(known.has) <= _MOST_VALUES else None
 
     def _of_parameter(self, macro: str, place: int) -> Values | None:
         """Join what all calls of a macro pass to it."""
@@ -275,15 +215,15 @@ class Conditions:
             return None
         self._followed.add((macro, place))
         name, default = str(node.args[place].name), place - len(node.args) + len(node.defaults)
-        found: list[Values | None] = []
+        values: list[Values | None] = []
         for call, scope in self._calls.get(macro, ()):
-            named = next((one.value for one in call.kwargs if one.key == name), None)
-            given = call.args[place] if place < len(call.args) else named
-            if given is None and default >= 0:
-                given = node.defaults[default]
-            found.append(self.values(given, scope))
+            by_name = next((keyword.value for keyword in call.kwargs if keyword.key == name), None)
+            argument = call.args[place] if place < len(call.args) else by_name
+            if argument is None and default >= 0:
+                argument = node.defaults[default]
+            values.append(self.values(argument, scope))
         self._followed.discard((macro, place))
-        return _union(found)
+        return union_of(values)
 
     def _part(self, whole: Values | None, key: Values | None) -> Values | None:
         """Tell what forms, numbers or lemmas of words can be, or what stands in a list."""
@@ -292,8 +232,8 @@ class Conditions:
         if whole.is_listed:
             return whole.element()
         words = [word for word in whole.has if isinstance(word, Word)]
-        keys = [] if key is None or key.is_listed else [_as_compared(one) for one in key.has]
-        if len(words) < len(whole.has) or not keys or not all(isinstance(one, str) for one in keys):
+        keys = [] if key is None or key.is_listed else [compared_value(value) for value in key.has]
+        if len(words) < len(whole.has) or not keys or not all(isinstance(value, str) for value in keys):
             return None
         has: dict[str, None] = {}
         others: set[object] = set()
@@ -324,10 +264,10 @@ class Conditions:
             inflected = tuple(word.inflected(number) for word, number in forms)
             return Values(inflected) if inflected else None
         changed = {"lower": str.lower, "upper": str.upper}.get(node.name)
-        texts = None if whole.is_listed else _all_compared(whole)
-        if changed is not None and texts is not None and all(isinstance(one, str) for one in texts):
-            others = frozenset(changed(one) for one in whole.others if isinstance(one, str))
-            return Values(tuple(changed(str(one)) for one in texts), others)
+        texts = None if whole.is_listed else compared_values(whole)
+        if changed is not None and texts is not None and all(isinstance(text, str) for text in texts):
+            others = frozenset(changed(value) for value in whole.others if isinstance(value, str))
+            return Values(tuple(changed(str(text)) for text in texts), others)
         return None
 
     # -- what is wrong
@@ -338,79 +278,87 @@ class Conditions:
         if isinstance(comparison, nodes.Compare):
             operators = [operand.op for operand in comparison.ops]
         kinds = _kinds_noted(sides, self.observed)
-        for place, ((one, other), operator) in enumerate(zip(pairwise(sides), operators, strict=True)):
-            found = self._unequal(operator, [(one, scope), (other, scope)], kinds[place : place + 2])
-            if found is not None:
-                yield found[0], f"the condition '{code_text(comparison)}' {found[1]}"
+        for place, ((left, right), operator) in enumerate(zip(pairwise(sides), operators, strict=True)):
+            problem = self._unequal(operator, [(left, scope), (right, scope)], kinds[place : place + 2])
+            if problem is not None:
+                yield problem[0], f"the condition '{code_text(comparison)}' {problem[1]}"
 
     def _unequal(
         self, operator: str, sides: list[tuple[nodes.Expr, Scope]], kinds: Sequence[int]
     ) -> tuple[_Severity, str] | None:
-        found = self._compared(operator, sides)
-        compared = [None if one is None else _all_compared(one) for one in found]
-        kinds = [
-            kind or (0 if own is None else _kinds(own)) for kind, own in zip(kinds, compared, strict=True)
+        values_of_sides = self._compared(operator, sides)
+        compared = [
+            None if side_values is None else compared_values(side_values) for side_values in values_of_sides
         ]
-        if kinds[0] != kinds[1] and all(kind in _KINDS for kind in kinds):
+        kinds = [
+            kind or (0 if side_values is None else kinds_of(side_values))
+            for kind, side_values in zip(kinds, compared, strict=True)
+        ]
+        if kinds[0] != kinds[1] and all(kind in KIND_NAMES for kind in kinds):
             outcome = f"so it is {_always(operator)}" if operator in _EQUALITIES else "which has no order"
-            named = [_kind_name(kind, own) for kind, own in zip(kinds, compared, strict=True)]
-            what = f"compares {named[0]} with {named[1]}, {outcome}."
-            return "error", _sentences(what, self._values_shown(sides, found), _mended(found, kinds))
-        if operator not in _EQUALITIES or None in found or None in compared:
+            names = [kind_name(kind, side_values) for kind, side_values in zip(kinds, compared, strict=True)]
+            what = f"compares {names[0]} with {names[1]}, {outcome}."
+            return "error", _sentences(
+                what, self._values_shown(sides, values_of_sides), _mended(values_of_sides, kinds)
+            )
+        is_literal = [side_values is not None and side_values.is_literal for side_values in values_of_sides]
+        if operator not in _EQUALITIES or None in values_of_sides or None in compared:
             return None
-        literal = next((n for n in (1, 0) if found[n].is_literal and not found[1 - n].is_literal), None)  # type: ignore[union-attr]
+        literal = next((n for n in (1, 0) if is_literal[n] and not is_literal[1 - n]), None)
         if literal is None:
             return None
-        other, values = found[1 - literal], compared[1 - literal] or []
+        other, values = values_of_sides[1 - literal], compared[1 - literal] or []
         assert other is not None
         known = {*values, *other.others, *self._texts_of(other)}
-        given = compared[literal] or []
-        missing = [one for one in given if one not in known]
-        is_part = len(missing) < len(given)
+        literals = compared[literal] or []
+        missing = [literal_value for literal_value in literals if literal_value not in known]
+        is_part = len(missing) < len(literals)
         # Of `x in [a, b]` each must be possible, of `x == (a if ... else b)` one.
         if not missing or (is_part and not (operator in ("in", "notin") and literal == 1)):
             return None
         node = code_text(sides[1 - literal][0])
         what = "has a part that is never true" if is_part else f"is {_always(operator)}"
-        said = f"{what}: '{node}' is never {' and '.join(map(_quoted, missing[:_SHOWN]))}."
+        message = f"{what}: '{node}' is never {' and '.join(map(_quoted, missing[:_SHOWN]))}."
         near = _nearest(missing[0], values)
         # Code for all genders of a language is right where the words have some of them.
         others_occur = is_part or (other.is_form and bool(self._asked_of(node) & {*values}))
         severity: _Severity = "warning" if near is None and others_occur else "error"
         fix = "" if near is None else f"Write {_quoted(near)}."
-        return severity, _sentences(said, self._values_shown(sides, found), fix)
+        return severity, _sentences(message, self._values_shown(sides, values_of_sides), fix)
 
     def _compared(self, operator: str, sides: list[tuple[nodes.Expr, Scope]]) -> list[Values | None]:
         """Return the values of both sides, those of the members where they are searched; None if unknown."""
-        found = [self.values(*side) for side in sides]
+        values = [self.values(*side) for side in sides]
         if operator in ("in", "notin"):
-            is_known = found[1] is not None and found[1].is_listed and _is_list(sides[1][0])
+            is_known = values[1] is not None and values[1].is_listed and _is_list(sides[1][0])
         else:
-            is_known = not any(one is not None and one.is_listed for one in found)
-        return found if is_known else [None, None]
+            is_known = not any(side_values is not None and side_values.is_listed for side_values in values)
+        return values if is_known else [None, None]
 
     def _asked_of(self, node: str) -> set[object]:
         """Return all values that an expression is compared with in the grammar."""
         return {
             value
             for comparison, scope in self._comparisons
-            for one, other in pairwise(_sides(comparison))
-            for side, literal in ((one, other), (other, one))
+            for left, right in pairwise(_sides(comparison))
+            for side, literal in ((left, right), (right, left))
             if code_text(side) == node and (values := self.values(literal, scope)) and values.is_literal
             for value in values.has
         }
 
     def _texts_of(self, values: Values) -> set[object]:
         """Return the texts of all words, where words are compared as they are printed."""
-        if self.lexicon is None or not any(isinstance(one, Word) for one in values.has):
+        if self.lexicon is None or not any(isinstance(value, Word) for value in values.has):
             return set()
         words = chain.from_iterable(self.lexicon.classes.values())
         return {text for word in words for text in (word.lemma, *word.forms.values())}
 
-    def _values_shown(self, sides: list[tuple[nodes.Expr, Scope]], found: Sequence[Values | None]) -> str:
+    def _values_shown(
+        self, sides: list[tuple[nodes.Expr, Scope]], values_of_sides: Sequence[Values | None]
+    ) -> str:
         """List the values of the side that is no literal."""
-        for (node, _), values in zip(sides, found, strict=True):
-            compared = None if values is None else _all_compared(values)
+        for (node, _), values in zip(sides, values_of_sides, strict=True):
+            compared = None if values is None else compared_values(values)
             if values is not None and compared and not values.is_literal and not values.is_listed:
                 listed = ", ".join(map(_quoted, compared[:_SHOWN]))
                 more = f" and {len(compared) - _SHOWN:,} more" if len(compared) > _SHOWN else ""
@@ -427,15 +375,17 @@ class Conditions:
             return None
         if outcome == TRUE and self._in_some_items(scope, frozenset()):
             return None
-        shown = {
+        values_of = {
             text: None
             for node, inner in self._comparisons
             if inner.macro == scope.macro and any(node is part for part in (test, *test.find_all(type(node))))
             for side in _sides(node)
             if (text := self._values_shown([(side, inner)], [self.values(side, inner)]))
         }
-        said = f"the condition '{code_text(test)}' is {'true' if outcome == TRUE else 'false'} in all items."
-        return " ".join([said, *shown, "Change it, or delete it."])
+        message = (
+            f"the condition '{code_text(test)}' is {'true' if outcome == TRUE else 'false'} in all items."
+        )
+        return " ".join([message, *values_of, "Change it, or delete it."])
 
     def _in_some_items(self, scope: Scope, macros: frozenset[str]) -> bool:
         """Whether code runs in some items only: behind a condition, or in a macro that is called there."""
@@ -447,22 +397,12 @@ class Conditions:
         return any(self._in_some_items(caller, macros | {scope.macro}) for _, caller in calls)
 
 
-def _of_slot(slot: Slot) -> Values:
-    return Values(slot.fillers, is_listed=slot.repeat is not None)
-
-
 def _unknown() -> None:
     return None
 
 
-def _of_constant(value: object) -> Values | None:
-    if isinstance(value, (list, tuple, dict)):
-        return _listed([_of_constant(one) for one in (value.values() if isinstance(value, dict) else value)])
-    return Values((value,), is_literal=True) if isinstance(value, (str, int, float)) else None
-
-
 def _names_in(target: nodes.Node) -> list[str]:
-    return [one.name for one in (target, *target.find_all(nodes.Name)) if isinstance(one, nodes.Name)]
+    return [node.name for node in (target, *target.find_all(nodes.Name)) if isinstance(node, nodes.Name)]
 
 
 def _is_list(node: nodes.Node) -> bool:
@@ -489,52 +429,7 @@ def _sides(comparison: nodes.Expr) -> list[nodes.Expr]:
     if isinstance(comparison, nodes.Compare):
         return [comparison.expr, *(operand.expr for operand in comparison.ops)]
     assert isinstance(comparison, nodes.Test)
-    return [one for one in (comparison.node, *comparison.args) if one is not None]
-
-
-def _union(parts: Sequence[Values | None]) -> Values | None:
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts) or not known or len({part.is_listed for part in known}) > 1:
-        return None
-    has = {id(one) if isinstance(one, Word) else (type(one), one): one for part in known for one in part.has}
-    others = frozenset().union(*(part.others for part in known))
-    literal = all(part.is_literal for part in known)
-    is_form = any(part.is_form for part in known)
-    return Values(tuple(has.values()), others, literal, known[0].is_listed, is_form)
-
-
-def _listed(parts: Sequence[Values | None]) -> Values | None:
-    joined = _union(parts)
-    if joined is None or joined.is_listed:
-        return None
-    return replace(joined, is_listed=True)
-
-
-def _as_compared(value: Filler) -> str | int | float | None:
-    """Return what a value is compared as: a word as the text that it prints; None where it prints none."""
-    if not isinstance(value, Word):
-        return value
-    try:
-        return value.text
-    except GrammarError:
-        return None
-
-
-def _all_compared(values: Values) -> list[str | int | float] | None:
-    compared = list(dict.fromkeys(map(_as_compared, values.has)))
-    return None if None in compared else compared  # type: ignore[return-value]
-
-
-def _kinds(values: Sequence[object]) -> int:
-    kinds = 0
-    for value in values:
-        kinds |= kind_of(value)
-    return kinds
-
-
-def _kind_name(kind: int, values: Sequence[object] | None) -> str:
-    truth = bool(values) and all(isinstance(value, bool) for value in values or ())
-    return "true or false" if truth else _KINDS[kind]
+    return [side for side in (comparison.node, *comparison.args) if side is not None]
 
 
 def _quoted(value: object) -> str:
@@ -551,21 +446,23 @@ def _sentences(*parts: str) -> str:
     return " ".join(filter(None, parts))
 
 
-def _mended(found: Sequence[Values | None], kinds: Sequence[int]) -> str:
+def _mended(values_of_sides: Sequence[Values | None], kinds: Sequence[int]) -> str:
     """Show the value as the other side has it."""
-    for own, other in ((1, 0), (0, 1)):
-        values = found[own]
+    for index, other_index in ((1, 0), (0, 1)):
+        values = values_of_sides[index]
         if values is not None and values.is_literal and not values.is_listed and len(values.has) == 1:
-            if kinds[other] == TEXT:
+            if kinds[other_index] == TEXT:
                 return f'Write "{values.has[0]}".'
             written = str(values.has[0])
-            if kinds[other] == NUMBER and (written.lstrip("-").isdigit() or written in ("true", "false")):
+            if kinds[other_index] == NUMBER and (
+                written.lstrip("-").isdigit() or written in ("true", "false")
+            ):
                 return f"Write {written} without quotes."
     return ""
 
 
 def _nearest(wrong: object, known: Sequence[object]) -> object | None:
-    names = {str(one): one for one in known}
+    names = {str(text): text for text in known}
     folded = {name.casefold(): name for name in names}
     near = get_close_matches(str(wrong).casefold(), folded, n=1)
     begun = str(wrong).casefold()

@@ -147,17 +147,17 @@ def _holds(condition: Code | None, slots: Sequence[Slot], codes: Mapping[str, Co
     by_name = {slot.name: slot for slot in slots}
     for slot in slots:
         if slot.n_taken is None and slot.name in codes:
-            own = [filler // slot.numbers for filler in fillers_of(slot, codes[slot.name])]
+            entries = [filler // slot.numbers for filler in fillers_of(slot, codes[slot.name])]
             for other in (by_name[name] for name in slot.differs_from):
-                for entry, filler in product(own, fillers_of(other, codes[other.name])):
+                for entry, filler in product(entries, fillers_of(other, codes[other.name])):
                     holds &= entry != filler // other.numbers
     if condition is None:
         return holds
-    asked = [slot for slot in slots if slot.name in condition.slots]
-    columns = np.stack([codes[slot.name] for slot in asked] or [np.zeros(n_all, np.int64)], axis=1)
+    used = [slot for slot in slots if slot.name in condition.slots]
+    columns = np.stack([codes[slot.name] for slot in used] or [np.zeros(n_all, np.int64)], axis=1)
     distinct, places = np.unique(columns, axis=0, return_inverse=True)
     bindings = (
-        {slot.name: slot.binding(int(n)) for slot, n in zip(asked, row, strict=False)} for row in distinct
+        {slot.name: slot.binding(int(n)) for slot, n in zip(used, row, strict=False)} for row in distinct
     )
     values = np.array([bool(condition.value(binding)) for binding in bindings], np.bool_)
     holds &= values[places.reshape(-1)]
@@ -196,9 +196,11 @@ def _with_cells(document: YamlDocument, draw: Draw, slots: Sequence[Slot], sente
     if not bound:
         if condition is not None:
             columns = zip(*cells, strict=True) if draw.for_each else ()
-            codes = {slot.name: np.array(own, np.int64) for slot, own in zip(fixed, columns, strict=True)}
-            kept = _holds(condition, slots, codes or {"": np.zeros(1, np.int64)})
-            cells = [cell for cell, holds in zip(cells, kept, strict=True) if holds]
+            codes = {
+                slot.name: np.array(column, np.int64) for slot, column in zip(fixed, columns, strict=True)
+            }
+            is_allowed = _holds(condition, slots, codes or {"": np.zeros(1, np.int64)})
+            cells = [cell for cell, holds in zip(cells, is_allowed, strict=True) if holds]
         return _not_empty(document, sentences, Draw(draw.items, draw.for_each, tuple(cells), draw.seed))
     pools, kept_cells = [], []
     for cell in cells:
@@ -222,12 +224,12 @@ def _holds_nowhere(document: YamlDocument, sentences: Sentences, *keys: str) -> 
     return document.error("'where' is true for no combination of words.", *keys, fix=fix)
 
 
-def _bound_together(slots: Sequence[Slot], draw: Draw, asked: Sequence[str]) -> list[Slot]:
+def _bound_together(slots: Sequence[Slot], draw: Draw, wanted: Sequence[str]) -> list[Slot]:
     """Find the slots of which only some combinations are items, but for those under `for_each`.
 
     A slot that differs from others comes with these: what it may choose depends on them.
     """
-    names = {name for name in asked if name not in draw.for_each}
+    names = {name for name in wanted if name not in draw.for_each}
     names |= {slot.name for slot in slots if slot.n_taken is None}
     for slot in reversed(slots):
         if slot.name in names:
@@ -254,8 +256,8 @@ def _pool(
     codes = {name: np.full(n_all, code, np.int64) for name, code in fixed.items()}
     fillers = {slot.name: fillers_of(slot, codes[slot.name]) for slot in slots if slot.name in fixed}
     for slot in bound:
-        own = [np.asarray(next(choices), np.int64) for _ in range(lengths[slot.name])]
-        fillers[slot.name] = skip_taken(slot, own, slots, fillers)
+        chosen = [np.asarray(next(choices), np.int64) for _ in range(lengths[slot.name])]
+        fillers[slot.name] = skip_taken(slot, chosen, slots, fillers)
         codes[slot.name] = codes_of(slot, fillers[slot.name])
     rows = np.flatnonzero(_holds(condition, slots, codes))
     return {slot.name: codes[slot.name][rows] for slot in bound} if len(rows) else None
@@ -311,15 +313,17 @@ def codes_of_draw(slots: Sequence[Slot], draw: Draw, document: YamlDocument) -> 
                 f"in a cell of the draw, tseval does not find {draw.items:,} items with different words."
             )
             raise document.error(message, "draw", fix="Draw fewer items, or add words to the lexicon.")
-        own = {name: np.full(draw.items, code, np.int64) for name, code in fixed.items()}
+        drawn_codes = {name: np.full(draw.items, code, np.int64) for name, code in fixed.items()}
         if draw.pools is not None:
-            own |= {name: column[rows] for name, column in draw.pools[number].items()}
-        fillers = {slot.name: fillers_of(slot, own[slot.name]) for slot in slots if slot.name in own}
+            drawn_codes |= {name: column[rows] for name, column in draw.pools[number].items()}
+        fillers = {
+            slot.name: fillers_of(slot, drawn_codes[slot.name]) for slot in slots if slot.name in drawn_codes
+        }
         for slot in free:
             chosen = [np.array(column, np.int64) for column in places[slot.name]]
             fillers[slot.name] = skip_taken(slot, chosen, slots, fillers)
-            own[slot.name] = codes_of(slot, fillers[slot.name])
-        for name, column in own.items():
+            drawn_codes[slot.name] = codes_of(slot, fillers[slot.name])
+        for name, column in drawn_codes.items():
             codes[name].append(column)
     return {name: np.concatenate(columns) for name, columns in codes.items()}
 
@@ -365,13 +369,13 @@ def _balanced(
     for _ in range(n_items % size):
         looked_at = numbers.choice(left, min(len(left), _LOOKED_AT), replace=False)
         cost = np.zeros(len(looked_at))
-        for n, own, column in zip(sizes, counts, columns, strict=True):
-            cost += n * own[column[looked_at]]
+        for n, counted, column in zip(sizes, counts, columns, strict=True):
+            cost += n * counted[column[looked_at]]
         row = int(looked_at[numbers.choice(np.flatnonzero(cost == cost.min()))])
         rows.append(row)
         left = left[left != row]
-        for own, column in zip(counts, columns, strict=True):
-            own[column[row]] += 1
+        for counted, column in zip(counts, columns, strict=True):
+            counted[column[row]] += 1
     chance.shuffle(rows)
     return rows
 

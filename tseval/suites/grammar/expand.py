@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from tseval.errors import GrammarError
 from tseval.items import Case, Feature, as_entries
 from tseval.questions.pairs import Pairs
-from tseval.suites.grammar.slots import as_question, read_marks
+from tseval.suites.grammar.experiment import as_question
+from tseval.suites.grammar.marks import read_marks
 from tseval.suites.grammar.source import Word
 from tseval.suites.grammar.template import Code
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
     from tseval.questions import Contrast, Question
     from tseval.suites.grammar.grammar import Grammar
-    from tseval.suites.grammar.slots import Binding, MarkedSentence
+    from tseval.suites.grammar.marks import MarkedSentence
+    from tseval.suites.grammar.slots import Binding
 
     ArrowColumn = pa.Array[Any]
     Render = Callable[[Mapping[str, Binding]], Feature]
@@ -67,7 +69,10 @@ def expand(
     if grammar.experiment is not None:
         marked = {label: block.marked(label, texts) for label, texts in sentences.items()}
         question = as_question(grammar.experiment, grammar.document, marked, terminator)
-        sentences = {label: pa.array([one.text for one in own]) for label, own in marked.items()}
+        sentences = {
+            label: pa.array([sentence.text for sentence in sentences_of_label])
+            for label, sentences_of_label in marked.items()
+        }
     return Case(
         name=grammar.name,
         construction=grammar.construction,
@@ -116,21 +121,21 @@ class _Block:
         """Take the marks of regions out of the sentences of a condition."""
         assert self._grammar.experiment is not None
         regions, line = self._grammar.experiment.regions, self._grammar.sentences[label][0].line
-        found: list[MarkedSentence] = []
+        sentences: list[MarkedSentence] = []
         for text in map(str, texts.to_pylist()):
             try:
-                one = read_marks(text, regions)
+                sentence = read_marks(text, regions)
             except ValueError as error:
                 fix = "Write [critical at sunrise], or [critical] for no words."
                 raise GrammarError(
                     f"{text!r}: {str(error).removesuffix('.')}.", self._grammar.path, line, fix
                 ) from None
-            if not one.text or (found and one.names != found[0].names):
-                what = "marks other regions than the first item" if one.text else "has no words"
+            if not sentence.text or (sentences and sentence.names != sentences[0].names):
+                what = "marks other regions than the first item" if sentence.text else "has no words"
                 fix = "Mark the same regions in all items of a condition, each with words."
                 raise GrammarError(f"{text!r} {what}.", self._grammar.path, line, fix)
-            found.append(one)
-        return found
+            sentences.append(sentence)
+        return sentences
 
     def _text(self, code: Code) -> ArrowColumn:
         """Render a fragment for all items; labelled lines share those that are the same in both."""
@@ -162,16 +167,18 @@ class _Block:
         columns: dict[str, ArrowColumn] = {}
         for name, factor in self._grammar.factors.items():
             if isinstance(factor, Code):
-                values, places = self._rendered(factor.slots, factor.entry)
+                values, indices = self._rendered(factor.slots, factor.entry)
             else:
-                values, places = self._rendered((factor.name,), lambda one: str(_lemma(*one.values())))
-            columns[name] = as_entries(values).take(places)
+                values, indices = self._rendered(
+                    (factor.name,), lambda values_by_slot: str(_lemma(*values_by_slot.values()))
+                )
+            columns[name] = as_entries(values).take(indices)
         return columns
 
     def _column(self, names: tuple[str, ...], render: Render) -> ArrowColumn:
         """Return every item the value that follows from some slots."""
-        values, places = self._rendered(names, render)
-        column: ArrowColumn = pa.array(values).take(places)
+        values, indices = self._rendered(names, render)
+        column: ArrowColumn = pa.array(values).take(indices)
         return column
 
     def _rendered(self, names: tuple[str, ...], render: Render) -> tuple[list[Any], ArrowColumn]:

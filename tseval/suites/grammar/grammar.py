@@ -19,15 +19,8 @@ from tseval.errors import GrammarError, suggest
 from tseval.items import NOT_FEATURES, Feature
 from tseval.questions import Contrast
 from tseval.suites.grammar.draw import Draw, codes_of_draw, read_draw, read_where
-from tseval.suites.grammar.slots import (
-    EXPERIMENT_KEYS,
-    Experiment,
-    Slot,
-    numbers_of,
-    read_experiment,
-    read_slots,
-    slot_codes,
-)
+from tseval.suites.grammar.experiment import EXPERIMENT_KEYS, Experiment, read_experiment
+from tseval.suites.grammar.slots import Slot, numbers_of, read_slots, slot_codes
 from tseval.suites.grammar.source import (
     Lexicon,
     YamlDocument,
@@ -192,7 +185,7 @@ def read_contrasts(document: YamlDocument, labels: tuple[str, ...] | None) -> tu
         sides = [side.strip() for side in str(entry).split(">")]
         if len(sides) != 2 or not all(sides) or sides[0] == sides[1]:
             if len(sides) > 2 and all(sides):
-                pairs = ", ".join(f"{one} > {other}" for one, other in pairwise(sides))
+                pairs = ", ".join(f"{better} > {worse}" for better, worse in pairwise(sides))
                 fix = f"Write each pair: [{pairs}]."
             raise document.error(f"{entry!r} is not a contrast.", "contrasts", position, fix=fix)
         for side in sides:
@@ -209,7 +202,7 @@ def read_contrasts(document: YamlDocument, labels: tuple[str, ...] | None) -> tu
                 fix="Keep the contrast that you mean.",
             )
         if (way := _way(contrasts, contrast.worse, contrast.better)) is not None:
-            message = f"'{contrast}' contradicts {' and '.join(repr(str(one)) for one in way)}."
+            message = f"'{contrast}' contradicts {' and '.join(repr(str(step)) for step in way)}."
             raise document.error(
                 message,
                 "contrasts",
@@ -227,7 +220,7 @@ def _way(contrasts: Sequence[Contrast], better: str, worse: str) -> list[Contras
     """Find contrasts one after the other from which it follows that a label is better than another."""
     for contrast in contrasts:
         if contrast.better == better:
-            rest = [one for one in contrasts if one != contrast]
+            rest = [other for other in contrasts if other != contrast]
             onwards = [] if contrast.worse == worse else _way(rest, contrast.worse, worse)
             if onwards is not None:
                 return [contrast, *onwards]

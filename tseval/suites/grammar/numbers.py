@@ -31,16 +31,16 @@ def number_problems(grammar: Grammar) -> Iterator[Problem]:
 def _dropped(grammar: Grammar, code: list[nodes.Node]) -> Iterator[Problem]:
     """Find a number that all nouns of a slot have a form for, and that nothing prints."""
     # Jinja makes one constant of a list or a table of texts.
-    constants = (repr(one.value) for tree in code for one in tree.find_all(nodes.Const))
+    constants = (repr(constant.value) for tree in code for constant in tree.find_all(nodes.Const))
     values = {word for text in constants for word in re.findall(r"\w+", text)}
-    values |= {one.attr for tree in code for one in tree.find_all(nodes.Getattr)}
+    values |= {attribute.attr for tree in code for attribute in tree.find_all(nodes.Getattr)}
     values |= {filler for slot in grammar.slots for filler in slot.fillers if isinstance(filler, str)}
     for slot in grammar.slots:
         words = [filler for filler in slot.fillers if isinstance(filler, Word)]
         if slot.numbers == 1 or not words:
             continue
-        had = [one for one in ALL_NUMBERS if all(one in word.forms for word in words)]
-        missing = [one for one in had if one not in {word.number for word in words} | values]
+        had = [number for number in ALL_NUMBERS if all(number in word.forms for word in words)]
+        missing = [number for number in had if number not in {word.number for word in words} | values]
         if missing:
             message = (
                 f"the nouns of {slot.name!r} have a form {missing[0]!r}, but no item uses this number. "
@@ -81,22 +81,23 @@ def _agreeing_with_another(grammar: Grammar, code: list[nodes.Node]) -> Iterator
         visit(tree)
     for slot in grammar.slots:
         keys = [] if slot.name in elsewhere or not slot.has_number else forms[slot.name]
-        named = {code_text(key) for key in keys}
+        key_texts = {code_text(key) for key in keys}
         values = [grammar.conditions.values_of(key) for key in keys]
-        if len(named) != 1 or named == {f"{slot.name}.number"} or None in values:
+        if len(key_texts) != 1 or key_texts == {f"{slot.name}.number"} or None in values:
             continue
         printed = [number for number in ALL_NUMBERS if number in (values[0] or ())]
-        own = [
+        numbers_of_slot = [
             number
             for number in ALL_NUMBERS
             if number in {word.number for word in slot.fillers if isinstance(word, Word)}
         ]
         if len(printed) < 2 or len(printed) < len(values[0] or ()):
             continue
-        (key,) = named
-        for one in agreeing[slot.name][:1]:
+        (key,) = key_texts
+        for agreement in agreeing[slot.name][:1]:
             message = (
-                f"'{code_text(one)}' takes the number of {slot.name!r} ({' or '.join(own)}), but "
-                f"'{slot.name}[{key}]' prints {', '.join(printed)}. Write '{one.name}({key})'."
+                f"'{code_text(agreement)}' takes the number of {slot.name!r} "
+                f"({' or '.join(numbers_of_slot)}), but '{slot.name}[{key}]' prints {', '.join(printed)}. "
+                f"Write '{agreement.name}({key})'."
             )
-            yield "error", one.lineno, message
+            yield "error", agreement.lineno, message

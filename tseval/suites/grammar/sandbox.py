@@ -102,13 +102,19 @@ def agree(word: object, with_: object) -> Word:
 
 def disagree(word: object, with_: object, number: object = None) -> Word:
     """Inflect a word for the number that the other does not have; of several, for the one that is named."""
-    inflected, own = _word(word), _number(with_)
-    others = [one for one in ALL_NUMBERS if one != own and (one in inflected.forms or one in NUMBERS)]
+    inflected, word_number = _word(word), _number(with_)
+    others = [
+        other_number
+        for other_number in ALL_NUMBERS
+        if other_number != word_number and (other_number in inflected.forms or other_number in NUMBERS)
+    ]
     if number is None and len(others) > 1:
         fix = f"Write the form that you mean: {{{{ ... | disagree(..., '{others[0]}') }}}}, or {others[1]!r}."
-        raise GrammarError(f"{_kind(word)} has {len(others)} forms that disagree with {own!r}.", fix=fix)
+        raise GrammarError(
+            f"{_kind(word)} has {len(others)} forms that disagree with {word_number!r}.", fix=fix
+        )
     chosen = others[0] if number is None else _number(number)
-    if chosen == own:
+    if chosen == word_number:
         message = f"{chosen!r} is the form that agrees, so it cannot be the form that disagrees."
         raise GrammarError(message, fix=f"Name {others[0]!r}.")
     return inflected.inflected(chosen)
@@ -251,8 +257,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         kinds = kind_of(compared)
         if members and isinstance(compared, (list, tuple)):
             kinds = 0
-            for one in compared:
-                kinds |= kind_of(one)
+            for operand in compared:
+                kinds |= kind_of(operand)
         self.observed[key] = self.observed.get(key, 0) | kinds
         return compared
 

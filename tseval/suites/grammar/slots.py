@@ -1,24 +1,18 @@
-"""Slots: what varies from item to item, and which item has which filler. Designs: what is predicted of these.
+"""Slots: what varies from item to item, and which item has which filler.
 
 Items are numbered by mixed radix: slots in the order of the front matter, the leftmost varying slowest.
-Predictions are about regions, which labelled brackets mark: `the lion ate [critical at sunrise]`.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from tseval.errors import GrammarError, suggest
-from tseval.items import ENTRY
-from tseval.questions.formulas import Mark, Operation, parse, parts_of, regions_in, regions_of
-from tseval.questions.regions import ALL_PREDICTIONS, REGION_METRICS, Prediction, Regions, with_all
 from tseval.suites.grammar.source import (
     ALL_NUMBERS,
     NUMBERS,
@@ -26,21 +20,17 @@ from tseval.suites.grammar.source import (
     Word,
     YamlDocument,
     YamlValue,
-    composed,
     describe,
     find_class,
     gathered,
     how_to_name,
 )
-from tseval.writing import BOUNDARY
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from tseval.questions.formulas import Region
-    from tseval.questions.regions import Metric
 
 Filler = Word | str | int | float | bool
 Binding = Filler | tuple[Filler, ...]
@@ -190,16 +180,16 @@ def skip_taken(
     numbers = {other.name: other.numbers for other in slots}
     counted = () if slot.n_taken is None else slot.differs_from
     taken = [filler // numbers[name] for name in counted for filler in fillers[name]]
-    found: list[NDArray[np.int64]] = []
+    moved: list[NDArray[np.int64]] = []
     for choice in choices:
         entry, number = np.divmod(choice, slot.numbers)
         # Skipping entries, the first one first: those from a skipped one onwards move up by one.
         for skipped in np.sort(np.stack(taken), axis=0) if taken else ():
             entry = entry + (entry >= skipped)
-        found.append(entry * slot.numbers + number)
+        moved.append(entry * slot.numbers + number)
         if slot.distinct:
             taken.append(entry)
-    return found
+    return moved
 
 
 def read_slots(document: YamlDocument, lexicon: Lexicon | None) -> tuple[Slot, ...]:
@@ -310,14 +300,14 @@ def _numbered(
 
 def numbers_of(document: YamlDocument) -> tuple[str, ...]:
     """Name the numbers that nouns of a grammar have."""
-    given = document.data.get("numbers")
-    if given is None:
+    stated = document.data.get("numbers")
+    if stated is None:
         return NUMBERS
-    named = given if isinstance(given, list) else []
-    if len(named) < 2 or [one for one in ALL_NUMBERS if one in named] != named:
+    numbers = stated if isinstance(stated, list) else []
+    if len(numbers) < 2 or [number for number in ALL_NUMBERS if number in numbers] != numbers:
         fix = f"Write two or more of [{', '.join(ALL_NUMBERS)}], in this order."
-        raise document.error(f"'numbers' is {describe(given)}.", "numbers", fix=fix)
-    return tuple(map(str, named))
+        raise document.error(f"'numbers' is {describe(stated)}.", "numbers", fix=fix)
+    return tuple(map(str, numbers))
 
 
 def _repeat(document: YamlDocument, name: str, repeat: YamlValue) -> int | None:
@@ -334,8 +324,8 @@ def _differing(
     document: YamlDocument, slot: Slot, options: Mapping[str, YamlValue], earlier: dict[str, Slot]
 ) -> Slot:
     """Read which entries a slot never takes: those of other slots, or of its own other places."""
-    named = options.get("differs_from", [])
-    names = tuple(map(str, named if isinstance(named, list) else [named]))
+    stated = options.get("differs_from", [])
+    names = tuple(map(str, stated if isinstance(stated, list) else [stated]))
     keys = ("slots", slot.name, "differs_from")
     for name in names:
         other = earlier.get(name)
@@ -380,205 +370,3 @@ def _count_taken(others: Sequence[Slot]) -> int | None:
             if not {before.name, other.name} & {*before.differs_from, *other.differs_from}:
                 return None
     return sum(other.repeat or 1 for other in others)
-
-
-EXPERIMENT_KEYS = ("conditions", "regions", "predictions", "metric")
-_FORMULA_FIX = "Write for example 'what.critical < that.critical'; a formula that begins with [ in quotes."
-
-
-@dataclass(frozen=True, slots=True)
-class Experiment:
-    """What a grammar predicts of its sentences, whose labels are conditions."""
-
-    regions: tuple[str, ...]  # names of what sentences mark
-    predictions: tuple[Prediction, ...]
-    metric: Metric  # what makes one number of the words of a region
-
-
-def read_experiment(document: YamlDocument, labels: Sequence[str]) -> Experiment | None:
-    """Read what a grammar predicts, by its front matter and labels; None where it compares sentences."""
-    given = [key for key in EXPERIMENT_KEYS if key in document.data]
-    if not given:
-        return None
-    for key, fix in (
-        ("predictions", "Add 'predictions:', a mapping of names to formulas."),
-        ("regions", "Add 'regions:' with their names, and mark them in the sentences: [critical ...]."),
-    ):
-        if key not in document.data:
-            raise document.error(f"'{given[0]}' stands without '{key}'.", given[0], fix=fix)
-    if "contrasts" in document.data:
-        fix = "Delete one of the two: 'contrasts' compares whole sentences, 'predictions' compares regions."
-        message = "a grammar cannot have both 'contrasts' and 'predictions'."
-        raise document.error(message, "contrasts", fix=fix)
-    conditions = _names(document, "conditions") if "conditions" in document.data else labels
-    if sorted(conditions) != sorted(labels):
-        odd = min(set(conditions) ^ set(labels))
-        what = f"no sentence is labelled {odd!r}" if odd in conditions else f"{odd!r} is missing"
-        fix = "Name the labels of the sentences, or leave 'conditions' out."
-        raise document.error(f"'conditions': {what}.", "conditions", fix=fix)
-    regions = _names(document, "regions")
-    if ENTRY.removeprefix(".") in regions:
-        raise document.error("a region cannot be called 'entry'.", "regions", fix="Choose another name.")
-    metric = cast("Metric", document.text("metric") or "sum")
-    if metric not in REGION_METRICS:
-        fix = suggest(metric, REGION_METRICS, "Metrics")
-        raise document.error(f"unknown metric {metric!r}.", "metric", fix=fix)
-    named = document.mapping("predictions")
-    if not named:
-        raise document.error("'predictions' is empty.", "predictions", fix=_FORMULA_FIX)
-    for name, formula in named.items():
-        _check(document, name, formula, conditions, regions, metric)
-    predictions = [Prediction(name, str(formula)) for name, formula in named.items()]
-    return Experiment(regions, with_all(predictions), metric)
-
-
-def _names(document: YamlDocument, key: str) -> tuple[str, ...]:
-    value = document.data[key]
-    names = value if isinstance(value, list) else [value]
-    for name in names:
-        if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
-            what = repr(name) if isinstance(name, str) else describe(name)
-            fix = f"Write a list: [{name}]." if "," in str(name) else how_to_name(str(name))
-            raise document.error(f"{what} cannot be a name under '{key}'.", key, fix=fix)
-    texts = [str(name) for name in names]
-    if len(set(texts)) < len(texts) or not texts:
-        raise document.error(f"'{key}' is empty, or has a name twice.", key, fix="Write each name once.")
-    return tuple(texts)
-
-
-def _check(
-    document: YamlDocument,
-    name: str,
-    formula: object,
-    conditions: Sequence[str],
-    regions: Sequence[str],
-    metric: Metric,
-) -> None:
-    """Refuse a prediction that cannot be evaluated, whatever the sentences are."""
-    where = ("predictions", name)
-    if name == ALL_PREDICTIONS or not name.strip():
-        raise document.error(f"a prediction cannot be called {name!r}.", *where, fix="Choose another name.")
-    if not isinstance(formula, str):
-        message = f"the prediction {name!r} is {describe(formula)}."
-        raise document.error(message, *where, fix=_FORMULA_FIX)
-    try:
-        found = regions_in(formula, dict.fromkeys(conditions, regions))
-    except ValueError as error:
-        said, fix = (*error.args, _FORMULA_FIX)[:2]
-        raise document.error(f"the prediction {name!r} {said}.", *where, fix=fix) from None
-    for part in parts_of(parse(formula)):
-        if isinstance(part, Operation) and part.operator in ("<", ">") and part.left == part.right:
-            message = f"the prediction {name!r} compares {part.left} with itself, so it is never true."
-            raise document.error(message, *where, fix="Change one side, so that the two sides differ.")
-    for region in found:
-        if region.place is None and metric != "sum":
-            message = f"the prediction {name!r} asks for the {metric} of a whole sentence."
-            raise document.error(message, *where, fix="Name a region in the formula, or leave 'metric' out.")
-
-
-def as_question(
-    experiment: Experiment,
-    document: YamlDocument,
-    marked: Mapping[str, Sequence[MarkedSentence]],
-    terminator: str | None,
-) -> Regions:
-    """Make the question of a grammar from its marked sentences.
-
-    All sentences of a condition mark the same regions. The terminator is added to each when it is scored.
-    """
-    lengths = {
-        label: pa.array([one.lengths for one in sentences], pa.list_(pa.int64()))
-        for label, sentences in marked.items()
-    }
-    named = {
-        label: {name: 2 * place for place, name in enumerate(sentences[0].names, 1)}
-        for label, sentences in marked.items()
-    }
-    question = Regions(experiment.predictions, pa.table(lengths), experiment.metric, named)
-    n_added = 0 if terminator is None else len(terminator.split())
-    for prediction in experiment.predictions:
-        if prediction.name != ALL_PREDICTIONS:
-            for region in sorted(regions_of(parse(prediction.formula)), key=str):
-                refusal = _refusal(prediction.name, question, region, marked[region.condition], n_added)
-                if refusal is not None:
-                    message, fix = refusal
-                    raise document.error(message, "predictions", prediction.name, fix=fix)
-    return question
-
-
-def _refusal(
-    prediction: str, question: Regions, region: Region, sentences: Sequence[MarkedSentence], n_added: int
-) -> tuple[str, str] | None:
-    """Refuse what is not marked, words behind the end of a sentence, and the mean or the like of no words."""
-    if isinstance(region.place, Mark) and region.place.name not in question.named[region.condition]:
-        name, condition = region.place.name, region.condition
-        message = f"the prediction {prediction!r} is about {region}, but {condition!r} marks no {name!r}."
-        return message, f"Write [{name} ...] in its sentence. If the region is empty, write [{name}]."
-    before, length = question.span(region)
-    ends = np.array([sum(one.lengths) + n_added for one in sentences])
-    beyond, empty = np.flatnonzero(before + length > ends), np.flatnonzero(length == 0)
-    if len(beyond):
-        message = f"there is no word {region} in {sentences[beyond[0]].text!r}."
-        return message, "Make the sentence longer, or compare an earlier word."
-    if len(empty) and question.metric != "sum":
-        message = f"{region} has no words in {sentences[empty[0]].text!r}, so there is no {question.metric}."
-        return message, "Compare another region, or leave 'metric' out."
-    return None
-
-
-# `[critical ` opens a region, `[critical]` is an empty one, `]` closes one.
-_MARK = re.compile(r"(\[[^\s\[\]]+(?: |\])|\])")
-_NAME = re.compile(r"[^\W\d]\w*")
-
-
-@dataclass(frozen=True, slots=True)
-class MarkedSentence:
-    """A sentence without its marks; a mark inside a word leaves a boundary there (`tseval.writing`)."""
-
-    text: str
-    names: tuple[str, ...]  # its regions, in order
-    # Words before the first region, of the first region, between it and the second, ..., after the last: an
-    # odd number of stretches.
-    lengths: tuple[int, ...]
-
-
-def read_marks(text: str, regions: Collection[str]) -> MarkedSentence:
-    """Take the marks out of a sentence, whose words are parted by single spaces.
-
-    `[critical at sunrise]` is a region of two words, `[critical]` one of none. In `l'[noun arbre]` and
-    `[stem laugh]s` a region begins or ends inside a word: both parts count as words there.
-    """
-    names: list[str] = []
-    stretches = [""]
-    for part in _MARK.split(text):
-        inside = len(stretches) % 2 == 0
-        if part == "]" and inside:
-            stretches.append("")
-        elif _MARK.fullmatch(part) and part != "]" and _NAME.fullmatch(composed(part[1:-1])):
-            names.append(_new_name(composed(part[1:-1]), names, regions, part.strip() if inside else None))
-            stretches += [""] if part.endswith(" ") else ["", ""]
-        elif "[" in part or "]" in part:
-            bracket = next(word for word in part.split(" ") if "[" in word or "]" in word)
-            token = next(token for token in text.split(" ") if bracket in token)
-            raise ValueError(f"the bracket of {token!r} does not open or close a region")
-        else:
-            stretches[-1] += part
-    if len(stretches) % 2 == 0:
-        raise ValueError(f"the region {names[-1]!r} is not closed")
-    joined = ""
-    for stretch in stretches:
-        in_word = joined[-1:].strip() and stretch[:1].strip()
-        joined += f"{BOUNDARY if in_word else ''}{stretch}"
-    lengths = tuple(len(stretch.split()) for stretch in stretches)
-    return MarkedSentence(" ".join(filter(None, joined.split(" "))), tuple(names), lengths)
-
-
-def _new_name(name: str, names: Sequence[str], regions: Collection[str], inside: str | None) -> str:
-    """Check the name of a region that begins; inside another one it cannot."""
-    if inside is not None:
-        raise ValueError(f"the region {names[-1]!r} is not closed before {inside!r}")
-    if name not in regions:
-        raise ValueError(f"there is no region {name!r}. {suggest(name, regions, 'Regions')}")
-    if name in names:
-        raise ValueError(f"the region {name!r} appears twice")
-    return name

@@ -18,7 +18,8 @@ from jinja2.environment import Template
 from jinja2.parser import Parser
 
 from tseval.errors import GrammarError, suggest
-from tseval.suites.grammar.conditions import Conditions, asked, watch
+from tseval.suites.grammar.conditions import Conditions
+from tseval.suites.grammar.noting import watch, with_noted_outcome
 from tseval.suites.grammar.sandbox import Sandbox, as_entry, as_text
 from tseval.suites.grammar.source import LARGEST_NUMBER, composed, gathered, how_to_name
 
@@ -109,9 +110,9 @@ class Located:
             )
         elif isinstance(error, UnicodeEncodeError):
             message, fix = "this text has half a character (a lone surrogate).", "Correct its \\u escape."
-        elif isinstance(error, TypeError) and (found := _NO_ORDER.match(str(error))):
-            kinds = [_KINDS.get(kind, kind) for kind in found.groups()[1:]]
-            message = f"'{found[1]}' compares {kinds[0]} with {kinds[1]}, which has no order."
+        elif isinstance(error, TypeError) and (match := _NO_ORDER.match(str(error))):
+            kinds = [_KINDS.get(kind, kind) for kind in match.groups()[1:]]
+            message = f"'{match[1]}' compares {kinds[0]} with {kinds[1]}, which has no order."
             fix = "Write numbers without quotes, and text in quotes."
         elif isinstance(error, UndefinedError):
             message, fix = f"{error.message}.", _UNDEFINED_FIX
@@ -334,7 +335,7 @@ class Sentences:
             harden(assign, self._sandbox)
             assert isinstance(assign.node, nodes.Expr)
             if is_condition:
-                assign.node = asked(assign.node, "", self._sandbox)
+                assign.node = with_noted_outcome(assign.node, "", self._sandbox)
             self.conditions.add(assign.node, is_condition=is_condition)
             return self._compile([assign], line)
 
@@ -402,8 +403,8 @@ class Sentences:
 
     def _check_labels(self, first_line: int) -> None:
         if len(self._lines) < 2:
-            found = f"{len(self._lines) or 'no'} labelled sentence{'' if self._lines else 's'}"
-            message = f"{found}; a grammar needs two or more."
+            n_labelled = f"{len(self._lines) or 'no'} labelled sentence{'' if self._lines else 's'}"
+            message = f"{n_labelled}; a grammar needs two or more."
             raise GrammarError(message, self._path, first_line, _LABEL_FIX)
         seen: set[str] = set()
         for line in self._lines:

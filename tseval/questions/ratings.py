@@ -1,0 +1,74 @@
+"""Ratings: how far do scores of single sentences go with human judgements?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tseval.questions.question import Decided, Question
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from tseval.questions.question import RowsByLabel
+    from tseval.questions.scored import ScoredSentences
+    from tseval.questions.scores import Score
+
+
+# The one label of a rated sentence, and what its score is set against.
+RATED, MEAN_RATING = "sentence", "rating"
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings(Question):
+    """Sentences that were rated, one to an item, with the rating among its features.
+
+    Or pairs, whose rating says how far people prefer the first. A verdict holds the score of a sentence, or
+    the difference of two; nothing about it is right or wrong.
+    """
+
+    def right_or_wrong(self) -> bool:
+        """Say that verdicts are neither."""
+        return False
+
+    def refusal(self, score: Score, features: pa.Table) -> str | None:
+        """Refuse what compares parts of sentences."""
+        if score in ("sentence", "mean"):
+            return None
+        return (
+            f"has ratings of whole sentences, so --score {score} is not possible.\n"
+            "  Write --score sentence or --score mean."
+        )
+
+    def n_verdicts(self, n_items: int) -> int:
+        """Count one for each sentence."""
+        return n_items
+
+    def decide(
+        self, scored: ScoredSentences, rows: RowsByLabel, features: pa.Table, score: Score
+    ) -> Iterator[Decided]:
+        """Yield the score of every sentence, or the difference of a pair's, the first less the second.
+
+        Where the model leaves first tokens unscored the score is that of the others. A sentence with unknown
+        words is counted as half known, and keeps its score; the difference of a half-known pair says nothing.
+        """
+        all_scores = scored.means if score == "mean" else scored.sums
+        first, *others = (all_scores[label_rows] for label_rows in rows.values())
+        scores = first - others[0] if others else first
+        undecidable = np.zeros(len(scores), dtype=np.bool_)
+        places = list(rows.values())
+        if others:
+            half_known = scored.unknown_words.differ(*places)
+            undecidable |= half_known & (not scored.compares_half_known)
+        else:
+            half_known = scored.unknown_words.kinds[places[0]] > 0
+        nothing = np.full(len(scores), np.nan)
+        yield Decided(MEAN_RATING, scores, nothing, None, undecidable, half_known=half_known)
+
+    def describe(self) -> list[list[str]]:
+        """Name what scores are set against."""
+        return [[MEAN_RATING]]

@@ -1,0 +1,16 @@
+"""The scores by which sentences are compared."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+# sentence  the log-probability of a sentence, the sum over its words
+# critical  that of the first word at which two sentences differ
+# ending    the sum over the last words, as many as the item's feature `ending` says
+# regions   what the predictions of a case say of the surprisals of regions
+# choices   the probabilities of single symbols after prefixes
+# mean      the sum over the words divided by their number
+Score = Literal["sentence", "critical", "ending", "regions", "choices", "mean"]
+SCORES: tuple[Score, ...] = get_args(Score)
+# Scores that need the log-probabilities of single words.
+COMPARES_WORDS: frozenset[Score] = frozenset({"critical", "ending", "regions"})

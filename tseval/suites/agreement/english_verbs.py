@@ -1,0 +1,45 @@
+"""The other number of an English verb form, and the number that a pair of forms tells."""
+
+from __future__ import annotations
+
+from tseval.suites.agreement.examples import PLURAL, SINGULAR
+from tseval.suites.agreement.forms import with_capitals
+from tseval.suites.inflection import IRREGULAR, add_s, remove_s
+
+# A clitic `'s` is `has` or `is` by its lemma.
+CLITICS = {("'s", "have"): "'ve", ("’s", "have"): "’ve", ("'s", "be"): "'re", ("’s", "be"): "’re"}
+# Penn tags stand in for rare words in Linzen's table.
+TAGS = {"VBZ": "VBP", "VBP": "VBZ"}
+_PLURALS = IRREGULAR | {"'s": "'re", "’s": "’re"}
+_SINGULARS = {plural: singular for singular, plural in [*_PLURALS.items(), ("'ve", "'s"), ("’ve", "’s")]}
+
+
+def opposite_form(form: str, number: str, lemma: str | None = None) -> tuple[str, str] | None:
+    """Return the form of the other number, and how it was found; None where that is not sure.
+
+    Where the source gives a lemma, a singular form that is not the regular one of its lemma has no sure
+    opposite, nor has a plural one that is not its lemma. The other form takes over the capitals; it was found
+    by `table` (be, have, do and their short forms), `lemma`, or `rule`.
+    """
+    lower, other = form.lower(), None
+    base = None if lemma is None else lemma.lower()
+    if number == SINGULAR:
+        other, origin = CLITICS.get((lower, base or "")) or _PLURALS.get(lower), "table"
+        if other is None and base is not None:
+            other, origin = base if add_s(base) == lower else None, "lemma"
+        elif other is None:
+            other, origin = remove_s(lower), "rule"
+    elif lower in _SINGULARS:
+        other, origin = _SINGULARS[lower], "table"
+    else:
+        sure = (lower.isalpha() or "-" in lower) and base in {None, lower}
+        other, origin = add_s(lower) if sure else None, "rule"
+    return None if other is None else (with_capitals(other, form), origin)
+
+
+def number_of(form: str, opposite: str) -> str | None:
+    """Tell the number of a form by the other form of the same verb; None where the two do not tell."""
+    for singular, plural, number in ((form, opposite, SINGULAR), (opposite, form, PLURAL)):
+        if IRREGULAR.get(singular) == plural or plural in {remove_s(singular), singular.removesuffix("s")}:
+            return number if singular != plural else None
+    return None

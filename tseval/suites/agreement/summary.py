@@ -1,0 +1,86 @@
+"""Counts by the number of attractors, and the reasons for which sentences were left out, as text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tseval.errors import counted
+from tseval.suites.agreement.example_tables import column_values
+from tseval.suites.agreement.examples import PLURAL, SINGULAR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
+
+    from tseval.suites.agreement.splits import Shares
+
+
+def reasons_listed(left_out: Counter[str]) -> str:
+    """Write on one line what was left out and how often, the most frequent first."""
+    return ", ".join(f"{reason} ({n:,})" for reason, n in left_out.most_common())
+
+
+def counts_and_reasons(
+    totals: str, counted_by: Iterable[tuple[Any, int | None]], left_out: Counter[str], heading: str = "",
+    align: str = "left",
+) -> str:  # fmt: skip
+    """Say in tables how many there are, by something and the number of attractors, and what was left out."""
+    from tabulate import tabulate  # noqa: PLC0415 - slow to import, and who reads tables needs none
+
+    counts = Counter(counted_by)
+    columns = sorted({attractors for _, attractors in counts if attractors is not None})
+    rows = []
+    for name in sorted({name for name, _ in counts}):
+        cells = [
+            *(counts[name, n] for n in columns),
+            sum(n for (group, _), n in counts.items() if group == name),
+        ]
+        rows.append([name, *(f"{n:,}" if n else "" for n in cells)])
+    headers = [heading, *(counted(n, "attractor") for n in columns), "all"]
+    sides = (align, *["right"] * (len(headers) - 1))
+    parts = [totals, tabulate(rows, headers, "pipe", disable_numparse=True, colalign=sides)]
+    if left_out:
+        reasons = [(f"{n:,}", reason) for reason, n in left_out.most_common()]
+        parts.append(tabulate(reasons, ["Left out", ""], "pipe", colalign=("right", "left")))
+    return "\n\n".join(parts)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was read, and what of it made no example."""
+
+    n_sentences: int = 0  # read
+    left_out: Counter[str] = field(default_factory=Counter)  # reason to how often it was one
+
+
+NUMBER_NAMES = {SINGULAR: "singular", PLURAL: "plural"}
+
+
+def summarise(table: pa.Table, tally: Tally) -> str:
+    """Count examples by number, split, intervening nouns and attractors, and what was left out."""
+    numbers, splits = Counter(column_values(table, "number")), Counter(column_values(table, "split"))
+    by_number = ", ".join(f"{numbers[number]:,} {name}" for number, name in NUMBER_NAMES.items())
+    by_split = ", ".join(f"{splits[split]:,} {split}" for split in ("train", "valid", "test"))
+    counts = f"{tally.n_sentences:,} sentences, {table.num_rows:,} examples: {by_number}; {by_split}"
+    attractors = column_values(table, "n_attractors")
+    known = "n_intervening" in table.column_names
+    intervening = column_values(table, "n_intervening") if known else ["examples"] * len(attractors)
+    heading = "Intervening nouns" if known else ""
+    return counts_and_reasons(
+        counts, zip(intervening, attractors, strict=True), tally.left_out, heading, "right"
+    )
+
+
+def warnings_about(table: pa.Table, shares: Shares) -> Iterator[str]:
+    """Name what would keep a model from being trained or tested on the examples."""
+    numbers, splits = set(column_values(table, "number")), set(column_values(table, "split"))
+    for number, name in NUMBER_NAMES.items():
+        if number not in numbers:
+            yield f"no example is {name}: a model trained on these examples learns nothing about number"
+    wanted = {"train": shares.train, "valid": shares.valid, "test": 100 - shares.train - shares.valid}
+    for split, share in wanted.items():
+        if share > 0 and split not in splits:
+            yield f"no example is in the split {split}: too few documents for a share of {share:g}%"

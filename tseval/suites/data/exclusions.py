@@ -1,0 +1,172 @@
+"""Items of data to leave out: known errors of published sets, and lists of a user.
+
+`known_errors.json` holds errors that were found in published sets, by the ids of their items, and where they
+were reported.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import SuiteError, suggest
+from tseval.formats import checked, read_json
+from tseval.suites.data.records import header_of, read_records
+from tseval.suites.data.roles import text_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tseval.items import Case
+    from tseval.suites.data.entries import DataSet
+
+    Exclude = str | Path | Iterable[tuple[str, str]]
+
+
+KNOWN_ERRORS = "known-errors"
+# What the id of an item is called among its features or lexical factors; the first that a case has is meant.
+_IDS = ("pair", "pairID", "pair_id", "id", "ID", "item")
+_DIGITS = 12  # of the digest of a list
+
+
+@dataclass(frozen=True, slots=True)
+class KnownError:
+    """An error that was found in a published set."""
+
+    address: str  # where it was reported
+    what: str  # of which kind it is
+    items: dict[str, list[int | str]]  # case to the ids of its items
+
+
+@dataclass(frozen=True, slots=True)
+class _Errata:
+    source: str
+    errors: list[KnownError]
+
+
+@cache
+def _errata() -> dict[str, _Errata]:
+    content = read_json(Path(__file__).with_name("known_errors.json"))
+    return checked(content, dict[str, _Errata])
+
+
+def known_errors(data: DataSet) -> list[KnownError]:
+    """Return the errors that are known of a set, told by its reference."""
+    return next((errata.errors for errata in _errata().values() if errata.source == data.source), [])
+
+
+def count_known(data: DataSet) -> list[tuple[KnownError, int]]:
+    """Return the errors that are known of a set, with how many of its items each is about."""
+    cases = {case.name: case for case in data.cases}
+    counts = (
+        sum(int(_among(cases[name], ids).sum()) for name, ids in error.items.items() if name in cases)
+        for error in known_errors(data)
+    )
+    return [(error, n) for error, n in zip(known_errors(data), counts, strict=True) if n]
+
+
+def refuse_exclusion(suite: object, exclude: Exclude | None) -> None:
+    """Refuse to leave out items of what is no data."""
+    if exclude is not None:
+        raise SuiteError(
+            f"{suite}: the items of this suite have no ids, so --exclude cannot name items.\n"
+            "  Leave --exclude out: it works for suites from data files."
+        )
+
+
+def leave_out(
+    data: DataSet, cases: Sequence[Case], exclude: Exclude
+) -> tuple[str, tuple[tuple[str, str], ...], list[Case]]:
+    """Leave items out of some cases of a set: those of `known-errors`, of the path of a list, or of pairs.
+
+    Give what the list is called, `known-errors` or its digest; the list of cases and ids; and the cases
+    without its items.
+    """
+    if exclude == KNOWN_ERRORS:
+        known = (case_ids for error in known_errors(data) for case_ids in error.items.items())
+        listed = {(name, str(item_id)) for name, ids in known for item_id in ids}
+        if not listed:
+            raise SuiteError(
+                f"tseval has no list of known errors for the suite {data.name!r}.\n"
+                f"  Leave out --exclude {KNOWN_ERRORS}."
+            )
+    else:
+        listed = set(_read(Path(exclude)) if isinstance(exclude, str | Path) else exclude)
+    pairs = tuple(sorted(listed))
+    digest = sha256(json.dumps(pairs, separators=(",", ":")).encode()).hexdigest()[:_DIGITS]
+    ids: dict[str, list[str]] = {}
+    for name, item_id in pairs:
+        ids.setdefault(name, []).append(item_id)
+    if exclude != KNOWN_ERRORS:
+        _refuse_unlisted(data, ids, str(exclude) if isinstance(exclude, str | Path) else "exclude")
+    others = [
+        case.take(np.flatnonzero(~_among(case, ids[case.name])).tolist()) if case.name in ids else case
+        for case in cases
+    ]
+    left = [case for case in others if case.n_items]
+    if not left:
+        raise SuiteError(
+            f"--exclude removes all items of the suite {data.name!r}.\n"
+            "  Delete lines from the list of items to exclude."
+        )
+    return KNOWN_ERRORS if exclude == KNOWN_ERRORS else digest, pairs, left
+
+
+def _among(case: Case, ids: Sequence[int | str]) -> NDArray[np.bool_]:
+    """Tell which items of a case have one of these ids, (items,)."""
+    return np.asarray(pc.is_in(_ids_of(case), value_set=pa.array(list(map(str, ids)), pa.string())))
+
+
+def _ids_of(case: Case) -> pa.ChunkedArray[Any]:
+    for table in (case.features, case.entries):
+        if name := next((name for name in _IDS if name in table.column_names), None):
+            return table[name].cast(pa.string())
+    raise SuiteError(
+        f"the items of the case {case.name!r} have no ids, so --exclude cannot name items.\n"
+        f"  Add a column of ids to the data, with one of these names: {', '.join(_IDS)}."
+    )
+
+
+def _read(path: Path) -> Iterable[tuple[str, str]]:
+    """Read a list: a table, or records in JSON, of `paradigm` and `pairID`, or `case` and `item`."""
+    if not path.is_file():
+        raise SuiteError(
+            f"--exclude: the file {str(path)!r} does not exist.\n"
+            f"  Give a table with the columns paradigm and pairID, or write --exclude {KNOWN_ERRORS}."
+        )
+    columns = header_of(path, {})
+    case = next((name for name in columns.names if name.lower() in {"paradigm", "case", "uid"}), None)
+    item = next((name for name in columns.names if name in _IDS), None) or columns.of("item")
+    if case is None or item is None:
+        columns_there = ", ".join(map(repr, columns.names)) or "no columns"
+        raise SuiteError(
+            f"{columns.place}: tseval finds no items to exclude in this table, because its columns are "
+            f"{columns_there}.\n"
+            "  Name two columns paradigm and pairID, or case and item."
+        )
+    return [(text_in(record[case]), text_in(record[item])) for _, record in read_records(path, (case, item))]
+
+
+def _refuse_unlisted(data: DataSet, listed: Mapping[str, Sequence[str]], where: str) -> None:
+    """Refuse a list that names what is not there: it was made for other data, or is misspelt."""
+    cases = {case.name: case for case in data.cases}
+    for name, ids in listed.items():
+        if name not in cases:
+            hint = suggest(name, cases, "Cases")
+            raise SuiteError(f"{where}: the suite {data.name!r} has no case {name!r}.\n  {hint}")
+        if strange := sorted({*ids} - {*_ids_of(cases[name]).to_pylist()}):
+            raise SuiteError(
+                f"{where}: the case {name!r} of the suite {data.name!r} has no item with the id "
+                f"{strange[0]!r}.\n"
+                "  Correct this id, or delete its line."
+            )

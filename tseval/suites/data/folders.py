@@ -1,0 +1,126 @@
+"""Files of data: which files of a folder are read, and what each is called."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tseval.errors import SuiteError, TsevalError
+from tseval.formats import bare_name, read_lines, stem_of
+from tseval.suites.agreement.gold_files import gold_of
+from tseval.suites.endings import DATA_ENDINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+# What lies beside data and is none, whatever its ending.
+_ABOUT = re.compile(
+    r"(licen[cs]e|copying|notice|readme|changelog|changes|citation|authors|contributing|requirements|"
+    r"dataset_infos?|metadata|croissant|config|package)", re.IGNORECASE,
+)  # fmt: skip
+NOT_READ = "not read: "
+_SHARD = re.compile(r"-\d{5}-of-\d{5}$")
+
+
+def is_data(path: Path) -> bool:
+    """Whether a path is a file of data, or a folder of such files rather than of grammars."""
+    if path.is_dir():
+        grammars = any(path.glob("*.jinja")) or (path / "suite.yaml").exists()
+        return not grammars and any(_why_not(file) is None for file in _walk(path))
+    return bare_name(path).endswith(DATA_ENDINGS)
+
+
+def not_a_suite(path: Path) -> SuiteError:
+    """Say that a file is no suite by its ending, and under which name its content would be read."""
+    try:
+        line = next(read_lines(path), ("", ""))[1]
+    except TsevalError:
+        line = ""
+    endings = {"\t": ".tsv", ",": ".csv", ";": ".csv"}
+    ending = next((ending for mark, ending in endings.items() if mark in line), "")
+    copy = (
+        f"\n  Its first line may be the header of a table: name a copy {path.stem}{ending}." if ending else ""
+    )
+    return SuiteError(
+        f"{path}: tseval cannot read this file as a suite.\n"
+        "  Give a .jinja grammar, a folder of such grammars, or a table "
+        f"({', '.join(DATA_ENDINGS)}; docs/datasets.md).{copy}"
+    )
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder and of those below it, by name; hidden ones are left out."""
+    seen: set[str] = set()
+    for root, folders, files in os.walk(folder, followlinks=True):
+        if (real := os.path.realpath(root)) in seen:  # a link to a folder above
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
+        yield from (Path(root, name) for name in sorted(files) if not name.startswith("."))
+
+
+def _why_not(file: Path) -> str | None:
+    """Say why a file is not looked into; None for one that may hold data."""
+    name = bare_name(file)
+    if name.endswith(".gold"):
+        return "it belongs to a .text"
+    if (about := _ABOUT.match(name)) and Path(name).suffix in {"", ".txt", ".json", ".md", ".rst"}:
+        return f"a {about[0].lower()}"
+    return None if name.endswith(DATA_ENDINGS) else "the ending is not one of a data file"
+
+
+def data_files(folder: Path) -> tuple[dict[Path, str], dict[str, str]]:
+    """Return the files of data in a folder with what each is called, and why others are not read.
+
+    Programs write what they were given in other formats: of files that differ in their endings, one is read.
+    """
+    reasons, by_name = {}, dict[Path, Path]()
+    for file in _walk(folder):
+        if why := _why_not(file):
+            reasons[name_in(file, folder)] = f"{NOT_READ}{why}"
+            continue
+        plain = file.with_name(_without_ending(file))
+        other_file = by_name.setdefault(plain, file)
+        if other_file is not file:
+            better, worse = sorted((other_file, file), key=_rank)
+            by_name[plain] = better
+            reasons[name_in(worse, folder)] = f"{NOT_READ}{better.name} has the same name"
+    for text in by_name.values():  # each is read with its `.gold`
+        if text.name.endswith(".text"):
+            reasons.pop(name_in(gold_of(text), folder), None)
+    return _called(folder, list(by_name.values())), reasons
+
+
+def _rank(file: Path) -> int:
+    return next(rank for rank, ending in enumerate(DATA_ENDINGS) if bare_name(file).endswith(ending))
+
+
+def name_in(file: Path, path: Path) -> str:
+    """Return the path of a file in the folder of its set, or the name of a single file."""
+    return file.relative_to(path).as_posix() if path.is_dir() else file.name
+
+
+def _without_ending(file: Path) -> str:
+    return bare_name(file).removesuffix(Path(bare_name(file)).suffix)
+
+
+def set_name_of(file: Path) -> str:
+    """Return the name of a set that is one file, without endings and without the number of a part."""
+    return _SHARD.sub("", stem_of(file))
+
+
+def _called(folder: Path, files: Sequence[Path]) -> dict[Path, str]:
+    """Tell files apart by names; by folders where all have the same name (`eng/data.tsv`); else by paths.
+
+    The parts that a table was cut into, as on the Hugging Face hub, are one.
+    """
+    whole = {file: file.with_name(_SHARD.sub("", _without_ending(file))) for file in files}
+    n_files = len({*whole.values()})
+    for names in ({file: set_name_of(file) for file in files}, {file: file.parent.name for file in files}):
+        if len({*names.values()}) == n_files:
+            return names
+    return {file: part_of.relative_to(folder).as_posix() for file, part_of in whole.items()}

@@ -1,0 +1,79 @@
+"""Which sentences of a table are the better ones, by labels, conditions or marks."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tseval.errors import SuiteError, suggest
+from tseval.suites.data.roles import OPPOSITES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tseval.suites.data.roles import Header
+    from tseval.suites.data.sentences import Sentence
+
+
+GOOD_LABELS = {good for good, _ in OPPOSITES}
+BAD_LABELS = {bad for _, bad in OPPOSITES}
+# What labels say, beside the words that a condition may have: 1, true and the like.
+_LABELS = {
+    **dict.fromkeys((*GOOD_LABELS, "1", "true", "yes", "ok", "g"), True),
+    **dict.fromkeys((*BAD_LABELS, "0", "false", "no", "*", "u"), False),
+}
+
+
+def better_ones(sentences: Sequence[Sentence], columns: Header) -> list[bool] | None:
+    """Say which sentences are the better ones, by labels, conditions called so, or marks; None if not."""
+    if (better := columns.options.get("better")) and "predict" in columns.options:
+        raise SuiteError(
+            "--columns: the settings better= and predict= cannot be used together.\n  Leave one of them out."
+        )
+    if better:
+        chosen = [
+            better in (sentence.label, sentence.condition, *levels_of(sentence.condition))
+            for sentence in sentences
+        ]
+        if not any(chosen):
+            hint = suggest(
+                better,
+                {sentence.label or sentence.condition for sentence in sentences},
+                "Labels or conditions",
+            )
+            raise SuiteError(
+                f"--columns better={better}: no sentence has the label or condition {better!r}.\n  {hint}"
+            )
+        return chosen
+    if any(sentence.label for sentence in sentences):
+        judged = [_LABELS.get(sentence.label.lower()) for sentence in sentences]
+        if None in judged or len({*judged}) == 1:
+            odd = sentences[judged.index(None)] if None in judged else sentences[0]
+            column = columns.of("label")
+            raise SuiteError(
+                f"{odd.place}: the column {column!r} has the value {odd.label!r}"
+                f"{'' if None in judged else ' in every row'}. "
+                "tseval cannot tell grammatical from ungrammatical sentences by it.\n"
+                "  Name the value of grammatical sentences: --columns better=VALUE. If the values are "
+                f"ratings, add --columns rating={column}."
+            )
+        return [bool(judgement) for judgement in judged]
+    levels = [[level.lower() for level in levels_of(sentence.condition)] for sentence in sentences]
+    if "predict" in columns.options and levels and all(levels):
+        return None  # conditions are what the formula is about, also those that are called good and bad
+    if levels and len({len(words) for words in levels}) == 1:
+        for index in range(len(levels[0])):
+            level_words = {words[index] for words in levels}
+            if (
+                level_words & GOOD_LABELS
+                and level_words & BAD_LABELS
+                and level_words <= GOOD_LABELS | BAD_LABELS
+            ):
+                return [words[index] in GOOD_LABELS for words in levels]
+    marked = [sentence.text.lstrip()[:1] in {"*", "?", "#", "%"} for sentence in sentences]
+    return [not mark for mark in marked] if any(marked) and not all(marked) and not levels[0] else None
+
+
+def levels_of(condition: str) -> list[str]:
+    """Return the words of a condition: `plural_match` has two."""
+    return [part for part in re.split(r"[\W_]+", condition) if part]

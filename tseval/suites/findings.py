@@ -1,0 +1,79 @@
+"""Findings of lint: what is wrong, where, and how severe it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tseval.errors import shortened
+from tseval.writing import without_boundaries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from tseval.suites.mistakes import Severity
+    from tseval.suites.overview import CaseOverview
+
+
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LintFinding:
+    """Something to look at in a grammar or a data set."""
+
+    # `error` where items are not what they claim, `warning` where they may mislead, `note` where some uses
+    # would stumble over them.
+    severity: Severity
+    path: Path
+    line: int | None
+    message: str
+    counts: bool = True  # whether the command ends with status 1 for it; notes never do
+
+    def __str__(self) -> str:
+        where = f"{self.path}:{self.line}" if self.line is not None else f"{self.path}"
+        text = f"{where}: {self.severity}: {self.message}"
+        return text if isinstance(self.message, Whole) else shortened(text)
+
+
+class Whole(str):
+    """A message that is printed whole, however long it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordsKnown:
+    """Which words a model knows, and whether all that it does not know are named."""
+
+    knows: Callable[[str], bool]
+    name_all: bool = False
+
+    def missing(self, words: Sequence[str]) -> list[str]:
+        """List the words that the model does not know."""
+        return [word for word in words if not self.knows(word)]
+
+    def listed(self, words: Sequence[str]) -> str:
+        """List words: the first, or all."""
+        return ", ".join(words) if self.name_all else some(words)
+
+    def told(self, message: str) -> str:
+        """Return a message that names words."""
+        return Whole(message) if self.name_all else message
+
+
+def some(values: Sequence[str]) -> str:
+    """List the first of some values, and count the others."""
+    more = f", and {len(values) - _SHOWN:,} more" if len(values) > _SHOWN else ""
+    return ", ".join(values[:_SHOWN]) + more
+
+
+def quoted_texts(texts: Sequence[str]) -> str:
+    """Quote the sentences of an item side by side."""
+    return " / ".join(repr(without_boundaries(text)) for text in texts)
+
+
+class Findings(list[LintFinding]):
+    """What was found, and in how many items; none of those of a grammar that cannot be read."""
+
+    n_items = 0
+    cases: tuple[CaseOverview, ...] = ()

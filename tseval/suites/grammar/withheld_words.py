@@ -1,0 +1,108 @@
+"""Write the grammars of a suite again, with words that are withheld."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import yaml
+
+from tseval.errors import GrammarError, SuiteError, suggest
+from tseval.files import write_text
+from tseval.suites.grammar.folders import SUITE_FILE, SuiteFolder, read_folder
+from tseval.suites.grammar.grammar import ENGLISH
+from tseval.suites.grammar.source import load_lexicon, parse_yaml, read_grammar_text
+from tseval.writing import language_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from tseval.suites.grammar.source import Lexicon, Word, YamlValue
+
+
+def write_twin(path: Path, private: Path, out: Path) -> None:
+    """Write the grammars of a suite into a new folder, with other words in the classes of its lexicons.
+
+    Args:
+        path: A folder of grammars, or one.
+        private: A lexicon. It lists as many words as the suite for each class that it has, and none that
+            stands in one of these classes of the suite. Classes that it leaves out stay: determiners,
+            licensors.
+        out: The new folder.
+    """
+    folder = read_folder(path)
+    if out.exists():
+        raise SuiteError(
+            f"{out}: this file or folder exists already.\n  Choose another name, or remove {out}."
+        )
+    lexicons = [grammar.lexicon for grammar in folder.load() if grammar.lexicon is not None]
+    lexicons_by_path = {
+        lexicon.document.path: lexicon
+        for lexicon in lexicons
+        if lexicon.document.path.suffix in (".yaml", ".yml")
+    }
+    if not lexicons_by_path:
+        fix = "Move the words to a file in the same folder, and write: lexicon: lexicon.yaml"
+        raise SuiteError(
+            f"{path}: the words of this suite are in the grammar files, not in a lexicon file.\n  {fix}"
+        )
+    withheld = load_lexicon(private, language_of(folder.language) == ENGLISH)
+    _hold_to(lexicons_by_path, withheld)
+    texts = {file.name: _with_words(file, withheld) for file in lexicons_by_path}
+    out.mkdir(parents=True)
+    for file in {*folder.files.values()}:
+        shutil.copy(file, out / file.name)
+    for name, text in (texts | {SUITE_FILE: _about(folder)}).items():
+        write_text(out / name, text)
+
+
+def _hold_to(suite_lexicons: Mapping[Path, Lexicon], withheld: Lexicon) -> None:
+    """Refuse classes that are not the suite's, too few or too many words, and words that the suite has."""
+    classes = {name: words for lexicon in suite_lexicons.values() for name, words in lexicon.classes.items()}
+    public = {form for name in withheld.classes if name in classes for form in _forms(classes[name])}
+    for name, words in withheld.classes.items():
+        part, _, title = name.partition(".")
+        if name not in classes:
+            fix = suggest(name, classes, "Classes")
+            raise withheld.document.error(f"the suite has no class {name!r}.", part, title, fix=fix)
+        if len(words) != len(classes[name]):
+            raise withheld.document.error(
+                f"the class {name!r} has {len(words)} withheld words, but the suite's class has "
+                f"{len(classes[name])} words.",
+                part, title, fix="List as many as the class has: then each case keeps its number of items.",
+            )  # fmt: skip
+        for word in words:
+            if shared := next((form for form in _forms([word]) if form in public), None):
+                raise GrammarError(
+                    f"{shared!r} is a word of the suite, so it cannot be withheld.", word.path, word.line,
+                    "Choose a word that the suite does not have.",
+                )  # fmt: skip
+
+
+def _forms(words: Iterable[Word]) -> Iterator[str]:
+    for word in words:
+        yield word.lemma
+        yield from word.forms.values()
+
+
+def _with_words(file: Path, withheld: Lexicon) -> str:
+    """Return the text of a lexicon with the withheld words in place of its own."""
+    document = parse_yaml(read_grammar_text(file), file, words=True)
+    content = {part: dict(document.mapping(part)) for part in document.data}
+    for part in withheld.document.data:
+        for name, entries in withheld.document.mapping(part).items():
+            if part == "irregular" or name in content.get(part, {}):
+                content.setdefault(part, {})[name] = entries
+    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+
+
+def _about(folder: SuiteFolder) -> str:
+    """Return `suite.yaml` of the twin: that of the suite, under a title that says what it is."""
+    content: dict[str, YamlValue] = {}
+    if (folder.path / SUITE_FILE).is_file():
+        file = folder.path / SUITE_FILE
+        content = parse_yaml(read_grammar_text(file), file).data
+    return yaml.safe_dump(
+        {**content, "title": f"{folder.title}, withheld words"}, sort_keys=False, allow_unicode=True
+    )

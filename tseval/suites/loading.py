@@ -1,0 +1,109 @@
+"""Load a suite by its name or path: all items, or some of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tseval.suites.data.suite import DataSuite
+from tseval.suites.formal.suite import FormalSuite
+from tseval.suites.lookup import locate_suite
+from tseval.suites.opened import OpenedSuite, Request, Selection, SuiteKind
+from tseval.suites.views import VIEWS, ViewedSuite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from tseval.items import Case, Suite
+    from tseval.suites.data.exclusions import Exclude
+
+
+def load_suite(  # noqa: PLR0913 - which suite, which of its items, and how data are read
+    spec: str | Path,
+    *,
+    cases: str | Sequence[str] = (),
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    tokenise: bool = False,
+    columns: Mapping[str, str] | None = None,
+    exclude: Exclude | None = None,
+) -> Suite:
+    """Load a suite: all its items, or some, expanding only what is asked for.
+
+    Args:
+        spec: Name of a suite, formal language with its settings (`dyck(k=4,m=3)`), path of a folder of
+            grammars or of one `.jinja` file, or path of a file or a folder of data. `:METHOD` after it
+            asks something else of the items (`tseval.suites.views`), or chooses among the methods of a data
+            set (`blimp:one_prefix`).
+        cases: Only these cases, or this one; all where empty.
+        limit: The first so many items of each case.
+        sample: So many items of each case, drawn uniformly without replacement, in item order.
+        seed: Of the draw, and of the sentences that `:judgement` shows.
+        tokenise: Split punctuation and clitics off the words of a data set (Penn Treebank tokens), for
+            word-level models; the sentences of grammars are tokenised anyway.
+        columns: Of a table, what each column is: `{"good": "sen", "bad": "wrong_sen"}`, and how it is read
+            (`tseval.suites.data.roles`). None for names that are known.
+        exclude: Items of data to leave out: `known-errors`, which is what its authors and readers found, the
+            path of a list, or pairs of a case and an id (`tseval.suites.data.entries`).
+
+    Raises:
+        SuiteError: No such suite, case or column; a limit or sample below 1.
+        GrammarError: A grammar that cannot be expanded, with file, line and fix.
+    """
+    selection = Selection((cases,) if isinstance(cases, str) else cases, limit, sample, seed)
+    selection.check()
+    suite = _open(spec, columns, exclude, tokenise).load(selection)
+    return suite if sample is None else replace(suite, sample=f"{sample} of each case, seed {seed}")
+
+
+def stream_cases(  # noqa: PLR0913 - what a user may say, and what is told
+    spec: str | Path,
+    *,
+    cases: str | Sequence[str] = (),
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    columns: Mapping[str, str] | None = None,
+    notes: list[str] | None = None,
+    labels: list[str] | None = None,
+) -> tuple[int, Iterator[Case]]:
+    """Go through the items of a suite in blocks, for writing them out.
+
+    What is given is that of `load_suite`, but limit and sample are of the items of all the cases together.
+    Gives how many items there will be, and the blocks; a large case comes in several. A grammar that cannot
+    be expanded is refused at the latest while its block is made. What a reader should know of how data were
+    read is added to `notes`, the labels of all cases to `labels`.
+    """
+    selection = Selection((cases,) if isinstance(cases, str) else cases, limit, sample, seed)
+    selection.check()
+    stream = _open(spec, columns).stream(selection)
+    if notes is not None:
+        notes += stream.notes
+    if labels is not None:
+        labels += stream.labels
+    return stream.n_items, stream.blocks
+
+
+def _open(
+    spec: str | Path,
+    columns: Mapping[str, str] | None = None,
+    exclude: Exclude | None = None,
+    tokenise: bool = False,
+) -> OpenedSuite:
+    """Find a suite, and open it as the first kind that knows what is there."""
+    place, method = (spec, None) if FormalSuite.opens(spec) else locate_suite(spec)
+    if method in VIEWS:
+        return ViewedSuite(_open(place, columns, exclude, tokenise), method)
+    kind = next(kind for kind in _kinds() if kind.opens(place))
+    return kind(Request(spec, place, method, columns, exclude, tokenise))
+
+
+def _kinds() -> Iterator[type[SuiteKind]]:
+    """Yield the kinds of suites, in the order in which they are asked."""
+    yield FormalSuite
+    yield DataSuite
+    from tseval.suites.grammar.suite import GrammarSuite  # noqa: PLC0415 - brings Jinja and YAML along
+
+    yield GrammarSuite

@@ -1,0 +1,130 @@
+"""An opened suite: what each kind of suite (formal languages, data, grammars) can do.
+
+Each kind is a `SuiteKind` in `formal/suite.py`, `data/suite.py` or `grammar/suite.py`: it says what it opens.
+`loading.py` lists the kinds and asks them in turn.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tseval.errors import SuiteError
+from tseval.items import choose_rows
+from tseval.suites.data.exclusions import refuse_exclusion
+from tseval.suites.data.roles import refuse_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from tseval.items import Case, Suite
+    from tseval.suites.data.exclusions import Exclude
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which items of a suite a user wants."""
+
+    cases: Sequence[str] = ()  # names of cases; all cases where empty
+    limit: int | None = None  # the first so many items
+    sample: int | None = None  # so many items, drawn without replacement, in item order
+    seed: int = 0  # of the draw
+
+    @property
+    def has_all_items(self) -> bool:
+        """Whether no limit and no sample is set."""
+        return self.limit is None and self.sample is None
+
+    @property
+    def is_whole_suite(self) -> bool:
+        """Whether all items of all cases are wanted."""
+        return not self.cases and self.has_all_items
+
+    def rows(self, n_items: int) -> Sequence[int]:
+        """Choose items by position among `n_items`, ascending."""
+        return choose_rows(n_items, self.limit, self.sample, self.seed)
+
+    def check(self) -> None:
+        """Refuse a limit or a sample below 1."""
+        for name, count in (("limit", self.limit), ("sample", self.sample)):
+            if count is not None and count < 1:
+                raise SuiteError(
+                    f"the number of items, {name}={count}, must be 1 or more.\n  To use all items, leave "
+                    f"{name} out."
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A suite, and how its user wants it read."""
+
+    spec: str | Path  # as the user wrote it, for messages
+    place: str | Path  # the name of a formal language, or the path of files
+    method: str | None = None  # of a set with several methods, the one to use (`blimp:one_prefix`)
+    columns: Mapping[str, str] | None = None  # roles of columns and settings (`tseval.suites.data.roles`)
+    exclude: Exclude | None = None  # items to leave out (`tseval.suites.data.exclusions`)
+    tokenise: bool = False  # whether to write the sentences of data as Penn Treebank tokens
+
+    def refuse_settings_of_data(self) -> None:
+        """Refuse columns and exclusions, which only data have."""
+        refuse_columns(self.spec, self.columns)
+        refuse_exclusion(self.spec, self.exclude)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemStream:
+    """The items of a suite in blocks."""
+
+    n_items: int
+    labels: tuple[str, ...]  # of all cases, each once
+    notes: tuple[str, ...]  # what a reader should know of how the items were read
+    blocks: Iterator[Case]  # a large case comes in several
+
+
+class OpenedSuite(ABC):
+    """A suite that was found and not yet loaded."""
+
+    @abstractmethod
+    def load(self, selection: Selection) -> Suite:
+        """Load the suite; limit and sample count the items of each case."""
+
+    def stream(self, selection: Selection) -> ItemStream:
+        """Yield the items in blocks; limit and sample count the items of all cases together."""
+        suite = self.load(Selection(selection.cases, seed=selection.seed))
+        rows = selection.rows(suite.n_items)
+        ends = np.cumsum([case.n_items for case in suite.cases]).tolist()
+        blocks = (
+            case.take(rows_between(rows, end - case.n_items, end))
+            for case, end in zip(suite.cases, ends, strict=True)
+        )
+        return ItemStream(len(rows), all_labels(case.labels for case in suite.cases), suite.notes, blocks)
+
+
+class SuiteKind(OpenedSuite):
+    """A kind of suite."""
+
+    @abstractmethod
+    def __init__(self, request: Request) -> None:
+        """Take the request; refuse settings that this kind of suite does not have."""
+
+    @classmethod
+    @abstractmethod
+    def opens(cls, place: str | Path) -> bool:
+        """Return whether this kind of suite has such a name, or is made of such files."""
+
+
+def all_labels(of_cases: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the labels of all cases, each once, in the order of the case that has the most."""
+    cases = sorted(of_cases, key=len, reverse=True)
+    return tuple(dict.fromkeys(label for labels in cases for label in labels))
+
+
+def rows_between(rows: Sequence[int], start: int, end: int) -> Sequence[int]:
+    """Take the ascending rows in [start, end), counted from start."""
+    if isinstance(rows, range):
+        return range(max(rows.start, start) - start, max(min(rows.stop, end), start) - start)
+    return [row - start for row in rows if start <= row < end]

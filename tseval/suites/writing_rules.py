@@ -1,0 +1,36 @@
+"""How the sentences of a suite are written: the rules of its language, and what ends a sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tseval.suites.data.folders import is_data
+from tseval.suites.formal.languages import names_language
+from tseval.suites.lookup import locate_suite
+from tseval.writing import without_rules
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tseval.writing import Writing
+
+
+def terminator_of(spec: str | Path) -> str | None:
+    """Tell what ends the sentences of a suite when they are scored; those of data end as they stand."""
+    if isinstance(spec, str) and names_language(spec):
+        return None
+    path, _ = locate_suite(spec)
+    from tseval.suites.grammar.folders import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
+
+    return None if is_data(path) else read_folder(path).terminator
+
+
+def writing_of(spec: str | Path) -> tuple[Writing, str | None]:
+    """Read the rules by which the tokens of a suite of grammars are written, and what ends its sentences."""
+    path, _ = locate_suite(spec)
+    from tseval.suites.grammar.folders import read_folder  # noqa: PLC0415 - brings Jinja and YAML along
+
+    folder = None if is_data(path) else read_folder(path)
+    if folder is None or folder.writing is None:
+        raise without_rules(path.name)
+    return folder.writing, folder.terminator
