@@ -195,7 +195,7 @@ def test_it_is_followed_where_it_leads_unless_that_is_no_safe_address(board, ser
         ("url", "https://[", "which is not a valid https:// address"),
         ("url", "https://example.org/a b\r\nHost: x", "which is not a valid https:// address"),
         ("url", "https://ex\u00e4mple.org/", "which is not a valid https:// address"),
-        ("url", "https://" + "x" * LONGEST_TEXT, "evidence.url: has "),
+        ("url", "https://" + "x" * LONGEST_TEXT, "evidence.url: the text has 4,0"),
         ("sha256", "../../../etc/passwd", "which is not a SHA-256 digest"),
         ("sha256", "A" * 64, "which is not a SHA-256 digest"),
         ("bytes", 0, "the evidence has 0 bytes, but tseval downloads from 1 to"),
