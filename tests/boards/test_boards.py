@@ -209,7 +209,8 @@ def _evidence(folder):
                                                                                "same as")),
         (lambda folder: rewrite(folder / "entry.yaml", format=9), ("this version of tseval reads only "
                                                                    "format 1")),
-        (lambda folder: rewrite(folder / "entry.yaml", about={"contact": "x" * 9999}), ("contact: the text has 9,999")),
+        (lambda folder: rewrite(folder / "entry.yaml", about={"contact": "x" * 9999}),
+         "contact: the text has 9,999"),
         (lambda folder: (folder / "evidence.parquet").write_bytes(b"PAR1"), "was damaged or edited: its"),
         (lambda folder: (folder / "evidence.parquet").unlink(), "the file evidence.parquet is missing"),
         (lambda folder: (folder / "more.txt").write_text(""), ("the folder has 'more.txt', which is not a "
