@@ -135,7 +135,7 @@ def test_evidence_that_is_cut_is_refused(n_left):
     evidence, sentences = small_evidence()
     assert evidence.table.num_rows == 11
     cut = Evidence(evidence.suite_digest, "prefix", {}, evidence.table.slice(0, n_left))
-    with pytest.raises(EvidenceError, match="the file is truncated or from another suite"):
+    with pytest.raises(EvidenceError, match="the file is truncated or belongs to another suite"):
         scored_again(cut, sentences)
 
 

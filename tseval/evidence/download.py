@@ -46,7 +46,9 @@ def check_address(url: str) -> None:
         parts.scheme == "http" and parts.hostname in _THIS_MACHINE
     )
     if not safe or not url.isascii() or any(letter <= " " for letter in url):
-        raise EvidenceError(f"has the address {url!r:.200}, which is not a valid https:// address")
+        raise EvidenceError(
+            f"the evidence has the address {url!r:.200}, which is not a valid https:// address"
+        )
 
 
 def stored_evidence(digest: str) -> Path:
@@ -71,11 +73,12 @@ def fetch_evidence(address: EvidenceAddress) -> bytes:
     """
     if not 0 < address.bytes <= LARGEST_EVIDENCE:
         raise EvidenceError(
-            f"has {address.bytes:,} bytes, but tseval downloads from 1 to {LARGEST_EVIDENCE:,} bytes"
+            f"the evidence has {address.bytes:,} bytes, but tseval downloads from 1 to {LARGEST_EVIDENCE:,} "
+            "bytes"
         )
     if not _DIGEST.fullmatch(address.sha256):
         raise EvidenceError(
-            f"has {address.sha256!r:.80} under the key `sha256`, which is not a SHA-256 digest"
+            f"the evidence has {address.sha256!r:.80} under the key `sha256`, which is not a SHA-256 digest"
         )
     check_address(address.url)
     path = stored_evidence(address.sha256)
@@ -84,8 +87,8 @@ def fetch_evidence(address: EvidenceAddress) -> bytes:
         if sha256(content).hexdigest() == address.sha256:
             if len(content) != address.bytes:
                 raise EvidenceError(
-                    f"with the digest of the entry has {len(content):,} bytes, but the entry states "
-                    f"{address.bytes:,}"
+                    f"the evidence with the digest of the entry has {len(content):,} bytes, but the entry "
+                    f"states {address.bytes:,}"
                 )
             return content
     content = _download(address, path)
@@ -93,7 +96,7 @@ def fetch_evidence(address: EvidenceAddress) -> bytes:
     if len(content) != address.bytes or digest != address.sha256:
         size = f"more than {address.bytes:,}" if len(content) > address.bytes else f"{len(content):,}"
         raise EvidenceError(
-            f"at {address.url} is not the evidence of the entry: it has {size} bytes and the digest "
+            f"the file at {address.url} is not the evidence of the entry: it has {size} bytes and the digest "
             f"{digest[:12]}, but the entry states {address.bytes:,} bytes and the digest "
             f"{address.sha256[:12]}"
         )
@@ -120,4 +123,4 @@ def _check_redirection(url: str) -> None:
     try:
         check_address(url)
     except EvidenceError as error:
-        raise ValueError(f"the server redirects, but the evidence {error}") from None
+        raise ValueError(f"the server redirects, but {error}") from None

@@ -79,7 +79,7 @@ def read_evidence(source: Path | bytes) -> Evidence:
         wanted = pa.float64() if head.unit == "sentence" else pa.float32()
         _check_columns(table, wanted)
     except ContentError as error:
-        raise EvidenceError(f"is not a file of evidence (per-token scores): {error}") from None
+        raise EvidenceError(f"the file is not a file of evidence (per-token scores): {error}") from None
     table = table.replace_schema_metadata(None)
     return Evidence(head.suite_digest, head.unit, dict(head.apart), table, head.too_long)
 

@@ -27,10 +27,11 @@ def readable(evidence: Evidence, sentences: pa.StringArray) -> tuple[pa.StringAr
     rows = np.asarray(evidence.too_long, dtype=np.int64)
     if len(rows) and (np.any(np.diff(rows, prepend=-1) < 1) or rows[-1] >= len(sentences)):
         raise EvidenceError(
-            "has a list of sentences that are too long, but some are not in the suite, or not in its order"
+            "the evidence has a list of sentences that are too long, but some of these are not in the suite, "
+            "or are in another order"
         )
     if len(rows) == len(sentences) > 0:
-        raise EvidenceError("states that every sentence is too long, so nothing was scored")
+        raise EvidenceError("according to the evidence, every sentence is too long, so nothing was scored")
     mask = np.ones(len(sentences), dtype=np.bool_)
     mask[rows] = False
     return sentences.filter(pa.array(mask)), sentences.filter(pa.array(~mask))
@@ -75,7 +76,8 @@ def scored_again(evidence: Evidence, sentences: pa.StringArray, words: Words | N
         columns["unscored"] = whole_column(table, "unscored").take(pa.array(words.starts, pa.int64()))
         if columns["unscored"].null_count:
             raise EvidenceError(
-                "has a column 'unscored', but it does not name the unscored first token of every sentence"
+                "the evidence has a column 'unscored', but the column does not name the first token of every "
+                "sentence"
             )
     return pa.table(columns)
 
@@ -89,8 +91,8 @@ def _find_rows(evidence: Evidence, words: Words) -> NDArray[np.int64]:
     for row, depth in evidence.apart.items():
         if not 0 <= row < len(shared) or not 0 <= depth < shared[row]:
             raise EvidenceError(
-                f"states that sentence {row} of the suite shares more than {depth} words "
-                "with the sentence before, but it does not"
+                f"according to the evidence, sentence {row} of the suite shares more than {depth} words with "
+                "the sentence before, but in the suite it shares fewer"
             )
         shared[row] = depth
     _refuse_other_size(evidence, int((words.lengths - shared).sum()))
@@ -123,8 +125,8 @@ def _refuse_other_words(evidence: Evidence) -> None:
     wrong = np.flatnonzero((split_words(seen).lengths != 1) | spaced)
     if len(wrong):
         raise EvidenceError(
-            f"states that the model reads one word as {seen[int(wrong[0])].as_py()[:60]!r}, which is not "
-            "one word"
+            f"according to the evidence, the model reads one word as {seen[int(wrong[0])].as_py()[:60]!r}, "
+            "which is not one word"
         )
 
 
@@ -132,6 +134,6 @@ def _refuse_other_size(evidence: Evidence, needed: int) -> None:
     n_rows = evidence.table.num_rows
     if n_rows != needed:
         raise EvidenceError(
-            f"has {n_rows:,} rows, one for each {evidence.unit}, but the suite needs {needed:,} rows: the "
-            "file is truncated or from another suite"
+            f"the evidence has {n_rows:,} rows, but the suite needs {needed:,} (one for each "
+            f"{evidence.unit}): the file is truncated or belongs to another suite"
         )

@@ -44,7 +44,7 @@ def evidence_of(folder: Path, manifest: Manifest) -> bytes:
     except (OSError, ContentError) as error:
         raise RunError(f"{entry}: {reason(error)}") from None
     except EvidenceError as error:
-        raise RunError(f"{entry}: the evidence {error}") from None
+        raise RunError(f"{entry}: {error}") from None
     if digest(content) != manifest.files.get(EVIDENCE):
         raise RunError(
             f"{entry}: the digest of the evidence is not the digest in {NAME}, so one of the "
@@ -74,12 +74,12 @@ def entry_run(folder: Path, split: SplitSuite) -> Run:
             evidence = read_evidence(content)
             if evidence.suite_digest != split.suite.digest:
                 raise EvidenceError(
-                    f"has scores of another suite, with the digest {evidence.suite_digest[:8]}"
+                    f"the evidence has scores of another suite, with the digest {evidence.suite_digest[:8]}"
                 )
             read, too_long = readable(evidence, split.sentences)
             return scored_again(evidence, read, None if too_long else split.words), too_long
         except EvidenceError as error:
-            raise RunError(f"{folder / EVIDENCE} {error}") from None
+            raise RunError(f"{folder / EVIDENCE}: {error}") from None
 
     def verdicts() -> pa.Table:
         scored, too_long = sentences()

@@ -81,7 +81,7 @@ def recompute(claim: Claim, spec: str | None) -> Recomputed:
     try:
         scored = scored_again(claim.evidence, sentences)
     except EvidenceError as error:
-        raise CheckFailed(f"the evidence {error}") from None
+        raise CheckFailed(str(error)) from None
     compare_sentences(claim.scored, scored)
     unknown = claim.manifest.unknown
     marked = replace(unknown, unsaid=False)
