@@ -109,8 +109,9 @@ class LmEvalModel:
             logprobs = np.array(self.sentence_logprobs(texts))
             if not np.isfinite(logprobs).all() or np.ptp(logprobs) < SAME:
                 raise ModelError(
-                    f"{self.card.name}: the backend leaves out the {position} token of a sentence. "
-                    f"{texts[0]!r} and {texts[1]!r} have the same log-probability, {logprobs[0]:.4g}.\n"
+                    f"{self.card.name}: the backend does not count the {position} token of a sentence: "
+                    f"{texts[0]!r} and {texts[1]!r} differ in this token, but both have the log-probability "
+                    f"{logprobs[0]:.4g}.\n"
                     "  Score the weights on this machine (--model hf:FOLDER),\n"
                     "  or use a server that returns the log-probability of every prompt token (vLLM)."
                 )

@@ -63,7 +63,7 @@ class NanoGPT(CausalModel):
             what = quoted_text(strange[0].as_py())
             raise ModelError(
                 f"the sentence {what} has a character that the model {self.card.name} does not know.\n"
-                "  Remove the sentence, or run with --too-long skip."
+                "  Remove the sentence, or add --too-long skip, which skips such sentences."
             )
         return super().encode(sentences)
 

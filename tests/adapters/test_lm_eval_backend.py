@@ -224,9 +224,9 @@ def test_a_server_that_gives_every_token_a_value_is_scored(served, bytes_tokeniz
 @pytest.mark.parametrize(
     ("forms", "tokenized", "said"),
     [
-        (["without"], "False", "the backend leaves out the last token of a sentence"),
-        (["without"], "True", "the backend leaves out the last token of a sentence"),
-        (["text", "stripped"], "False", "the backend leaves out the first token of a sentence"),
+        (["without"], "False", "the backend does not count the last token of a sentence"),
+        (["without"], "True", "the backend does not count the last token of a sentence"),
+        (["text", "stripped"], "False", "the backend does not count the first token of a sentence"),
         (["text"], "True", "tokenized_requests=False"),
     ],
 )

@@ -156,7 +156,7 @@ OF_PAIRS = {
 OF_DYCK = {
     "the least share is the suite's":
         (of_answers("wrong", lambda _: -50.0), "plausible",
-         r"^the column 'wrong' must be -0\.223144 at every word that the suite tests"),
+         r"^at every word that the suite tests, the value in the column 'wrong' must be -0\.223144"),
     "answers after one prefix are one":
         (of_answers("right", lambda _: -DRAW.random()), "plausible", "has two different numbers"),
     **{f"{name} answers stand where something is asked":

@@ -153,8 +153,8 @@ def test_a_model_that_is_called_as_people_are_told_apart(board):
             ["level"],
             None,
             (
-                "level: this key is missing: in an entry of this leaderboard of published accuracies, write "
-                "level: published"
+                "level: this key is missing. The leaderboard has published accuracies, so each entry needs "
+                "the line level: published"
             ),
         ),
         (["level"], "rerun", 'level: "rerun" is not one of the values that this key can have'),

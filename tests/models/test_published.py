@@ -121,7 +121,7 @@ def refusal(path, folder):
         (lambda model: setattr(model.decoder, "bias", nn.Parameter(torch.zeros(8, dtype=torch.complex64))),
          "'torch.ComplexFloatStorage', which is not a type of weights"),
         (lambda model: setattr(model, "extra", nn.LayerNorm(5)),
-         "LayerNorm', which no word language model needs"),
+         "LayerNorm', but a word-level language model never needs that"),
         (lambda model: setattr(model, "table", np.zeros(3)), "multiarray._reconstruct'"),
     ],
 )  # fmt: skip

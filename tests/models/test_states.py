@@ -241,8 +241,8 @@ class Stranger:
 def test_an_object_of_a_strange_class_is_refused_and_named(tmp_path):
     torch.save({"net": lstm().state_dict(), "words": WORDS, "extra": Stranger()}, tmp_path / "model.pt")
     message = refusal(tmp_path / "model.pt")
-    assert "tseval refuses this file and ran none of its code: its Python pickle names '" in message
-    assert "Stranger', which no word language model needs" in message
+    assert "tseval refuses this file and ran none of its code: its Python pickle refers to '" in message
+    assert "Stranger', but a word-level language model never needs that" in message
     assert "torch.save({'model': model.state_dict(), 'vocab': words}, FILE)" in message
 
 

@@ -92,7 +92,7 @@ def test_the_command_reads_what_it_refuses_without_windows(folder, tmp_path):
         (("--window", "65"), "--window 65: the model gpt2 reads at most 64 tokens.\n  Use --window 64"),
         (
             ("--window", "8", "--stride", "8"),
-            "--stride 8: windows of 8 tokens do not overlap with this stride, but must.\n  Choose a "
+            "--stride 8: the stride must be smaller than the window of 8 tokens.\n  Choose a "
             "stride from 1 to 7",
         ),
         (

@@ -165,8 +165,8 @@ def _read(folder: Path, kind: type[_Kind]) -> _Kind:
             )
         if kind is PublishedEntry and "level" not in content:
             raise ContentError(
-                "this key is missing: in an entry of this leaderboard of published accuracies, "
-                "write level: published",
+                "this key is missing. The leaderboard has published accuracies, so each entry needs the "
+                "line level: published",
                 "level",
             )
         entry = check_written(content, kind)

@@ -209,7 +209,7 @@ def pairwise_command(by: str | None, margin: float, **options: Any) -> None:
                    "Repeatable (default: none).",
 )  # fmt: skip
 def robustness_command(texts: tuple[Path, ...], **options: Any) -> None:
-    """Print how much each row depends on single words, and which words make its confidence interval wide."""
+    """Print how much each row of the table depends on single words, and which words make intervals wide."""
     from tseval.report.analyses.robustness import analyse_words, word_panels
     from tseval.report.looks import ACCURACY_DOTS
 
@@ -274,7 +274,7 @@ def ratings_command(by: tuple[str, ...], **options: Any) -> None:
 @FIGURE
 @SEEDS_TOGETHER
 def formal_command(group: bool, **options: Any) -> None:
-    """Print the results on formal languages, each by the measure of its paper (docs/formal_languages.md)."""
+    """Print the results on formal languages, by the measures that docs/formal_languages.md names."""
     from tseval.report.analyses.formal import formal, formal_of_seeds, formal_panel
     from tseval.report.analyses.seeds import seeds_of
     from tseval.report.looks import BANDS

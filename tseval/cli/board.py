@@ -150,7 +150,7 @@ def _add(
 @click.argument("board", type=FILE)
 @click.argument("entries", nargs=-1, metavar="[ENTRY]...")
 @click.option("--changed", "base", metavar="BASE",
-              help="Check only the changes since the git commit BASE, which must be new entries only. "
+              help="Check only what changed since the git commit BASE. Only new entries are allowed. "
                    "Print a summary in Markdown with the new ranks (default: check everything).")  # fmt: skip
 def check_board(board: Path, entries: tuple[str, ...], base: str | None) -> None:
     """Check a leaderboard, or some of its entries, and list every problem.

@@ -129,7 +129,7 @@ def agreement(
     "--frequency",
     type=FILE,
     metavar="TEXT",
-    help="Text in which to count how often both forms of every pair occur. tseval adds the counts as "
+    help="Text in which to count how often each of the two forms of a pair occurs. tseval adds the counts as "
     "columns (default: none).",
 )
 @click.option(

@@ -74,8 +74,8 @@ def _use_confidence(context: click.Context, _: click.Parameter, level: float) ->
 # The default is `tseval.analysis.intervals.LEVEL`, which takes too long to import for a help text.
 CONFIDENCE = click.option("--confidence", type=float, default=0.95, show_default=True, metavar="LEVEL",
                           expose_value=False, callback=_use_confidence,
-                          help="Confidence level of intervals and possible ranks. Tests have the error rate "
-                               "1 - LEVEL.")  # fmt: skip
+                          help="Confidence level of the intervals and of the ranges of ranks. The tests have "
+                               "the error rate 1 - LEVEL.")  # fmt: skip
 
 
 def text_option(default: str | None, *forms: str, of: str) -> Callable[[Function], Function]:

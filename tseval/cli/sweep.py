@@ -39,8 +39,8 @@ _STATUS = "status"
 @comparison_options
 @DEVICE
 @click.option("--engine", "engine_name", type=click.Choice(["local", "slurm", "ray"]), default="local",
-              show_default=True, help="Start the processes that score here: local (this machine), slurm "
-                                      "(a SLURM queue) or ray (a Ray cluster).")  # fmt: skip
+              show_default=True, help="Place where the scoring processes run: local (this machine), "
+                                      "slurm (a SLURM queue) or ray (a Ray cluster).")  # fmt: skip
 @click.option(
     "--workers",
     type=COUNT,

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
                    "words to the vocabulary. Repeatable.")  # fmt: skip
 @click.option("-o", "--out", type=FILE, required=True, help="Folder in which to save models, runs and logs.")
 @click.option("--recipe", "recipe_name", default="paper", show_default=True,
-              help="Training settings for all models: the recipe paper, wide, cpu or small, or the path "
-                   "of a YAML file.")  # fmt: skip
+              help="Training settings for all models: the name of a recipe ('paper', 'wide', 'cpu' or "
+                   "'small'), or the path of a YAML file.")  # fmt: skip
 @click.option("--arch", "archs", type=click.Choice(list(CELLS)), multiple=True,
               help="Train only this architecture. Repeatable (default: all architectures).")  # fmt: skip
 @click.option("--seeds", type=COUNT,

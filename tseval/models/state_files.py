@@ -154,9 +154,9 @@ def read_state_file(path: Path) -> TorchFile:
     foreign = sorted(name for name in file.names - modules_inside if not DATA_CLASSES.fullmatch(name))
     if foreign:
         raise ModelError(
-            "tseval refuses this file and ran none of its code: its Python pickle names "
-            f"{quoted(foreign[0])}, which no word language model "
-            "needs.\n  Save only the weights and the words: "
+            "tseval refuses this file and ran none of its code: its Python pickle refers to "
+            f"{quoted(foreign[0])}, but a word-level language model never needs "
+            "that.\n  Save only the weights and the words: "
             "torch.save({'model': model.state_dict(), 'vocab': words}, FILE)."
         )
     return file

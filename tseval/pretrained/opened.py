@@ -136,7 +136,7 @@ class Pretrained:
             raise ModelError(
                 f"a sentence has {lengths[row]} tokens, but the model reads at most {self.longest}: "
                 f"'{str(encoded.seen[row].as_py())[:60]}...'.\n"
-                "  Shorten the sentence, or run with --too-long skip."
+                "  Shorten the sentence, or add --too-long skip, which skips such sentences."
             )
 
 

@@ -31,7 +31,7 @@ def check_window(opened: Pretrained, window: int, stride: int) -> None:
     """Refuse windows that the model does not read, and strides that leave tokens out."""
     if not 1 <= stride < window:
         raise ModelError(
-            f"--stride {stride}: windows of {window} tokens do not overlap with this stride, but must.\n"
+            f"--stride {stride}: the stride must be smaller than the window of {window} tokens.\n"
             f"  Choose a stride from 1 to {window - 1}."
         )
     if opened.longest is not None and window > opened.longest:

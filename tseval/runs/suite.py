@@ -38,7 +38,7 @@ def suite_of_run(manifest: Manifest, spec: str | None = None) -> Suite:
     # Items of a part are looked for one by one.
     if stated.complete and suite.digest != stated.digest:
         raise SuiteError(
-            f"the suite {suite.name} here has the digest {suite.digest[:8]}, but the run scored "
+            f"the suite {suite.name} on this machine has the digest {suite.digest[:8]}, but the run has "
             f"{stated.digest[:8]}.\n  Name the suite that the run scored: --suite SUITE"
         )
     return suite

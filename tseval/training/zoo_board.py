@@ -147,7 +147,8 @@ def _remove(folder: Path) -> None:
 
 
 _PUBLISH_FIX = (
-    "Publish to another folder, or leave out --extend, which removes the entries of other models there."
+    "Publish to another folder. Or leave out --extend; tseval then removes the entries of other models from "
+    "this folder."
 )
 
 

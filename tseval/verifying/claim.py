@@ -83,7 +83,9 @@ def hold_files(files: Iterable[str], names: Iterable[str]) -> None:
     """Refuse a manifest that leaves a data file out, which could then say anything, or names another."""
     listed, known = set(files), set(names)
     if missing := sorted(known - listed):
-        raise CheckFailed(f"{MANIFEST} has no digest for the file {missing[0]}, which every run has")
+        raise CheckFailed(
+            f"{MANIFEST} has no digest for {missing[0]}, but every run needs this file and its digest"
+        )
     if strangers := sorted(listed - known):
         raise CheckFailed(f"{MANIFEST} has a digest for {strangers[0]!r}, but a run has no such file")
 

@@ -201,8 +201,8 @@ def _check_answers(scored: pa.Table, words: Words, questions: Asked, before: _Ro
             )
     elif not np.allclose(answers["wrong"], np.log(share), rtol=0.0, atol=1e-9):
         raise CheckFailed(
-            f"the column 'wrong' must be {np.log(share):.6g} at every word that the suite tests: the "
-            "logarithm of the smallest probability that the suite counts"
+            f"at every word that the suite tests, the value in the column 'wrong' must be "
+            f"{np.log(share):.6g}, the logarithm of the smallest probability that is right"
         )
 
 

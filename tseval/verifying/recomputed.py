@@ -60,7 +60,7 @@ def recompute(claim: Claim, spec: str | None) -> Recomputed:
         raise SuiteError(
             f"{claim.name} was scored with --normalise {by}, so verifying needs the number of tokens, "
             "which tseval cannot recompute without the model.\n"
-            "  Verify a run on the same sentences without --normalise."
+            "  Score the same sentences again without --normalise, and verify that run."
         )
     suite = _suite_again(claim, spec)
     if suite.digest != claim.key.suite_digest or suite.terminator != claim.key.terminator:

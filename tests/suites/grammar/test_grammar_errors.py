@@ -39,7 +39,8 @@ TOO_MUCH = "printing this text takes too many steps, or the text is too long.\n 
         ("{% for x in chain recursive %}{% endfor %}", "a recursive loop is not allowed."),
         ("{{ subject | agre(verb) }}", "there is no filter 'agre'.\n  Did you mean 'agree'? Filters: agree,"),
         ("{{ 'x' if subject is defined else '' }}", "there is no test 'defined'.\n  Tests: divisibleby,"),
-        ("{% set x = 1 %}x", "a set or macro is not allowed inside a labelled line.\n  Move the set or"),
+        ("{% set x = 1 %}x", "{% set %} and {% macro %} are not allowed inside a labelled line.\n"
+         "  Move the set or"),
         ("", "the sentence 'b' is empty.\n  Write for example 'grammatical: the {{ subject }} ...'"),
         ("{{ (1 }}", "unexpected '}', expected ')'.\n  Close each {{, {% for %} and {% if %} on the"),
         ("{{" + "(" * 5000 + "1" + ")" * 5000 + "}}", "the code is nested too deeply or too large.\n  Simpl"),

@@ -208,8 +208,9 @@ def _check_tree(path: Path, lines: Sequence[int], tokens: TokenList) -> None:
     if len(roots) > 1:
         line, token = roots[1]
         raise SuiteError(
-            f"{path}:{line}: the sentence has two roots: {token['form']!r} here and {roots[0][1]['form']!r} "
-            "before have head 0.\n  Correct the head in column 7, or split the sentence in two."
+            f"{path}:{line}: the sentence has two roots: both {token['form']!r} (this line) and "
+            f"{roots[0][1]['form']!r} (an earlier line) have head 0.\n"
+            "  Correct the head in column 7, or split the sentence in two."
         )
     rooted, heads = {0}, [0, *(token["head"] for _, token in words)]
     for line, token in words:

@@ -52,8 +52,8 @@ def _crossed(reading: TableReading) -> Iterator[DataItem]:
             for name, text in texts.items():
                 if SEVERAL_WORDS.search(text):
                     raise SuiteError(
-                        f"{place}: the column {columns[name]!r} has words with | between them, but tseval "
-                        f"can compare only one of them: {quoted_text(text, 60)}.\n  Write one word."
+                        f"{place}: the column {columns[name]!r} has several words with | between them, "
+                        f"but may have only one: {quoted_text(text, 60)}.\n  Write one word."
                     )
             parts = {
                 f"context {c}, target {t}": (texts[f"Context{c}"], texts[f"Target{t}"])

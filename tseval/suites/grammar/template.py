@@ -377,7 +377,10 @@ class Sentences:
         for node in tree.find_all((nodes.Assign, nodes.Macro)):
             fix = "Move the set or macro before the first labelled line."
             raise GrammarError(
-                "a set or macro is not allowed inside a labelled line.", self._path, node.lineno, fix
+                "{% set %} and {% macro %} are not allowed inside a labelled line.",
+                self._path,
+                node.lineno,
+                fix,
             )
         self._check_names(tree, None)
         return _Line(label, number, body)
