@@ -78,8 +78,8 @@ TREE = (
         ),
         (
             TREE.replace("\t2\tnsubj", "\t0\troot"),
-            "t.conllu:2: the sentence has two roots: both 'laugh' (this line) and 'authors' (an earlier line) "
-            "have head 0.",
+            "t.conllu:2: the sentence has two roots: both 'laugh' (this line) and 'authors' (an earlier "
+            "line) have head 0.",
         ),
         (
             TREE.replace("Number=Plur\t0", "Number=Plur|Number=Sing\t0"),
