@@ -10,7 +10,8 @@ import pytest
 
 from tseval.errors import SuiteError
 from tseval.questions.choices import Choices
-from tseval.suites import formal, load_suite
+from tseval.suites import load_suite
+from tseval.suites.formal import stacks
 from tseval.suites.formal.languages import CrossSerial, Dyck, GeneralisedDyck, parse_language
 
 
@@ -292,7 +293,7 @@ def expected_choices(string, n_types, *, closing_only):
      ("generalised_dyck(pairs=3,length=12,test=300,train=300)", 3)],
 )  # fmt: skip
 def test_every_choice_is_that_of_a_stack(spec, n_types, monkeypatch):
-    monkeypatch.setattr(formal, "COUNTERS", 40)  # several slices of a block
+    monkeypatch.setattr(stacks, "COUNTERS", 40)  # several slices of a block
     suite = load_suite(spec)
     strings = [text.split() for text in suite.cases[0].sentences["string"].to_pylist()]
     closing_only = spec.startswith("generalised")
