@@ -198,7 +198,7 @@ def test_a_model_that_is_too_large_for_memory_stops_no_other_and_is_tried_again(
     failed = f"tseval: step7-two failed: {why}\n  Log: out/sweep/step7-two.log\n"
     assert said.endswith(f"4 units: 3 done, 1 failed\n{failed}")
     assert f"tseval: {why}\n" in Path("out/sweep/step7-two.log").read_text()
-    assert "4 units: 4 done (3 of them earlier)" in sweeps.sweep(*command)
+    assert "4 units: 4 done (3 of them finished earlier)" in sweeps.sweep(*command)
     assert sweeps.saved_twice() == 0
     assert len(sweeps.saved()) == 4 * 4
 
