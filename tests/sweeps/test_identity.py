@@ -53,5 +53,5 @@ def test_a_sweep_under_fire_gives_the_bytes_of_single_runs(plain, engine_name, w
     assert len(whole) == 6 * 6
     assert killed == kills
     assert twice == 0
-    assert "6 of them earlier" in sweeps.sweep("plan.yaml", "-o", out)
+    assert "6 of them finished earlier" in sweeps.sweep("plan.yaml", "-o", out)
     assert len(sweeps.saved()) == 3 * (6 + 4), "a shard for every three of 18 and 10 sentences"
