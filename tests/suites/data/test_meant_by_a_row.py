@@ -522,7 +522,7 @@ def test_a_choice_of_words_in_a_context_is_refused(tmp_path):
     rows = "Context1,Context2,Target1,Target2\na trout is (a|an),a trout is not (a|an),fish,tool\n"
     with pytest.raises(
         SuiteError,
-        match=r"a\.csv:2: the column 'Context1' has words .*: 'a trout is "
+        match=r"a\.csv:2: the column 'Context1' has several words with .*: 'a trout is "
         r"\(a\|an\)'",
     ):
         read(tmp_path / "a.csv", rows)
