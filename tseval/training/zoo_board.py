@@ -147,8 +147,7 @@ def _remove(folder: Path) -> None:
 
 
 _PUBLISH_FIX = (
-    "Publish to another folder. Or leave out --extend; tseval then removes the entries of other models from "
-    "this folder."
+    "Publish to another folder, or leave out --extend: then tseval removes the entries of other models."
 )
 
 
