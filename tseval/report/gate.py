@@ -107,7 +107,7 @@ def gate(
     for suite, (later, earlier) in _pairs(new, old, suites).items():
         opened = for_analysis([earlier, later])
         before, after = opened.verdicts.values()
-        parts.append((suite, opened, row_drops(before, after, _chosen(before, rows, opened.suite), max_drop)))
+        parts.append((suite, opened, row_drops(before, after, _chosen(before, rows), max_drop)))
     if rows and all(frame.empty for *_, frame in parts):
         raise _no_row(parts[0][1], rows)
     frames = [frame.assign(suite=suite) for suite, _, frame in parts if not frame.empty]
@@ -152,7 +152,7 @@ def _pairs(new: Sequence[Run], old: Sequence[Run], suites: Sequence[str]) -> dic
     return {name: (sides[0][name], sides[1][name]) for name in common}
 
 
-def _chosen(verdicts: pd.DataFrame, patterns: Sequence[str], suite: str) -> list[int] | None:
+def _chosen(verdicts: pd.DataFrame, patterns: Sequence[str]) -> list[int] | None:
     """Return the numbers of the rows that patterns name, as tables print them; None for all."""
     if not patterns:
         return None
@@ -191,8 +191,7 @@ def _document(
         of_lines = map(
             Line, zip(_labels(suite_lines), *(field.values(suite_lines) for field in fields), strict=True)
         )
-        keys = suite_lines[[*ROW]].astype(object)
-        keys = keys.where(keys.notna(), None)
+        keys = in_full([suite_lines[[*ROW]]])
         old, new = opened.verdicts
         body = _body(keys.itertuples(index=False, name=None), of_lines)
         grids.append(Grid((Field(suite, align="left"), *fields), body, f"{new} against {old}"))

@@ -14,6 +14,7 @@ from tseval.analysis.features import select
 from tseval.errors import RunError, plain
 from tseval.items import ENTRY, HALF_KNOWN, NOT_FEATURES, RATING, RATING_SE
 from tseval.report.document import Document, Field, Grid
+from tseval.report.layout import in_full
 from tseval.report.numbers import format_difference
 from tseval.suites.data.critical import differing
 from tseval.writing import AS_WRITTEN
@@ -33,6 +34,7 @@ ITEM_COLUMNS = (
     "better_score", "worse_score", "better", "worse", "better_differs", "worse_differs",
     "better_unknown", "worse_unknown", "better_read", "worse_read",
 )  # fmt: skip
+UNDECIDABLE, HALF_KNOWN_OUTCOME = "undecidable", "undecidable (half known)"
 MOST_EXCEL_ROWS = 2**20 - 1
 
 
@@ -73,11 +75,22 @@ def item_table(
     return rows.reset_index(drop=True)
 
 
+def rules_of(run: Run, suite: Suite) -> Writing:
+    """Return the rules by which the model of a run was given the sentences of the suite."""
+    natural = run.manifest.key.protocol.get("text") == "natural"
+    return suite.writing if natural and suite.writing else AS_WRITTEN
+
+
+def labels_of(case: Case, contrast: str) -> list[str]:
+    """Return the labels of the sentences that a contrast is about, the better one first; else all labels."""
+    pairs = ([known.better, known.worse] for known in case.contrasts if str(known) == contrast)
+    return next(pairs, list(case.labels))
+
+
 def _items_of(run: Run, suite: Suite, where: Sequence[tuple[str, str]]) -> pd.DataFrame:
     verdicts = select(run.verdicts, where)
     scored = run.load_sentences()
-    natural = run.manifest.key.protocol.get("text") == "natural"
-    rules = suite.writing if natural and suite.writing else AS_WRITTEN
+    rules = rules_of(run, suite)
     cases = {case.name: case for case in suite.cases}
     parts = []
     for (name, _), group in verdicts.groupby(["case", "contrast"], sort=False, dropna=False):
@@ -111,8 +124,7 @@ def _with_sentences(
     if positions.null_count:
         missing = int(verdicts["item"].to_numpy()[positions.is_null().to_numpy(zero_copy_only=False)][0])
         raise _other_items(run, suite, f"the item {case.name}[{missing}]")
-    pair = next(([known.better, known.worse] for known in case.contrasts if str(known) == contrast), None)
-    labels = pair or list(case.labels)
+    labels = labels_of(case, contrast)
     end = "" if suite.terminator is None else f" {suite.terminator}"
     texts = {
         label: [f"{text}{end}" for text in case.sentences[label].take(positions).to_pylist()]
@@ -135,7 +147,7 @@ def _with_sentences(
     rows["outcome"] = _outcomes(verdicts)
     rows["better_score"], rows["worse_score"] = verdicts["better_score"], verdicts["worse_score"]
     rows["margin"] = (verdicts["better_score"] - verdicts["worse_score"]).where(~verdicts["undecidable"])
-    if len(labels) > 1 and pair is None:
+    if len(labels) > 1 and not any(str(known) == contrast for known in case.contrasts):
         labelled_texts = zip(
             *([f"{label}: {rules.write(text)[0]}" for text in texts[label]] for label in labels), strict=True
         )
@@ -171,9 +183,9 @@ def _outcomes(verdicts: pd.DataFrame) -> pd.Series:
     decided = verdicts["correct"].notna().to_numpy(bool)
     outcome[decided] = np.where(verdicts["correct"][decided].to_numpy(bool), "right", "wrong")
     outcome[verdicts["tie"].fillna(value=False).to_numpy(bool)] = "tie"
-    outcome[verdicts["undecidable"].to_numpy(bool)] = "undecidable"
+    outcome[verdicts["undecidable"].to_numpy(bool)] = UNDECIDABLE
     if HALF_KNOWN in verdicts:
-        outcome[(verdicts[HALF_KNOWN] & verdicts["undecidable"]).to_numpy(bool)] = "undecidable (half known)"
+        outcome[(verdicts[HALF_KNOWN] & verdicts["undecidable"]).to_numpy(bool)] = HALF_KNOWN_OUTCOME
     return outcome
 
 
@@ -218,7 +230,7 @@ def items_document(rows: pd.DataFrame, limit: int | None) -> Document:
             f"The first {len(first):,} of {len(rows):,} items. To write all of them: -o items.csv, .tsv, "
             ".xlsx or .jsonl.",
         )
-    records = rows.astype(object).where(rows.notna(), None)
+    records = in_full([rows])
     return Document([Grid.of(fields, first)], records, {"analysis": "items", "rows": records}, notes, [])
 
 

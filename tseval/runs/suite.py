@@ -10,7 +10,26 @@ from tseval.suites.data.exclusions import KNOWN_ERRORS
 
 if TYPE_CHECKING:
     from tseval.items import Suite
-    from tseval.runs.manifest import Manifest
+    from tseval.runs.manifest import Manifest, SuiteFacts
+
+
+def load_stated_suite(stated: SuiteFacts, spec: str | None = None) -> Suite:
+    """Load a suite as the run that states it read it: seed, columns, excluded items.
+
+    Args:
+        stated: The suite, as the manifest describes it.
+        spec: Name or path of the suite; None for the name in the manifest.
+
+    Raises:
+        SuiteError: There is no such suite, or it cannot be read so.
+    """
+    return load_suite(
+        spec or stated.name,
+        seed=stated.seed or 0,
+        columns=stated.columns,
+        # The items that the manifest lists, unless they are the errors that are known to everyone.
+        exclude=stated.exclude if stated.exclude in {None, KNOWN_ERRORS} else stated.excluded or (),
+    )
 
 
 def suite_of_run(manifest: Manifest, spec: str | None = None) -> Suite:
@@ -25,12 +44,7 @@ def suite_of_run(manifest: Manifest, spec: str | None = None) -> Suite:
     """
     stated = manifest.suite
     try:
-        suite = load_suite(
-            spec or stated.name,
-            seed=stated.seed or 0,
-            columns=stated.columns,
-            exclude=stated.exclude if stated.exclude in {None, KNOWN_ERRORS} else stated.excluded or (),
-        )
+        suite = load_stated_suite(stated, spec)
     except SuiteError as error:
         raise SuiteError(
             f"{first_line(error)}\n  Name the suite that the run scored: --suite SUITE, as for tseval run."

@@ -19,9 +19,9 @@ from tseval.report import Format, document_of, render
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import SELECTED, SuiteFacts
 from tseval.runs.run import Run
-from tseval.suites import load_suite, without_cache
+from tseval.runs.suite import load_stated_suite
+from tseval.suites import without_cache
 from tseval.suites.data.critical import cluster_data, with_critical
-from tseval.suites.data.exclusions import KNOWN_ERRORS
 from tseval.verdicts import judge, n_too_long, sentences_of
 from tseval.verifying.comparison import (
     compare_sentences,
@@ -136,13 +136,7 @@ def _suite_again(claim: Claim, spec: str | None) -> Suite:
                 f"the run states that its suite is {name!r}, which is the path of a suite, not its name."
             )
         with without_cache():
-            suite = load_suite(
-                spec or claim.key.suite,
-                seed=facts.seed or 0,
-                columns=facts.columns,
-                # What it lists, unless that is what is known to everyone.
-                exclude=facts.exclude if facts.exclude in {None, KNOWN_ERRORS} else facts.excluded or (),
-            )
+            suite = load_stated_suite(facts, spec or claim.key.suite)
     except SuiteError as error:
         raise SuiteError(
             f"{first_line(error)}\n  Name the suite of {claim.name} with --suite SUITE, as for tseval run."

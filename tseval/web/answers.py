@@ -9,13 +9,11 @@ import numpy as np
 
 from tseval.evidence import whole_column
 from tseval.items import HALF_KNOWN
+from tseval.report.items import HALF_KNOWN_OUTCOME, UNDECIDABLE
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
-
-
-UNDECIDABLE, HALF_KNOWN_OUTCOME = "undecidable", "undecidable (half known)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import RunError
+from tseval.report.items import UNDECIDABLE, labels_of
 from tseval.suites.data.critical import differing
-from tseval.web.answers import UNDECIDABLE, Verdicts
+from tseval.web.answers import Verdicts
 from tseval.writing import AS_WRITTEN
 
 if TYPE_CHECKING:
@@ -94,11 +95,11 @@ def _sentences(suite: Suite, case: Case, item: int, contrast: str) -> list[tuple
     positions = np.flatnonzero(case.index.to_numpy() == item)
     if not len(positions):
         return None
-    labels = next(
-        ([other.better, other.worse] for other in case.contrasts if str(other) == contrast), case.labels
-    )
     end = "" if suite.terminator is None else f" {suite.terminator}"
-    return [(label, f"{case.sentences[label][int(positions[0])].as_py()}{end}") for label in labels]
+    return [
+        (label, f"{case.sentences[label][int(positions[0])].as_py()}{end}")
+        for label in labels_of(case, contrast)
+    ]
 
 
 def _sentence(

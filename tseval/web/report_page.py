@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tseval.boards.sources import open_sources
 from tseval.errors import RunError, SuiteError, counted, first_line
 from tseval.files import write_text
-from tseval.suites import load_suite
+from tseval.runs.suite import load_stated_suite
 from tseval.web.facts import facts_of
 from tseval.web.pages import index_page
 from tseval.web.row_pages import ItemPages
@@ -41,7 +41,7 @@ def write_report(
     try:
         if any(runs):
             stated = next(cached.run.manifest.suite for cached in runs if cached is not None)
-            suite = load_suite(spec or stated.name, columns=stated.columns)
+            suite = load_stated_suite(stated, spec)
             if stated.complete and suite.digest != stated.digest:  # items of a part are looked for one by one
                 raise SuiteError(
                     f"the suite {suite.name} on this machine has the digest {suite.digest[:8]}, but the "

@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tseval.report.items import rules_of
 from tseval.report.layout import row_labels
 from tseval.report.numbers import NONE, format_interval, format_share
 from tseval.web.answers import Verdicts
 from tseval.web.breakdown import Part, break_down
 from tseval.web.item_choice import choose_items, draw_items
 from tseval.web.items import ShownItem, show_items
-from tseval.writing import AS_WRITTEN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,8 +72,7 @@ class ItemPages:
         assert cached is not None
         verdicts = self._answered[number]
         chosen = choose_items(self._drawn, verdicts, self._rows)
-        natural = cached.run.manifest.key.protocol.get("text") == "natural"
-        rules = self._suite.writing if natural and self._suite.writing else AS_WRITTEN
+        rules = rules_of(cached.run, self._suite)
         shown_items = show_items(self._suite, cached.run.load_sentences(), verdicts, chosen, rules)
         items = [
             [
