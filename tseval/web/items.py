@@ -13,13 +13,13 @@ import pyarrow.compute as pc
 from tseval.errors import RunError
 from tseval.report.items import UNDECIDABLE, labels_of
 from tseval.suites.data.critical import differing
-from tseval.web.answers import Verdicts
 from tseval.writing import AS_WRITTEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from tseval.items import Case, Suite
+    from tseval.web.answers import Verdicts
     from tseval.writing import Writing
 
 
