@@ -34,7 +34,7 @@ TYPES = {
     "run.table()": "DataFrame",
     "run.verdicts": "DataFrame",
     "tseval.read_run('run')": "Run",
-    "check_model(model)": "tseval.testing.Report",
+    "check_model(model)": "tseval.testing.report.Report",
     "check_model(model).ok": "bool",
 }
 SCRIPT = """from pathlib import Path
