@@ -545,7 +545,7 @@ MISTAKES = [
         G,
         "what_gap.after <",
         "wat_gap.after <",
-        "names the condition 'wat_gap', which the items do not have",
+        "names the condition 'wat_gap', but the items do not have it",
         "Did you mean 'what_gap'?",
     ),
     Mistake(

@@ -146,7 +146,7 @@ FOUND = [
     ("syntaxgym", syntaxgym("NaN"), "'items.0..item_number' should be a whole number, not NaN"),
     ("syntaxgym", syntaxgym(content="a \ud800"), r"s.json: '\\ud800' is half a character"),
     ("syntaxgym", syntaxgym(formula=FORMULA), None),
-    ("syntaxgym", syntaxgym(formula=FORMULA + "!"), ("s.json: the formula .*….* has a part that tseval "
+    ("syntaxgym", syntaxgym(formula=FORMULA + "!"), ("s.json: in .*….*, the formula has a part that tseval "
                                                      "cannot read, at '!'")),
     ("board", board(decimals=10**6), "board.json: decimals: should be a number of decimals, at most 15"),
     ("board", board(notes=1).replace(b"1}", b"[" * 900 + b"]" * 900 + b"}"),

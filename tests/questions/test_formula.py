@@ -79,19 +79,19 @@ def test_regions_have_names_and_words_behind_them():
 @pytest.mark.parametrize(
     ("formula", "message"),
     [
-        ("", "ends before it is complete"),
+        ("", "the formula is incomplete"),
         ("(1;%a%)", "compares nothing"),
-        ("(1;%a%) <", "ends before it is complete"),
+        ("(1;%a%) <", "the formula is incomplete"),
         ("(1;%a%) < (1;%b%", "tseval cannot read, at|in a place where|without a closing one"),
         ("[(1;%a%) < 2)", r"an opening bracket \[ without a closing one"),
-        ("(1;%a%) < 2 3", "is complete before 3.0, which cannot follow it"),
-        ("(1;%a%) < 2 < 3", "has the operator < between parts that are not numbers"),
-        ("(1;%a%) & (1;%b%)", "has the operator & between parts that are not statements"),
+        ("(1;%a%) < 2 3", "is complete before 3.0, so nothing can follow"),
+        ("(1;%a%) < 2 < 3", "has the operator <, but the parts beside it are not numbers"),
+        ("(1;%a%) & (1;%b%)", "has the operator &, but the parts beside it are not statements"),
         ("(1;%a%) < 1e", "has a part that tseval cannot read, at 'e'"),
-        ("(1;%a%) < 1e999", "has the number 1e999, which is too large"),
-        ("((1;%a%) < 2) + 1 < 3", r"has the operator \+ between parts that are not numbers"),
+        ("(1;%a%) < 1e999", "has the number 1e999, but a number that long is too large"),
+        ("((1;%a%) < 2) + 1 < 3", r"has the operator \+, but the parts beside it are not numbers"),
         ("__import__('os')", "has a part that tseval cannot read, at"),
-        ("(" * 60 + "(1;%a%)" + ")" * 60 + " < 1", "in a place where it cannot be"),
+        ("(" * 60 + "(1;%a%)" + ")" * 60 + " < 1", "where a region or a number must be"),
     ],
 )
 def test_what_is_no_formula_is_refused(formula, message):

@@ -101,10 +101,10 @@ def parse(text: str) -> Operation:
     while position < len(text.rstrip()):
         token = TOKEN.match(text, position)
         if not token:
-            raise ValueError(f"has a part that tseval cannot read, at {text[position:].strip()[:20]!r}")
+            raise ValueError(f"the formula has a part that tseval cannot read, at {text[position:].strip()[:20]!r}")
         number, numbered, others, condition, name, after, literal, mark = token.groups()
         if literal and isinf(float(literal)):
-            raise ValueError(f"has the number {literal[:20]}, which is too large")
+            raise ValueError(f"the formula has the number {literal[:20]}, but a number that long is too large")
         if numbered:
             labels = [numbered, *re.findall(r"%([^%]+)%", others)]
             regions = tuple(Region(None if number == "*" else int(number), label) for label in labels)
@@ -116,7 +116,7 @@ def parse(text: str) -> Operation:
         position = token.end()
     tree = _Parser(tokens).parse()
     if not isinstance(tree, Operation) or not _states(tree):
-        raise ValueError("compares nothing, but must state something that is true or false, as in (1) < (2)")
+        raise ValueError("the formula compares nothing, but must state something that is true or false, as in (1) < (2)")
     return tree
 
 
@@ -131,7 +131,7 @@ class _Parser:
     def parse(self) -> Node:
         tree = self._level(0)
         if self._at < len(self._tokens):
-            raise ValueError(f"is complete before {self._tokens[self._at]}, which cannot follow it")
+            raise ValueError(f"the formula is complete before {self._tokens[self._at]}, so nothing can follow")
         return tree
 
     def _next(self) -> str | Leaf | float | None:
@@ -157,15 +157,15 @@ class _Parser:
             return SIGNS[token] * signed
         if token not in CLOSING or self._depth == DEEPEST:
             raise ValueError(
-                "ends before it is complete: a region or a number is missing at its end"
+                "the formula is incomplete: a region or a number is missing at its end"
                 if token is None
-                else f"has {token} in a place where it cannot be"
+                else f"the formula has {token} in a place where a region or a number must be"
             )
         self._depth += 1
         tree = self._level(0)
         self._depth -= 1
         if self._next() != CLOSING[token]:
-            raise ValueError(f"has an opening bracket {token} without a closing one")
+            raise ValueError(f"the formula has an opening bracket {token} without a closing one")
         self._at += 1
         return tree
 
@@ -178,7 +178,7 @@ def _states(node: Node) -> bool:
 def _joined(operator: str, left: Node, right: Node) -> Operation:
     if {_states(left), _states(right)} != {operator in "&|"}:
         wanted = "statements" if operator in "&|" else "numbers"
-        raise ValueError(f"has the operator {operator} between parts that are not {wanted}")
+        raise ValueError(f"the formula has the operator {operator}, but the parts beside it are not {wanted}")
     return Operation(operator, left, right)
 
 
@@ -195,14 +195,14 @@ def regions_in(formula: str, known: Mapping[str, Collection[int | str]]) -> set[
     """
     regions = regions_of(parse(formula))
     if not regions:
-        raise ValueError("names no region, such as (1) or name.region")
+        raise ValueError("the formula names no region, such as (1) or name.region")
     for region in sorted(regions, key=str):
         place = region.place.name if isinstance(region.place, Mark) else region.place
         known_regions = known.get(region.condition, ())
         for what, name, there in (("condition", region.condition, known), ("region", place, known_regions)):
             if name is not None and name not in there:
                 hint = suggest(str(name), map(str, there), f"{what.title()}s")
-                raise ValueError(f"names the {what} {str(name)!r}, which the items do not have", hint)
+                raise ValueError(f"the formula names the {what} {str(name)!r}, but the items do not have it", hint)
     return regions
 
 

@@ -370,8 +370,8 @@ def test_a_user_predicts(tmp_path):
     (case,) = load_suite(path, columns=read_columns("predict=comma.np < nocomma.np+1")).cases
     assert [prediction.formula for prediction in predictions_of(case)] == ["comma.np < nocomma.np+1"]
     for formula, said in (
-        ("comma.np < none.np", "names the condition 'none', which the items do not have"),
-        ("comma.np < comma.noun", "names the region 'noun', which the items do not have"),
+        ("comma.np < none.np", "names the condition 'none', but the items do not have it"),
+        ("comma.np < comma.noun", "names the region 'noun', but the items do not have it"),
         ("comma.np", "compares nothing"),
     ):
         with pytest.raises(SuiteError, match=said):

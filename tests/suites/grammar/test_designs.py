@@ -140,16 +140,16 @@ def test_marks_that_do_not_match_are_refused(text, what):
          "a prediction cannot be called 'all predictions'."),
         (design("[what.after < 1, 2]"), BODY, 9, "the prediction 'p1' is a list."),
         (design("what.after"), BODY, 9,
-         "the prediction 'p1' compares nothing, but must state something that is true or false"),
-        (design("1 < 2"), BODY, 9, "the prediction 'p1' names no region, such as (1)"),
+         "in the prediction 'p1', the formula compares nothing, but must state something that is true or false"),
+        (design("1 < 2"), BODY, 9, "in the prediction 'p1', the formula names no region, such as (1)"),
         (design("wat.after < that.after"), BODY, 9,
-         "the prediction 'p1' names the condition 'wat', which the items do not have.\n"
+         "in the prediction 'p1', the formula names the condition 'wat', but the items do not have it.\n"
          "  Did you mean 'what'? Conditions: gap, that, what"),
         (design("what.aftr < that.after"), BODY, 9,
-         "the prediction 'p1' names the region 'aftr', which the items do not have.\n"
+         "in the prediction 'p1', the formula names the region 'aftr', but the items do not have it.\n"
          "  Did you mean 'after'? Regions: after, object"),
         (design("(2;%what%) < that.after"), BODY, 9,
-         "the prediction 'p1' names the region '2', which the items do not have."),
+         "in the prediction 'p1', the formula names the region '2', but the items do not have it."),
         (SIMPLE, BODY.replace("[after at night] again\nwhat", "at night\nwhat"), 9,
          "the prediction 'p1' is about that.after, but 'that' marks no 'after'.\n  Write [after ...]"),
         (design("what.after+3 < 1"), BODY, 9, "there is no word what.after+3 in 'I know what the author sai"),

@@ -140,7 +140,7 @@ def check_formula(where: str, formula: str, known: Mapping[str, Collection[int |
         return regions_in(formula, known)
     except ValueError as error:
         explanation = ".\n  ".join(error.args)
-        raise SuiteError(f"{where}: the formula {formula!r} {explanation}") from None
+        raise SuiteError(f"{where}: in {formula!r}, {explanation}") from None
 
 
 def syntaxgym_set(reading: TableReading) -> DataSet:

@@ -105,7 +105,7 @@ def _check(
         used_regions = regions_in(formula, dict.fromkeys(conditions, regions))
     except ValueError as error:
         problem, fix = (*error.args, _FORMULA_FIX)[:2]
-        raise document.error(f"the prediction {name!r} {problem}.", *where, fix=fix) from None
+        raise document.error(f"in the prediction {name!r}, {problem}.", *where, fix=fix) from None
     for part in parts_of(parse(formula)):
         if isinstance(part, Operation) and part.operator in ("<", ">") and part.left == part.right:
             message = f"the prediction {name!r} compares {part.left} with itself, so it is never true."
