@@ -109,8 +109,11 @@ def literal_texts(source: str, room: str, file: str) -> list[Text]:
         kind, raised, advised = _kind_of(node, parents)
         if kind is None or any(isinstance(above, ast.FormattedValue) for above in _above(node, parents)):
             continue
-        known = {**assigned[None], **assigned.get(_function_of(node, parents), {})}
-        text = _written(node, known if kind == "message" else {})
+        known = {**assigned[None], **assigned.get(_function_of(node, parents), {})} if kind == "message" else {}
+        call = _call_around(node, parents)
+        if call and node is not _message_of(call):
+            continue  # the fix of a message, which is a part of its text; or the name of a key
+        text = _as_printed(call, known) if call else _written(node, known)
         if len(WORD.findall(re.sub(r"\{[^}]*\}", " ", text))) >= FEWEST_WORDS and not NO_ENGLISH.search(text):
             place = f"{file}:{getattr(node, 'lineno', 0)}"
             found.append(Text(kind, room, place, text, raised, advised))
@@ -131,6 +134,32 @@ def _above(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> Iterator[ast.AST]:
 
 def _function_of(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | None:
     return next((above for above in _above(node, parents) if isinstance(above, ast.FunctionDef)), None)
+
+
+def _call_around(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.Call | None:
+    """Return the call that makes a message of a text and of its fix or its place, if one does."""
+    above = parents.get(node)
+    call = parents.get(above) if isinstance(above, ast.keyword) and above.arg == "fix" else above
+    if not isinstance(call, ast.Call):
+        return None
+    has_fix = call.args and any(keyword.arg == "fix" for keyword in call.keywords)
+    has_place = ast.unparse(call.func) == "ContentError" and len(call.args) == 2
+    return call if has_fix or has_place else None
+
+
+def _message_of(call: ast.Call) -> ast.AST:
+    """Return the first text of the call: its message, or its fix if the message is a variable."""
+    fixes = (keyword.value for keyword in call.keywords if keyword.arg == "fix")
+    return call.args[0] if _is_text(call.args[0]) else next(fixes, call.args[0])
+
+
+def _as_printed(call: ast.Call, known: dict[str, str]) -> str:
+    """Put the place of a message before it, or its fix after it, as a reader sees them."""
+    message = _written(call.args[0], known)
+    if ast.unparse(call.func) == "ContentError":
+        return f"{_written(call.args[1], known)}: {message}"
+    fix = next(keyword.value for keyword in call.keywords if keyword.arg == "fix")
+    return f"{message}\n  {_written(fix, known)}"
 
 
 def _is_docstring(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:

@@ -88,11 +88,11 @@ def _head(table: pa.Table) -> _Head:
     try:
         content = parse_json((table.schema.metadata or {})[KEY].decode())
     except (KeyError, ValueError, RecursionError):
-        raise ContentError("its metadata do not name the suite") from None
+        raise ContentError("the metadata of the file do not name the suite") from None
     version = content.get("format") if isinstance(content, dict) else None
     if isinstance(version, int) and version > EVIDENCE_FORMAT:
         raise ContentError(
-            f"it has format {version}, but this version of tseval reads formats up to "
+            f"the file has format {version}, but this version of tseval reads formats up to "
             f"{EVIDENCE_FORMAT}: update tseval"
         )
     return checked(content, _Head)
@@ -102,7 +102,7 @@ def _check_columns(table: pa.Table, wanted: pa.DataType) -> None:
     names = table.column_names
     always, sometimes = names[:2], names[2:]
     if always != ["logprob", "seen"] or sometimes not in _SOMETIMES:
-        raise ContentError(f"its columns are {', '.join(names)}, but the first two must be logprob and seen")
+        raise ContentError(f"the columns of the file are {', '.join(names)}, but the first two must be logprob and seen")
     if table["logprob"].type != wanted or table["logprob"].null_count:
         raise ContentError(f"the column 'logprob' should have a number of type {wanted} in every row")
     if "pieces" in names and table["pieces"].null_count:

@@ -119,10 +119,10 @@ def _look_through(where: str, path: Path) -> str:
                 raise _DamagedError("the file does not begin with GGUF")
             version, n_tensors, n_entries = head.take("<IQQ")
             if version not in {2, 3}:
-                raise _DamagedError(f"its GGUF version is {version}, but tseval reads only 2 and 3")
+                raise _DamagedError(f"the GGUF version is {version}, but tseval reads only 2 and 3")
             if max(n_tensors, n_entries) > MOST_ENTRIES:
                 raise _DamagedError(
-                    f"its header announces {max(n_tensors, n_entries):,} entries, which is too many"
+                    f"the header of the file announces {max(n_tensors, n_entries):,} entries, which is too many"
                 )
             stored = _weights(head, n_tensors, _alignment(head, n_entries, max(FEW, n_tensors)))
         except _DamagedError as error:
@@ -175,9 +175,9 @@ def _weights(head: _Head, n_tensors: int, alignment: int) -> Counter[str]:
         total += size // block * n_bytes
     end += -(-head.file.tell() // alignment) * alignment
     if end > head.size:
-        raise _DamagedError(f"its weights end at byte {end:,}, but the file ends at byte {head.size:,}")
+        raise _DamagedError(f"the weights end at byte {end:,}, but the file ends at byte {head.size:,}")
     if total > head.size:  # several would share bytes, each be a matrix of its own in memory
-        raise _DamagedError(f"its weights need {total:,} bytes, but the file has only {head.size:,}")
+        raise _DamagedError(f"the weights need {total:,} bytes, but the file has only {head.size:,}")
     return stored
 
 
@@ -204,7 +204,7 @@ class _Head:
         """Read a text that is no longer than that."""
         (length,) = self.take("<Q")
         if length > min(longest, self.size - self.file.tell()):
-            raise _DamagedError(f"its header announces a text of {length:,} bytes, which is too long")
+            raise _DamagedError(f"the header of the file announces a text of {length:,} bytes, which is too long")
         return self.file.read(length)
 
     def value(self, kind: int, depth: int = 0) -> int | None:
@@ -218,12 +218,12 @@ class _Head:
             self.text(LONGEST_TEXT)
             return None
         if kind != _LIST or depth >= _DEEPEST:
-            raise _DamagedError(f"its header has a value of the unknown type {kind}")
+            raise _DamagedError(f"the header of the file has a value of the unknown type {kind}")
         of, length = self.take("<IQ")
         left = self.size - self.file.tell()
         self._values += length
         if length * _SIZES.get(of, 8) > left or self._values > MOST_VALUES:
-            raise _DamagedError(f"its header announces a list of {length:,} values, which is too long")
+            raise _DamagedError(f"the header of the file announces a list of {length:,} values, which is too long")
         if of in _SIZES:
             self.file.seek(length * _SIZES[of], 1)
         else:

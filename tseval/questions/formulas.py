@@ -178,7 +178,7 @@ def _states(node: Node) -> bool:
 def _joined(operator: str, left: Node, right: Node) -> Operation:
     if {_states(left), _states(right)} != {operator in "&|"}:
         wanted = "statements" if operator in "&|" else "numbers"
-        raise ValueError(f"the formula has the operator {operator}, but the parts beside it are not {wanted}")
+        raise ValueError(f"the formula has the operator {operator}, but not between two {wanted}")
     return Operation(operator, left, right)
 
 
