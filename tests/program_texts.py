@@ -109,7 +109,9 @@ def literal_texts(source: str, room: str, file: str) -> list[Text]:
         kind, raised, advised = _kind_of(node, parents)
         if kind is None or any(isinstance(above, ast.FormattedValue) for above in _above(node, parents)):
             continue
-        known = {**assigned[None], **assigned.get(_function_of(node, parents), {})} if kind == "message" else {}
+        known = (
+            {**assigned[None], **assigned.get(_function_of(node, parents), {})} if kind == "message" else {}
+        )
         call = _call_around(node, parents)
         if call and node is not _message_of(call):
             continue  # the fix of a message, which is a part of its text; or the name of a key

@@ -76,6 +76,7 @@ def test_the_predictions_are_those_of_babylms_pipeline(results, recorded, model)
         assert n_items == FOLDERS[task.partition("/")[2]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_the_scores_are_those_of_its_reports(results, recorded, model):
     where, ended = results[model]
@@ -88,6 +89,7 @@ def test_the_scores_are_those_of_its_reports(results, recorded, model):
         assert f"| {folder} " in ended.stdout
 
 
+@pytest.mark.slow
 def test_a_tie_is_right_in_the_predictions_and_wrong_in_the_run(results):
     where, _ = results["plain"]
     tied = "If Kim has a dog, then Kim has a dog."

@@ -120,6 +120,7 @@ def test_two_submit_at_once_and_nothing_meets(merged):
     assert "best of 3" in (main / "board/README.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_site_of_boards_lies_anywhere_and_no_link_is_dead(merged):
     site = merged[0] / "site"
     assert dead_links(site) == []
@@ -150,6 +151,7 @@ FORBIDDEN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "said"), FORBIDDEN)
 def test_a_request_that_changes_anything_else_is_named(clone, path, said):
     git(clone, "checkout", "--quiet", "-b", "sly", "origin/main")
@@ -159,6 +161,7 @@ def test_a_request_that_changes_anything_else_is_named(clone, path, said):
     assert (done.returncode, said in done.stdout.replace("\\", "")) == (1, True), done.stdout
 
 
+@pytest.mark.slow
 def test_a_request_with_the_weights_of_another_is_named(clone):
     git(clone, "checkout", "--quiet", "-b", "sly", "origin/main")
     copy = clone / "board/entries/super"
@@ -172,6 +175,7 @@ def test_a_request_with_the_weights_of_another_is_named(clone):
     )
 
 
+@pytest.mark.slow
 def test_a_copy_of_the_suite_that_was_changed_is_named(clone):
     lexicon = clone / "board/suite/agreement/lexicon.yaml"
     lexicon.write_text(lexicon.read_text().replace("author", "king"))
@@ -181,6 +185,7 @@ def test_a_copy_of_the_suite_that_was_changed_is_named(clone):
     )
 
 
+@pytest.mark.slow
 def test_a_base_that_is_no_ancestor_is_one_message(clone):
     git(clone, "checkout", "--quiet", "--orphan", "other")
     git(clone, "commit", "--quiet", "--message", "Another history")
@@ -235,6 +240,7 @@ def test_an_entry_takes_the_place_of_another(clone):
     assert succeed("board", "check", clone).stderr == ""
 
 
+@pytest.mark.slow
 def test_withheld_words_are_no_words_of_the_suite(clone):
     private = clone.parent / "private.yaml"
     for change, said in (
@@ -323,6 +329,7 @@ def test_boards_stand_beside_each_other_in_a_repository(tmp_path):
     assert checked == [f"both/{name}: no problems found" for name in ("one", "three", "two")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("about", "said"),
     [
@@ -343,6 +350,7 @@ def test_what_no_page_could_show_is_named(clone, about, said):
     assert said.partition(": ")[2] in done.stdout
 
 
+@pytest.mark.slow
 def test_no_page_is_written_under_a_name_that_leads_out_of_the_site(clone):
     file = clone / "board/entries/ann--lstm/entry.yaml"
     file.write_text(file.read_text() + "aliases: [../../../outside]\n")
@@ -351,6 +359,7 @@ def test_no_page_is_written_under_a_name_that_leads_out_of_the_site(clone):
     assert not list(clone.parent.rglob("outside*"))
 
 
+@pytest.mark.slow
 def test_a_board_may_ask_how_many_seeds_were_tried(clone):
     with (clone / "board/board.yaml").open("a") as file:
         file.write("seeds_tried: 5\n")
@@ -361,6 +370,7 @@ def test_a_board_may_ask_how_many_seeds_were_tried(clone):
     )
 
 
+@pytest.mark.slow
 def test_verifying_takes_over_the_precision_of_an_entry_and_records_who_did(clone):
     entry = clone / "board/entries/bob--lstm"
     asked = ("verify", entry, "--model", "bundled:lstm", "--rescore", "all", "--record", "A. Reviewer")
@@ -370,6 +380,7 @@ def test_verifying_takes_over_the_precision_of_an_entry_and_records_who_did(clon
     assert (wrong.returncode, "WRONG" in wrong.stdout) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_board_becomes_a_record_for_each_entry_of_a_common_store(clone):
     store = clone.parent / "store"
     assert "Name a folder" in refuse("export", "eee", clone / "board").stderr

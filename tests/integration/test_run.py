@@ -91,6 +91,7 @@ def test_every_case_scores_as_sentence_by_sentence(whole_run, checkpoint):
         assert scored[sentence] == pytest.approx(alone, abs=5e-5)
 
 
+@pytest.mark.slow
 def test_the_python_api_gives_the_numbers_of_the_command(whole_run, checkpoint):
     path, _ = whole_run
     model = tseval.load_model(str(checkpoint))

@@ -70,6 +70,7 @@ def test_a_file_scores_as_the_module_that_it_was_saved_from(folder, expected, na
     assert model.model.sizes.tied == ("tied" in name or name.startswith("awd"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [{"vocab": name} for name in ("words.txt", "words.json", "ids.json", "dictionary.pkl", "dictionary.pth")]
@@ -81,6 +82,7 @@ def test_words_are_read_in_every_form(folder, expected, monkeypatch, arguments):
     hold(folder, expected, "LSTM-2-state", arguments)
 
 
+@pytest.mark.slow
 def test_a_command_takes_several_texts_and_says_how_the_file_was_read(folder, monkeypatch):
     monkeypatch.chdir(folder)
     arguments = "vocab_from=train.txt,valid.txt,lowercase=false"
@@ -90,6 +92,7 @@ def test_a_command_takes_several_texts_and_says_how_the_file_was_read(folder, mo
     assert read in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["vocab.txt", "vocab.json", "meta.pkl"])
 def test_words_beside_the_checkpoint_are_found_and_named(folder, expected, tmp_path, name):
     source = {"vocab.txt": "words.txt", "vocab.json": "ids.json", "meta.pkl": "dictionary.pkl"}[name]
@@ -99,6 +102,7 @@ def test_words_beside_the_checkpoint_are_found_and_named(folder, expected, tmp_p
     assert name in model.card.details["reading"]
 
 
+@pytest.mark.slow
 def test_a_converted_file_scores_alike(folder, tmp_path):
     for name in ("awd-words", "projected-words", "cells-words"):
         succeed("convert", folder / f"{name}.pt", "-o", tmp_path / f"{name}.pt", cwd=tmp_path)

@@ -37,6 +37,7 @@ def test_a_suite_is_clean(folder):
     assert [one for one in lint(folder, sample=sample) if not sample or "unbalanced" not in str(one)] == []
 
 
+@pytest.mark.slow
 @of_every_suite
 def test_every_grammar_says_how_many_items_it_has(folder):
     without = [grammar.name for grammar in read_folder(folder).load() if "items" not in grammar.expect]
@@ -83,6 +84,7 @@ def test_every_condition_has_the_published_items_in_the_published_order(publishe
     assert n_conditions == published["totals"]["condition_keys"]
 
 
+@pytest.mark.slow
 def test_the_totals_are_the_published_ones(published, suite, lines):
     totals = published["totals"]
     distinct = {sentence for rows in lines.values() for line in rows for sentence in line.split("\t")}
@@ -91,6 +93,7 @@ def test_the_totals_are_the_published_ones(published, suite, lines):
     assert len(distinct) == totals["unique_sentences"] == 279_252
 
 
+@pytest.mark.slow
 def test_rows_come_in_the_order_of_table_4(suite):
     table = json.loads(TABLE4.read_text())
     phenomena = {
@@ -107,6 +110,7 @@ def test_rows_come_in_the_order_of_table_4(suite):
     assert found == list(dict.fromkeys(expected))
 
 
+@pytest.mark.slow
 def test_pooled_cases_share_a_row_and_no_others_do(suite):
     table = json.loads(TABLE4.read_text())
     rows: dict[tuple[str | None, str, str], list[str]] = {}
@@ -121,6 +125,7 @@ def suite_contrasts(suite: Suite, name: str) -> tuple[str, ...]:
     return tuple(str(contrast) for contrast in case.contrasts)
 
 
+@pytest.mark.slow
 def test_the_distance_is_the_words_between_subject_and_verb(suite):
     # An independent count: in these cases the target is the last word group, and the subject the first.
     (case,) = (case for case in suite.cases if case.name == "obj_rel_across_anim")
@@ -138,6 +143,7 @@ NUMBER_OF_NOUN = {
 }
 
 
+@pytest.mark.slow
 def test_intervening_nouns_and_attractors_are_counted_by_head_noun(suite):
     # Linzen et al. 2016: an attractor is an intervening noun of the other number.
     cases = {case.name: case for case in suite.cases}
@@ -194,6 +200,7 @@ def test_every_construction_has_the_published_pairs(code, suites):
     assert found == json.loads(CLAMS.read_text("utf-8"))["languages"][code]
 
 
+@pytest.mark.slow
 @of_every_language
 def test_cases_and_end_are_those_of_the_set_that_can_be_fetched(code, suites):
     assert {f"{case.name}.txt" for case in suites[code].cases} == set(CATALOGUE[f"clams_{code}"].files)
@@ -204,6 +211,7 @@ def by_name(suite: Suite) -> dict[str, Case]:
     return {case.name: case for case in suite.cases}
 
 
+@pytest.mark.slow
 @of_four_languages
 def test_the_distance_is_the_words_between_subject_and_verb_of_clams(code, suites):
     cases = by_name(suites[code])
@@ -214,6 +222,7 @@ def test_the_distance_is_the_words_between_subject_and_verb_of_clams(code, suite
             assert item.features["distance"] == verb - SUBJECT[code], item.sentences
 
 
+@pytest.mark.slow
 @of_four_languages
 def test_attractors_are_the_nouns_between_of_the_other_number(code, suites):
     cases = by_name(suites[code])
@@ -231,6 +240,7 @@ def test_attractors_are_the_nouns_between_of_the_other_number(code, suites):
         assert features["n_attractors"] == [int(other != number) for other, number in pairs]
 
 
+@pytest.mark.slow
 @of_every_language
 def test_the_verb_of_a_relative_clause_agrees_with_its_own_noun(code, suites):
     case = by_name(suites[code])["obj_rel_within_anim"]
@@ -254,6 +264,7 @@ def test_the_page_lists_every_suite_with_its_items():
     assert {name: items for name, items in listed if name in sizes} == sizes
 
 
+@pytest.mark.slow
 @needs_posix
 def test_the_page_is_reproduced_by_its_command(tmp_path):
     (command,) = follow(PAGE, tmp_path)
