@@ -84,7 +84,6 @@ SUBSTITUTED = [
     (r"hf:gemma-\S+", "hf:gpt2", "published weights"),
     (r"^table bhatt2020 runs/drnn", "table public runs/small", "163,124 items"),
     (r"(?<=runs/mine --model )bundled:lstm", "lstm.pt --suite ./marvin_linzen", "163,124 items"),
-    (r"boards/mine(?=/entries/lstm-small)", "boards/other", "the page goes on with that entry"),
     (r"(?<=^train number --data )\./agreement\.parquet", "./agreement.tsv.gz", "150 sentences"),
     (r"'(dyck\([^)]*)\)'", r"'\1, train=300, valid=300, test=300)'", "thousands of symbols"),
     (r"(?<=--eval-runs )runs/lstm", "runs/new", "the page reads that folder first"),
