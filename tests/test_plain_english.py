@@ -22,12 +22,63 @@ from tseval.cli.examples import EXAMPLES, examples_of
 
 # Rooms whose literals are still to be rewritten. Remove a line when the room is done; nothing is ever added.
 TO_DO: set[str] = set()
-# Pages that are checked too. To check all of docs/: [ROOT / "README.md", *ROOT.glob("docs/**/*.md")].
-PAGES = [ROOT / "README.md"]
+# Pages that are still to be rewritten. Remove a page when it is done; nothing is ever added.
+PAGES_TO_DO: set[str] = {
+    "docs/agreement-data.md",
+    "docs/agreement.md",
+    "docs/analyses.md",
+    "docs/architectures.md",
+    "docs/babylm.md",
+    "docs/formal_languages.md",
+    "docs/lm-eval.md",
+    "docs/marvin-linzen.md",
+    "docs/parsed-agreement.md",
+    "docs/protocols.md",
+    "docs/published-checkpoints.md",
+    "docs/ratings.md",
+    "docs/read-a-published-file.md",
+    "docs/releasing.md",
+    "docs/reliability.md",
+    "docs/results/attractors.md",
+    "docs/results/bansal2020.md",
+    "docs/results/bernardy2022.md",
+    "docs/results/bhatt2020-classifiers.md",
+    "docs/results/bhatt2020-language-models.md",
+    "docs/results/campaign.md",
+    "docs/results/coverage.md",
+    "docs/results/hewitt2020.md",
+    "docs/results/parsed-examples.md",
+    "docs/results/public.md",
+    "docs/results/reproduction.md",
+    "docs/results/speed.md",
+    "docs/results/treebank-pairs.md",
+    "docs/run-directory.md",
+    "docs/scaling.md",
+    "docs/suites.md",
+    "docs/surprisal.md",
+    "docs/tables.md",
+    "docs/training.md",
+    "docs/trajectories.md",
+    "docs/treebank-pairs.md",
+    "docs/tutorial-german-gender.md",
+    "docs/tutorial-new-phenomenon.md",
+    "docs/tutorial-own-checkpoint.md",
+    "docs/tutorial-treebank.md",
+    "docs/your-checkpoint.md",
+    "docs/zoo.md",
+}
+PAGES = [
+    path
+    for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+    if path.relative_to(ROOT).as_posix() not in PAGES_TO_DO
+]
 
 LONGEST_SENTENCE = 30  # words
 LONGEST_PAGE = 1_800  # words of a page that is no reference
-REFERENCES = {"CHANGELOG.md", "adapters.md", "datasets.md", "grammars.md", "scoring.md", "statistics.md"}
+REFERENCES = {
+    "CHANGELOG.md", "adapters.md", "datasets.md", "grammars.md", "scoring.md", "statistics.md",
+    "what-goes-wrong-in-grammars.md",
+}  # fmt: skip
 
 # A help text begins with a verb or a noun, never with one of these.
 BEGINNINGS = re.compile(r"(?:Of|That|Those|Whom|Who|Whose|Where|What|Which|Whether|Else|As|How|Why)\b")
@@ -108,8 +159,9 @@ def test_messages_and_notes_of_a_room_are_plain(room: str) -> None:
     assert found_in([text for text in program_texts() if text.room == room and text.kind != "help"]) == []
 
 
-def test_rooms_that_are_still_to_do_exist() -> None:
+def test_rooms_and_pages_that_are_still_to_do_exist() -> None:
     assert set(ROOMS) >= TO_DO
+    assert [page for page in PAGES_TO_DO if not (ROOT / page).exists()] == []
 
 
 def test_help_is_plain() -> None:
