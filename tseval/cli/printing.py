@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tseval.report import Format
     from tseval.report.document import Document
+    from tseval.report.suite_tables import SuiteTables
     from tseval.report.table import Table
     from tseval.report.writers.terminal import Screen
 
@@ -58,7 +59,9 @@ def print_hanging(text: str, indent: int) -> None:
     click.echo(text)
 
 
-def print_or_write(content: Document | Table, form: Format = "md", output: Path | None = None) -> None:
+def print_or_write(
+    content: Document | Table | SuiteTables, form: Format = "md", output: Path | None = None
+) -> None:
     """Print for whoever reads, as a terminal can show it unless a format was asked for; or write a file."""
     from tseval.files import write_text
     from tseval.report import render
