@@ -113,8 +113,12 @@ def _models_of(source: Run | Board, suite: str) -> Iterator[tuple[str, str, str]
     yield plain(card.name), card.fingerprint, stem_of_folder(str(source.path or source.name), suite)
 
 
-def summary_of_tables(blocks: Mapping[str, Document | Table], names: Mapping[str, Sequence[str]]) -> Document:
+def summary_of_tables(
+    blocks: Mapping[str, Document | Table], names: Mapping[str, Sequence[str]]
+) -> Document | None:
     """Return the mean of each model over the rows of each suite, a row for each suite.
+
+    An analysis without means over rows has no summary.
 
     Args:
         blocks: The table or the analysis of each suite.
@@ -127,7 +131,8 @@ def summary_of_tables(blocks: Mapping[str, Document | Table], names: Mapping[str
         means["model"] = [of_suite.get(str(model), model) for model in means["model"]]
         means.insert(0, "suite", suite)
         parts.append(means)
-    return _summary(in_full(parts), list(blocks))
+    rows = in_full(parts)
+    return None if rows.empty else _summary(rows, list(blocks))
 
 
 def tables_of(

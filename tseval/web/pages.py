@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tseval.report.table import Table
     from tseval.web.row_pages import RowPage
     from tseval.web.topic import PageTopic
+    from tseval.web.trajectory import TrainingCurve
 
 
 def index_page(
@@ -32,8 +33,14 @@ def index_page(
     models: Sequence[ModelFacts],
     means: Document | None = None,
     sections: Mapping[int, Sequence[RowPage]] | None = None,
+    trajectory: Sequence[TrainingCurve] = (),
+    at: str = "",
 ) -> str:
-    """Return the page of a table; of some columns the rows from near by stand on the same page."""
+    """Return the page of a table; of some columns the rows from near by stand on the same page.
+
+    Args:
+        at: How the names of its parts begin if it is a part of a page of several suites.
+    """
     lines, column = [*page_lines(table), *hidden_lines(models, len(people_of(table)))], table.columns[0]
     over = f"Suite {column.suite}" + (f", digest {column.digest}" if column.digest else "")
     note = f"{over}; {about.command}"
@@ -41,6 +48,10 @@ def index_page(
         "index.html",
         {
             **_frame(about),
+            "at": at,
+            "layout": "bare.html" if at else "base.html",
+            "level": 3 if at else 2,
+            "trajectory": trajectory,
             "table": table,
             "lines": lines,
             "models": models,
@@ -54,9 +65,24 @@ def index_page(
             "n_shades": N_SHADES,
             "sections": sections or {},
             "citation": bibtex(about.name, about.title, about.source, note, about.cited),
-            "data": _data(about, table, lines, models) | _inline(table, about.files),
+            "data": _data(about, table, lines, models)
+            | _inline(table, about.files)
+            | ({"order": "board"} if trajectory else {}),
         },
     )
+
+
+def suites_page(about: PageTopic, summary: Document, parts: Mapping[str, str]) -> str:
+    """Return the page of several suites: the summary, then the part of each suite (`index_page`)."""
+    from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
+
+    context = {
+        **_frame(about),
+        "grid": summary.grids[0],
+        "notes": summary.notes,
+        "parts": {suite: Markup(part) for suite, part in parts.items()},  # noqa: S704 - rendered by us
+    }
+    return render_page("suites.html", context)
 
 
 def entry_page(about: PageTopic, model: ModelFacts, rows: Sequence[RowPage]) -> str:
@@ -95,6 +121,7 @@ def moved_page(about: PageTopic, address: str, name: str, retracted: Retraction 
 def _frame(about: PageTopic) -> dict[str, object]:
     return {
         "about": about,
+        "at": "",
         "drawn": N_DRAWN,
         "closest": N_CLOSEST,
         "worst": N_WORST,

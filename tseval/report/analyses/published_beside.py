@@ -112,8 +112,8 @@ class Beside:
         """Say what is ranked, and what is not known of published models."""
         return (
             f"Published accuracies have {self.decimals} decimals, so all accuracies are truncated to "
-            f"{self.decimals} decimals before ranking. They have no intervals, because nothing says which "
-            "items were right."
+            f"{self.decimals} decimals before ranking, and undecidable items count as wrong. Published "
+            "accuracies have no intervals, because nothing says which items were right."
         )
 
 
