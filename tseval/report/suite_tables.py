@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
 
 import pandas as pd
 
@@ -64,9 +64,12 @@ def _with_suite(records: pd.DataFrame, suite: str) -> pd.DataFrame:
     return records
 
 
-def by_suite(sources: Sequence[Run | Board]) -> dict[str, list[Run | Board]]:
+Source = TypeVar("Source", "Run", "Run | Board")
+
+
+def by_suite(sources: Sequence[Source]) -> dict[str, list[Source]]:
     """Return runs and boards by the name of their suite, in the order in which they come."""
-    of_suites: dict[str, list[Run | Board]] = {}
+    of_suites: dict[str, list[Source]] = {}
     for source in sources:
         of_suites.setdefault(suite_of_source(source), []).append(source)
     return of_suites
@@ -198,14 +201,14 @@ def _summary(rows: pd.DataFrame, suites: Sequence[str]) -> Document:
     value = "difference" if "difference" in rows and rows["difference"].notna().any() else "accuracy"
     models = list(dict.fromkeys(rows["model"]))
     cells = {(row["suite"], row["model"]): row for row in rows.to_dict("records")}
-    fields = [Field("Suite", align="left"), Field("Rows", show=format_count)]
+    fields = [Field("Suite", align="left"), Field("Rows")]
     for model in models:
-        fields += [Field(str(model)), INTERVAL]
+        fields += [Field(str(model)), replace(INTERVAL, joined=True)]
     lines = []
     for suite in suites:
         n_rows = next((row["n_rows"] for (of, _), row in cells.items() if of == suite), None)
         texts = [text for model in models for text in _texts(cells.get((suite, model)), value)]
-        lines.append(Line((suite, n_rows, *texts)))
+        lines.append(Line((suite, NONE if n_rows is None else format_count(int(n_rows)), *texts)))
     without = [suite for suite in suites if not any(of == suite for of, _ in cells)]
     missing = [
         f"{model} on {suite}"
