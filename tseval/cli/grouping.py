@@ -28,15 +28,15 @@ GROUP_OPTIONS = take_all([
 ])  # fmt: skip
 
 
-def read_groups(
-    arguments: Sequence[str], *, group: bool, group_by: str | None
-) -> tuple[list[str], Grouping]:
+def read_groups(arguments: Sequence[str], *, group: bool, group_by: str | None) -> tuple[list[str], Grouping]:
     """Return the names of runs and boards without groups, and what the user says about groups."""
     from tseval.boards.named_groups import split_groups
     from tseval.report.groups import Grouping, check_pattern
 
     if group and group_by is not None:
-        raise click.UsageError("--group cannot be combined with --group-by. Leave out one of the two options.")
+        raise click.UsageError(
+            "--group cannot be combined with --group-by. Leave out one of the two options."
+        )
     if group_by is not None:
         check_pattern(group_by)
     names, named = split_groups(arguments)

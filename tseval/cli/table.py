@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from tseval.cli.coverage import REQUIRE_COVERAGE, exit_if_undecided
 from tseval.cli.grouping import GROUP_OPTIONS, grouped, read_groups
 from tseval.cli.groups import Command
 from tseval.cli.names import RUN
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o", "--out", "output", type=FILE, help="File in which to write the output (default: print it)."
 )
+@REQUIRE_COVERAGE
 @CONFIDENCE
 @NOTES
 @VERBOSE
@@ -68,7 +70,7 @@ if TYPE_CHECKING:
 def table_command(
     context: click.Context, sources: tuple[str, ...], form: Format, by: tuple[str, ...],
     against: str | None, margin: float, group: bool, group_by: str | None, over: Clock | None, human: Path | None,
-    output: Path | None,
+    output: Path | None, require_coverage: float | None,
 ) -> None:  # fmt: skip
     """Print the accuracies of runs and leaderboards side by side, with ranks.
 
@@ -105,7 +107,7 @@ def table_command(
         )
     with busy("reading runs"):
         if against is not None:
-            content = _differences(names, against, by, margin, grouping)
+            of_suites, content = _differences(names, against, by, margin, grouping)
         else:
             with_items = bool(by) or bool(grouping)
             of_suites = by_suite(
@@ -121,6 +123,15 @@ def table_command(
                 of_suites,
             )
     print_or_write(content, form, output)
+    exit_if_undecided(
+        (
+            member.manifest
+            for members in of_suites.values()
+            for member in members
+            if hasattr(member, "manifest")
+        ),
+        require_coverage,
+    )
 
 
 def _block(
@@ -150,8 +161,8 @@ def _block(
 
 def _differences(
     names: Sequence[str], against: str, by: tuple[str, ...], margin: float, grouping: Grouping
-) -> Document | Table | SuiteTables:
-    """Return how models differ from one of them, on each suite that has a run of this one."""
+) -> tuple[dict[str, list[Run | Board]], Document | Table | SuiteTables]:
+    """Return the runs of each suite, and how models differ from one of them that has a run on it."""
     from tseval.boards.sources import open_items, open_references
     from tseval.report.analyses.differences import differences_table, is_comparable
     from tseval.report.opened import for_analysis
@@ -181,4 +192,4 @@ def _differences(
             f"--against {against}: on no suite are there runs of {against} and of another model.\n"
             "  Name runs of both models on one suite."
         )
-    return tables_of(blocks, of_suites)
+    return of_suites, tables_of(blocks, of_suites)

@@ -31,7 +31,11 @@ FORMATS = tuple(WRITERS)
 
 
 def render(
-    content: Document | Table | SuiteTables, format: Format = "md", screen: Screen | None = None, *, few_notes: bool = False
+    content: Document | Table | SuiteTables,
+    format: Format = "md",
+    screen: Screen | None = None,
+    *,
+    few_notes: bool = False,
 ) -> str:
     """Return the text of a table or an analysis, for a terminal if there is a screen; perhaps with few notes.
 
@@ -46,12 +50,13 @@ def render(
 
 
 # What stands above the block of a suite.
-_HEADINGS = {"md": lambda suite: f"## {markdown(suite)}", "latex": lambda suite: f"\\section*{{{latex(suite)}}}"}
+_HEADINGS = {
+    "md": lambda suite: f"## {markdown(suite)}",
+    "latex": lambda suite: f"\\section*{{{latex(suite)}}}",
+}
 
 
-def _render_suites(
-    tables: SuiteTables, format: Format, screen: Screen | None, few_notes: bool
-) -> str:
+def _render_suites(tables: SuiteTables, format: Format, screen: Screen | None, few_notes: bool) -> str:
     """Return the summary and a block for each suite; as csv and json, all of them as one content."""
     if format in ("csv", "json"):
         return WRITERS[format](Document((), tables.records, tables.content, (), ()))
@@ -60,3 +65,12 @@ def _render_suites(
         heading = _HEADINGS[format](suite) if screen is None else screen.style("section", plain(suite))
         blocks.append(f"{heading}\n\n{render(document, format, screen, few_notes=few_notes)}")
     return "\n".join(blocks)
+
+
+def printed_notes(content: Document | Table | SuiteTables, *, few_notes: bool) -> list[str]:
+    """Return the notes that `render` prints."""
+    if isinstance(content, SuiteTables):
+        documents = [*([content.summary] if content.summary else []), *content.of_suites.values()]
+        return [note for each in documents for note in printed_notes(each, few_notes=few_notes)]
+    document = content if isinstance(content, Document) else lay_out(content)
+    return list((with_first_notes(document) if few_notes else document).notes)

@@ -110,7 +110,9 @@ def names_across_suites(of_suites: Mapping[str, Sequence[Run | Board]]) -> dict[
 def _models_of(source: Run | Board, suite: str) -> Iterator[tuple[str, str, str]]:
     """Yield name, weights and folder of each model of a source."""
     if isinstance(source, Board):
-        yield from ((plain(model.name), f"published in {source.name}", source.name) for model in source.models)
+        yield from (
+            (plain(model.name), f"published in {source.name}", source.name) for model in source.models
+        )
         return
     card = source.manifest.model
     yield plain(card.name), card.fingerprint, stem_of_folder(str(source.path or source.name), suite)

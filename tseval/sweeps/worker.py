@@ -195,7 +195,16 @@ class UnitScorer:
         counts = run.manifest.counts
         print(f"{counts.sentences:,} sentences, {counts.resumed_sentences:,} of them saved earlier")
         print(run.manifest.signature)
-        self.place.write(unit, UnitRecord("done", stamp, counts.sentences, counts.sentences))
+        done = UnitRecord(
+            "done",
+            stamp,
+            counts.sentences,
+            counts.sentences,
+            seconds=run.manifest.timings.scoring_seconds,
+            scored=counts.sentences - counts.resumed_sentences,
+            coverage=1 - counts.undecidable / counts.contrasts if counts.contrasts else None,
+        )
+        self.place.write(unit, done)
 
     def explain(self, error: Exception) -> str:
         """Say in one line what went wrong that is no bad input, and let go of the model and of suites."""

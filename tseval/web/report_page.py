@@ -73,7 +73,9 @@ def write_report(
         )
     command = command or shlex.join(["tseval", "table", *names])
     # Each name is one run, so it can be named in commands of the page.
-    where = dict(zip(map(id, opened_sources), names, strict=True)) if _one_run_each(opened_sources, names) else {}
+    where = (
+        dict(zip(map(id, opened_sources), names, strict=True)) if _one_run_each(opened_sources, names) else {}
+    )
     alone = len(of_suites) == 1
     parts: dict[str, _Part] = {}
     for number, (suite, members) in enumerate(of_suites.items()):
@@ -87,9 +89,7 @@ def write_report(
             order, curves = by_step(runs, opened)
             if group_runs is not None:
                 opened, groups = group_runs(opened)
-                means = seeds_table(
-                    opened, groups, published=published_columns(boards, runs, list(groups))
-                )
+                means = seeds_table(opened, groups, published=published_columns(boards, runs, list(groups)))
             runs = [runs[index] for index in order]
             members[:] = [*runs, *boards] if curves else members
         what = f"{counted(_n_models(members), 'model')} on {suite}"

@@ -83,7 +83,11 @@ def pairs(
             _only_row(about, part, list(seeds)),
             Grid.of(_MCNEMAR, part, f"McNemar's test (items treated as independent), {about}"),
         ]
-    notes = [*comparison_notes(rows, margin, "the pairs of a table", "both models" if single else "all seeds of both")]
+    notes = [
+        *comparison_notes(
+            rows, margin, "the pairs of a table", "both models" if single else "all seeds of both"
+        )
+    ]
     notes += [_OF_MCNEMAR] if single else [about_seeds(of_groups), OF_SEEDS]
     rows = rows.drop(columns="all") if by is None else rows
     return analysis_document(opened, "pairwise", rows, grids, notes)

@@ -84,9 +84,7 @@ class Beside:
     @property
     def fields(self) -> list[Field]:
         """The columns of the published models."""
-        return [
-            Field(str(name), show=lambda value: format_share(value, self.decimals)) for name in self.rows
-        ]
+        return [Field(str(name), show=lambda value: format_share(value, self.decimals)) for name in self.rows]
 
     def lines_of_ranks(self) -> list[Line]:
         """Return mean ranks and ranks as lines of a table in which groups have an interval each."""
@@ -105,7 +103,9 @@ class Beside:
         """Return the values with an empty cell where a group has its interval."""
         n_groups = len(values) - self.rows.shape[1]
         return [
-            cell for index, value in enumerate(values) for cell in ((value, "") if index < n_groups else (value,))
+            cell
+            for index, value in enumerate(values)
+            for cell in ((value, "") if index < n_groups else (value,))
         ]
 
     def note(self) -> str:

@@ -115,9 +115,7 @@ def _about_ranks(seed_means: SeedTable, grouped: bool) -> Iterator[str]:
     yield from not_told_apart(seed_means.ranks, list(seed_means.of_rows))
 
 
-def row_bars(
-    analysis: Document, title: str, opened: RunSet, groups: Mapping[str, Sequence[str]]
-) -> Panel:
+def row_bars(analysis: Document, title: str, opened: RunSet, groups: Mapping[str, Sequence[str]]) -> Panel:
     """Return the bars of the rows of a table, after Figure 4 of Bhatt et al. 2020.
 
     Of a group of several runs, each run is a point beside the bar.
