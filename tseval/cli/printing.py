@@ -62,7 +62,7 @@ def print_hanging(text: str, indent: int) -> None:
 def print_or_write(
     content: Document | Table | SuiteTables, form: Format = "md", output: Path | None = None
 ) -> list[str]:
-    """Print a document for a reader, as a terminal can show it unless a format was asked for; or write a file.
+    """Print a document, as a terminal can show it unless a format is chosen; or write a file.
 
     Returns:
         The notes that are printed; none for a file.

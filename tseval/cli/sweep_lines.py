@@ -57,6 +57,7 @@ def _of_record(state: UnitState) -> dict[str, Json]:
         "finished_earlier": state.was_done,
         "seconds": record.seconds or None,
         "sentences_per_second": record.speed,
+        "mean_accuracy": record.accuracy,
         "coverage": record.coverage,
         "error": record.said or None,
     }

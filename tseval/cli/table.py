@@ -69,8 +69,8 @@ if TYPE_CHECKING:
 @click.pass_context
 def table_command(
     context: click.Context, sources: tuple[str, ...], form: Format, by: tuple[str, ...],
-    against: str | None, margin: float, group: bool, group_by: str | None, over: Clock | None, human: Path | None,
-    output: Path | None, require_coverage: float | None,
+    against: str | None, margin: float, group: bool, group_by: str | None, over: Clock | None,
+    human: Path | None, output: Path | None, require_coverage: float | None,
 ) -> None:  # fmt: skip
     """Print the accuracies of runs and leaderboards side by side, with ranks.
 
@@ -87,8 +87,8 @@ def table_command(
     names, grouping = read_groups(sources, group=group, group_by=group_by)
     if over is not None and (grouping or against is not None):
         raise click.UsageError(
-            "--over cannot be combined with --group, --group-by, GROUP=RUN or --against. Leave out --over, or "
-            "leave out the others."
+            "--over cannot be combined with --group, --group-by, GROUP=RUN or --against. Leave out --over, "
+            "or leave out the others."
         )
     if human is not None and (grouping or by or over is not None or against is not None):
         raise click.UsageError(

@@ -20,8 +20,8 @@ class Series:
     """The values of one model in a panel.
 
     The index chooses colour and marker. Places are numbers, words count from 1; where `y` is not a number the
-    line breaks. Without intervals `low` and `high` are empty. `points` are single values behind a mean, such as
-    those of seeds: place and value. The style goes before that of the look.
+    line breaks. Without intervals `low` and `high` are empty. `points` are single values behind a mean, such
+    as those of seeds: place and value. The style goes before that of the look.
     """
 
     index: int

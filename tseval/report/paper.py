@@ -147,7 +147,8 @@ def _methods(
     compared = COMPARED.get(key.score)
     compared = compared or f"the log-probability of a sentence, normalised as {key.score} says"
     sentences = [
-        f"We scored {latex(', '.join(named_groups(groups)))} on {latex(suite.title)} \\citep{{{cited['suite']}}} "
+        f"We scored {latex(', '.join(named_groups(groups)))} on {latex(suite.title)} "
+        f"\\citep{{{cited['suite']}}} "
         f"({counted(suite.n_items, 'item')}{part}; SHA-256 {suite.digest[:8]}) with tseval "
         f"{latex(', '.join(versions))} \\citep{{tseval}}.",
         f"We compared {latex(compared)}; ties count as wrong, and undecidable items are not counted.",

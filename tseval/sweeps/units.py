@@ -338,6 +338,7 @@ class UnitRecord:
     said: str = ""  # of a unit that failed, why
     seconds: float = 0.0  # of scoring, of a unit that is done
     scored: int = 0  # sentences in these seconds, without those that were saved earlier
+    accuracy: float | None = None  # mean over the rows of the table, each counted once
     coverage: float | None = None  # share of the contrasts that the model decides, of a unit that is done
 
     @property

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tseval.report.table import Table
     from tseval.web.row_pages import RowPage
     from tseval.web.topic import PageTopic
-    from tseval.web.trajectory import TrainingCurve
 
 
 def index_page(
@@ -33,14 +32,8 @@ def index_page(
     models: Sequence[ModelFacts],
     means: Document | None = None,
     sections: Mapping[int, Sequence[RowPage]] | None = None,
-    trajectory: Sequence[TrainingCurve] = (),
-    at: str = "",
 ) -> str:
-    """Return the page of a table; of some columns the rows from near by stand on the same page.
-
-    Args:
-        at: How the names of its parts begin if it is a part of a page of several suites.
-    """
+    """Return the page of a table; of some columns the rows from near by stand on the same page."""
     lines, column = [*page_lines(table), *hidden_lines(models, len(people_of(table)))], table.columns[0]
     over = f"Suite {column.suite}" + (f", digest {column.digest}" if column.digest else "")
     note = f"{over}; {about.command}"
@@ -48,10 +41,9 @@ def index_page(
         "index.html",
         {
             **_frame(about),
-            "at": at,
-            "layout": "bare.html" if at else "base.html",
-            "level": 3 if at else 2,
-            "trajectory": trajectory,
+            "layout": "bare.html" if about.at else "base.html",
+            "level": 3 if about.at else 2,
+            "trajectory": about.curves,
             "table": table,
             "lines": lines,
             "models": models,
@@ -67,7 +59,7 @@ def index_page(
             "citation": bibtex(about.name, about.title, about.source, note, about.cited),
             "data": _data(about, table, lines, models)
             | _inline(table, about.files)
-            | ({"order": "board"} if trajectory else {}),
+            | ({"order": "board"} if about.curves else {}),
         },
     )
 
@@ -121,7 +113,7 @@ def moved_page(about: PageTopic, address: str, name: str, retracted: Retraction 
 def _frame(about: PageTopic) -> dict[str, object]:
     return {
         "about": about,
-        "at": "",
+        "at": about.at,
         "drawn": N_DRAWN,
         "closest": N_CLOSEST,
         "worst": N_WORST,

@@ -97,9 +97,11 @@ def write_report(
             name="report" if alone else f"report-{suite}",
             title=(title or what) if alone else suite,
             command=command,
+            curves=tuple(curves),
+            at="" if alone else f"s{number}-",
         )
         named = [where.get(id(member)) for member in members]
-        parts[suite] = _part(members, named, about, spec, means, curves, "" if alone else f"s{number}-")
+        parts[suite] = _part(members, named, about, spec, means)
     lacking = [part.lacking for part in parts.values() if part.lacking is not None]
     if alone:
         (part,) = parts.values()
@@ -141,8 +143,6 @@ def _part(
     about: PageTopic,
     spec: str | None,
     means: Document | None,
-    curves: Sequence[TrainingCurve],
-    at: str,
 ) -> _Part:
     """Return what the page has of one suite; `named` is how commands name each run or board."""
     runs, table = tabulate_once(members)
@@ -154,10 +154,10 @@ def _part(
     ]
     sections, lacking = _items(table, runs, spec)
     models = [
-        replace(model, items=("", f"{at}m{index}-") if index in sections else None)
+        replace(model, items=("", f"{about.at}m{index}-") if index in sections else None)
         for index, model in enumerate(models)
     ]
-    text = index_page(replace(about, lacking=lacking), table, models, means, sections, curves, at)
+    text = index_page(replace(about, lacking=lacking), table, models, means, sections)
     return _Part(table, means, text, lacking)
 
 

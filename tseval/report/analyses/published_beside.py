@@ -88,7 +88,6 @@ class Beside:
 
     def lines_of_ranks(self) -> list[Line]:
         """Return mean ranks and ranks as lines of a table in which groups have an interval each."""
-        *_, whole = self.sets
         labels = [*self.sets[:-1], "Mean arithmetic rank"]
         ranks = [
             Line((label, *self._spaced(list(of_set))), show=format_mean_rank)
