@@ -69,9 +69,10 @@ def sweep_command(
 
     Name the models and suites in PLAN, a YAML file, or with --model and --suite. Each model is scored on
     each suite, and each result is one run in the folder of --out. If you stop a sweep, repeat the
-    same command: it continues and repeats no finished run. The exit code is 1 if a run failed. tseval
-    sweep status PLAN prints the progress, the seconds and the sentences per second of each run, and scores
-    nothing; its exit code is 1 if a run failed.
+    same command: it continues and repeats no finished run. The exit code is 1 if a run failed.
+
+    tseval sweep status PLAN prints the state of each run, its seconds and its sentences per second. It scores
+    nothing. Its exit code is 1 if a run failed.
     """
     del resume  # a sweep always continues
     from tseval.sweeps import STATE, Workforce, states_of

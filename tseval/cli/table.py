@@ -165,20 +165,29 @@ def _differences(
     """Return the runs of each suite, and how models differ from one of them that has a run on it."""
     from tseval.boards.sources import open_items, open_references
     from tseval.report.analyses.differences import differences_table, is_comparable
+    from tseval.report.groups import stem_of_folder
     from tseval.report.opened import for_analysis
     from tseval.report.suite_tables import by_suite, tables_of
 
     references = open_references(against)
     paths = {realpath(str(run.path)) for run in references}
     others = [run for run in open_items(names) if realpath(str(run.path)) not in paths]
-    weights = {run.manifest.model.fingerprint for run in references}
+    wanted = {_model_of(run) for run in references}
+    stems = {stem_of_folder(str(run.path), run.manifest.suite.name) for run in references}
     of_suites = by_suite([*references, *others])
     blocks = {}
     for suite, members in of_suites.items():
-        # The reference comes first, so that its group does too, whatever the other models are called.
-        members.sort(key=lambda run: run.manifest.model.fingerprint not in weights)
+        # The reference comes first, so that its group does too, whatever the other models are called. On
+        # another suite it is the run of the same model; of several, that whose folder has the same name.
+        members.sort(
+            key=lambda run: (
+                realpath(str(run.path)) not in paths,
+                _model_of(run) not in wanted,
+                stem_of_folder(str(run.path), run.manifest.suite.name) not in stems,
+            )
+        )
         opened, groups = grouped(for_analysis(members), grouping)
-        model = against if members[0].manifest.model.fingerprint not in weights else None
+        model = None if _model_of(members[0]) in wanted else against
         if len(of_suites) > 1 and not is_comparable(model, groups):
             click.echo(
                 f"warning: {suite}: tseval compares nothing on this suite, because {against} or another "
@@ -193,3 +202,8 @@ def _differences(
             "  Name runs of both models on one suite."
         )
     return of_suites, tables_of(blocks, of_suites)
+
+
+def _model_of(run: Run) -> tuple[str, str]:
+    """Return what tells the model of a run from others: its name and its weights."""
+    return run.manifest.model.name, run.manifest.model.fingerprint
