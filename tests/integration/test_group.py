@@ -6,7 +6,7 @@ import json
 from statistics import stdev
 
 import pytest
-from in_process import call, printed, refuse
+from in_process import call, printed, refuse, succeed
 from small import finished_run, make_case, make_key, make_manifest, make_run, make_suite, score
 
 from tseval.runs import start_run
@@ -98,7 +98,9 @@ def test_a_run_stands_for_its_own_architecture_even_if_its_model_has_the_name_of
     make(tmp_path / "gru-2", ("swims",), "8", "gru")
     make(tmp_path / "gru-3", ("swims",), "7", "gru")
     names = (folder / "srn-2", tmp_path / "gru-2", tmp_path / "gru-3")
-    assert "**Differences from srn**" in table(folder, *names, "--against", tmp_path / "gru")
+    ended = succeed("table", "--group", *names, "--against", tmp_path / "gru", cwd=folder)
+    assert "**Differences from srn**" in ended.stdout
+    assert "warning: small: The group srn is a mean over models whose names differ" in ended.stderr
     assert "**Differences from gru**" in table(folder, *names, folder / "srn", "--against", "gru")
 
 

@@ -55,8 +55,9 @@ def test_what_is_too_long_is_undecidable_counted_and_said(models, pairs, scheme,
         f"- {folder}: 2 of the undecidable contrasts have a sentence longer than the model's context."
         in done.stdout
     )
-    warned = f"warning: 3 sentences are longer than {folder} reads, the first '{LONG[:40]}…'"
-    assert f"{warned}: 2 contrasts undecidable\n" in done.stderr
+    warned = f"3 sentences are longer than {folder} reads, the first '{LONG[:40]}…'"
+    assert f"- {folder}: {warned}: 2 contrasts undecidable.\n" in done.stdout
+    assert warned not in done.stderr
     finished = read_run(pairs.parent / "run")
     counts = finished.manifest.counts
     assert (counts.items, counts.sentences, counts.undecidable, counts.too_long) == (4, 5, 2, 2)

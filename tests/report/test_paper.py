@@ -97,7 +97,23 @@ def test_the_three_files_are_written_whole(folder, tmp_path):
 
 
 def test_runs_that_no_table_can_hold_are_refused(folder):
-    assert "have different" in refuse("cite", "real", "bad", cwd=folder).stderr
+    other = make_suite(make_case("one", ROWS[:4]), digest="6" * 64)
+    make_run(other, {"laugh": -2.0}, path=folder / "fewer", model="fewer")
+    assert "have different" in refuse("cite", "bad", "fewer", cwd=folder).stderr
+
+
+def test_several_suites_have_a_paragraph_and_a_table_each_below_a_table_of_means(folder):
+    parts = parts_of(printed("cite", "real", "bad", cwd=folder))
+    labels = re.findall(r"\\label\{tab:([^}]+)\}", parts["table.tex"])
+    assert labels == ["suites", "marvin-linzen", "small"]
+    paragraphs = parts["methods.tex"].split("\n\n")[:2]
+    assert [("We scored lstm" in text, "We scored bad" in text) for text in paragraphs] == [
+        (True, False), (False, True),
+    ]  # fmt: skip
+    keys = re.findall(r"^@\w+\{([^,]+),", parts["references.bib"], re.MULTILINE)
+    assert len(keys) == len(set(keys)), "each work is cited once"
+    assert {"marvin-linzen-2018", "small"} <= set(keys)
+    assert re.search(r"^small & 1 &  & 0\.000 \\\\$", parts["table.tex"], re.MULTILINE), "no run of lstm"
 
 
 def test_latex_takes_all_of_it(folder, tmp_path):

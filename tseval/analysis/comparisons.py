@@ -248,21 +248,28 @@ PAIR_COLUMNS = ("first", "second", "n_items", *COMPARED, *_COUNTED, "p_mcnemar",
 
 
 def pairwise(
-    verdicts: Mapping[str, pd.DataFrame], by: str | None = None, margin: float = DEFAULT_MARGIN
+    seeds: Mapping[str, Sequence[pd.DataFrame]], by: str | None = None, margin: float = DEFAULT_MARGIN
 ) -> pd.DataFrame:
     """Compare all pairs of models on the same items: a table over all, then one for each value of a feature.
 
     Each has what `compared` tells of the first of a pair, how many items both, one alone or neither got
-    right, and McNemar's exact test (two-sided), corrected over the pairs of the table too.
+    right, and McNemar's exact test (two-sided), corrected over the pairs of the table too. Means over seeds
+    have neither counts nor McNemar's test.
+
+    Args:
+        seeds: The verdicts of each model, or of all seeds whose mean is compared.
     """
-    first = next(iter(verdicts.values()))
+    first = next(iter(seeds.values()))[0]
     tables = [(None, pd.Series(data=True, index=first.index))]
     if by is not None:
         tables += [
             (value, (first[by] == value).fillna(False)) for value in sorted(first[by].dropna().unique())
         ]
     found = [
-        _table({name: frame[chosen.to_numpy(bool)] for name, frame in verdicts.items()}, margin)
+        _table(
+            {name: [frame[chosen.to_numpy(bool)] for frame in frames] for name, frames in seeds.items()},
+            margin,
+        )
         for _, chosen in tables
     ]
     frame = pd.concat(found, ignore_index=True)
@@ -272,14 +279,19 @@ def pairwise(
     return frame
 
 
-def _table(verdicts: Mapping[str, pd.DataFrame], margin: float) -> pd.DataFrame:
-    marked = {name: marks(frame) for name, frame in verdicts.items()}
+def _table(seeds: Mapping[str, Sequence[pd.DataFrame]], margin: float) -> pd.DataFrame:
+    single = all(len(frames) == 1 for frames in seeds.values())
+    marked = {name: marks(frames[0]) if single else marks_of_seeds(frames) for name, frames in seeds.items()}
     pairs = list(combinations(marked, 2))
-    factors = Factors.of_verdicts(next(iter(verdicts.values())))
+    factors = Factors.of_verdicts(next(iter(seeds.values()))[0])
     found = differences(marked, (factors, np.zeros(len(factors.codes), np.int64), [[0]]), pairs)
     frame = pd.DataFrame(pairs, columns=["first", "second"])
+    told = compared([one for (one,) in found.values()], margin)
+    if not single:
+        n_items = [int((marked[one][1] & marked[other][1]).sum()) for one, other in pairs]
+        return frame.assign(n_items=n_items).join(told)
     frame = frame.join(pd.DataFrame([_count(marked[one], marked[other]) for one, other in pairs]))
-    frame = frame.join(compared([one for (one,) in found.values()], margin))
+    frame = frame.join(told)
     tested = [mcnemar(*both) for both in zip(frame["only_first"], frame["only_second"], strict=True)]
     return frame.assign(p_mcnemar=tested, p_mcnemar_holm=holm(tested))[[*PAIR_COLUMNS]]
 

@@ -69,20 +69,10 @@ def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, ra
     return for_analysis(open_items(names), where, rated=rated)
 
 
-def open_against(names: Sequence[str], model: str) -> tuple[RunSet, str | None]:
-    """Open runs of which one is what all others are compared with.
-
-    It is named by its directory, and then stands first, so that its group does too, whatever others are
-    called; or by the name of a model or an architecture among the others.
-
-    Returns:
-        The runs, and the name to be looked for among them; None for the first.
-    """
-    if not (Path(model) / MANIFEST).is_file():
-        return open_runs(names), model
-    paths = (path for name in names for path in runs_below(Path(name))[0] or [Path(name)])
-    others = (str(path) for path in paths if os.path.realpath(path) != os.path.realpath(model))
-    return open_runs([model, *others]), None
+def open_references(model: str) -> list[Run]:
+    """Open the runs of the model that others are compared with, if it is named by a folder of runs."""
+    path = Path(model)
+    return [read_run(run) for run in runs_below(path)[0] or [path]] if path.is_dir() else []
 
 
 def open_run(path: Path) -> Run:

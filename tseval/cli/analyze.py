@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tseval.cli.grouping import GROUP_OPTIONS, grouped, read_groups
 from tseval.cli.groups import Group
 from tseval.cli.names import CASE, RUN
 from tseval.cli.options import (
@@ -20,7 +21,6 @@ from tseval.cli.options import (
     JSON_FORMAT,
     MARGIN_OPTION,
     NOTES,
-    SEEDS_TOGETHER,
     VERBOSE,
     feature_values,
     take_all,
@@ -31,7 +31,7 @@ from tseval.cli.trainings import trainings_of_runs
 from tseval.errors import RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tseval.report import Format
     from tseval.report.analyses.trajectory import Training
@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     from tseval.report.looks import Look
     from tseval.report.opened import RunSet
     from tseval.report.panels import Panel
-    from tseval.runs import Clock
+    from tseval.report.published import Board
+    from tseval.runs import Clock, Run
+
+    GroupsOfRuns = Mapping[str, Sequence[str]]
 
 
 NOTHING_TO_DRAW = (
@@ -88,14 +91,23 @@ class ChosenRuns:
     output: Path | None
     figures: tuple[Path, ...] = ()
 
-    def open(self, *, rated: bool) -> RunSet:
-        """Open the runs, with the items that `--case` and `--where` choose."""
-        from tseval.boards.sources import open_runs
+    group: bool = False
+    group_by: str | None = None
+
+    def open(self, names: Sequence[str], *, rated: bool) -> dict[str, tuple[RunSet, Sequence[Run | Board]]]:
+        """Open the runs of each suite, with the items that `--case` and `--where` choose."""
+        from tseval.boards.sources import open_items
         from tseval.report.figures import check_figure_names
+        from tseval.report.opened import for_analysis
+        from tseval.report.suite_tables import by_suite
 
         check_figure_names(self.figures, RunError)
-        chosen = [("case", case) for case in self.cases]
-        return open_runs(self.runs, [*chosen, *feature_values(self.where)], rated=rated)
+        chosen = [*(("case", case) for case in self.cases), *feature_values(self.where)]
+        of_suites = by_suite(open_items(names))
+        return {
+            suite: (for_analysis(runs, chosen, rated=rated), runs)  # type: ignore[arg-type]
+            for suite, runs in of_suites.items()
+        }
 
     def analyse(
         self,
@@ -105,21 +117,58 @@ class ChosenRuns:
         *,
         rated: bool = False,
     ) -> None:
+        """Analyse runs that have no groups, as `analyse_groups` does."""
+        self.analyse_groups(
+            lambda opened, _: make(opened),
+            None if panels is None else lambda opened, document, _: panels(opened, document),
+            look,
+            rated=rated,
+            can_group=False,
+        )
+
+    def analyse_groups(
+        self,
+        make: Callable[[RunSet, GroupsOfRuns | None], Document],
+        panels: Callable[[RunSet, Document, GroupsOfRuns | None], Sequence[Panel]] | None = None,
+        look: Look | None = None,
+        *,
+        rated: bool = False,
+        can_group: bool = True,
+    ) -> None:
         """Analyse the runs, draw panels into the files of `--figure`, and print the numbers, or write them.
 
-        Panels are drawn in a look of `tseval.report.looks`; `rated` are runs over ratings of sentences.
+        Runs on several suites are analysed suite by suite. Panels are drawn in a look of
+        `tseval.report.looks`; `rated` are runs over ratings of sentences.
         """
         from tseval.report.figures import write_figure
+        from tseval.report.suite_tables import tables_of
 
+        names, grouping = read_groups(self.runs, group=self.group, group_by=self.group_by)
+        if grouping.named and not can_group:
+            raise click.UsageError(
+                "this analysis has no groups, so GROUP=RUN cannot be used. Name the runs alone."
+            )
         with busy("analysing runs"):
-            opened = self.open(rated=rated)
-            document = make(opened)
+            opened_suites = self.open(names, rated=rated)
+            documents, drawable = {}, []
+            for suite, (opened, _) in opened_suites.items():
+                noted, groups = grouped(opened, grouping) if grouping else (opened, None)
+                documents[suite] = make(noted, groups)
+                if self.figures and panels is not None and look is not None:
+                    of_suite = panels(noted, documents[suite], groups)
+                    several = len(opened_suites) > 1
+                    drawable += [in_suite(panel, suite) for panel in of_suite] if several else of_suite
             if self.figures and panels is not None and look is not None:
-                drawable = panels(opened, document)
                 if not any(panel.series for panel in drawable):
                     raise RunError(NOTHING_TO_DRAW)
                 write_figure(drawable, look, self.figures, RunError)
-        print_or_write(document, self.form, self.output)
+            runs = {suite: runs for suite, (_, runs) in opened_suites.items()}
+        print_or_write(tables_of(documents, runs), self.form, self.output)
+
+
+def in_suite(panel: Panel, suite: str) -> Panel:
+    """Return a panel of a figure of several suites, with the suite in its title."""
+    return panel if suite in panel.title else replace(panel, title=f"{suite}: {panel.title}")
 
 
 @analyze_command.command("attractors")
@@ -151,18 +200,21 @@ def attractors_command(distance: int | None, n_attractors: int | None, **options
 @run_options
 @FIGURE
 @BY
-@SEEDS_TOGETHER
-def rows_command(by: tuple[str, ...], group: bool, **options: Any) -> None:
-    """Print the accuracy of each row with its confidence interval, or draw it as bars."""
-    from tseval.report.analyses.seeds import row_bars, seeds_of, seeds_table
+@GROUP_OPTIONS
+def rows_command(by: tuple[str, ...], **options: Any) -> None:
+    """Print the accuracy of each row with its confidence interval, or draw it as bars.
+
+    With groups, a figure has a bar for the mean of each group and a point for each of its runs.
+    """
+    from tseval.report.analyses.seeds import row_bars, seeds_table
     from tseval.report.looks import BARS
 
-    def make(opened: RunSet) -> Document:
-        groups = seeds_of(opened) if group else {name: [name] for name in opened.verdicts}
-        return seeds_table(opened, groups, by)
-
-    ChosenRuns(**options).analyse(
-        make, lambda opened, document: [row_bars(document, f"Accuracy on {opened.suite}")], BARS
+    ChosenRuns(**options).analyse_groups(
+        lambda opened, groups: seeds_table(opened, groups or {name: [name] for name in opened.verdicts}, by),
+        lambda opened, document, groups: [
+            row_bars(document, f"Accuracy on {opened.suite}", opened, groups or {})
+        ],
+        BARS,
     )
 
 
@@ -187,18 +239,19 @@ def profile_command(words: int | None, **options: Any) -> None:
 
 @analyze_command.command("pairwise")
 @run_options
-@click.option(
-    "--by",
-    metavar="FEATURE",
-    help="Feature of the items: tseval prints one more table for each of its values (default: "
-    "n_intervening, if the items have this feature).",
-)
+@click.option("--by", metavar="FEATURE",
+              help="Feature of the items, such as n_intervening: tseval prints one more table for each of "
+                   "its values (default: only the table over all items).")  # fmt: skip
 @MARGIN_OPTION
+@GROUP_OPTIONS
 def pairwise_command(by: str | None, margin: float, **options: Any) -> None:
-    """Compare every two models: difference, its interval, and items that only one of them gets right."""
+    """Compare every two models: difference, its interval, and items that only one of them gets right.
+
+    With groups, tseval compares the means over their runs.
+    """
     from tseval.report.analyses.pairwise import pairs
 
-    ChosenRuns(**options).analyse(lambda opened: pairs(opened, by, margin))
+    ChosenRuns(**options).analyse_groups(lambda opened, groups: pairs(opened, by, margin, groups))
 
 
 @analyze_command.command("robustness")
@@ -251,7 +304,7 @@ def trajectory_command(over: Clock, **options: Any) -> None:
     trainings: list[Training] = []
 
     def make(opened: RunSet) -> Document:
-        trainings.extend(trainings_of_runs(opened, over))
+        trainings[:] = trainings_of_runs(opened, over)  # of one suite after the other
         return rises(opened, trainings, over)
 
     ChosenRuns(**options).analyse(make, lambda *_: trajectory_panels(trainings, over), TRAJECTORIES)
@@ -272,14 +325,14 @@ def ratings_command(by: tuple[str, ...], **options: Any) -> None:
 @analyze_command.command("formal")
 @run_options
 @FIGURE
-@SEEDS_TOGETHER
-def formal_command(group: bool, **options: Any) -> None:
+@GROUP_OPTIONS
+def formal_command(**options: Any) -> None:
     """Print the results on formal languages, by the measures that docs/formal_languages.md names."""
     from tseval.report.analyses.formal import formal, formal_of_seeds, formal_panel
-    from tseval.report.analyses.seeds import seeds_of
     from tseval.report.looks import BANDS
 
-    def make(opened: RunSet) -> Document:
-        return formal_of_seeds(opened, seeds_of(opened)) if group else formal(opened)
-
-    ChosenRuns(**options).analyse(make, lambda opened, document: [formal_panel(opened, document)], BANDS)
+    ChosenRuns(**options).analyse_groups(
+        lambda opened, groups: formal(opened) if groups is None else formal_of_seeds(opened, groups),
+        lambda opened, document, _: [formal_panel(opened, document)],
+        BANDS,
+    )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tseval.cli.grouping import GROUP_OPTIONS, grouped, read_groups
 from tseval.cli.groups import Command
 from tseval.cli.names import RUN
 from tseval.cli.options import CONFIDENCE, FILE
@@ -22,21 +23,33 @@ PAPER_FILES = ("references.bib", "methods.tex", "table.tex")
 @click.option(
     "--intervals", is_flag=True, help="Add the confidence interval of each accuracy to the LaTeX table."
 )
+@GROUP_OPTIONS
 @CONFIDENCE
 @click.option("-o", "--out", "output", type=FILE, metavar="DIR",
               help=f"Folder for the files {', '.join(PAPER_FILES)} (default: print them).")  # fmt: skip
-def cite_command(runs: tuple[str, ...], intervals: bool, output: Path | None) -> None:
+def cite_command(
+    runs: tuple[str, ...], intervals: bool, group: bool, group_by: str | None, output: Path | None
+) -> None:
     """Write BibTeX, a paragraph on methods and a LaTeX table for a paper.
 
     The BibTeX entries cite the software, the suite and the methods of the runs. The paragraph states the
-    settings of the runs. The LaTeX code needs the packages natbib and booktabs.
+    settings of the runs. The LaTeX code needs the packages natbib and booktabs. Runs on several suites have a
+    paragraph and a table for each suite, and first a table with the means of all suites.
     """
-    from tseval.boards.sources import open_runs
+    from tseval.boards.sources import open_items
     from tseval.files import write_text
-    from tseval.report.paper import write_up
+    from tseval.report.opened import for_analysis
+    from tseval.report.paper_suites import write_up_suites
+    from tseval.report.suite_tables import by_suite
 
+    names, grouping = read_groups(runs, group=group, group_by=group_by)
     with busy("reading runs"):
-        paper = write_up(open_runs(runs), intervals=intervals)
+        suites = {}
+        for suite, members in by_suite(open_items(names)).items():
+            opened = for_analysis(members)
+            noted, groups = grouped(opened, grouping) if grouping else (opened, None)
+            suites[suite] = noted, groups, members
+        paper = write_up_suites(suites, intervals=intervals)
     if output is None:
         click.echo(str(paper), nl=False)
         return

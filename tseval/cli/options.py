@@ -148,11 +148,3 @@ class FiniteRange(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{number} is not a finite number. Write a number such as 0.5.", param, ctx)
         return number
-
-
-SEEDS_TOGETHER = click.option(
-    "--group",
-    is_flag=True,
-    help="Join models that differ only in their seed: print the mean accuracy of "
-    "each architecture and its spread over seeds.",
-)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tseval.report import Format
     from tseval.report.document import Document
+    from tseval.report.suite_tables import SuiteTables
     from tseval.report.table import Table
     from tseval.report.writers.terminal import Screen
 
@@ -58,10 +59,17 @@ def print_hanging(text: str, indent: int) -> None:
     click.echo(text)
 
 
-def print_or_write(content: Document | Table, form: Format = "md", output: Path | None = None) -> None:
-    """Print for whoever reads, as a terminal can show it unless a format was asked for; or write a file."""
+def print_or_write(
+    content: Document | Table | SuiteTables, form: Format = "md", output: Path | None = None
+) -> list[str]:
+    """Print a document, as a terminal can show it unless a format is chosen; or write a file.
+
+    Returns:
+        The notes that are printed; none for a file.
+    """
     from tseval.files import write_text
     from tseval.report import render
+    from tseval.report.rendering import printed_notes
     from tseval.runs.directory import RUN_FILES
     from tseval.runs.manifest import NAME as MANIFEST
 
@@ -76,10 +84,11 @@ def print_or_write(content: Document | Table, form: Format = "md", output: Path 
             click.echo(text, nl=False)
         else:
             print(text, end="", file=drawable(sys.stdout), flush=True)  # all text in it has been made plain
-    else:
-        if (output.parent / MANIFEST).is_file() and output.name in {MANIFEST, *RUN_FILES}:
-            raise RunError(
-                f"-o {output}: tseval would overwrite this file, which belongs to a run.\n"
-                "  Choose another file with -o."
-            )
-        write_text(output, render(content, form))
+        return printed_notes(content, few_notes=few_notes)
+    if (output.parent / MANIFEST).is_file() and output.name in {MANIFEST, *RUN_FILES}:
+        raise RunError(
+            f"-o {output}: tseval would overwrite this file, which belongs to a run.\n"
+            "  Choose another file with -o."
+        )
+    write_text(output, render(content, form))
+    return []

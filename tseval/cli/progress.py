@@ -148,10 +148,11 @@ def counts_of(states: Sequence[UnitState]) -> str:
 
 
 def say_progress(state: UnitState) -> str:
-    """Return how far the scoring of a unit is, or how many sentences it has."""
+    """Return how far the scoring of a unit is, or how many sentences it has and how fast they were scored."""
     record = state.record
     if record.stage == "scoring" and record.of:
         return f"{record.done:,} of {record.of:,} sentences ({record.done / record.of:.0%})"
     if record.stage == "done":
-        return counted(record.done, "sentence")
+        speed = "" if record.speed is None else f", {record.seconds:.1f} s, {record.speed:,.0f} sentences/s"
+        return counted(record.done, "sentence") + speed
     return record.said

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import click
 
+from tseval.cli.grouping import GROUP_OPTIONS, grouped, read_groups
 from tseval.cli.groups import Command
 from tseval.cli.names import RUN, SUITE
 from tseval.cli.options import CONFIDENCE, FILE
@@ -31,18 +33,32 @@ if TYPE_CHECKING:
     help="Name or path of the suite that the models were scored on (default: the name in the runs).",
 )
 @click.option("--title", help="Title at the top of the page (default: the name of the suite).")
+@GROUP_OPTIONS
 @CONFIDENCE
-def report_command(sources: tuple[str, ...], output: Path, suite: str | None, title: str | None) -> None:
+def report_command(
+    sources: tuple[str, ...], output: Path, suite: str | None, title: str | None, group: bool,
+    group_by: str | None,
+) -> None:  # fmt: skip
     """Write a web page about runs: table of accuracies, comparisons of two models, single items.
 
     RUN_OR_BOARD is a folder with one or several runs, the folder of a leaderboard, or the name of a
     leaderboard that comes with tseval. The page is a single file, which opens in any browser without a
-    network.
+    network. Runs on several suites have a part of the page each, below a table with their means. Checkpoints
+    of one training are in the order of their steps, with the curve of the training.
     """
     from tseval.web import write_report
 
+    names, grouping = read_groups(sources, group=group, group_by=group_by)
+    options = ["--group"] * group + ([] if group_by is None else ["--group-by", group_by])
     with busy("reading runs"):
-        lacking = write_report(sources, output, suite, title)
+        lacking = write_report(
+            names,
+            output,
+            suite,
+            title,
+            group_runs=(lambda opened: grouped(opened, grouping)) if grouping else None,
+            command=shlex.join(["tseval", "table", *sources, *options]),
+        )
     if lacking is not None:
         click.echo(
             f"{output}: tseval wrote this page without single items: {lacking}. To add the items, name the "

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tseval.cli.coverage import REQUIRE_COVERAGE, exit_if_undecided, warn_if_undecided
 from tseval.cli.groups import Command
 from tseval.cli.model_options import model_options, open_chosen
 from tseval.cli.names import SUITE
 from tseval.cli.options import BY, FILE, NOTES, VERBOSE
 from tseval.cli.progress import busy, progress_bar
 from tseval.cli.scoring_options import RUNS, comparison_options, suite_options
-from tseval.errors import RunError, SuiteError, shortened
+from tseval.errors import RunError, SuiteError, plain, shortened
 
 if TYPE_CHECKING:
     from tseval.items import Suite
@@ -40,16 +41,21 @@ if TYPE_CHECKING:
 @BY
 @click.option("-o", "--out", type=FILE, help="Folder for the run (default: a new folder in runs/).")
 @click.option("--resume", is_flag=True, help="Continue the interrupted run in the folder of --out.")
+@REQUIRE_COVERAGE
 @click.option("--quiet", is_flag=True, help="Print only the table and errors.")
 @NOTES
 @VERBOSE
 def run_command(
     spec: str, model_args: str, suites: tuple[str, ...], clusters: tuple[str, ...], text: Form,
     score: Score | None, normalise: str, unigrams: Path | None, precision: str, unknown: UnknownRule,
-    too_long: str, by: tuple[str, ...], device: str, out: Path | None, resume: bool, quiet: bool,
-    **reading: Any,
+    too_long: str, by: tuple[str, ...], device: str, out: Path | None, resume: bool,
+    require_coverage: float | None, quiet: bool, **reading: Any,
 ) -> None:  # fmt: skip
-    """Score a model on a suite, save the results as a run, and print the table of accuracies."""
+    """Score a model on a suite, save the results as a run, and print the table of accuracies.
+
+    The exit code is 0 if the run is complete, and 1 if the model decides less than --require-coverage. If the
+    model decides no item, tseval prints a warning.
+    """
     from tseval.analysis.features import check_features
     from tseval.suites import load_suite, taken_before, what_was_read
     from tseval.suites.data.critical import cluster_data, with_critical
@@ -82,10 +88,13 @@ def run_command(
 
         for suite in loaded:
             refuse_too_long(model, suite)
+    manifests = []
     for suite in loaded:
         where = out / suite.name if out and len(loaded) > 1 else out
         run, path = _score(model, suite, text, chosen, unknown, where, resume, quiet)
         _print(run, path, by, quiet, what_was_read(suite) if suite.files else None)
+        manifests.append(run.manifest)
+    exit_if_undecided(manifests, require_coverage)
 
 
 def _score(
@@ -127,7 +136,8 @@ def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool, read: str | N
 
     with busy("making the table", quiet):
         table = document_of([run], by)
-    print_or_write(table)
+    notes = print_or_write(table)
+    warn_if_undecided(run.manifest)
     if quiet:
         return
     if read:
@@ -138,6 +148,8 @@ def _print(run: Run, path: Path, by: tuple[str, ...], quiet: bool, read: str | N
     if screen_of(sys.stdout) is None:  # on a terminal it stands below the table
         click.echo(run.manifest.signature, err=True)
     for warning in run.manifest.warnings:
+        if any(plain(warning).rstrip(".") in note for note in notes):
+            continue  # the table has it
         click.echo(f"warning: {warning}", err=True)
     if sys.stderr.isatty():
         beside = run.manifest.suite.name == "marvin_linzen" and run.manifest.suite.complete and not run.rated

@@ -14,6 +14,7 @@ from tseval.cli.model_options import DEVICE, MODEL_ARGS, read_arguments, with_pr
 from tseval.cli.names import MODEL, SUITE
 from tseval.cli.options import COUNT, FILE
 from tseval.cli.scoring_options import RUNS, comparison_options, suite_options
+from tseval.cli.sweep_lines import print_results, progress_lines
 from tseval.errors import counted, shortened
 
 if TYPE_CHECKING:
@@ -49,19 +50,31 @@ _STATUS = "status"
 )
 @click.option("-o", "--out", type=FILE,
               help="Folder for the runs (default: a folder in runs/ with the name of the plan).")  # fmt: skip
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Continue the sweep in the folder of --out. tseval does so also without this option.",
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the progress and the result of each run as JSON lines."
+)
 @click.option("--quiet", is_flag=True, help="Print only failed runs and errors.")
 def sweep_command(
     words: tuple[str, ...], models: tuple[str, ...], model_args: str, suites: tuple[str, ...],
     cases: tuple[str, ...], clusters: tuple[str, ...], unigrams: Path | None, precision: str,
-    engine_name: str, workers: int | None, out: Path | None, quiet: bool, **reading: Any,
+    engine_name: str, workers: int | None, out: Path | None, resume: bool, as_json: bool, quiet: bool,
+    **reading: Any,
 ) -> None:  # fmt: skip
     """Score many models on many suites, in parallel.
 
     Name the models and suites in PLAN, a YAML file, or with --model and --suite. Each model is scored on
     each suite, and each result is one run in the folder of --out. If you stop a sweep, repeat the
-    same command: it continues and repeats no finished run. The exit code is 1 if a run failed. tseval
-    sweep status PLAN prints the progress and scores nothing.
+    same command: it continues and repeats no finished run. The exit code is 1 if a run failed.
+
+    tseval sweep status PLAN prints the state of each run, its seconds and its sentences per second. It scores
+    nothing. Its exit code is 1 if a run failed.
     """
+    del resume  # a sweep always continues
     from tseval.sweeps import STATE, Workforce, states_of
     from tseval.sweeps.engines import find_engine
     from tseval.sweeps.units import ModelEntry, Options, Records, SweepPlan, plan_units, read_plan
@@ -71,7 +84,9 @@ def sweep_command(
         wrong = "the command must name the models to score. Name one PLAN, or the models with --model MODEL."
         raise click.UsageError(wrong)
     if files:
-        context, allowed = click.get_current_context(), {"words", "engine_name", "workers", "out", "quiet"}
+        context, allowed = click.get_current_context(), {
+            "words", "engine_name", "workers", "out", "resume", "as_json", "quiet",
+        }  # fmt: skip
         for param in context.command.params:
             typed = context.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
             if typed and param.name not in allowed:
@@ -92,15 +107,28 @@ def sweep_command(
     units = plan_units(plan)
     folder = Path(str(plan.out))
     if is_status:
-        _print_status(states_of(units, Records(folder / STATE)))
+        states = states_of(units, Records(folder / STATE))
+        if as_json:
+            print_results(states)
+        else:
+            _print_status(states)
+        if any(state.record.stage == "failed" for state in states):
+            raise click.exceptions.Exit(1)
         return
     force = Workforce(find_engine(engine_name), workers, plan.settings(engine_name))
-    sweep_and_report(units, folder, force, quiet)
-    if not quiet:
+    sweep_and_report(units, folder, force, quiet, as_json=as_json)
+    if not quiet and not as_json:
         click.echo(f"tseval table {folder}", err=True)
 
 
-def sweep_and_report(units: Sequence[SweepUnit], folder: Path, force: Workforce, quiet: bool = False) -> None:
+def sweep_and_report(
+    units: Sequence[SweepUnit],
+    folder: Path,
+    force: Workforce,
+    quiet: bool = False,
+    *,
+    as_json: bool = False,
+) -> None:
     """Sweep, show how it goes, and name all that failed, with its log."""
     from tseval.cli.interrupts import ended_in_order
     from tseval.cli.progress import counts_of, say_progress, watching
@@ -108,9 +136,11 @@ def sweep_and_report(units: Sequence[SweepUnit], folder: Path, force: Workforce,
     from tseval.sweeps.units import ENDED, Records
 
     records = Records(folder / STATE)
-    with ended_in_order(folder), watching(quiet, say_progress) as watch:
-        swept = sweep(units, records, force, watch)
-    if not quiet:
+    with ended_in_order(folder), watching(quiet or as_json, say_progress) as watch:
+        swept = sweep(units, records, force, progress_lines() if as_json else watch)
+    if as_json:
+        print_results(swept.states)
+    elif not quiet:
         before = sum(state.was_done for state in swept.states)
         click.echo(
             counts_of(swept.states) + (f" ({before:,} of them finished earlier)" if before else ""), err=True
@@ -120,6 +150,11 @@ def sweep_and_report(units: Sequence[SweepUnit], folder: Path, force: Workforce,
     for state in failed:
         message = f"tseval: {state.unit.name} failed: {state.record.said}\n  Log: {records.log(state.unit)}"
         click.echo(shortened(message), err=True)
+    for state in swept.states:
+        if state.record.stage == "done" and state.record.coverage == 0:
+            click.echo(
+                f"warning: {state.unit.name}: the model decides no item of {state.unit.suite}", err=True
+            )
     for complaint in dict.fromkeys(swept.complaints):
         click.echo(shortened(f"tseval: {complaint}"), err=True)
     if left:

@@ -20,7 +20,8 @@ class Series:
     """The values of one model in a panel.
 
     The index chooses colour and marker. Places are numbers, words count from 1; where `y` is not a number the
-    line breaks. Without intervals `low` and `high` are empty. The style goes before that of the look.
+    line breaks. Without intervals `low` and `high` are empty. `points` are single values behind a mean, such
+    as those of seeds: place and value. The style goes before that of the look.
     """
 
     index: int
@@ -29,6 +30,7 @@ class Series:
     y: Sequence[float]
     low: Sequence[float] = ()
     high: Sequence[float] = ()
+    points: Sequence[tuple[float, float]] = field(default=(), kw_only=True)
     style: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
 
     @property

@@ -10,10 +10,11 @@ from tseval.analysis.intervals import confidence_percent
 from tseval.errors import counted, plain
 from tseval.report.analyses.seeds import seeds_table
 from tseval.report.opened import is_about_intervals
+from tseval.report.paper_groups import named_groups, seeds_in_caption
 from tseval.report.writers.latex import as_latex_float, latex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tseval.formats import Json
     from tseval.report.document import Grid
@@ -89,13 +90,20 @@ class Paper:
         return "\n".join(f"% {name}\n{text}" for name, text in parts)
 
 
-def write_up(opened: RunSet, *, intervals: bool = False) -> Paper:
-    """Return what a paper says of runs over one suite."""
-    document = seeds_table(opened, {name: [name] for name in opened.verdicts})
+def write_up(
+    opened: RunSet, groups: Mapping[str, Sequence[str]] | None = None, *, intervals: bool = False
+) -> Paper:
+    """Return what a paper says of runs over one suite, or of the means of groups of runs."""
+    groups = groups or {name: [name] for name in opened.verdicts}
+    document = seeds_table(opened, groups)
     (about,) = filter(is_about_intervals, document.notes)
     cited = _cited(list(opened.manifests.values()), "clustered" in about)
     references = _references(cited, next(iter(opened.manifests.values())))
-    return Paper(references, _methods(opened, cited, about), _table(opened, document.grids[0], intervals))
+    return Paper(
+        references,
+        _methods(opened, groups, cited, about),
+        _table(opened, groups, document.grids[0], intervals),
+    )
 
 
 def _cited(manifests: Sequence[Manifest], clustered: bool) -> dict[str, str]:
@@ -128,7 +136,9 @@ def _references(cited: dict[str, str], manifest: Manifest) -> str:
     return "\n".join(chosen).replace("VERSION", latex(manifest.key.tseval)) + "\n"
 
 
-def _methods(opened: RunSet, cited: dict[str, str], about_intervals: str) -> str:
+def _methods(
+    opened: RunSet, groups: Mapping[str, Sequence[str]], cited: dict[str, str], about_intervals: str
+) -> str:
     """Return a paragraph on what was done; what differs between runs stands in their signatures."""
     first = next(iter(opened.manifests.values()))
     key, suite = first.key, first.suite
@@ -137,7 +147,8 @@ def _methods(opened: RunSet, cited: dict[str, str], about_intervals: str) -> str
     compared = COMPARED.get(key.score)
     compared = compared or f"the log-probability of a sentence, normalised as {key.score} says"
     sentences = [
-        f"We scored {latex(', '.join(opened.manifests))} on {latex(suite.title)} \\citep{{{cited['suite']}}} "
+        f"We scored {latex(', '.join(named_groups(groups)))} on {latex(suite.title)} "
+        f"\\citep{{{cited['suite']}}} "
         f"({counted(suite.n_items, 'item')}{part}; SHA-256 {suite.digest[:8]}) with tseval "
         f"{latex(', '.join(versions))} \\citep{{tseval}}.",
         f"We compared {latex(compared)}; ties count as wrong, and undecidable items are not counted.",
@@ -193,12 +204,13 @@ def _value(value: Json) -> str:
     return "none" if value is None else str(value)
 
 
-def _table(opened: RunSet, grid: Grid, intervals: bool) -> str:
+def _table(opened: RunSet, groups: Mapping[str, Sequence[str]], grid: Grid, intervals: bool) -> str:
     """Return accuracies as a floating table, the best of each row in bold."""
     if not intervals:
         grid = grid.only([index for index, field in enumerate(grid.fields) if not field.joined])
     title = next(iter(opened.manifests.values())).suite.title
     sentences = [f"Accuracy on {latex(title)}."]
-    sentences += ["The best of each row is bold."] if len(opened.verdicts) > 1 else []
+    sentences += ["The best of each row is bold."] if len(groups) > 1 else []
+    sentences += seeds_in_caption(groups)
     sentences += [f"With {confidence_percent().replace('%', '')}\\% intervals."] if intervals else []
     return as_latex_float(grid, " ".join(sentences), _key(opened.suite))

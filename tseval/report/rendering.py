@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from tseval.errors import plain
 from tseval.report.document import Document
 from tseval.report.layout import lay_out
+from tseval.report.suite_tables import SuiteTables
 from tseval.report.writers.csv import as_csv
 from tseval.report.writers.json import as_json
-from tseval.report.writers.latex import as_latex
-from tseval.report.writers.markdown import as_markdown
+from tseval.report.writers.latex import as_latex, latex
+from tseval.report.writers.markdown import as_markdown, markdown
 from tseval.report.writers.terminal import Screen, as_screen, with_first_notes
 
 if TYPE_CHECKING:
@@ -29,13 +31,46 @@ FORMATS = tuple(WRITERS)
 
 
 def render(
-    content: Document | Table, format: Format = "md", screen: Screen | None = None, *, few_notes: bool = False
+    content: Document | Table | SuiteTables,
+    format: Format = "md",
+    screen: Screen | None = None,
+    *,
+    few_notes: bool = False,
 ) -> str:
     """Return the text of a table or an analysis, for a terminal if there is a screen; perhaps with few notes.
 
     `md` and `latex` print what people read, accuracies cut to a few decimals; `csv` and `json` hold counts
     and full precision, accuracy as a fraction. Names from outside are escaped for the format.
     """
+    if isinstance(content, SuiteTables):
+        return _render_suites(content, format, screen, few_notes)
     document = content if isinstance(content, Document) else lay_out(content)
     document = with_first_notes(document) if few_notes else document
     return WRITERS[format](document) if screen is None else as_screen(document, screen)
+
+
+# What stands above the block of a suite.
+_HEADINGS = {
+    "md": lambda suite: f"## {markdown(suite)}",
+    "latex": lambda suite: f"\\section*{{{latex(suite)}}}",
+}
+
+
+def _render_suites(tables: SuiteTables, format: Format, screen: Screen | None, few_notes: bool) -> str:
+    """Return the summary and a block for each suite; as csv and json, all of them as one content."""
+    if format in ("csv", "json"):
+        return WRITERS[format](Document((), tables.records, tables.content, (), ()))
+    blocks = [] if tables.summary is None else [render(tables.summary, format, screen, few_notes=few_notes)]
+    for suite, document in tables.of_suites.items():
+        heading = _HEADINGS[format](suite) if screen is None else screen.style("section", plain(suite))
+        blocks.append(f"{heading}\n\n{render(document, format, screen, few_notes=few_notes)}")
+    return "\n".join(blocks)
+
+
+def printed_notes(content: Document | Table | SuiteTables, *, few_notes: bool) -> list[str]:
+    """Return the notes that `render` prints."""
+    if isinstance(content, SuiteTables):
+        documents = [*([content.summary] if content.summary else []), *content.of_suites.values()]
+        return [note for each in documents for note in printed_notes(each, few_notes=few_notes)]
+    document = content if isinstance(content, Document) else lay_out(content)
+    return list((with_first_notes(document) if few_notes else document).notes)

@@ -53,8 +53,10 @@ class WordsKnown:
         return [word for word in words if not self.knows(word)]
 
     def listed(self, words: Sequence[str]) -> str:
-        """List words: the first, or all."""
-        return ", ".join(words) if self.name_all else some(words)
+        """List words: the first, and how to list all; or all."""
+        if self.name_all:
+            return ", ".join(words)
+        return some(words) + (" (to list all words: --all)" if len(words) > _SHOWN else "")
 
     def told(self, message: str) -> str:
         """Return a message that names words."""

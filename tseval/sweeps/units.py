@@ -336,6 +336,15 @@ class UnitRecord:
     deaths: int = 0  # workers that were killed at it since it last came forward
     parts: int = 0  # of the run, saved when a worker took it last
     said: str = ""  # of a unit that failed, why
+    seconds: float = 0.0  # of scoring, of a unit that is done
+    scored: int = 0  # sentences in these seconds, without those that were saved earlier
+    accuracy: float | None = None  # mean over the rows of the table, each counted once
+    coverage: float | None = None  # share of the contrasts that the model decides, of a unit that is done
+
+    @property
+    def speed(self) -> float | None:
+        """Sentences scored in a second; None if that is not known."""
+        return self.scored / self.seconds if self.seconds and self.scored else None
 
 
 class Records:

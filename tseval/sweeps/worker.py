@@ -26,6 +26,7 @@ from tseval.errors import TsevalError, first_line, reason, shortened
 from tseval.evaluation import evaluate, refuse_other_clusters, refuse_too_long
 from tseval.formats import ContentError, checked, read_json
 from tseval.processes import python_command, python_environment
+from tseval.report import Table
 from tseval.scoring.devices import accelerator, empty_caches, out_of_memory
 from tseval.suites import load_suite
 from tseval.suites.data.critical import cluster_data
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tseval.items import Suite
+    from tseval.runs import Run
     from tseval.scoring.protocol import Model
     from tseval.sweeps.units import SweepUnit
 
@@ -195,7 +197,17 @@ class UnitScorer:
         counts = run.manifest.counts
         print(f"{counts.sentences:,} sentences, {counts.resumed_sentences:,} of them saved earlier")
         print(run.manifest.signature)
-        self.place.write(unit, UnitRecord("done", stamp, counts.sentences, counts.sentences))
+        done = UnitRecord(
+            "done",
+            stamp,
+            counts.sentences,
+            counts.sentences,
+            seconds=run.manifest.timings.scoring_seconds,
+            scored=counts.sentences - counts.resumed_sentences,
+            accuracy=_mean_accuracy(run),
+            coverage=1 - counts.undecidable / counts.contrasts if counts.contrasts else None,
+        )
+        self.place.write(unit, done)
 
     def explain(self, error: Exception) -> str:
         """Say in one line what went wrong that is no bad input, and let go of the model and of suites."""
@@ -231,6 +243,12 @@ class UnitScorer:
             device = _own_device(unit.options.device, self.number)
             self._opened = wanted, open_model(unit.model, unit.arguments, device)
         return self._opened[1]
+
+
+def _mean_accuracy(run: Run) -> float | None:
+    """Return the mean accuracy over the rows of a run whose table was made just now."""
+    mean = run.document.means[-1].accuracy[0] if isinstance(run.document, Table) else None
+    return None if mean is None else float(mean)
 
 
 def _own_device(device: str, number: int) -> str:

@@ -126,18 +126,26 @@ def mean_lines(means: Document) -> list[PageLine]:
     for line in grid.lines:
         label, *texts = grid.texts(line)
         cells = []
-        for index, ends in grid.parts[1:]:
+        for index, *joined in grid.parts[1:]:
             value = line.cells[index] if line.kind == "row" else None
-            mean = value[0] if isinstance(value, tuple) and not isnan(value[0]) else None
+            mean = _mean_of_seeds(value)
             cells.append(
                 PageCell(
                     text=texts[index - 1],
                     shade=None if mean is None else shade(mean),
-                    interval=None if mean is None else texts[ends - 1],
+                    interval=None if mean is None or not joined else texts[joined[0] - 1],
                 )
             )
         lines.append(PageLine(line.kind, "seeds", label, "", cells=tuple(cells)))
     return lines
+
+
+def _mean_of_seeds(value: object) -> float | None:
+    """Return the mean in a cell of means over seeds: of a group with its spread, else as it is published."""
+    if isinstance(value, tuple):
+        return None if isnan(value[0]) else float(value[0])
+    number = _number(value)
+    return number if number is not None and 0 <= number <= 1 else None
 
 
 def people_of(table: Table) -> list[str]:

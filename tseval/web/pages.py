@@ -41,6 +41,9 @@ def index_page(
         "index.html",
         {
             **_frame(about),
+            "layout": "bare.html" if about.at else "base.html",
+            "level": 3 if about.at else 2,
+            "trajectory": about.curves,
             "table": table,
             "lines": lines,
             "models": models,
@@ -54,9 +57,24 @@ def index_page(
             "n_shades": N_SHADES,
             "sections": sections or {},
             "citation": bibtex(about.name, about.title, about.source, note, about.cited),
-            "data": _data(about, table, lines, models) | _inline(table, about.files),
+            "data": _data(about, table, lines, models)
+            | _inline(table, about.files)
+            | ({"order": "board"} if about.curves else {}),
         },
     )
+
+
+def suites_page(about: PageTopic, summary: Document, parts: Mapping[str, str]) -> str:
+    """Return the page of several suites: the summary, then the part of each suite (`index_page`)."""
+    from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
+
+    context = {
+        **_frame(about),
+        "grid": summary.grids[0],
+        "notes": summary.notes,
+        "parts": {suite: Markup(part) for suite, part in parts.items()},  # noqa: S704 - rendered by us
+    }
+    return render_page("suites.html", context)
 
 
 def entry_page(about: PageTopic, model: ModelFacts, rows: Sequence[RowPage]) -> str:
@@ -95,6 +113,7 @@ def moved_page(about: PageTopic, address: str, name: str, retracted: Retraction 
 def _frame(about: PageTopic) -> dict[str, object]:
     return {
         "about": about,
+        "at": about.at,
         "drawn": N_DRAWN,
         "closest": N_CLOSEST,
         "worst": N_WORST,

@@ -1,64 +1,186 @@
-"""The page of `tseval report`: runs, and boards beside them, in one file."""
+"""The page of `tseval report`: runs, and boards beside them, in one file; a part for each suite."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tseval.boards.sources import open_sources
 from tseval.errors import RunError, SuiteError, counted, first_line
 from tseval.files import write_text
+from tseval.report.analyses.published_beside import published_columns
+from tseval.report.analyses.seeds import seeds_table
+from tseval.report.opened import for_analysis
+from tseval.report.published import Board
+from tseval.report.suite_tables import by_suite, names_across_suites, summary_of_tables
 from tseval.runs.suite import load_stated_suite
 from tseval.web.facts import facts_of
-from tseval.web.pages import index_page
+from tseval.web.pages import index_page, suites_page
 from tseval.web.row_pages import ItemPages
 from tseval.web.tables import tabulate_once
 from tseval.web.topic import PageTopic
+from tseval.web.trajectory import by_step
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from tseval.report.document import Document
+    from tseval.report.opened import RunSet
+    from tseval.report.table import Table
+    from tseval.runs import CachedRun, Run
+    from tseval.web.row_pages import RowPage
+    from tseval.web.trajectory import TrainingCurve
+
+    GroupRuns = Callable[[RunSet], tuple[RunSet, Mapping[str, Sequence[str]]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What the page has of one suite; `lacking` says why there are no items."""
+
+    table: Table
+    means: Document | None
+    text: str
+    lacking: str | None
 
 
 def write_report(
-    names: Sequence[str], output: Path, spec: str | None = None, title: str | None = None
+    names: Sequence[str],
+    output: Path,
+    spec: str | None = None,
+    title: str | None = None,
+    group_runs: GroupRuns | None = None,
+    command: str | None = None,
 ) -> str | None:
-    """Write the page of runs, and of boards beside them.
+    """Write the page of runs, and of boards beside them; a part for each suite if there are several.
 
     Args:
         spec: Where the suite of the runs is, for their items; None for the name that they state.
+        group_runs: The groups of runs over one suite, whose means stand on the page too.
+        command: The command that prints the table; None for `tseval table` with these names.
+
+    Returns:
+        Why the page has no single items, or has none for some suites; None if it has them all.
     """
-    runs, table = tabulate_once(open_sources(names))
-    what = f"{counted(len(table.columns), 'model')} on {table.columns[0].suite}"
-    about = PageTopic(name="report", title=title or what, command=shlex.join(["tseval", "table", *names]))
-    quoted = [shlex.quote(name) for name in names] if len(names) == len(table.columns) else None
+    opened_sources = open_sources(names, items=group_runs is not None)
+    of_suites = by_suite(opened_sources)
+    if spec is not None and len(of_suites) > 1:
+        raise SuiteError(
+            f"--suite {spec}: the runs are on {len(of_suites)} suites: {', '.join(of_suites)}.\n"
+            "  Name runs on one suite, or leave out --suite."
+        )
+    command = command or shlex.join(["tseval", "table", *names])
+    # Each name is one run, so it can be named in commands of the page.
+    where = (
+        dict(zip(map(id, opened_sources), names, strict=True)) if _one_run_each(opened_sources, names) else {}
+    )
+    alone = len(of_suites) == 1
+    parts: dict[str, _Part] = {}
+    for number, (suite, members) in enumerate(of_suites.items()):
+        runs = [member for member in members if not isinstance(member, Board)]
+        boards = [member for member in members if isinstance(member, Board)]
+        curves: list[TrainingCurve] = []
+        means = None
+        accurate = bool(runs) and not any(run.rated for run in runs)
+        if accurate:
+            opened = for_analysis(runs)
+            order, curves = by_step(runs, opened)
+            if group_runs is not None:
+                opened, groups = group_runs(opened)
+                means = seeds_table(opened, groups, published=published_columns(boards, runs, list(groups)))
+            runs = [runs[index] for index in order]
+            members[:] = [*runs, *boards] if curves else members
+        what = f"{counted(_n_models(members), 'model')} on {suite}"
+        about = PageTopic(
+            name="report" if alone else f"report-{suite}",
+            title=(title or what) if alone else suite,
+            command=command,
+            curves=tuple(curves),
+            at="" if alone else f"s{number}-",
+        )
+        named = [where.get(id(member)) for member in members]
+        parts[suite] = _part(members, named, about, spec, means)
+    lacking = [part.lacking for part in parts.values() if part.lacking is not None]
+    if alone:
+        (part,) = parts.values()
+        write_text(output, part.text)
+        return part.lacking
+    about = PageTopic(
+        name="report",
+        title=title or f"{len(parts)} suites: {', '.join(parts)}",
+        command=command,
+    )
+    write_text(output, suites_page(about, _summary(parts, of_suites), {s: p.text for s, p in parts.items()}))
+    return "; ".join(dict.fromkeys(lacking)) or None
+
+
+def _one_run_each(sources: Sequence[Run | Board], names: Sequence[str]) -> bool:
+    return len(sources) == len(names) == _n_models(sources)
+
+
+def _n_models(members: Sequence[Run | Board]) -> int:
+    return sum(len(member.models) if isinstance(member, Board) else 1 for member in members)
+
+
+def _summary(parts: Mapping[str, _Part], of_suites: Mapping[str, Sequence[Run | Board]]) -> Document:
+    """Return the means of all suites; those of groups if there are any."""
+    grouped = any(part.means is not None for part in parts.values())
+    members = {
+        suite: [member for member in several if not (grouped and isinstance(member, Board))]
+        for suite, several in of_suites.items()
+    }
+    blocks = {suite: part.means or part.table for suite, part in parts.items()}
+    summary = summary_of_tables(blocks, names_across_suites(members))
+    assert summary is not None, "tables have means"
+    return summary
+
+
+def _part(
+    members: Sequence[Run | Board],
+    named: Sequence[str | None],
+    about: PageTopic,
+    spec: str | None,
+    means: Document | None,
+) -> _Part:
+    """Return what the page has of one suite; `named` is how commands name each run or board."""
+    runs, table = tabulate_once(members)
+    quoted = [None if name is None else shlex.quote(name) for name in named]
+    known = len(quoted) == len(table.columns)
     models = [
-        facts_of(column, None, None if quoted is None else quoted[index], on_a_board=False)
+        facts_of(column, None, quoted[index] if known else None, on_a_board=False)
         for index, column in enumerate(table.columns)
     ]
-    sections, lacking = {}, None
+    sections, lacking = _items(table, runs, spec)
+    models = [
+        replace(model, items=("", f"{about.at}m{index}-") if index in sections else None)
+        for index, model in enumerate(models)
+    ]
+    text = index_page(replace(about, lacking=lacking), table, models, means, sections)
+    return _Part(table, means, text, lacking)
+
+
+def _items(
+    table: Table, runs: Sequence[CachedRun | None], spec: str | None
+) -> tuple[dict[int, list[RowPage]], str | None]:
+    """Return the rows from near by of each run, and why there are none."""
     try:
-        if any(runs):
-            stated = next(cached.run.manifest.suite for cached in runs if cached is not None)
-            suite = load_stated_suite(stated, spec)
-            if stated.complete and suite.digest != stated.digest:  # items of a part are looked for one by one
-                raise SuiteError(
-                    f"the suite {suite.name} on this machine has the digest {suite.digest[:8]}, but the "
-                    f"runs used the digest {stated.digest[:8]}: use the version of the runs"
-                )
-            pages = ItemPages(table, suite, runs)
-            sections = {index: pages.rows(index) for index, run in enumerate(runs) if run is not None}
+        if not any(runs):
+            return {}, None
+        stated = next(cached.run.manifest.suite for cached in runs if cached is not None)
+        suite = load_stated_suite(stated, spec)
+        if stated.complete and suite.digest != stated.digest:  # items of a part are looked for one by one
+            raise SuiteError(
+                f"the suite {suite.name} on this machine has the digest {suite.digest[:8]}, but the "
+                f"runs used the digest {stated.digest[:8]}: use the version of the runs"
+            )
+        pages = ItemPages(table, suite, runs)
+        return {index: pages.rows(index) for index, run in enumerate(runs) if run is not None}, None
     except (RunError, SuiteError) as error:
         lacking = first_line(error).removesuffix(".")
         if spec is not None:
             raise SuiteError(
                 f"--suite {spec}: {lacking}.\n  Name the suite that the runs scored with --suite."
             ) from None
-    models = [
-        replace(model, items=("", f"m{index}-") if index in sections else None)
-        for index, model in enumerate(models)
-    ]
-    about = replace(about, lacking=lacking)
-    write_text(output, index_page(about, table, models, sections=sections))
-    return lacking
+        return {}, lacking

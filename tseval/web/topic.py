@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tseval.boards import Retraction
     from tseval.boards.definition import Definition
     from tseval.report.published import Board
+    from tseval.web.trajectory import TrainingCurve
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,8 @@ class PageTopic:
     `cited` are fields of its BibTeX, `retracted` what was, `waiting` entries of the board that this one
     renews and has no run of; `beside` says what another board of this life is, with its address. `lacking`
     is why there are no items; `files` are what may be downloaded, by address, where that lies beside the page
-    instead of in it: pairs of models are then compared on pages of their own.
+    instead of in it: pairs of models are then compared on pages of their own. `curves` are those of the
+    trainings whose checkpoints are on it; `at` begins the names of its parts if it is one of several suites.
     """
 
     name: str
@@ -43,6 +45,8 @@ class PageTopic:
     beside: Mapping[str, str] = field(default_factory=dict)
     lacking: str | None = None
     files: Mapping[str, str] | None = None
+    curves: tuple[TrainingCurve, ...] = ()
+    at: str = ""
 
 
 def topic_of(folder: Path, definition: Definition | None, published: Board | None) -> PageTopic:

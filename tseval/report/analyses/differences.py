@@ -10,7 +10,7 @@ from tseval.analysis.comparisons import Against, against
 from tseval.analysis.features import require_features
 from tseval.errors import RunError, suggest
 from tseval.report.analyses.comparison_notes import DIFFERENCE_INTERVAL, comparison_notes
-from tseval.report.analyses.seeds import about_seeds, seeds_of
+from tseval.report.analyses.seeds import OF_SEEDS, about_seeds
 from tseval.report.document import Document, Field, Grid, Line
 from tseval.report.layout import in_full, labelled, rows_and_means
 from tseval.report.numbers import format_difference, with_spread
@@ -29,14 +29,20 @@ _OF_A_MODEL = (
 
 
 def differences_table(
-    opened: RunSet, model: str | None, by: Sequence[str], margin: float, *, grouped: bool = False
+    opened: RunSet,
+    model: str | None,
+    by: Sequence[str],
+    margin: float,
+    groups: Mapping[str, Sequence[str]] | None = None,
 ) -> Document:
     """Return how models differ from one of them, row by row and over the rows of a table.
 
-    Compared is with a name as tables print it, of a model or, if grouped, of an architecture, for which a
-    model of it stands too; with the first where there is none.
+    Args:
+        model: The name of a model or a group as tables print it; None for the first.
+        groups: The runs of each group; None for models without groups.
     """
-    groups = seeds_of(opened) if grouped else {name: [name] for name in opened.verdicts}
+    grouped = groups is not None
+    groups = groups or {name: [name] for name in opened.verdicts}
     reference = next(iter(groups)) if model is None else _reference(model, groups)
     if len(groups) < 2:
         raise RunError(
@@ -50,8 +56,7 @@ def differences_table(
     family = "all models and rows of the table, and over all means"
     notes = comparison_notes(frames, margin, family, "all seeds of both" if grouped else "both models")
     if grouped:
-        of_seeds = "With several seeds, intervals and tests also generalise to other seeds."
-        notes = [about_seeds(groups), *notes, of_seeds]
+        notes = [about_seeds(groups), *notes, OF_SEEDS]
     if any(frame["outcome"].isna().any() for frame in differences.of_means.values()):
         notes.append("A model without a value in a row has no mean over this row.")
     records = _records_comparisons(differences)
@@ -59,6 +64,12 @@ def differences_table(
         for index, column in ((1, "model"), (3, "against")):
             records.insert(index, f"n_seeds_{column}", [len(groups[name]) for name in records[column]])
     return analysis_document(opened, "against", records, [_against_grid(differences, opened.suite)], notes)
+
+
+def is_comparable(model: str | None, groups: Mapping[str, Sequence[str]]) -> bool:
+    """Check whether a model is among the groups, or the first is meant, and there is another one."""
+    known = model is None or model in groups or any(model in seeds for seeds in groups.values())
+    return known and len(groups) > 1
 
 
 def _reference(model: str, groups: Mapping[str, Sequence[str]]) -> str:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from math import comb
 from typing import TYPE_CHECKING
 
-from tseval.analysis.breakdowns import N
 from tseval.analysis.comparisons import DEFAULT_MARGIN, pairwise
 from tseval.analysis.features import require_features
 from tseval.errors import RunError
 from tseval.report.analyses.attractors import NOUN_COUNTS
 from tseval.report.analyses.comparison_notes import DIFFERENCE_INTERVAL, comparison_notes
+from tseval.report.analyses.seeds import OF_SEEDS, about_seeds
 from tseval.report.document import Document, Field, Grid, Line
 from tseval.report.numbers import format_count, format_difference, format_probability
 from tseval.report.opened import RunSet, analysis_document
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -45,35 +45,50 @@ _MCNEMAR = (
 )
 
 
-def pairs(opened: RunSet, by: str | None, margin: float = DEFAULT_MARGIN) -> Document:
+def pairs(
+    opened: RunSet,
+    by: str | None,
+    margin: float = DEFAULT_MARGIN,
+    groups: Mapping[str, Sequence[str]] | None = None,
+) -> Document:
     """Return how pairs of models differ, and what only one of two gets right.
 
-    Without a feature to part them by, it is by intervening nouns, where a suite has them.
+    Args:
+        by: A feature, for whose values there are further tables; None for all items alone.
+        groups: The runs of each group, whose means are compared. Between means over several seeds no items
+            are counted that one alone gets right.
     """
-    if len(opened.verdicts) < 2:
+    of_groups = groups or {name: [name] for name in opened.verdicts}
+    if len(of_groups) < 2:
         raise RunError(
             "a comparison of models in pairs needs at least two runs, but the command names "
             "only one.\n"
             "  Name another run on the same suite."
         )
-    first = next(iter(opened.verdicts.values()))
     if by is not None:
-        require_features(first, (by,))
-    elif N in first.columns:
-        by = N
-    rows = pairwise(opened.verdicts, by, margin)
+        require_features(next(iter(opened.verdicts.values())), (by,))
+    seeds = {name: [opened.verdicts[run] for run in runs] for name, runs in of_groups.items()}
+    single = all(len(runs) == 1 for runs in seeds.values())
+    rows = pairwise(seeds, by, margin)
     grids: list[Grid] = []
-    n_pairs = comb(len(opened.verdicts), 2)
+    n_pairs = comb(len(seeds), 2)
     for start in range(0, len(rows), n_pairs):
         part = rows.iloc[start : start + n_pairs]
         value = part.iloc[0, 0]
         about = "all items" if by is None or value is None else f"{NOUN_COUNTS.get(by, by)}: {value!s}"
+        grids.append(Grid.of(_APART, part, f"Pairs, {about}"))
+        if not single:
+            continue
         grids += [
-            Grid.of(_APART, part, f"Pairs, {about}"),
-            _only_row(about, part, list(opened.verdicts)),
+            _only_row(about, part, list(seeds)),
             Grid.of(_MCNEMAR, part, f"McNemar's test (items treated as independent), {about}"),
         ]
-    notes = [*comparison_notes(rows, margin, "the pairs of a table"), _OF_MCNEMAR]
+    notes = [
+        *comparison_notes(
+            rows, margin, "the pairs of a table", "both models" if single else "all seeds of both"
+        )
+    ]
+    notes += [_OF_MCNEMAR] if single else [about_seeds(of_groups), OF_SEEDS]
     rows = rows.drop(columns="all") if by is None else rows
     return analysis_document(opened, "pairwise", rows, grids, notes)
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tseval.analysis.comparisons import SEED_COLUMNS, SeedTable, seed_means
+from tseval.analysis.comparisons import SEED_COLUMNS, SeedTable, marks_of_seeds, seed_means
 from tseval.analysis.features import require_features
 from tseval.analysis.intervals import confidence_percent
-from tseval.analysis.rows import ROW
-from tseval.errors import RunError
+from tseval.analysis.rows import ROW, row_places
+from tseval.report.analyses.published_beside import in_common, rank_beside
 from tseval.report.document import Document, Field, Grid, Line
 from tseval.report.layout import in_full, labelled, row_labels, rows_and_means
 from tseval.report.notes import measured_at_default, not_told_apart
@@ -24,54 +24,33 @@ from tseval.report.panels import Axis, Panel, lines_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from tseval.report.analyses.published_beside import Beside
+    from tseval.report.columns import Column
 
-# What tells models apart that differ in nothing but their seed, and where they were scored.
-_OF_A_SEED = frozenset(
-    {"validation_perplexity", "validation_accuracy", "device", "step", "tokens", "training", "folder"}
-)
 # From here on means over seeds have been seen to miss 95% (docs/results/coverage.md).
 NEAR_THE_ENDS, FAR_APART = 0.9, 0.1
 _OF_SEEDS = (Field("", ("accuracy", "spread"), with_spread), INTERVAL)
 
 
-def seeds_of(opened: RunSet) -> dict[str, list[str]]:
-    """Return the runs that differ in nothing but the seed of their models.
+def seeds_table(
+    opened: RunSet,
+    groups: Mapping[str, Sequence[str]],
+    by: Sequence[str] = (),
+    published: Sequence[Column] = (),
+) -> Document:
+    """Return the means of architectures over their seeds, with spread and interval.
 
-    Models are taken for seeds of one architecture where their runs tell the same of them (architecture,
-    sizes, vocabulary, protocol) but the weights are others.
+    Beside published models the rows are those that all of these list, and ranks are of both.
     """
-    groups: dict[str, list[str]] = {}
-    cards = {name: manifest.model for name, manifest in opened.manifests.items()}
-    for name, card in cards.items():
-        known = {what: value for what, value in card.details.items() if what not in _OF_A_SEED}
-        key = repr((card.kind, card.protocol, known)) if "architecture" in known else name
-        for other in groups.setdefault(key, []):
-            if cards[other].fingerprint == card.fingerprint:
-                raise RunError(
-                    f"{other} and {name} are two runs of the same model, not of two models with different "
-                    "seeds.\n"
-                    "  Leave out one of the two runs."
-                )
-        groups[key].append(name)
-    if all(len(names) == 1 for names in groups.values()):
-        raise RunError(
-            "no two of these models differ only in their seed, so there are no means over seeds.\n"
-            "  Name runs of models with the same architecture, sizes and vocabulary, or leave out --group."
-        )
-    seeds: dict[str, list[str]] = {}
-    for names in groups.values():
-        card = cards[names[0]]
-        name = str(card.details.get("architecture", names[0])) if len(names) > 1 else names[0]
-        seeds[name if name not in seeds else f"{name} ({names[0]})"] = names
-    return seeds
-
-
-def seeds_table(opened: RunSet, groups: Mapping[str, Sequence[str]], by: Sequence[str] = ()) -> Document:
-    """Return the means of architectures over their seeds, with spread and interval."""
     require_features(next(iter(opened.verdicts.values())), by)
-    means = seed_means(
-        {name: [opened.verdicts[seed] for seed in names] for name, names in groups.items()}, by
-    )
+    n_left_out = 0
+    if published:
+        opened, n_left_out = in_common(opened, published)
+    verdicts = {name: [opened.verdicts[seed] for seed in names] for name, names in groups.items()}
+    means = seed_means(verdicts, by)
+    beside = rank_beside(verdicts, published) if published else None
+    if beside is not None:
+        means = replace(means, ranks=None)  # the possible ranks among groups are not those among all
     frames = [*means.of_rows.values(), *means.of_means.values()]
     grouped = any(len(names) > 1 for names in groups.values())
     notes = _notes(groups, interval_note(pd.concat(frames)))
@@ -81,7 +60,13 @@ def seeds_table(opened: RunSet, groups: Mapping[str, Sequence[str]], by: Sequenc
         notes.append(
             "A row has no mean if no item is decidable for all seeds; means over such rows are missing too."
         )
-    return analysis_document(opened, "seeds", _records(means), [_grid(means, opened.suite, grouped)], notes)
+    if beside is not None:
+        notes.append(beside.note())
+        notes += dict.fromkeys(note for column in published for note in column.notes)
+    if n_left_out:
+        notes.append(f"{n_left_out} rows that not all runs and published models have are left out.")
+    grids = [_grid(means, opened.suite, grouped, beside)]
+    return analysis_document(opened, "seeds", _records(means, beside), grids, notes)
 
 
 def _notes(groups: Mapping[str, Sequence[str]], intervals: str) -> list[str]:
@@ -107,6 +92,9 @@ def _about_few_seeds(seed_means: SeedTable) -> Iterator[str]:
         )
 
 
+OF_SEEDS = "With several seeds, intervals and tests also generalise to other seeds."
+
+
 def about_seeds(groups: Mapping[str, Sequence[str]]) -> str:
     """Return a note on the number of seeds of each architecture, and on how their means are shown."""
     counts = ", ".join(f"{name} {len(names)}" for name, names in groups.items())
@@ -127,8 +115,11 @@ def _about_ranks(seed_means: SeedTable, grouped: bool) -> Iterator[str]:
     yield from not_told_apart(seed_means.ranks, list(seed_means.of_rows))
 
 
-def row_bars(analysis: Document, title: str) -> Panel:
-    """Return the bars of the rows of a table, after Figure 4 of Bhatt et al. 2020."""
+def row_bars(analysis: Document, title: str, opened: RunSet, groups: Mapping[str, Sequence[str]]) -> Panel:
+    """Return the bars of the rows of a table, after Figure 4 of Bhatt et al. 2020.
+
+    Of a group of several runs, each run is a point beside the bar.
+    """
     records = analysis.records
     columns = list(records.columns)
     heads = columns[columns.index(ROW[0]) : columns.index(SEED_COLUMNS[0])]
@@ -136,8 +127,25 @@ def row_bars(analysis: Document, title: str) -> Panel:
     models = rows["model"].unique()
     ticks = _ticks(rows.loc[rows["model"] == models[0], heads])
     placed = rows.assign(place=rows.groupby("model").cumcount() + 1).dropna(subset="accuracy")
-    lines = lines_of(placed, "place", "accuracy", models)
+    lines = [
+        replace(line, points=_points(opened, groups.get(line.name, ())))
+        for line in lines_of(placed, "place", "accuracy", models)
+    ]
     return Panel(title, lines, y=Axis("accuracy", (0, 1)), words=ticks)
+
+
+def _points(opened: RunSet, runs: Sequence[str]) -> list[tuple[float, float]]:
+    """Return the place of each row and the accuracy of each run in it, on what all of the runs can decide."""
+    if len(runs) < 2:
+        return []
+    correct, decidable = marks_of_seeds([opened.verdicts[run] for run in runs])
+    _, row_of = row_places(opened.verdicts[runs[0]], ())
+    return [
+        (row + 1, float(share))
+        for row in range(int(row_of.max()) + 1)
+        if (items := decidable & (row_of == row)).any()
+        for share in correct[items].mean(axis=0)
+    ]
 
 
 def _ticks(rows: pd.DataFrame) -> list[str]:
@@ -148,13 +156,21 @@ def _ticks(rows: pd.DataFrame) -> list[str]:
     return [f"{label}, {phenomenon.lower()}" if shared[label] > 1 else label for label, phenomenon in named]
 
 
-def _grid(seed_means: SeedTable, suite: str, grouped: bool) -> Grid:
+def _grid(seed_means: SeedTable, suite: str, grouped: bool, beside: Beside | None) -> Grid:
     fields = [Field(suite, align="left")]
     for name in seed_means.of_rows:
         fields += [Field(name, _OF_SEEDS[0].names, with_spread), replace(INTERVAL, joined=True)]
-    lines = rows_and_means(
-        seed_means, lambda _, frames: [field.values(of) for of in frames.values() for field in _OF_SEEDS]
-    )
+
+    def cells(heads: pd.DataFrame, frames: Mapping[str, pd.DataFrame]) -> list[list[object]]:
+        columns = [field.values(of) for of in frames.values() for field in _OF_SEEDS]
+        if beside is not None:
+            values = beside.means if frames is seed_means.of_means else beside.rows
+            columns += [list(values[name]) for name in values]
+        return columns
+
+    lines = rows_and_means(seed_means, cells)
+    if beside is not None:
+        return Grid([*fields, *beside.fields], [*lines, *beside.lines_of_ranks()], "Means over seeds")
     if ranks := _ranks(seed_means):
         rank_texts = [format_rank_set(*ranks[name]) if name in ranks else None for name in seed_means.of_rows]
         lines.append(Line(("Rank by mean accuracy", *(cell for rank in rank_texts for cell in (rank, "")))))
@@ -172,17 +188,38 @@ def _ranks(seed_means: SeedTable) -> dict[str, tuple[Fraction, int, int]]:
     return {name: ranked for (name, frame), ranked in ranked_models if frame["accuracy"].notna().iloc[-1]}
 
 
-def _records(seed_means: SeedTable) -> pd.DataFrame:
+def _records(seed_means: SeedTable, beside: Beside | None) -> pd.DataFrame:
     """List the means of all rows, then those over rows, architecture by architecture; ranks with the last."""
     frames = []
     ranks = _ranks(seed_means)
+    overall: dict[object, object] = {}
+    if beside is not None:
+        overall = dict(zip(beside.mean_ranks, beside.overall, strict=True))
     for heads, frames_of in seed_means.parts:
-        for name, frame in frames_of.items():
+        of_means = heads is seed_means.means
+        own = {} if beside is None else {str(name): beside.means[name] if of_means else beside.rows[name]
+                                         for name in beside.rows}  # fmt: skip
+        published = {
+            name: pd.DataFrame({"accuracy": values.map(_number), **dict.fromkeys(_UNKNOWN)})
+            for name, values in own.items()
+        }
+        for name, frame in {**frames_of, **published}.items():
             rows = labelled(heads, frame, model=name)
             rows[["rank", "rank_low", "rank_high"]] = None
-            if heads is seed_means.means and name in ranks:
+            if of_means and name in ranks:
                 rows.loc[rows.index[-1], ["rank", "rank_low", "rank_high"]] = [
                     int(rank) for rank in ranks[name]
                 ]
+            elif of_means and (rank := overall.get(name)) is not None:
+                rows.loc[rows.index[-1], "rank"] = int(rank)  # type: ignore[call-overload]
             frames.append(rows)
     return in_full(frames)
+
+
+# What nothing is known of for published models.
+_UNKNOWN = tuple(name for name in SEED_COLUMNS if name != "accuracy")
+
+
+def _number(value: Fraction | str | None) -> float | None:
+    """Return a published accuracy, which may have a spread behind it, as a number."""
+    return None if value is None else float(value.split()[0] if isinstance(value, str) else value)

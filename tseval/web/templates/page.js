@@ -19,11 +19,13 @@ function reveal() {
   target.scrollIntoView();
 }
 addEventListener("hashchange", reveal);
-addEventListener("beforeprint", () => { $("tip")?.setAttribute("hidden", ""); });
+addEventListener("beforeprint", () => { document.querySelectorAll('[role="tooltip"]').forEach((tip) => { tip.hidden = true; }); });
 reveal();
 
-if ($("data")) {
-  const data = JSON.parse($("data").textContent);
+// A page of several suites has a table of each, whose parts have names that begin alike.
+for (const source of document.querySelectorAll("script[data-table]")) {
+  const data = JSON.parse(source.textContent), at = source.id.slice(0, -"data".length);
+  const $ = (id) => document.getElementById(at + id);
   let row = 0;
   const lines = data.lines.map((line) => {
     if (line.kind !== "row") return line;
@@ -244,8 +246,9 @@ if ($("data")) {
   });
 
   // Layout, order and filters stand in the address, so that what one sees can be sent to others.
-  const usual = { order: "accuracy", layout: data.models.length > 8 ? "models" : "rows", models: "", phenomenon: "", intervals: "" };
+  const usual = { order: data.order ?? "accuracy", layout: data.models.length > 8 ? "models" : "rows", models: "", phenomenon: "", intervals: "" };
   function remember() {
+    if (at) return; // an address has room for one table
     const now = {
       order: $("order").value, layout: $("flip").checked ? "models" : "rows", models: $("filter").value,
       phenomenon: $("phenomenon").value, intervals: $("intervals").checked ? "1" : "",
@@ -255,7 +258,7 @@ if ($("data")) {
     if (changed.length || location.hash.includes("=")) history.replaceState(null, "", wanted || location.pathname + location.search);
   }
   function recall() {
-    const wanted = { ...usual, ...location.hash.includes("=") && Object.fromEntries(new URLSearchParams(location.hash.slice(1))) };
+    const wanted = { ...usual, ...!at && location.hash.includes("=") && Object.fromEntries(new URLSearchParams(location.hash.slice(1))) };
     $("order").value = wanted.order in orders || wanted.order === "name" ? wanted.order : "board";
     orderBy($("order").value);
     $("flip").checked = wanted.layout === "models";

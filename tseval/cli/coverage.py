@@ -1,0 +1,60 @@
+"""Runs that decide few items or none: the warning of a command, and --require-coverage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tseval.cli.options import FiniteRange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tseval.runs.manifest import Manifest
+
+
+REQUIRE_COVERAGE = click.option(
+    "--require-coverage", type=FiniteRange(0, 1), metavar="SHARE",
+    help="Exit with code 1 if a model decides less than this share of the items of a suite, such as 0.9. "
+         "The table is printed anyway (default: any share).",
+)  # fmt: skip
+
+
+def warn_if_undecided(manifest: Manifest) -> None:
+    """Warn of a run in which no item is decidable: it measures nothing."""
+    counts = manifest.counts
+    if counts.contrasts and counts.undecidable == counts.contrasts:
+        click.echo(
+            f"warning: {manifest.model.name} decides none of the {counts.contrasts:,} contrasts of "
+            f"{manifest.suite.name}, so this run measures nothing. To see the words that the model does not "
+            f"know: tseval lint {manifest.suite.name} --vocab MODEL --all",
+            err=True,
+        )
+
+
+def exit_if_undecided(manifests: Iterable[Manifest], least: float | None) -> None:
+    """Exit with code 1 if a run decides less than a share of its contrasts, and name each such run.
+
+    Raises:
+        Exit: There is such a run.
+    """
+    if least is None:
+        return
+    lacking = [manifest for manifest in manifests if _coverage(manifest) < least]
+    for manifest in lacking:
+        counts = manifest.counts
+        click.echo(
+            f"tseval: {manifest.model.name} decides {counts.contrasts - counts.undecidable:,} of the "
+            f"{counts.contrasts:,} contrasts of {manifest.suite.name} ({_coverage(manifest):.1%}), less than "
+            f"--require-coverage {least:g}",
+            err=True,
+        )
+    if lacking:
+        raise click.exceptions.Exit(1)
+
+
+def _coverage(manifest: Manifest) -> float:
+    """Return the share of contrasts that a run decides; 1 if it has none."""
+    counts = manifest.counts
+    return 1 - counts.undecidable / counts.contrasts if counts.contrasts else 1.0

@@ -1,0 +1,55 @@
+"""Groups of runs on the command line: --group, --group-by and GROUP=RUN."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from tseval.cli.options import take_all
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tseval.report.groups import Grouping
+    from tseval.report.opened import RunSet
+
+
+GROUP_OPTIONS = take_all([
+    click.option("--group", is_flag=True,
+                 help="Join models that differ only in their seed: print the mean accuracy of each "
+                      "architecture and its spread over seeds. You can also name groups: write GROUP=RUN "
+                      "for RUN."),
+    click.option("--group-by", metavar="PATTERN",
+                 help="Join models with the same group in their names: --group-by '{group}-s{seed}' joins "
+                      "lstm-s1 and lstm-s2 to lstm ({seed} is a number). If no name of a model fits, the "
+                      "names of the folders count (default: no groups)."),
+])  # fmt: skip
+
+
+def read_groups(arguments: Sequence[str], *, group: bool, group_by: str | None) -> tuple[list[str], Grouping]:
+    """Return the names of runs and boards without groups, and what the user says about groups."""
+    from tseval.boards.named_groups import split_groups
+    from tseval.report.groups import Grouping, check_pattern
+
+    if group and group_by is not None:
+        raise click.UsageError(
+            "--group cannot be combined with --group-by. Leave out one of the two options."
+        )
+    if group_by is not None:
+        check_pattern(group_by)
+    names, named = split_groups(arguments)
+    return names, Grouping(by_architecture=group, pattern=group_by, named=named)
+
+
+def grouped(opened: RunSet, grouping: Grouping) -> tuple[RunSet, Mapping[str, Sequence[str]]]:
+    """Return runs over one suite with their groups.
+
+    Of groups that may join different conditions, a warning is printed and stands first among the notes.
+    """
+    groups = grouping.of(opened)
+    if groups.warning is not None:
+        click.echo(f"warning: {opened.suite}: {groups.warning}", err=True)
+        opened = replace(opened, notes=(groups.warning, *opened.notes))
+    return opened, groups.runs_of

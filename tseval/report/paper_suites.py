@@ -1,0 +1,48 @@
+"""The texts for a paper about runs on several suites."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tseval.report.analyses.seeds import seeds_table
+from tseval.report.paper import Paper, write_up
+from tseval.report.paper_groups import joined_references, table_of_suites
+from tseval.report.suite_tables import names_across_suites, summary_of_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tseval.report.opened import RunSet
+    from tseval.runs import Run
+
+
+def write_up_suites(
+    suites: Mapping[str, tuple[RunSet, Mapping[str, Sequence[str]] | None, Sequence[Run]]],
+    *,
+    intervals: bool = False,
+) -> Paper:
+    """Return what a paper says of runs: a paragraph and a table for each suite.
+
+    Of several suites, the first table has the mean over the rows of each suite. Each work is cited once.
+
+    Args:
+        suites: For each suite its opened runs, their groups (None for models alone), and the runs.
+    """
+    papers = [write_up(opened, groups, intervals=intervals) for opened, groups, _ in suites.values()]
+    if len(papers) == 1:
+        return papers[0]
+    blocks = {
+        suite: seeds_table(opened, groups or {name: [name] for name in opened.verdicts})
+        for suite, (opened, groups, _) in suites.items()
+    }
+    summary = summary_of_tables(
+        blocks, names_across_suites({suite: runs for suite, (*_, runs) in suites.items()})
+    )
+    tables = [paper.table for paper in papers]
+    if summary is not None:
+        tables.insert(0, table_of_suites(summary, intervals=intervals))
+    return Paper(
+        joined_references([paper.references for paper in papers]),
+        "\n\n".join(paper.methods.strip() for paper in papers) + "\n",
+        "\n".join(tables),
+    )

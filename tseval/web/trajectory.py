@@ -1,0 +1,99 @@
+"""The curve of a training on a page: mean accuracy of its checkpoints by training step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isnan
+from typing import TYPE_CHECKING
+
+from tseval.report.analyses.trajectory import find_trainings
+from tseval.report.numbers import NONE, format_count, format_interval, format_share
+from tseval.runs import progress_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tseval.report.analyses.trajectory import Training
+    from tseval.report.opened import RunSet
+    from tseval.runs import Run
+
+
+LEFT, RIGHT, TOP, BOTTOM = 50, 630, 10, 200  # of the axes, in the units of the drawing
+MOST_LABELS = 8  # steps that are written below the axis
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingCurve:
+    """A training ready to be drawn: places in the units of the drawing, and the numbers as texts."""
+
+    name: str
+    curve: str
+    band: str
+    dots: list[tuple[float, float]]
+    x_ticks: list[tuple[float, str]]
+    y_ticks: list[tuple[float, str]]
+    chance: float
+    numbers: list[tuple[str, str, str]]
+
+
+def by_step(runs: Sequence[Run], opened: RunSet) -> tuple[list[int], list[TrainingCurve]]:
+    """Return the order of runs by training and step, and the curve of each training of several runs.
+
+    Runs that state no step come last. Without a training of several runs, the order stays as it is.
+    """
+    order = [*range(len(runs))]
+    if sum(progress_of(run.manifest.model) is not None for run in runs) < 2:
+        return order, []
+    trainings, _ = find_trainings(opened)
+    several = [training for training in trainings if len(training.runs) > 1]
+    if not several:
+        return order, []
+    headings = list(opened.verdicts)
+    place_of = {
+        name: (number, step)
+        for number, training in enumerate(trainings)
+        for step, name in training.runs.items()
+    }
+    order.sort(key=lambda index: place_of.get(headings[index], (len(trainings), 0)))
+    return order, [_curve(training) for training in several]
+
+
+def _curve(training: Training) -> TrainingCurve:
+    """Return the curve of the mean over all rows."""
+    values = []
+    for step, frame in training.along.of_means.items():
+        last = frame[["accuracy", "low", "high"]].astype("float64").iloc[-1]
+        values.append((step, *(float(last[name]) for name in ("accuracy", "low", "high"))))
+    first, end = values[0][0], values[-1][0]
+
+    def x(step: int) -> float:
+        return round(LEFT + (RIGHT - LEFT) * (step - first) / (end - first), 1)
+
+    def y(share: float) -> float:
+        return round(BOTTOM - (BOTTOM - TOP) * share, 1)
+
+    known = [value for value in values if not isnan(value[1])]
+    upper = [(x(step), y(high)) for step, _, _, high in known]
+    lower = [(x(step), y(low)) for step, _, low, _ in reversed(known)]
+    labelled = values[:: -(-len(values) // MOST_LABELS)]
+    return TrainingCurve(
+        name=training.name,
+        curve=_points([(x(step), y(share)) for step, share, *_ in known]),
+        band=_points([*upper, *lower]),
+        dots=[(x(step), y(share)) for step, share, *_ in known],
+        x_ticks=[(x(step), format_count(step)) for step, *_ in labelled],
+        y_ticks=[(y(share), f"{share:g}") for share in (0, 0.25, 0.5, 0.75, 1)],
+        chance=y(0.5),
+        numbers=[
+            (
+                format_count(step),
+                NONE if isnan(share) else format_share(share),
+                NONE if isnan(share) else format_interval((low, high)),
+            )
+            for step, share, low, high in values
+        ],
+    )
+
+
+def _points(places: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{across},{down}" for across, down in places)
