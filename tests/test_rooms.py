@@ -56,7 +56,7 @@ ROOMS: dict[str, set[str]] = {
     "tseval.evaluation": NUMBERS | {"IPython"},
     "tseval.testing": NUMBERS | {"torch"},
     "tseval.lm_eval_tasks": NUMBERS | {"lm_eval"},
-    "tseval.callbacks": {"torch", "transformers"},
+    "tseval.callbacks": {"lightning", "pytorch_lightning", "torch", "transformers"},
     "tseval.babylm": NUMBERS | {"scipy"},
     "tseval.verifying": NUMBERS,
     # torch, submitit and Ray are imported where they are used: a plan and its status need none of them.
