@@ -63,6 +63,7 @@ ROOMS: dict[str, set[str]] = {
     "tseval.sweeps": {"ray", "submitit", "torch"},
     "tseval.boards": NUMBERS | {"pandas", "tabulate", "yaml"},
     "tseval.web": NUMBERS | {"jinja2", "markdown_it", "markupsafe", "pandas"},
+    "tseval.results": {"numpy", "pandas"},
     "tseval.training": NUMBERS | TORCH | {"tabulate", "yaml"},
     "tseval.cli": {"click", "lm_eval", "pandas", "rich", "tabulate", "torch"},
     "tseval": set(),

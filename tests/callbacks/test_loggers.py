@@ -165,8 +165,8 @@ def train_with_lightning(folder, *callbacks, logger=None, **settings):
     module = Module()
     lightning.Trainer(
         accelerator="cpu", max_steps=6, logger=logger or [], callbacks=list(callbacks),
-        default_root_dir=folder, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
-        log_every_n_steps=1, **settings,
+        default_root_dir=folder, enable_checkpointing=False, enable_progress_bar=False,
+        enable_model_summary=False, log_every_n_steps=1, **settings,
     ).fit(module)  # fmt: skip
     return module
 

@@ -260,7 +260,7 @@ def _without_formulas(rows: pd.DataFrame) -> pd.DataFrame:
     texts = [place for place in range(rows.shape[1]) if not is_numeric_dtype(rows.dtypes.iloc[place])]
     for place in texts:
         cells = [cell(value) if isinstance(value, str) else value for value in rows.iloc[:, place]]
-        tame.isetitem(place, pd.Series(cells, rows.index, dtype=object))
+        tame.isetitem(place, np.array(cells, dtype=object))
     return tame
 
 

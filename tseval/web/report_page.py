@@ -20,16 +20,31 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from tseval.report.published import Board
+    from tseval.runs import Run
+
 
 def write_report(
     names: Sequence[str], output: Path, spec: str | None = None, title: str | None = None
 ) -> str | None:
-    """Write the page of runs, and of boards beside them.
+    """Write the page of runs and boards; return why it has no single items, if so."""
+    page, lacking = report_page(open_sources(names), names, spec, title)
+    write_text(output, page)
+    return lacking
+
+
+def report_page(
+    sources: Sequence[Run | Board], names: Sequence[str], spec: str | None = None, title: str | None = None
+) -> tuple[str, str | None]:
+    """Return the page of runs, and of boards beside them, and why it has no single items, if so.
 
     Args:
+        sources: Opened runs and boards.
+        names: What opens them in a command, which the page prints.
         spec: Where the suite of the runs is, for their items; None for the name that they state.
+        title: Title of the page; None for what it is about.
     """
-    runs, table = tabulate_once(open_sources(names))
+    runs, table = tabulate_once(sources)
     what = f"{counted(len(table.columns), 'model')} on {table.columns[0].suite}"
     about = PageTopic(name="report", title=title or what, command=shlex.join(["tseval", "table", *names]))
     quoted = [shlex.quote(name) for name in names] if len(names) == len(table.columns) else None
@@ -60,5 +75,4 @@ def write_report(
         for index, model in enumerate(models)
     ]
     about = replace(about, lacking=lacking)
-    write_text(output, index_page(about, table, models, sections=sections))
-    return lacking
+    return index_page(about, table, models, sections=sections), lacking
