@@ -22,6 +22,7 @@ from tseval.analysis.differences import (
     Difference,
     differences_of_seeds,
     holm,
+    judge_differences,
     mean_of_seeds,
     over_seeds,
 )
