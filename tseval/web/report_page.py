@@ -11,7 +11,7 @@ from tseval.errors import RunError, SuiteError, counted, first_line
 from tseval.files import write_text
 from tseval.runs.suite import load_stated_suite
 from tseval.web.facts import facts_of
-from tseval.web.pages import index_page
+from tseval.web.pages import AllItems, index_page
 from tseval.web.row_pages import ItemPages
 from tseval.web.tables import tabulate_once
 from tseval.web.topic import PageTopic
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from tseval.report.published import Board
     from tseval.runs import Run
+    from tseval.web.row_pages import RowPage
 
 
 def write_report(
@@ -52,7 +53,9 @@ def report_page(
         facts_of(column, None, None if quoted is None else quoted[index], on_a_board=False)
         for index, column in enumerate(table.columns)
     ]
-    sections, lacking = {}, None
+    sections: dict[int, list[RowPage]] = {}
+    blocks: dict[str, str] = {}
+    with_words, lacking = True, None
     try:
         if any(runs):
             stated = next(cached.run.manifest.suite for cached in runs if cached is not None)
@@ -63,7 +66,12 @@ def report_page(
                     f"runs used the digest {stated.digest[:8]}: use the version of the runs"
                 )
             pages = ItemPages(table, suite, runs)
-            sections = {index: pages.rows(index) for index, run in enumerate(runs) if run is not None}
+            blocks, with_words = pages.blocks()
+            sections = {
+                index: pages.with_blocks(index, pages.rows(index))
+                for index, run in enumerate(runs)
+                if run is not None
+            }
     except (RunError, SuiteError) as error:
         lacking = first_line(error).removesuffix(".")
         if spec is not None:
@@ -75,4 +83,5 @@ def report_page(
         for index, model in enumerate(models)
     ]
     about = replace(about, lacking=lacking)
-    return index_page(about, table, models, sections=sections), lacking
+    items = AllItems(sections, blocks, with_words)
+    return index_page(about, table, models, items=items), lacking
