@@ -139,7 +139,7 @@ async function openRow(row) {
     for (const [value, [text]] of Object.entries(options)) select.append(make("option", text, { value }));
     return select;
   };
-  const search = field("Search", make("input", "", { type: "search", placeholder: "words of a sentence", autocomplete: "off" }));
+  const search = field("Search", make("input", "", { type: "search", placeholder: "part of a sentence", autocomplete: "off" }));
   const kind = field("Items", choice(KINDS)), order = field("Order", choice(ORDERS));
   const status = make("p", "", { role: "status", class: "muted" }), list = make("ol", "", { class: "found" });
   const more = make("button", "", { type: "button" });
