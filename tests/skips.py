@@ -12,6 +12,7 @@ SKIPS = {
     r"no \.\./\w+/data": "a clone: published data are too large for it, or may not be redistributed",
     r"there is no (zsh|fish)": "a machine without that shell; bash is tested everywhere",
     r"needs pdflatex": "a machine without LaTeX",
+    r"wandb is not installed": "most machines: it brings forty packages, and is no dependency of the tests",
     r"(R|lme4) is not installed": "a machine without R",
     r"TSEVAL_BROWSER=none": "a machine where no browser runs: `.ci/run` says so aloud",
     r".* needs a C\+\+ compiler": "a machine without a compiler",

@@ -42,9 +42,9 @@ def make_trainer(folder, out, *callbacks, **changes):
             bos_token_id=0, eos_token_id=0,
         )
     )  # fmt: skip
-    given = {"max_steps": STEPS, "save_steps": 6, "logging_steps": 10, "learning_rate": 1e-2}
+    given = {"max_steps": STEPS, "save_steps": 6, "logging_steps": 10, "learning_rate": 1e-2, "report_to": []}
     arguments = TrainingArguments(
-        str(out), per_device_train_batch_size=8, report_to=[], seed=1, use_cpu=True, disable_tqdm=True,
+        str(out), per_device_train_batch_size=8, seed=1, use_cpu=True, disable_tqdm=True,
         lr_scheduler_type="constant", **given | changes,
     )  # fmt: skip
     lines = (folder / "text").read_text("utf-8").splitlines()

@@ -5,13 +5,16 @@ suite = tseval.load_suite("marvin_linzen")
 run = tseval.evaluate(model, suite)
 run.table()        # pandas DataFrame, one row per construction
 run.verdicts       # one row per contrast, all features
+tseval.table([run, "bhatt2020"]), tseval.compare(run, "runs/b"), tseval.report("runs")
 
 Errors other than `TsevalError` stand in `tseval.errors`; `tseval.testing` checks adapters.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from tseval.evaluation import evaluate
     from tseval.items import Case, Item, Suite
     from tseval.questions import Contrast
+    from tseval.results import Page, PairedComparison, compare, report, table
     from tseval.runs import Run, read_run
     from tseval.scoring.protocol import Model, ModelCard
     from tseval.suites import load_suite
@@ -32,14 +36,19 @@ __all__ = [
     "Item",
     "Model",
     "ModelCard",
+    "Page",
+    "PairedComparison",
     "Run",
     "Suite",
     "TsevalError",
     "__version__",
+    "compare",
     "evaluate",
     "load_model",
     "load_suite",
     "read_run",
+    "report",
+    "table",
 ]
 
 # Public name to (module, name there): imported on first use, so that `import tseval` stays quick.
@@ -49,13 +58,18 @@ _PUBLIC = {
     "Item": ("tseval.items", "Item"),
     "Model": ("tseval.scoring.protocol", "Model"),
     "ModelCard": ("tseval.scoring.protocol", "ModelCard"),
+    "Page": ("tseval.results", "Page"),
+    "PairedComparison": ("tseval.results", "PairedComparison"),
     "Run": ("tseval.runs", "Run"),
     "Suite": ("tseval.items", "Suite"),
     "TsevalError": ("tseval.errors", "TsevalError"),
+    "compare": ("tseval.results", "compare"),
     "evaluate": ("tseval.evaluation", "evaluate"),
     "load_model": ("tseval.adapters", "open_model"),
     "load_suite": ("tseval.suites", "load_suite"),
     "read_run": ("tseval.runs", "read_run"),
+    "report": ("tseval.results", "report"),
+    "table": ("tseval.results", "table"),
 }
 
 
@@ -66,6 +80,23 @@ def __dir__() -> list[str]:
 
 if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt name pass
 
+    class _Room(ModuleType):
+        """The room `tseval.report`, which is called as the public function of the same name."""
+
+        def __call__(self, *given: object, **named: object) -> object:
+            """Return what the function `report` returns."""
+            return import_module(_PUBLIC["report"][0]).report(*given, **named)
+
+    class _Face(ModuleType):
+        """The package: Python sets a room as its attribute when the room is first imported."""
+
+        def __setattr__(self, name: str, value: object) -> None:
+            if name == "report" and isinstance(value, ModuleType):
+                value.__class__ = _Room
+            super().__setattr__(name, value)
+
+    sys.modules[__name__].__class__ = _Face
+
     def __getattr__(name: str) -> object:
         if name == "__version__":
             # Reading the installed metadata takes longer than all else that `tseval --help` does.
@@ -73,4 +104,6 @@ if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt n
         if name not in _PUBLIC:
             raise AttributeError(f"module 'tseval' has no attribute {name!r}")
         module, inner = _PUBLIC[name]
+        if name == "report":  # the room, imported or not, so that the name means one object at any time
+            return import_module("tseval.report")
         return getattr(import_module(module), inner)

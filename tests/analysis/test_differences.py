@@ -10,7 +10,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.sandwich_covariance import cov_cluster
 from statsmodels.stats.weightstats import ttost_paired
 
-from tseval.analysis.differences import compare, differences, holm
+from tseval.analysis.differences import differences, holm, judge_differences
 from tseval.errors import RunError
 
 
@@ -83,7 +83,7 @@ def test_a_single_verdict_that_differs_changes_next_to_nothing():
     assert not flipped.same
     assert (flipped.low, flipped.high) == pytest.approx((alike.low, alike.high), abs=0.001)
     assert alike.high == pytest.approx(0.289, abs=0.0005)
-    assert [one.word for one in compare([alike, flipped], 0.02)] == ["same verdicts", "undecided"]
+    assert [one.word for one in judge_differences([alike, flipped], 0.02)] == ["same verdicts", "undecided"]
 
 
 def test_always_right_against_always_wrong_is_told_by_entries_not_by_items():
@@ -103,7 +103,7 @@ def test_nearly_equal_models_are_equivalent_on_many_words_alone(n_verbs, word):
     other[[0, 60]] = False
     (pair,) = differences(np.stack([one, other], axis=1), design_of(verbs[:, None]))
     assert pair.se < 0.6 * pair.unseen
-    assert compare([pair], 0.02)[0].word == word
+    assert judge_differences([pair], 0.02)[0].word == word
 
 
 def test_holms_correction_is_that_of_statsmodels():
@@ -116,14 +116,14 @@ def test_each_word_says_what_it_should():
     correct[:, 2] = correct[:, 0]
     correct[:2, 2] ^= True
     pairs = differences(correct, independent(400))
-    assert [one.word for one in compare(pairs, 0.02)] == ["better", "equivalent", "worse"]
-    assert [one.word for one in compare(pairs, 0.001)] == ["better", "undecided", "worse"]
+    assert [one.word for one in judge_differences(pairs, 0.02)] == ["better", "equivalent", "worse"]
+    assert [one.word for one in judge_differences(pairs, 0.001)] == ["better", "undecided", "worse"]
 
 
 def test_more_pairs_need_surer_differences():
     pairs = differences(models(0.75, 0.68, 0.71, 0.72, n_items=600), independent(600))
-    alone = compare(pairs[:1], 0.02)[0]
-    among = compare(pairs, 0.02)[0]
+    alone = judge_differences(pairs[:1], 0.02)[0]
+    among = judge_differences(pairs, 0.02)[0]
     assert pairs[0].p == alone.p_holm < 0.05 < among.p_holm
     assert (alone.word, among.word) == ("better", "undecided")
 
@@ -131,7 +131,7 @@ def test_more_pairs_need_surer_differences():
 @pytest.mark.parametrize("margin", [0, 1, -0.02, 2])
 def test_a_margin_is_between_0_and_1(margin):
     with pytest.raises(RunError) as caught:
-        compare([], margin)
+        judge_differences([], margin)
     assert str(caught.value) == (
         f"--margin {margin:g}: the margin must be a difference of accuracies, above 0 and below 1.\n"
         "  Write the smallest difference that matters to you, such as --margin 0.02."

@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 from scipy.stats import t as student
 
 from tseval.analysis.correctness import Correctness
-from tseval.analysis.differences import average, compare, differences
+from tseval.analysis.differences import average, differences, judge_differences
 from tseval.analysis.estimates import estimate
 from tseval.analysis.intervals import at_confidence, confidence_level, quantile
 from tseval.analysis.ranks import rank_models
@@ -74,13 +74,13 @@ def test_a_difference_and_its_word_follow_the_level():
     (usual,) = differences(both, design)
     with at_confidence(0.99):
         (wide,) = differences(both, design)
-        (word,) = compare([wide], 0.02)
+        (word,) = judge_differences([wide], 0.02)
     half = student.ppf(0.995, wide.df) * wide.se
     assert (wide.low, wide.high) == pytest.approx((wide.value - half, wide.value + half))
     # Its p is the same, between .01 and .05: told apart at 95%, not at 99%.
     assert wide.p == usual.p
     assert 0.01 < usual.p < 0.05
-    assert (compare([usual], 0.02)[0].word, word.word) == ("better", "undecided")
+    assert (judge_differences([usual], 0.02)[0].word, word.word) == ("better", "undecided")
 
 
 def test_a_mean_has_the_interval_of_the_t_test_at_the_level():

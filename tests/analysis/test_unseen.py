@@ -7,7 +7,7 @@ from scipy.stats import beta, norm
 from scipy.stats import t as student
 
 from tseval.analysis.design import Design, Factors
-from tseval.analysis.differences import compare, differences
+from tseval.analysis.differences import differences, judge_differences
 
 
 def grid(n_rows, n_verbs, n_items, shared=True):
@@ -78,7 +78,7 @@ def test_what_is_seen_on_many_entries_alone_counts():
 @pytest.mark.parametrize("n_flips", [0, 1, 2, 5])
 def test_fourteen_verbs_never_make_two_models_equivalent(n_flips):
     found = with_flips(grid(19, 14, 10), n_flips)
-    assert compare([found], 0.02)[0].word in {"same verdicts", "undecided"}
+    assert judge_differences([found], 0.02)[0].word in {"same verdicts", "undecided"}
 
 
 def test_a_copy_that_lacks_one_verb_in_twenty_is_held_and_not_called_equivalent():
@@ -91,7 +91,7 @@ def test_a_copy_that_lacks_one_verb_in_twenty_is_held_and_not_called_equivalent(
         other = one & ~np.repeat(lacks, 10)
         (found,) = differences(np.stack([one, other], axis=1), design)
         held += found.low <= 0.05 * accuracy <= found.high
-        equivalent += compare([found], 0.02)[0].word == "equivalent"
+        equivalent += judge_differences([found], 0.02)[0].word == "equivalent"
     assert held >= 186  # .93
     assert equivalent <= 10  # .05
 

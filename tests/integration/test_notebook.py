@@ -23,6 +23,11 @@ from tseval.report.analyses.attractors import attractor_panels
 from tseval.report.figures import draw
 from tseval.report.looks import SMALL_LINES
 draw(attractor_panels(attractors(for_analysis([run]))), SMALL_LINES)""",
+    """from tseval.questions.normalisation import Normalised
+other = tseval.evaluate('bundled:lstm', suite, score=Normalised('characters'))
+tseval.table([run, other])""",
+    "tseval.compare(run, other)",
+    "tseval.report([run, other])",
     """from tseval.items import Item
 Item('a<b>', 0, {'good': '<script>alert(1)</script>', 'bad': 'x'}, {})""",
 )
@@ -81,7 +86,15 @@ def test_a_figure_is_a_picture(outputs):
     assert any("image/png" in output.get("data", {}) for output in outputs[7])
 
 
+def test_tables_comparisons_and_pages_are_shown(outputs):
+    table, comparison, page = map(html_of, outputs[8:11])
+    assert "accuracy" in table
+    assert ["Mean, each row counted once"] in [row[:1] for row in rows_of(comparison)]
+    (address,) = re.findall(r'<iframe srcdoc="(.*?)"', page, re.DOTALL)
+    assert "&lt;title&gt;" in address
+
+
 def test_text_from_outside_is_no_html(outputs):
-    html = html_of(outputs[8])
+    html = html_of(outputs[11])
     assert "<script>" not in html
     assert "&lt;script&gt;" in html

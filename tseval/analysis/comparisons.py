@@ -20,9 +20,9 @@ from tseval.analysis.counts import COUNTS, ESTIMATED, count_groups, estimate_col
 from tseval.analysis.design import Design, Factors
 from tseval.analysis.differences import (
     Difference,
-    compare,
     differences_of_seeds,
     holm,
+    judge_differences,
     mean_of_seeds,
     over_seeds,
 )
@@ -305,7 +305,7 @@ def compared(found: Sequence[Difference | None], margin: float) -> pd.DataFrame:
     """
     told = in_columns(found, ("value", "se", "low", "high", "df", "p", "clusters", "fixed"))
     known = [place for place, one in enumerate(found) if one is not None]
-    words = compare([one for one in found if one is not None], margin)
+    words = judge_differences([one for one in found if one is not None], margin)
     names = ["p_holm", "p_beyond", "margin", "outcome"]
     corrected = pd.DataFrame(
         [(one.p_holm, one.p_beyond, margin, one.word) for one in words], known, names

@@ -100,7 +100,7 @@ def paired_errors(
     return means, np.sqrt(variances), df
 
 
-def compare(pairs: Sequence[Difference], margin: float) -> list[Comparison]:
+def judge_differences(pairs: Sequence[Difference], margin: float) -> list[Comparison]:
     """Say in a word what is known of each pair of a table, at one error rate for all pairs together.
 
     Source: Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of

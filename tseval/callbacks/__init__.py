@@ -7,7 +7,7 @@
 
 or, in a loop of one's own,
 
-    run = evaluate_during(model, suite, "runs/mine", step)
+    run = evaluate_during(model, suite, "runs/mine", step, log=wandb.log)
 
 Each moment is a run of its own below the folder: `tseval table runs/gpt2 --over step`.
 """
@@ -21,16 +21,18 @@ from tseval.callbacks.during import evaluate_during
 
 if TYPE_CHECKING:
     from tseval.adapters.live import as_causal
+    from tseval.callbacks.lightning import LightningCallback
     from tseval.callbacks.trainer import TransformersCallback
     from tseval.pretrained.evaluation_mode import undisturbed
 
-__all__ = ["TransformersCallback", "as_causal", "evaluate_during", "undisturbed"]
+__all__ = ["LightningCallback", "TransformersCallback", "as_causal", "evaluate_during", "undisturbed"]
 
 if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt name pass
 
     def __getattr__(name: str) -> object:
-        # The trainer needs an extra, and the others bring torch along.
+        # The callbacks need other packages, and the others bring torch along.
         modules = {
+            "LightningCallback": "tseval.callbacks.lightning",
             "TransformersCallback": "tseval.callbacks.trainer",
             "as_causal": "tseval.adapters.live",
             "undisturbed": "tseval.pretrained.evaluation_mode",

@@ -10,13 +10,15 @@ from tseval.errors import RunError
 from tseval.runs import remove_other
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tseval.adapters.opening import LiveModel
     from tseval.formats import Json
     from tseval.items import Suite
     from tseval.runs import Run
 
 
-def evaluate_during(
+def evaluate_during(  # noqa: PLR0913 - what is scored, where it is kept, and who gets the numbers
     model: LiveModel,
     suite: Suite,
     out: str | Path | None,
@@ -24,6 +26,7 @@ def evaluate_during(
     *,
     tokens: int | None = None,
     overwrite: bool = False,
+    log: Callable[[dict[str, float], int], object] | None = None,
 ) -> Run:
     """Score a suite with a model as it is after a step of its training, into `OUT/step-000500`.
 
@@ -40,6 +43,7 @@ def evaluate_during(
         tokens: Tokens learnt from so far, where that is known.
         overwrite: Whether a run of this step but of other weights gives way, as where a training was resumed
             before it and did not go the very same way again. Else it is refused.
+        log: Function that gets the numbers of `Run.means` and the step, such as `wandb.log`.
 
     Raises:
         RunError: The run cannot be written, or the folder holds this step of another training.
@@ -62,11 +66,15 @@ def evaluate_during(
             details["tokens"] = tokens
         plan = replace(plan, card=replace(plan.card, details=details))
         if out is None:
-            return run_plan(plan, None)
-        folder = step_folder(Path(out), step)
-        if overwrite:
-            remove_other(folder, plan.key)
-        return run_plan(plan, folder, resume=True)
+            run = run_plan(plan, None)
+        else:
+            folder = step_folder(Path(out), step)
+            if overwrite:
+                remove_other(folder, plan.key)
+            run = run_plan(plan, folder, resume=True)
+    if log is not None:
+        log(run.means(), int(step))
+    return run
 
 
 def step_folder(out: Path, step: int) -> Path:

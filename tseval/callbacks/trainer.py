@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tseval.adapters.live import as_causal
 from tseval.callbacks.during import evaluate_during
-from tseval.errors import ModelError, SuiteError
-from tseval.items import Suite
-from tseval.suites import load_suite
+from tseval.callbacks.moments import check_every, suite_to_score
+from tseval.errors import ModelError
 
 try:
-    from transformers import TrainerCallback
+    from transformers import Trainer, TrainerCallback
 except ImportError:
     raise ModelError(
         "TransformersCallback needs the package transformers, which is not installed.\n"
@@ -28,13 +28,17 @@ if TYPE_CHECKING:
         TrainingArguments,
     )
 
+    from tseval.items import Suite
+    from tseval.runs import Run
+
 
 class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformers' types are not followed
     """Scores a suite before the first step, every so many steps, and after the last, in the training process.
 
     The training does not notice: its weights are bit for bit those of one without the callback. Of several
-    processes the first evaluates, while the others wait. The mean accuracy, each row counted once, goes into
-    the Trainer's log history as `tseval_SUITE`.
+    processes the first evaluates, while the others wait. The numbers of `Run.means` go through the Trainer's
+    own log, so that every service of `report_to` gets them: `tseval/SUITE/mean`, and one for each phenomenon
+    and each row.
 
     Args:
         suite: Its name or path, or one that is loaded.
@@ -57,18 +61,8 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
         sample: int | None = None,
         tokenizer: PreTrainedTokenizerBase | None = None,
     ) -> None:
-        if every < 1:
-            raise SuiteError(
-                f"the argument `every` (number of steps between two evaluations) is {every}, but must be 1 "
-                "or more"
-            )
-        if isinstance(suite, Suite) and sample is not None:
-            raise SuiteError(
-                "the argument `sample` draws items of a suite that the callback loads by its name, but "
-                "the suite is already loaded.\n"
-                "  Load only a sample: load_suite(NAME, sample=N)."
-            )
-        self.suite = suite if isinstance(suite, Suite) else load_suite(suite, sample=sample)
+        check_every(every)
+        self.suite = suite_to_score(suite, sample)
         self.out, self.every, self.tokenizer = Path(out), every, tokenizer
         self._resumed = False
 
@@ -111,8 +105,31 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # transformer
             )
         scored = as_causal(model, tokenizer, self.out.resolve().name)
         run = evaluate_during(scored, self.suite, self.out, state.global_step, overwrite=self._resumed)
-        name, step = f"tseval_{self.suite.name}", state.global_step
-        if not any(name in row and row["step"] == step for row in state.log_history):  # where one is resumed
-            rows = run.table()
-            value = rows["spearman"].iloc[-1] if run.rated else rows["accuracy"].mean()
-            state.log_history.append({name: float(value), "step": step})
+        self._log(state, run)
+
+    def _log(self, state: TrainerState, run: Run) -> None:
+        """Log the numbers of a step as the Trainer logs its loss, once also if a training is resumed."""
+        numbers, step = run.means(), state.global_step
+        if any(row["step"] == step and numbers.keys() <= row.keys() for row in state.log_history):
+            return
+        trainer = _running_trainer()
+        if trainer is None:  # another program calls the callback
+            state.log_history.append({**numbers, "step": step})
+        else:
+            # The loss of this step may be waiting to be logged, and every log takes this mark away.
+            waiting = trainer.control.should_log
+            trainer.log(dict(numbers))
+            trainer.control.should_log = waiting
+        # The name in earlier versions. It works until the next one, in the history alone.
+        if (mean := run.mean()) is not None:
+            state.log_history[-1][f"tseval_{self.suite.name}"] = mean
+
+
+def _running_trainer() -> Trainer | None:
+    """Return the Trainer that called the callback; transformers gives a callback no other way to log."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        if isinstance(caller := frame.f_locals.get("self"), Trainer):
+            return caller
+        frame = frame.f_back
+    return None

@@ -102,7 +102,9 @@ def _check_columns(table: pa.Table, wanted: pa.DataType) -> None:
     names = table.column_names
     always, sometimes = names[:2], names[2:]
     if always != ["logprob", "seen"] or sometimes not in _SOMETIMES:
-        raise ContentError(f"the columns of the file are {', '.join(names)}, but the first two must be logprob and seen")
+        raise ContentError(
+            f"the columns of the file are {', '.join(names)}, but the first two must be logprob and seen"
+        )
     if table["logprob"].type != wanted or table["logprob"].null_count:
         raise ContentError(f"the column 'logprob' should have a number of type {wanted} in every row")
     if "pieces" in names and table["pieces"].null_count:

@@ -204,7 +204,9 @@ class _Head:
         """Read a text that is no longer than that."""
         (length,) = self.take("<Q")
         if length > min(longest, self.size - self.file.tell()):
-            raise _DamagedError(f"the header of the file announces a text of {length:,} bytes, which is too long")
+            raise _DamagedError(
+                f"the header of the file announces a text of {length:,} bytes, which is too long"
+            )
         return self.file.read(length)
 
     def value(self, kind: int, depth: int = 0) -> int | None:
@@ -223,7 +225,9 @@ class _Head:
         left = self.size - self.file.tell()
         self._values += length
         if length * _SIZES.get(of, 8) > left or self._values > MOST_VALUES:
-            raise _DamagedError(f"the header of the file announces a list of {length:,} values, which is too long")
+            raise _DamagedError(
+                f"the header of the file announces a list of {length:,} values, which is too long"
+            )
         if of in _SIZES:
             self.file.seek(length * _SIZES[of], 1)
         else:

@@ -101,10 +101,14 @@ def parse(text: str) -> Operation:
     while position < len(text.rstrip()):
         token = TOKEN.match(text, position)
         if not token:
-            raise ValueError(f"the formula has a part that tseval cannot read, at {text[position:].strip()[:20]!r}")
+            raise ValueError(
+                f"the formula has a part that tseval cannot read, at {text[position:].strip()[:20]!r}"
+            )
         number, numbered, others, condition, name, after, literal, mark = token.groups()
         if literal and isinf(float(literal)):
-            raise ValueError(f"the formula has the number {literal[:20]}, but a number that long is too large")
+            raise ValueError(
+                f"the formula has the number {literal[:20]}, but a number that long is too large"
+            )
         if numbered:
             labels = [numbered, *re.findall(r"%([^%]+)%", others)]
             regions = tuple(Region(None if number == "*" else int(number), label) for label in labels)
@@ -116,7 +120,9 @@ def parse(text: str) -> Operation:
         position = token.end()
     tree = _Parser(tokens).parse()
     if not isinstance(tree, Operation) or not _states(tree):
-        raise ValueError("the formula compares nothing, but must state something that is true or false, as in (1) < (2)")
+        raise ValueError(
+            "the formula compares nothing, but must state something that is true or false, as in (1) < (2)"
+        )
     return tree
 
 
@@ -131,7 +137,9 @@ class _Parser:
     def parse(self) -> Node:
         tree = self._level(0)
         if self._at < len(self._tokens):
-            raise ValueError(f"the formula is complete before {self._tokens[self._at]}, so nothing can follow")
+            raise ValueError(
+                f"the formula is complete before {self._tokens[self._at]}, so nothing can follow"
+            )
         return tree
 
     def _next(self) -> str | Leaf | float | None:
@@ -202,7 +210,9 @@ def regions_in(formula: str, known: Mapping[str, Collection[int | str]]) -> set[
         for what, name, there in (("condition", region.condition, known), ("region", place, known_regions)):
             if name is not None and name not in there:
                 hint = suggest(str(name), map(str, there), f"{what.title()}s")
-                raise ValueError(f"the formula names the {what} {str(name)!r}, but the items do not have it", hint)
+                raise ValueError(
+                    f"the formula names the {what} {str(name)!r}, but the items do not have it", hint
+                )
     return regions
 
 

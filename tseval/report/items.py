@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from pandas.api.types import is_numeric_dtype
 
 from tseval.analysis.features import select
 from tseval.errors import RunError, plain
@@ -16,6 +17,7 @@ from tseval.items import ENTRY, HALF_KNOWN, NOT_FEATURES, RATING, RATING_SE
 from tseval.report.document import Document, Field, Grid
 from tseval.report.layout import in_full
 from tseval.report.numbers import format_difference
+from tseval.report.writers.csv import cell
 from tseval.suites.data.critical import differing
 from tseval.writing import AS_WRITTEN
 
@@ -252,15 +254,28 @@ def _write_excel(rows: pd.DataFrame, path: Path) -> None:
                     cell.data_type = "s"
 
 
+def _without_formulas(rows: pd.DataFrame) -> pd.DataFrame:
+    """Keep a spreadsheet from running sentences, features and their names that begin with = + - or @."""
+    tame = rows.rename(columns=cell)
+    texts = [place for place in range(rows.shape[1]) if not is_numeric_dtype(rows.dtypes.iloc[place])]
+    for place in texts:
+        cells = [cell(value) if isinstance(value, str) else value for value in rows.iloc[:, place]]
+        tame.isetitem(place, np.array(cells, dtype=object))
+    return tame
+
+
 def save_items(rows: pd.DataFrame, path: Path) -> None:
     """Write all items into a file: `.csv`, `.tsv`, `.xlsx` or `.jsonl`.
+
+    In `.csv` and `.tsv`, an apostrophe stands before a text that a spreadsheet would run as a formula, as in
+    all tables of tseval; `.jsonl` has every text as it is.
 
     Raises:
         RunError: Another ending, or more items than a sheet has rows.
     """
     writers: Mapping[str, Callable[[pd.DataFrame, Path], object]] = {
-        ".csv": lambda frame, to: frame.to_csv(to, index=False),
-        ".tsv": lambda frame, to: frame.to_csv(to, index=False, sep="\t"),
+        ".csv": lambda frame, to: _without_formulas(frame).to_csv(to, index=False),
+        ".tsv": lambda frame, to: _without_formulas(frame).to_csv(to, index=False, sep="\t"),
         ".jsonl": lambda frame, to: frame.to_json(
             to, orient="records", lines=True, force_ascii=False, double_precision=15
         ),

@@ -15,6 +15,7 @@ from tseval.analysis.measures import correlate, effects, with_effects
 from tseval.analysis.rows import ROW, as_names
 from tseval.errors import as_html, counted, one_line
 from tseval.items import ENTRY
+from tseval.runs.logged_means import logged_means, mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -108,6 +109,21 @@ class Run:
             SuiteError: The suite has no such feature.
         """
         return correlate(self.verdicts, by) if self.rated else self.tally(by)[0]
+
+    def mean(self) -> float | None:
+        """Return the mean accuracy over the rows of the table, each row counted once.
+
+        None if a row has no decidable item. Of rated sentences, Spearman's correlation over all of them.
+        """
+        return mean_of(self)
+
+    def means(self) -> dict[str, float]:
+        """Return the mean, each phenomenon and each row, by the names that loggers take.
+
+        The names are `tseval/SUITE/mean`, `tseval/SUITE/PHENOMENON`, `tseval/SUITE/PHENOMENON/CONSTRUCTION`.
+        A row without a decidable item has no number, and neither do means over such a row.
+        """
+        return logged_means(self)
 
 
 # Whole numbers and truth values stay what they are beside missing values (pandas would make floats).

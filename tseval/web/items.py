@@ -52,7 +52,10 @@ class ShownSentence:
 
 @dataclass(frozen=True, slots=True)
 class ShownItem:
-    """An item as a page shows it, `simple_agrmt[12]`: why, and its sentences, the better one first."""
+    """An item as a page shows it, `simple_agrmt[12]`: why, and its sentences, the better one first.
+
+    `place` is its place among the items of its row.
+    """
 
     name: str
     why: tuple[str, ...]
@@ -60,6 +63,7 @@ class ShownItem:
     margin: float | None
     sentences: tuple[ShownSentence, ...]
     others: tuple[str, ...] = ()
+    place: int = 0
 
 
 def show_items(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -26,14 +27,24 @@ if TYPE_CHECKING:
     from tseval.web.topic import PageTopic
 
 
+@dataclass(frozen=True, slots=True)
+class AllItems:
+    """The items of a page: rows from near by of some models, by their places, and all items as blocks."""
+
+    sections: Mapping[int, Sequence[RowPage]] = field(default_factory=dict)
+    blocks: Mapping[str, str] = field(default_factory=dict)
+    with_words: bool = True
+
+
 def index_page(
     about: PageTopic,
     table: Table,
     models: Sequence[ModelFacts],
     means: Document | None = None,
-    sections: Mapping[int, Sequence[RowPage]] | None = None,
+    items: AllItems | None = None,
 ) -> str:
     """Return the page of a table; of some columns the rows from near by stand on the same page."""
+    items = items or AllItems()
     lines, column = [*page_lines(table), *hidden_lines(models, len(people_of(table)))], table.columns[0]
     over = f"Suite {column.suite}" + (f", digest {column.digest}" if column.digest else "")
     note = f"{over}; {about.command}"
@@ -55,7 +66,9 @@ def index_page(
             "over": over,
             "margin": f"{DEFAULT_MARGIN:g}",
             "n_shades": N_SHADES,
-            "sections": sections or {},
+            "sections": items.sections,
+            "blocks": items.blocks,
+            "with_words": items.with_words,
             "citation": bibtex(about.name, about.title, about.source, note, about.cited),
             "data": _data(about, table, lines, models)
             | _inline(table, about.files)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tseval.analysis.comparisons import DEFAULT_MARGIN, differences
 from tseval.analysis.correctness import factors_of_any
-from tseval.analysis.differences import Difference, compare
+from tseval.analysis.differences import Difference, judge_differences
 from tseval.report.numbers import RUN_DECIMALS
 
 if TYPE_CHECKING:
@@ -45,9 +45,8 @@ def compare_pairs(table: Table) -> dict[tuple[int, int], list[Cell]] | None:
 
 def _cells(known_differences: Sequence[Difference | None]) -> list[Cell]:
     """Return what is known of each, cut as tables do: differences towards 0, intervals outwards."""
-    words = iter(
-        compare([difference for difference in known_differences if difference is not None], DEFAULT_MARGIN)
-    )
+    known = [difference for difference in known_differences if difference is not None]
+    words = iter(judge_differences(known, DEFAULT_MARGIN))
     return [
         None
         if difference is None

@@ -16,7 +16,8 @@ from tseval.report.published import Board
 from tseval.report.suite_tables import by_suite, names_across_suites, summary_of_tables
 from tseval.runs.suite import load_stated_suite
 from tseval.web.facts import facts_of
-from tseval.web.pages import index_page, suites_page
+from tseval.web.item_blocks import MOST_CHARACTERS
+from tseval.web.pages import AllItems, index_page, suites_page
 from tseval.web.row_pages import ItemPages
 from tseval.web.tables import tabulate_once
 from tseval.web.topic import PageTopic
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from tseval.report.opened import RunSet
     from tseval.report.table import Table
     from tseval.runs import CachedRun, Run
-    from tseval.web.row_pages import RowPage
     from tseval.web.trajectory import TrainingCurve
 
     GroupRuns = Callable[[RunSet], tuple[RunSet, Mapping[str, Sequence[str]]]]
@@ -54,18 +54,34 @@ def write_report(
     group_runs: GroupRuns | None = None,
     command: str | None = None,
 ) -> str | None:
-    """Write the page of runs, and of boards beside them; a part for each suite if there are several.
+    """Write the page of runs and boards; return why it has no single items, or has none for some suites."""
+    sources = open_sources(names, items=group_runs is not None)
+    page, lacking = report_page(sources, names, spec, title, group_runs, command)
+    write_text(output, page)
+    return lacking
+
+
+def report_page(
+    sources: Sequence[Run | Board],
+    names: Sequence[str],
+    spec: str | None = None,
+    title: str | None = None,
+    group_runs: GroupRuns | None = None,
+    command: str | None = None,
+) -> tuple[str, str | None]:
+    """Return the page of runs, and of boards beside them; a part for each suite if there are several.
 
     Args:
+        sources: Opened runs and boards.
+        names: What opens them in a command, which the page prints.
         spec: Where the suite of the runs is, for their items; None for the name that they state.
         group_runs: The groups of runs over one suite, whose means stand on the page too.
         command: The command that prints the table; None for `tseval table` with these names.
 
     Returns:
-        Why the page has no single items, or has none for some suites; None if it has them all.
+        The page, and why it has no single items, or has none for some suites; None if it has them all.
     """
-    opened_sources = open_sources(names, items=group_runs is not None)
-    of_suites = by_suite(opened_sources)
+    of_suites = by_suite(sources)
     if spec is not None and len(of_suites) > 1:
         raise SuiteError(
             f"--suite {spec}: the runs are on {len(of_suites)} suites: {', '.join(of_suites)}.\n"
@@ -73,9 +89,7 @@ def write_report(
         )
     command = command or shlex.join(["tseval", "table", *names])
     # Each name is one run, so it can be named in commands of the page.
-    where = (
-        dict(zip(map(id, opened_sources), names, strict=True)) if _one_run_each(opened_sources, names) else {}
-    )
+    where = dict(zip(map(id, sources), names, strict=True)) if _one_run_each(sources, names) else {}
     alone = len(of_suites) == 1
     parts: dict[str, _Part] = {}
     for number, (suite, members) in enumerate(of_suites.items()):
@@ -101,19 +115,18 @@ def write_report(
             at="" if alone else f"s{number}-",
         )
         named = [where.get(id(member)) for member in members]
-        parts[suite] = _part(members, named, about, spec, means)
+        parts[suite] = _part(members, named, about, spec, means, len(of_suites))
     lacking = [part.lacking for part in parts.values() if part.lacking is not None]
     if alone:
         (part,) = parts.values()
-        write_text(output, part.text)
-        return part.lacking
+        return part.text, part.lacking
     about = PageTopic(
         name="report",
         title=title or f"{len(parts)} suites: {', '.join(parts)}",
         command=command,
     )
-    write_text(output, suites_page(about, _summary(parts, of_suites), {s: p.text for s, p in parts.items()}))
-    return "; ".join(dict.fromkeys(lacking)) or None
+    page = suites_page(about, _summary(parts, of_suites), {s: p.text for s, p in parts.items()})
+    return page, "; ".join(dict.fromkeys(lacking)) or None
 
 
 def _one_run_each(sources: Sequence[Run | Board], names: Sequence[str]) -> bool:
@@ -143,6 +156,7 @@ def _part(
     about: PageTopic,
     spec: str | None,
     means: Document | None,
+    n_suites: int,
 ) -> _Part:
     """Return what the page has of one suite; `named` is how commands name each run or board."""
     runs, table = tabulate_once(members)
@@ -152,22 +166,25 @@ def _part(
         facts_of(column, None, quoted[index] if known else None, on_a_board=False)
         for index, column in enumerate(table.columns)
     ]
-    sections, lacking = _items(table, runs, spec)
+    items, lacking = _items(table, runs, spec, about.at, n_suites)
     models = [
-        replace(model, items=("", f"{about.at}m{index}-") if index in sections else None)
+        replace(model, items=("", f"{about.at}m{index}-") if index in items.sections else None)
         for index, model in enumerate(models)
     ]
-    text = index_page(replace(about, lacking=lacking), table, models, means, sections)
+    text = index_page(replace(about, lacking=lacking), table, models, means, items)
     return _Part(table, means, text, lacking)
 
 
 def _items(
-    table: Table, runs: Sequence[CachedRun | None], spec: str | None
-) -> tuple[dict[int, list[RowPage]], str | None]:
-    """Return the rows from near by of each run, and why there are none."""
+    table: Table, runs: Sequence[CachedRun | None], spec: str | None, at: str, n_suites: int
+) -> tuple[AllItems, str | None]:
+    """Return the rows from near by of each run with all items, and why there are none.
+
+    The suites of a page share its size; `at` begins the names of what belongs to this one.
+    """
     try:
         if not any(runs):
-            return {}, None
+            return AllItems(), None
         stated = next(cached.run.manifest.suite for cached in runs if cached is not None)
         suite = load_stated_suite(stated, spec)
         if stated.complete and suite.digest != stated.digest:  # items of a part are looked for one by one
@@ -175,12 +192,16 @@ def _items(
                 f"the suite {suite.name} on this machine has the digest {suite.digest[:8]}, but the "
                 f"runs used the digest {stated.digest[:8]}: use the version of the runs"
             )
-        pages = ItemPages(table, suite, runs)
-        return {index: pages.rows(index) for index, run in enumerate(runs) if run is not None}, None
+        pages = ItemPages(table, suite, runs, at)
+        blocks, with_words = pages.blocks(MOST_CHARACTERS // n_suites)
+        sections = {
+            index: pages.with_blocks(index, pages.rows(index)) for index, run in enumerate(runs) if run
+        }
+        return AllItems(sections, blocks, with_words), None
     except (RunError, SuiteError) as error:
         lacking = first_line(error).removesuffix(".")
         if spec is not None:
             raise SuiteError(
                 f"--suite {spec}: {lacking}.\n  Name the suite that the runs scored with --suite."
             ) from None
-        return {}, lacking
+        return AllItems(), lacking

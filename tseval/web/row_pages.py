@@ -6,13 +6,18 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from tseval.analysis.design import split_by_row
 from tseval.report.items import rules_of
 from tseval.report.layout import row_labels
 from tseval.report.numbers import NONE, format_interval, format_share
 from tseval.web.answers import Verdicts
 from tseval.web.breakdown import Part, break_down
+from tseval.web.item_blocks import ScoredSentences, SuiteSentences, texts_block
 from tseval.web.item_choice import choose_items, draw_items
 from tseval.web.items import ShownItem, show_items
+from tseval.writing import AS_WRITTEN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,9 +25,20 @@ if TYPE_CHECKING:
     from tseval.items import Suite
     from tseval.report.table import Table
     from tseval.runs import CachedRun
+    from tseval.writing import Writing
 
 
 MOST_NAMED = 6  # models that are told one by one what they make of an item
+
+
+def texts_name(at: str, rules: Writing, row: int) -> str:
+    """Name the block of the sentences of a row, which differ where models read them in another form."""
+    return f"{at}{'tokens' if rules == AS_WRITTEN else 'text'}-r{row}"
+
+
+def answers_name(at: str, number: int, row: int) -> str:
+    """Name the block of what a model makes of the items of a row."""
+    return f"{at}m{number}-r{row}-items"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +53,10 @@ class PartOfRow:
 
 @dataclass(frozen=True, slots=True)
 class RowPage:
-    """A row of the table of one model, from near by."""
+    """A row of the table of one model, from near by.
+
+    `texts` and `answers` name the blocks of the page that hold all items (`tseval.web.item_blocks`), if any.
+    """
 
     row: int
     group: str
@@ -47,19 +66,22 @@ class RowPage:
     n_wrong: int
     parts: dict[str, list[PartOfRow]]
     items: list[ShownItem]
+    texts: str = ""
+    answers: str = ""
 
 
 class ItemPages:
-    """The rows of the models of a table from near by."""
+    """The rows of the models of a table from near by; `at` begins the names of their blocks."""
 
-    def __init__(self, table: Table, suite: Suite, runs: Sequence[CachedRun | None]) -> None:
-        self._table, self._suite, self._runs = table, suite, runs
+    def __init__(self, table: Table, suite: Suite, runs: Sequence[CachedRun | None], at: str = "") -> None:
+        self._table, self._suite, self._runs, self._at = table, suite, runs, at
         answers = {number: column.answers for number, column in enumerate(table.columns) if column.answers}
         self._index_of = {number: index for index, number in enumerate(answers)}
         self._rows = next(iter(answers.values())).rows
         first = next(cached for cached in runs if cached is not None)
         # Items and their features are those of the suite, and so the same for all.
         whole = first.run.load_verdicts()
+        self._places = split_by_row(self._rows)
         self._parts = break_down(whole, list(answers.values()))
         self._drawn = draw_items(suite.digest, Verdicts.of(whole), self._rows)
         self._answered = {
@@ -76,10 +98,10 @@ class ItemPages:
         shown_items = show_items(self._suite, cached.run.load_sentences(), verdicts, chosen, rules)
         items = [
             [
-                replace(item, others=self._by_others(at, number))
+                replace(item, others=self._by_others(at, number), place=int(np.searchsorted(places, at)))
                 for item, at in zip(of_row, choices, strict=True)
             ]
-            for of_row, choices in zip(shown_items, chosen, strict=True)
+            for of_row, choices, places in zip(shown_items, chosen, self._places, strict=True)
         ]
         labels = row_labels(self._table.rows)
         counts = dict(zip(column.keys(()), column.rows.to_dict("records"), strict=True))
@@ -105,6 +127,48 @@ class ItemPages:
                 )
             )
         return row_pages
+
+    def blocks(self, most: int) -> tuple[dict[str, str], bool]:
+        """Return all items of all rows as blocks of a page by their names, and whether they have words.
+
+        Surprisals of words are left out of all blocks if these would have more than `most` characters.
+        """
+        known = SuiteSentences(self._suite, next(iter(self._answered.values())))
+        models = [(number, cached) for number, cached in enumerate(self._runs) if cached is not None]
+        texts: dict[str, str] = {}
+        for number, cached in models:
+            rules = rules_of(cached.run, self._suite)
+            for row, places in enumerate(self._places):
+                name = texts_name(self._at, rules, row)
+                if name not in texts:
+                    texts[name] = texts_block(known, self._answered[number], places, rules)
+        for with_words in (True, False):
+            blocks = dict(texts)
+            for number, cached in models:
+                scored = ScoredSentences(cached.run.load_sentences())
+                for row, places in enumerate(self._places):
+                    blocks[answers_name(self._at, number, row)] = scored.answers_block(
+                        known, self._answered[number], places, with_words=with_words
+                    )
+                if with_words and sum(map(len, blocks.values())) > most:
+                    break
+            else:
+                return blocks, with_words
+        return blocks, False
+
+    def with_blocks(self, number: int, rows: Sequence[RowPage]) -> list[RowPage]:
+        """Name the blocks of the rows of one model."""
+        cached = self._runs[number]
+        assert cached is not None
+        rules = rules_of(cached.run, self._suite)
+        return [
+            replace(
+                row,
+                texts=texts_name(self._at, rules, row.row),
+                answers=answers_name(self._at, number, row.row),
+            )
+            for row in rows
+        ]
 
     def _by_others(self, index: int, number: int) -> tuple[str, ...]:
         """Return what the other models make of an item; of many, how many make what of it."""

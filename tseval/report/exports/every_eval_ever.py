@@ -19,11 +19,11 @@ from tseval.analysis.intervals import confidence_level
 from tseval.analysis.rows import ROW
 from tseval.errors import RunError, plain
 from tseval.files import to_utf8, write_output
-from tseval.report.exports.slugs import slug
 from tseval.report.layout import recorded
 from tseval.report.table import Table, build_table
 from tseval.runs.manifest import NAME as MANIFEST
 from tseval.runs.manifest import Manifest
+from tseval.runs.slugs import slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

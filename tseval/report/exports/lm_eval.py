@@ -10,7 +10,7 @@ import yaml
 
 from tseval.errors import SuiteError
 from tseval.files import write_whole
-from tseval.report.exports.slugs import slug
+from tseval.runs.slugs import slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,6 +22,161 @@ addEventListener("hashchange", reveal);
 addEventListener("beforeprint", () => { document.querySelectorAll('[role="tooltip"]').forEach((tip) => { tip.hidden = true; }); });
 reveal();
 
+// All items of a row are in blocks of the page, which are decoded when the row is first opened.
+const OUTCOMES = { r: "right", w: "wrong", t: "tie", u: "undecidable", h: "undecidable (half known)" };
+const AT_ONCE = 20;
+async function decoded(name) {
+  const bytes = Uint8Array.from(atob($(name).textContent), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+// The words of a sentence: before each stands how it is joined to the one before, then perhaps that it differs.
+const wordsOf = (text) => ` ${text}`.split(/(?=[ \x1f])/).map((piece) => ({
+  joined: piece[0] !== " ", differs: piece[1] === "\x02", text: piece.slice(piece[1] === "\x02" ? 2 : 1),
+}));
+
+// An item of a row: its sentences, each with its words and their surprisals, on one scale.
+function itemOf(texts, answers, starts, place) {
+  const labels = texts.labels[texts.label[place]], first = starts[place];
+  const sentences = labels.map((label, number) => {
+    const at = first + number, surprisals = answers.words[at] || null;
+    const words = wordsOf(texts.texts[at]), total = answers.totals[at];
+    const sum = surprisals ? surprisals.reduce((a, b) => a + b, 0) : 0;
+    return {
+      label, words, surprisals: surprisals?.map((value) => value / 100) ?? null, seen: answers.seen[at],
+      logprob: total === null ? null : -(total + sum) / 100,
+    };
+  });
+  const margin = answers.margins[place];
+  return {
+    place, sentences, outcome: OUTCOMES[answers.outcomes[place]], margin: margin === null ? null : margin / 1000,
+    name: `${texts.cases[texts.case[place]]}[${texts.item[place]}]`,
+    highest: Math.max(1, ...sentences.flatMap((sentence) => sentence.surprisals ?? [])),
+  };
+}
+
+function drawSentence(sentence, highest) {
+  const line = make("p", "", { class: "sentence" });
+  const words = make("span", "", { class: sentence.surprisals ? "bars" : "words", dir: "auto" });
+  sentence.words.forEach((word, number) => {
+    const surprisal = sentence.surprisals?.[number];
+    const text = make(word.differs ? "mark" : "span", word.text);
+    if (surprisal === undefined) {
+      words.append(word.joined || !number ? "" : " ", text);
+      return;
+    }
+    const cell = make("span", "", { class: word.joined ? "bar joined" : "bar" });
+    const height = make("i", "", { "aria-hidden": "true" });
+    height.style.height = `${(Math.max(0, surprisal) / highest * 2.5).toFixed(2)}rem`;
+    cell.append(height, text, make("small", surprisal.toFixed(2), { dir: "ltr" }));
+    words.append(number ? " " : "", cell);
+  });
+  line.append(make("span", sentence.label, { class: "label" }), words,
+    make("span", sentence.logprob === null ? "not scored" : sentence.logprob.toFixed(2), { class: "num" }));
+  if (sentence.seen !== undefined) {
+    const seen = make("span", "as the model sees it: ", { class: "seen" });
+    seen.append(make("bdi", sentence.seen));
+    line.append(seen);
+  }
+  return line;
+}
+
+function drawItem(item) {
+  const entry = make("li", "", { class: item.outcome }), head = make("p");
+  const by = item.margin === null ? "" : ` by ${Number(Math.abs(item.margin).toPrecision(3))} nats`;
+  head.append(make("strong", item.outcome), `${by} · `, make("span", item.name, { class: "muted" }));
+  entry.append(head, ...item.sentences.map((sentence) => drawSentence(sentence, item.highest)));
+  return entry;
+}
+
+const ORDERS = {
+  worst: ["most wrong first", (a, b) => a - b],
+  closest: ["smallest margin first", (a, b) => Math.abs(a) - Math.abs(b)],
+  best: ["most right first", (a, b) => b - a],
+  suite: ["as in the suite", null],
+};
+const KINDS = {
+  all: ["all", () => true],
+  wrong: ["wrong (with ties)", (outcome) => outcome === "w" || outcome === "t"],
+  right: ["right", (outcome) => outcome === "r"],
+  undecidable: ["undecidable", (outcome) => outcome === "u" || outcome === "h"],
+};
+
+async function openRow(row) {
+  const all = row.querySelector(".all");
+  if (!all?.hidden || typeof DecompressionStream === "undefined") return;
+  all.hidden = false;
+  const [texts, answers] = await Promise.all([decoded(all.dataset.texts), decoded(all.dataset.answers)]);
+  const starts = [];
+  let next = 0;
+  for (const label of texts.label) {
+    starts.push(next);
+    next += texts.labels[label].length;
+  }
+  const item = (place) => itemOf(texts, answers, starts, place);
+  // The items that the page has without a script get their bars.
+  for (const entry of row.querySelectorAll(".items > li[data-place]")) {
+    const known = item(Number(entry.dataset.place));
+    entry.querySelectorAll(".sentence").forEach((line, number) => line.replaceWith(drawSentence(known.sentences[number], known.highest)));
+  }
+  document.querySelectorAll(".bars-note").forEach((note) => { note.hidden = false; });
+
+  const n = texts.label.length, places = [...Array(n).keys()];
+  let searched = null;
+  const textOf = (place) => [`${texts.cases[texts.case[place]]}[${texts.item[place]}]`,
+    ...texts.labels[texts.label[place]].map((_, number) => wordsOf(texts.texts[starts[place] + number])
+      .map((word, first) => (word.joined || !first ? "" : " ") + word.text).join(""))].join("\n").toLowerCase();
+  const controls = make("div", "", { class: "controls" });
+  const field = (label, control) => {
+    const around = make("label", `${label} `);
+    around.append(control);
+    controls.append(around);
+    return control;
+  };
+  const choice = (options) => {
+    const select = make("select");
+    for (const [value, [text]] of Object.entries(options)) select.append(make("option", text, { value }));
+    return select;
+  };
+  const search = field("Search", make("input", "", { type: "search", placeholder: "part of a sentence", autocomplete: "off" }));
+  const kind = field("Items", choice(KINDS)), order = field("Order", choice(ORDERS));
+  const status = make("p", "", { role: "status", class: "muted" }), list = make("ol", "", { class: "found" });
+  const more = make("button", "", { type: "button" });
+  let found = [], shown = 0;
+  const show = () => {
+    const now = found.slice(shown, shown + AT_ONCE);
+    list.append(...now.map((place) => drawItem(item(place))));
+    shown += now.length;
+    status.textContent = `${shown.toLocaleString("en")} of ${found.length.toLocaleString("en")} items`
+      + (found.length < n ? `, of ${n.toLocaleString("en")} in the row` : "");
+    more.hidden = shown === found.length;
+    more.textContent = `Show ${Math.min(AT_ONCE, found.length - shown)} more`;
+  };
+  const update = () => {
+    const wanted = search.value.trim().toLowerCase(), has = KINDS[kind.value][1], by = ORDERS[order.value][1];
+    if (wanted) searched ??= places.map(textOf);
+    found = places.filter((place) => has(answers.outcomes[place]) && (!wanted || searched[place].includes(wanted)));
+    if (by) {
+      const margins = answers.margins;
+      found.sort((a, b) => (margins[a] === null) - (margins[b] === null) || by(margins[a], margins[b]) || a - b);
+    }
+    shown = 0;
+    list.replaceChildren();
+    show();
+  };
+  search.addEventListener("input", update);
+  for (const control of [kind, order]) control.addEventListener("change", update);
+  more.addEventListener("click", show);
+  all.append(make("h4", `All ${n.toLocaleString("en")} items`), controls, status, list, more);
+  update();
+}
+// A toggle does not bubble.
+document.querySelectorAll("details.near").forEach((row) => {
+  row.addEventListener("toggle", () => { if (row.open) openRow(row); });
+  if (row.open) openRow(row);
+});
+
 // A page of several suites has a table of each, whose parts have names that begin alike.
 for (const source of document.querySelectorAll("script[data-table]")) {
   const data = JSON.parse(source.textContent), at = source.id.slice(0, -"data".length);

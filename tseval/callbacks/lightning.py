@@ -1,0 +1,91 @@
+"""Evaluation during a training by Lightning; Lightning is no dependency of tseval."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tseval.callbacks.during import evaluate_during
+from tseval.callbacks.moments import check_every, suite_to_score
+from tseval.errors import ModelError
+
+try:
+    from pytorch_lightning import Callback
+except ImportError:
+    try:
+        from lightning.pytorch import Callback  # type: ignore[no-redef] # the same class in another package
+    except ImportError:
+        raise ModelError(
+            "LightningCallback needs the package pytorch-lightning, which is not installed.\n"
+            "  To install it: pip install pytorch-lightning"
+        ) from None
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytorch_lightning import LightningModule, Trainer
+
+    from tseval.adapters.opening import LiveModel
+    from tseval.items import Suite
+
+
+class LightningCallback(Callback):
+    """Scores a suite before the first step, every so many steps, and after the last, in the training process.
+
+    The numbers of `Run.means` go to all loggers of the Trainer (TensorBoard, CSV, W&B, MLflow). Of several
+    processes the first evaluates.
+
+    Args:
+        suite: Its name or path, or one that is loaded.
+        out: Folder of the trajectory. `OUT/step-000500` is a run.
+        every: Optimiser steps from one evaluation to the next.
+        model: Function from the LightningModule to a model that `tseval.evaluate` takes, such as
+            `lambda module: (module.net, words)`, or `lambda module: as_causal(module.gpt, tokenizer, "gpt")`.
+        sample: So many items of each case, drawn at random, the same at every step; None for all.
+
+    Raises:
+        SuiteError: There is no such suite, `sample` is given for one that is loaded, or `every` is below 1.
+    """
+
+    def __init__(
+        self,
+        suite: str | Path | Suite,
+        out: str | Path,
+        every: int,
+        *,
+        model: Callable[[LightningModule], LiveModel],
+        sample: int | None = None,
+    ) -> None:
+        check_every(every)
+        self.suite = suite_to_score(suite, sample)
+        self.out, self.every, self.model = Path(out), every, model
+        self._resumed, self._last = False, -1
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Score the model as it is before the first step, or where a resumed training goes on."""
+        self._resumed = trainer.global_step > 0
+        if trainer.global_step % self.every == 0:
+            self._evaluate(trainer, pl_module)
+
+    def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *_: object) -> None:
+        """Score the model if it is time."""
+        if trainer.global_step % self.every == 0:
+            self._evaluate(trainer, pl_module)
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Score the model after the last step."""
+        self._evaluate(trainer, pl_module)
+
+    def _evaluate(self, trainer: Trainer, module: LightningModule) -> None:
+        step = int(trainer.global_step)
+        # With accumulated gradients several batches end at one step.
+        if step == self._last or not trainer.is_global_zero:
+            return
+        self._last = step
+        scored = self.model(module)
+
+        def log(numbers: dict[str, float], step: int) -> None:
+            for logger in trainer.loggers:
+                logger.log_metrics(numbers, step)
+
+        evaluate_during(scored, self.suite, self.out, step, overwrite=self._resumed, log=log)

@@ -1,0 +1,224 @@
+"""Results of runs in Python: what `tseval table`, `table --against` and `report` print, as objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from tseval.analysis.comparisons import DEFAULT_MARGIN
+from tseval.analysis.rows import as_names
+from tseval.boards.sources import open_items, open_sources
+from tseval.errors import RunError
+from tseval.files import write_text
+from tseval.report.analyses.differences import differences_table
+from tseval.report.document import Document
+from tseval.report.layout import lay_out
+from tseval.report.opened import for_analysis
+from tseval.report.sources import document_of
+from tseval.runs import Run
+from tseval.web.report_page import report_page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tseval.report.published import Board
+
+# A run in memory, or what the commands take: a folder of runs, or a leaderboard by folder or name.
+Source: TypeAlias = Run | Path | str
+
+
+def table(runs: Source | Iterable[Source], by: str | Sequence[str] = ()) -> pd.DataFrame:
+    """Return what `tseval table` prints, with the cells of `--format csv`.
+
+    There is one line for each model and row, and numbers have their full precision. Columns that are tuples
+    or dictionaries in `Run.table` are texts here.
+
+    Args:
+        runs: Runs in memory, folders of runs, or leaderboards by folder or by name (`"bhatt2020"`).
+        by: Feature, or several, by whose values each row is divided (`--by`).
+
+    Raises:
+        RunError: There is no such run or leaderboard, or the runs are over different items.
+    """
+    made = document_of(_opened(runs, items=bool(by)), by)
+    document = made if isinstance(made, Document) else lay_out(made)
+    return _as_numbers(document.records)
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """How much a model differs from another one, item by item: what `tseval table A B --against B` prints.
+
+    Attributes:
+        first: Name of the model that is compared.
+        second: Name of the model that it is compared with.
+        document: The printed table with its notes.
+    """
+
+    first: str
+    second: str
+    document: Document
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """One line for each row of the table.
+
+        `difference` is the accuracy of the first model minus that of the second on the items that both can
+        decide. `low` and `high` are the ends of its interval, `p` tests that it is 0, `p_holm` is corrected
+        for all rows, `outcome` says what follows, such as `better` or `equivalent`.
+        """
+        records = self.document.records
+        return self._without_empty(records[records["over"].isna()])
+
+    @cached_property
+    def means(self) -> pd.DataFrame:
+        """One line for each mean over rows (`over`), with the columns of `rows`; the last is over all."""
+        records = self.document.records
+        return self._without_empty(records[records["over"].notna()])
+
+    @staticmethod
+    def _without_empty(records: pd.DataFrame) -> pd.DataFrame:
+        keys = [name for name in ("dependency", "phenomenon", "construction", "contrast", "over", "n_rows")
+                if name in records and records[name].isna().all()]  # fmt: skip
+        return _as_numbers(records.drop(columns=keys))
+
+    def __repr__(self) -> str:
+        whole = self.means.iloc[-1]
+        return (
+            f"<PairedComparison {self.first} minus {self.second}: {whole['difference']:+.3f} over all rows, "
+            f"interval {whole['low']:.3f} to {whole['high']:.3f}, {whole['outcome']}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.document._repr_html_()
+
+
+def compare(
+    a: Source, b: Source, by: str | Sequence[str] = (), *, margin: float = DEFAULT_MARGIN
+) -> PairedComparison:
+    """Return how much run `a` differs from run `b`: paired differences, intervals and p-values by row.
+
+    Args:
+        a: A run in memory, or its folder.
+        b: A run on the same items.
+        by: Feature, or several, by whose values each row is divided.
+        margin: The largest difference that does not matter, for the outcome `equivalent`.
+
+    Raises:
+        RunError: A name is not that of a single run, or the runs are over different items.
+    """
+    first, second = _single(a), _single(b)
+    opened = for_analysis([second, first])
+    names = list(opened.verdicts)
+    return PairedComparison(names[1], names[0], differences_table(opened, None, as_names(by), margin))
+
+
+@dataclass(frozen=True)
+class Page:
+    """The page of `tseval report`: one file that opens in any browser without a network.
+
+    Attributes:
+        html: The page.
+        lacking: Why the page has no single items; None if it has them.
+    """
+
+    html: str
+    lacking: str | None
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page into a file, such as `page.html`, and return its path."""
+        write_text(Path(path), self.html)
+        return Path(path)
+
+    def _repr_html_(self) -> str:
+        """Show the page in a frame of its own, so that it and a notebook do not change each other."""
+        return (
+            f'<iframe srcdoc="{escape(self.html)}" title="tseval report" sandbox="allow-scripts '
+            'allow-downloads" style="width: 100%; height: 40rem; border: 1px solid #ccc"></iframe>'
+        )
+
+
+def report(
+    runs: Source | Iterable[Source],
+    path: str | Path | None = None,
+    *,
+    suite: str | None = None,
+    title: str | None = None,
+) -> Page:
+    """Return the web page of `tseval report`, which a notebook shows, and write it if there is a path.
+
+    Args:
+        runs: Runs in memory, folders of runs, or leaderboards by folder or by name.
+        path: File for the page, such as `page.html`; None writes none.
+        suite: Name or path of the suite (default: the name in the runs).
+        title: Title at the top of the page (default: the name of the suite).
+
+    Raises:
+        RunError: There is no such run or leaderboard, or the runs are over different items.
+        SuiteError: The suite that is named is not that of the runs.
+    """
+    listed = _listed(runs)
+    names = [str(run.path or run.name) if isinstance(run, Run) else str(run) for run in listed]
+    html, lacking = report_page(_opened(listed), names, suite, title)
+    page = Page(html, lacking)
+    if path is not None:
+        page.save(path)
+    return page
+
+
+def _as_numbers(records: pd.DataFrame) -> pd.DataFrame:
+    """Return records whose columns of numbers are such, as after reading them from a file."""
+    records = records.reset_index(drop=True).infer_objects()
+    numbers = [
+        name
+        for name, kind in records.dtypes.items()
+        if kind is np.dtype(object)
+        and all(isinstance(value, int | float) for value in records[name].dropna())
+    ]
+    for name in numbers:
+        records[name] = pd.to_numeric(records[name])
+    return records
+
+
+def _listed(runs: Source | Iterable[Source]) -> list[Source]:
+    listed = [runs] if isinstance(runs, Run | Path | str) else list(runs)
+    for run in listed:
+        if not isinstance(run, Run | Path | str):
+            raise RunError(
+                f"{type(run).__name__} is the type of an argument, but it must be a run, a path or a text.\n"
+                "  Use what tseval.evaluate or tseval.read_run returns, or name the folder of a run."
+            )
+    if not listed:
+        raise RunError("the list of runs is empty.\n  Name at least one run or leaderboard.")
+    return listed
+
+
+def _opened(runs: Source | Iterable[Source], *, items: bool = False) -> list[Run | Board]:
+    """Open what is named, in its order; runs in memory stay what they are."""
+    sources: list[Run | Board] = []
+    for in_memory, group in groupby(_listed(runs), lambda run: isinstance(run, Run)):
+        known = list(group)
+        if in_memory:
+            sources += [run for run in known if isinstance(run, Run)]
+        else:
+            sources += open_sources([str(name) for name in known], items=items)
+    return sources
+
+
+def _single(run: Source) -> Run:
+    if isinstance(run, Run):
+        return run
+    opened = open_items([str(name) for name in _listed(run)])
+    if len(opened) != 1:
+        raise RunError(
+            f"{run} has {len(opened)} runs, but compare needs one on each side.\n"
+            f"  Name one of them, such as {opened[0].path}"
+        )
+    return opened[0]

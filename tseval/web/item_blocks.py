@@ -1,0 +1,171 @@
+"""All items of the rows of a page, compressed within the page; its script decodes a row when it is opened.
+
+The sentences of a row are a block that models share, and what a model makes of them is a block of its own. A
+block is JSON, compressed by zlib, in base64. `page.js` reads what `_texts` and `_answers` write.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from base64 import b64encode
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tseval.errors import RunError, plain
+from tseval.report.items import HALF_KNOWN_OUTCOME, UNDECIDABLE, labels_of
+from tseval.suites.data.critical import differing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tseval.items import Case, Suite
+    from tseval.web.answers import Verdicts
+    from tseval.writing import Writing
+
+# Characters of blocks that a page may have. With more, blocks have no surprisals of words, which take most.
+MOST_CHARACTERS = 8_000_000
+# Before a word of the text of a sentence. `plain` leaves no such character in the words themselves.
+GAP, NO_GAP, DIFFERS = " ", "\x1f", "\x02"
+OUTCOMES = {"right": "r", "wrong": "w", "tie": "t", UNDECIDABLE: "u", HALF_KNOWN_OUTCOME: "h"}
+
+
+class SuiteSentences:
+    """The sentences that verdicts are about, by the place of a verdict.
+
+    Attributes:
+        labels: Of each verdict, labels of its sentences, the better one first.
+        sentences: Of each verdict, its sentences, as models are given them.
+    """
+
+    def __init__(self, suite: Suite, verdicts: Verdicts) -> None:
+        n_verdicts = len(verdicts.item)
+        self.labels: list[tuple[str, ...]] = [()] * n_verdicts
+        self.sentences: list[tuple[str, ...]] = [()] * n_verdicts
+        cases = {case.name: case for case in suite.cases}
+        end = "" if suite.terminator is None else f" {suite.terminator}"
+        for name, contrast, places in _groups(verdicts):
+            case = cases.get(name)
+            positions = None if case is None else _positions(case, verdicts.item[places])
+            if case is None or positions is None:
+                raise RunError(
+                    f"the run has items of the case {name}, which the suite {suite.name} does not have. "
+                    "Use the version of the suite that the run scored."
+                )
+            labels = tuple(labels_of(case, contrast))
+            columns = [case.sentences[label].take(positions).to_pylist() for label in labels]
+            for place, texts in zip(places.tolist(), zip(*columns, strict=True), strict=True):
+                self.labels[place] = labels
+                self.sentences[place] = tuple(f"{text}{end}" for text in texts)
+
+
+def _groups(verdicts: Verdicts) -> Iterable[tuple[str, str, NDArray[np.int64]]]:
+    """Yield the places of the verdicts of each case and contrast."""
+    names = pa.table({"case": verdicts.case, "contrast": verdicts.contrast})
+    codes = names.append_column("place", pa.array(np.arange(len(names))))
+    groups = codes.group_by(["case", "contrast"], use_threads=False).aggregate([("place", "list")])
+    for row in groups.to_pylist():
+        yield str(row["case"]), str(row["contrast"]), np.array(row["place_list"])
+
+
+def _positions(case: Case, items: NDArray[np.int64]) -> pa.Int64Array | None:
+    positions = pc.index_in(pa.array(items, pa.int64()), value_set=case.index)
+    return None if positions.null_count else positions
+
+
+def texts_block(known: SuiteSentences, verdicts: Verdicts, row: NDArray[np.int64], rules: Writing) -> str:
+    """Return the block of the sentences of a row, as the rules write them."""
+    places = row.tolist()
+    labels = list(dict.fromkeys(known.labels[place] for place in places))
+    number_of = {names: number for number, names in enumerate(labels)}
+    cases = list(dict.fromkeys(str(verdicts.case[place]) for place in places))
+    number_of_case = {name: number for number, name in enumerate(cases)}
+    return _packed(
+        {
+            "cases": [plain(name) for name in cases],
+            "labels": [[plain(label) for label in names] for names in labels],
+            "case": [number_of_case[str(verdicts.case[place])] for place in places],
+            "item": verdicts.item[row].tolist(),
+            "label": [number_of[known.labels[place]] for place in places],
+            "texts": [text for place in places for text in _written(known.sentences[place], rules)],
+        }
+    )
+
+
+def _written(sentences: Sequence[str], rules: Writing) -> list[str]:
+    """Write the sentences of an item, with a mark before each word: how it is joined, whether it differs."""
+    split = [text.split() for text in sentences]
+    written = []
+    for text, apart in zip(sentences, differing(split), strict=True):
+        read, starts = rules.write(text)
+        words = []
+        for (start, end), differs in zip(pairwise([*starts, len(read)]), apart, strict=True):
+            word = read[start:end]
+            gap = GAP if word[:1].isspace() else NO_GAP
+            words.append(gap + DIFFERS * differs + "\u00a0".join(plain(word).split()))
+        written.append("".join(words)[1:])
+    return written
+
+
+class ScoredSentences:
+    """What a run has for each sentence: log-probabilities, and what the model reads."""
+
+    def __init__(self, scored: pa.Table) -> None:
+        self._place = {text: place for place, text in enumerate(scored["sentence"].to_pylist())}
+        self._logprob = scored["logprob"].to_numpy()
+        self._seen = scored["seen"].to_pylist()
+        words = scored["words"].combine_chunks()
+        self._ends = np.concatenate([[0], np.cumsum(pc.list_value_length(words).fill_null(0).to_numpy())])
+        # Surprisals in hundredths of a nat.
+        self._words = np.rint(-100 * words.flatten().to_numpy(zero_copy_only=False)).astype(np.int64)
+
+    def answers_block(
+        self, known: SuiteSentences, verdicts: Verdicts, row: NDArray[np.int64], *, with_words: bool
+    ) -> str:
+        """Return the block of what the model makes of the items of a row.
+
+        `margins` are in thousandths of a nat, `words` surprisals in hundredths, `totals` hundredths too: of
+        sentences with words the difference from their sum, which rounding leaves.
+        """
+        outcomes, margins = zip(*(verdicts.answer(place) for place in row.tolist()), strict=True)
+        totals: list[int | None] = []
+        words: list[list[int] | int] = []
+        seen: dict[int, str] = {}
+        sentences = [text for place in row.tolist() for text in known.sentences[place]]
+        for number, text in enumerate(sentences):
+            place = self._place.get(text)
+            if place is None:
+                totals.append(None)
+                words.append(0)
+                continue
+            total = round(-100 * float(self._logprob[place]))
+            surprisals = self._words[self._ends[place] : self._ends[place + 1]].tolist()
+            n_words = len(text.split())
+            if with_words and len(surprisals) == n_words:
+                words.append(surprisals)
+                total -= sum(surprisals)
+            else:
+                words.append(0)
+            totals.append(total)
+            if (read := self._seen[place]) is not None and read != text and read.split() != text.split():
+                seen[number] = plain(read)
+        return _packed(
+            {
+                "outcomes": "".join(OUTCOMES[outcome] for outcome in outcomes),
+                "margins": [None if margin is None else round(1000 * margin) for margin in margins],
+                "totals": totals,
+                "words": words,
+                "seen": seen,
+            }
+        )
+
+
+def _packed(content: Mapping[str, object]) -> str:
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return b64encode(zlib.compress(text.encode("utf-8"), 9)).decode("ascii")
