@@ -234,7 +234,7 @@ def test_a_hundred_thousand_items_are_a_page_below_ten_megabytes_and_soon_seen(t
 
 
 def test_a_page_that_would_be_too_large_has_items_without_bars_and_says_so(site, open_page, monkeypatch):
-    monkeypatch.setattr("tseval.web.row_pages.MOST_CHARACTERS", 1000)
+    monkeypatch.setattr("tseval.web.report_page.MOST_CHARACTERS", 1000)
     tseval.report(site / "a", site / "small.html", suite=str(site / "pairs.csv"))
     page = open_page(site / "small.html").page
     row = open_row(page, "m0-r0")

@@ -122,7 +122,7 @@ def _look_through(where: str, path: Path) -> str:
                 raise _DamagedError(f"the GGUF version is {version}, but tseval reads only 2 and 3")
             if max(n_tensors, n_entries) > MOST_ENTRIES:
                 raise _DamagedError(
-                    f"the header of the file announces {max(n_tensors, n_entries):,} entries, which is too many"
+                    f"the header announces {max(n_tensors, n_entries):,} entries, which is too many"
                 )
             stored = _weights(head, n_tensors, _alignment(head, n_entries, max(FEW, n_tensors)))
         except _DamagedError as error:
@@ -204,9 +204,7 @@ class _Head:
         """Read a text that is no longer than that."""
         (length,) = self.take("<Q")
         if length > min(longest, self.size - self.file.tell()):
-            raise _DamagedError(
-                f"the header of the file announces a text of {length:,} bytes, which is too long"
-            )
+            raise _DamagedError(f"the header announces a text of {length:,} bytes, which is too long")
         return self.file.read(length)
 
     def value(self, kind: int, depth: int = 0) -> int | None:
@@ -225,9 +223,7 @@ class _Head:
         left = self.size - self.file.tell()
         self._values += length
         if length * _SIZES.get(of, 8) > left or self._values > MOST_VALUES:
-            raise _DamagedError(
-                f"the header of the file announces a list of {length:,} values, which is too long"
-            )
+            raise _DamagedError(f"the header announces a list of {length:,} values, which is too long")
         if of in _SIZES:
             self.file.seek(length * _SIZES[of], 1)
         else:
