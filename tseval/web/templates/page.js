@@ -26,7 +26,7 @@ reveal();
 const OUTCOMES = { r: "right", w: "wrong", t: "tie", u: "undecidable", h: "undecidable (half known)" };
 const AT_ONCE = 20;
 async function decoded(name) {
-  const bytes = Uint8Array.from(atob($(name).textContent), (letter) => letter.charCodeAt(0));
+  const bytes = Uint8Array.from(atob($(name).content.textContent), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return JSON.parse(await new Response(stream).text());
 }
