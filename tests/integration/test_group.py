@@ -100,7 +100,7 @@ def test_a_run_stands_for_its_own_architecture_even_if_its_model_has_the_name_of
     names = (folder / "srn-2", tmp_path / "gru-2", tmp_path / "gru-3")
     ended = succeed("table", "--group", *names, "--against", tmp_path / "gru", cwd=folder)
     assert "**Differences from srn**" in ended.stdout
-    assert "warning: small: The group srn is a mean over models whose names differ" in ended.stderr
+    assert "warning: The group srn is a mean over models whose names differ" in ended.stderr
     assert "**Differences from gru**" in table(folder, *names, folder / "srn", "--against", "gru")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tseval.cli.options import take_all
+from tseval.cli.printing import warn_once
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,6 +51,6 @@ def grouped(opened: RunSet, grouping: Grouping) -> tuple[RunSet, Mapping[str, Se
     """
     groups = grouping.of(opened)
     if groups.warning is not None:
-        click.echo(f"warning: {opened.suite}: {groups.warning}", err=True)
+        warn_once(f"warning: {groups.warning}")
         opened = replace(opened, notes=(groups.warning, *opened.notes))
     return opened, groups.runs_of

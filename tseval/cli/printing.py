@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 ALL_NOTES = f"{__name__}.notes"  # among the same: whether all notes of a table are printed
 WHOLE = f"{__name__}.whole"  # among what a command was told: whether signatures are shown to their end
 
+_WARNED = f"{__name__}.warned"  # among the same: what was printed on standard error
+
 
 def screen_of(stream: TextIO) -> Screen | None:
     """Return what a terminal can show; None for a stream that is none, or does not say its width."""
@@ -57,6 +59,14 @@ def print_hanging(text: str, indent: int) -> None:
         )
         text = "\n".join(lines)
     click.echo(text)
+
+
+def warn_once(message: str) -> None:
+    """Print a line on standard error, unless the command has printed it already, as of another suite."""
+    printed = click.get_current_context().meta.setdefault(_WARNED, set())
+    if message not in printed:
+        printed.add(message)
+        click.echo(message, err=True)
 
 
 def print_or_write(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -118,7 +119,8 @@ def sweep_command(
     force = Workforce(find_engine(engine_name), workers, plan.settings(engine_name))
     sweep_and_report(units, folder, force, quiet, as_json=as_json)
     if not quiet and not as_json:
-        click.echo(f"tseval table {folder}", err=True)
+        where = quote(str(folder))
+        click.echo(f"tseval table {where}\ntseval report {where} -o {quote(f'{folder}.html')}", err=True)
 
 
 def sweep_and_report(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
+from tseval.cli.printing import warn_once
 
 if TYPE_CHECKING:
     from tseval.report.analyses.trajectory import Training
@@ -18,13 +18,12 @@ def trainings_of_runs(opened: RunSet, over: Clock, by: tuple[str, ...] = ()) -> 
 
     trainings, left_out = find_trainings(opened, over, by)
     for run in left_out:
-        click.echo(
+        warn_once(
             f"{run}: tseval leaves this run out, because it does not state the training {over} of "
-            "its checkpoint",
-            err=True,
+            "its checkpoint"
         )
     alone = [training.name for training in trainings if len(training.runs) == 1]
     if alone and len(trainings) > 1:
         joined = "tseval joins runs whose models differ only in the number in their name"
-        click.echo(f"each of these trainings has only one run: {', '.join(alone)} ({joined})", err=True)
+        warn_once(f"each of these trainings has only one run: {', '.join(alone)} ({joined})")
     return trainings

@@ -227,7 +227,7 @@ def _summary(rows: pd.DataFrame, suites: Sequence[str]) -> Document:
         notes.append(f"An empty cell: there is no run of {', no run of '.join(missing)}.")
     notes += [f"{suite} has no mean accuracies; its table is below." for suite in without]
     if any(pd.isna(row[value]) for row in cells.values()):
-        notes.append(f"{NONE}: some row of the suite has no value for this model, so there is no mean.")
+        notes.append("A dash: some row of the suite has no value for this model, so there is no mean.")
     rows = rows.dropna(axis="columns", how="all")
     content = {
         "analysis": "suites",
