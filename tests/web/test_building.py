@@ -33,14 +33,13 @@ PAIRS = [(f"the {noun} {good} .", f"the {noun} {bad} .", good) for noun in NOUNS
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A run, another one of the same suite and one of another, and a board of the first."""
+    """Two runs of one suite, and a board of them."""
     root = tmp_path_factory.mktemp("made")
     lines = [json.dumps({"good": good, "bad": bad, "verb": verb}) for good, bad, verb in PAIRS]
     (root / "pairs.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
     (root / "fewer.jsonl").write_text("\n".join(lines[:5]) + "\n", "utf-8")
     model = open_model("bundled:lstm")
     evaluate(model, load_suite(root / "pairs.jsonl"), out=root / "run")
-    evaluate(model, load_suite(root / "fewer.jsonl"), out=root / "other")
     evaluate(open_model("bundled:lstm", {"precision": "bfloat16"}), load_suite(root / "pairs.jsonl"),
              out=root / "second")  # fmt: skip
     new_board(root / "board", "../pairs.jsonl", title="Pairs of our own")
@@ -83,7 +82,7 @@ def test_every_board_that_comes_along_has_a_page(tmp_path, monkeypatch, name):
 def test_people_stand_beside_models_and_have_no_rank(tmp_path):
     assert call("board", "build", "blimp2020", "-o", tmp_path / "site").returncode == 0
     page = (tmp_path / "site" / "index.html").read_text("utf-8")
-    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+    data = json.loads(re.search(r'id="data"[^>]*>(.*?)</script>', page, re.DOTALL)[1])
     assert (data["people"], len(data["models"])) == (["Human"], 4)
     lines = {
         re.search(r"<th[^>]*>([^<]*)", row)[1]: re.findall(r"<b>([^<]*)</b>", row)
@@ -177,8 +176,11 @@ def test_a_run_is_no_board(root):
 
 
 def test_a_report_of_runs_over_different_items_is_refused(root):
-    said = refused("report", root / "run", root / "other", "-o", root / "page.html")
+    few = load_suite(root / "pairs.jsonl", limit=5)
+    evaluate(open_model("bundled:lstm"), few, out=root / "few")
+    said = refused("report", root / "run", root / "few", "-o", root / "page.html")
     assert "have different items" in said
+    assert "Score both models on the same suite" in said
     assert not (root / "page.html").exists()
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING
 
+from tseval.errors import RunError
 from tseval.report.analyses.trajectory import find_trainings
 from tseval.report.numbers import NONE, format_count, format_interval, format_share
 from tseval.runs import progress_of
@@ -39,12 +40,16 @@ class TrainingCurve:
 def by_step(runs: Sequence[Run], opened: RunSet) -> tuple[list[int], list[TrainingCurve]]:
     """Return the order of runs by training and step, and the curve of each training of several runs.
 
-    Runs that state no step come last. Without a training of several runs, the order stays as it is.
+    Runs that state no step come last. Without a training of several runs, or with two runs of one step, the
+    order stays as it is.
     """
     order = [*range(len(runs))]
     if sum(progress_of(run.manifest.model) is not None for run in runs) < 2:
         return order, []
-    trainings, _ = find_trainings(opened)
+    try:
+        trainings, _ = find_trainings(opened)
+    except RunError:  # two runs of one step, such as one checkpoint in two precisions: no curve to draw
+        return order, []
     several = [training for training in trainings if len(training.runs) > 1]
     if not several:
         return order, []
