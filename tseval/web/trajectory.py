@@ -60,10 +60,10 @@ def by_step(runs: Sequence[Run], opened: RunSet) -> tuple[list[int], list[Traini
 
 def _curve(training: Training) -> TrainingCurve:
     """Return the curve of the mean over all rows."""
-    values = []
+    values: list[tuple[int, float, float, float]] = []
     for step, frame in training.along.of_means.items():
         last = frame[["accuracy", "low", "high"]].astype("float64").iloc[-1]
-        values.append((step, *(float(last[name]) for name in ("accuracy", "low", "high"))))
+        values.append((step, float(last["accuracy"]), float(last["low"]), float(last["high"])))
     first, end = values[0][0], values[-1][0]
 
     def x(step: int) -> float:
