@@ -33,7 +33,7 @@ from tseval.errors import RunError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tseval.report import Format
+    from tseval.report import Format, Table
     from tseval.report.analyses.trajectory import Training
     from tseval.report.document import Document
     from tseval.report.looks import Look
@@ -104,10 +104,7 @@ class ChosenRuns:
         check_figure_names(self.figures, RunError)
         chosen = [*(("case", case) for case in self.cases), *feature_values(self.where)]
         of_suites = by_suite(open_items(names))
-        return {
-            suite: (for_analysis(runs, chosen, rated=rated), runs)  # type: ignore[arg-type]
-            for suite, runs in of_suites.items()
-        }
+        return {suite: (for_analysis(runs, chosen, rated=rated), runs) for suite, runs in of_suites.items()}
 
     def analyse(
         self,
@@ -150,12 +147,13 @@ class ChosenRuns:
             )
         with busy("analysing runs"):
             opened_suites = self.open(names, rated=rated)
-            documents, drawable = {}, []
+            documents: dict[str, Document | Table] = {}
+            drawable: list[Panel] = []
             for suite, (opened, _) in opened_suites.items():
                 noted, groups = grouped(opened, grouping) if grouping else (opened, None)
-                documents[suite] = make(noted, groups)
+                documents[suite] = document = make(noted, groups)
                 if self.figures and panels is not None and look is not None:
-                    of_suite = panels(noted, documents[suite], groups)
+                    of_suite = panels(noted, document, groups)
                     several = len(opened_suites) > 1
                     drawable += [in_suite(panel, suite) for panel in of_suite] if several else of_suite
             if self.figures and panels is not None and look is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tseval.formats import Json
     from tseval.sweeps import UnitState, Watcher
@@ -63,5 +63,5 @@ def _of_record(state: UnitState) -> dict[str, Json]:
     }
 
 
-def _print_line(content: dict[str, Json]) -> None:
+def _print_line(content: Mapping[str, object]) -> None:
     click.echo(json.dumps(content, ensure_ascii=False))

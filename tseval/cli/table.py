@@ -30,7 +30,7 @@ from tseval.cli.trainings import trainings_of_runs
 from tseval.errors import RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tseval.report import Format, Table
     from tseval.report.document import Document
@@ -110,9 +110,10 @@ def table_command(
             of_suites, content = _differences(names, against, by, margin, grouping)
         else:
             with_items = bool(by) or bool(grouping)
-            of_suites = by_suite(
+            opened: Sequence[Run | Board] = (
                 open_items(names) if over is not None else open_sources(names, items=with_items)
             )
+            of_suites = by_suite(opened)
             if human is not None and len(of_suites) > 1:
                 raise RunError(
                     f"--human {human}: human accuracies are of one suite, but the command names runs on "
@@ -161,7 +162,7 @@ def _block(
 
 def _differences(
     names: Sequence[str], against: str, by: tuple[str, ...], margin: float, grouping: Grouping
-) -> tuple[dict[str, list[Run | Board]], Document | Table | SuiteTables]:
+) -> tuple[Mapping[str, Sequence[Run | Board]], Document | Table | SuiteTables]:
     """Return the runs of each suite, and how models differ from one of them that has a run on it."""
     from tseval.boards.sources import open_items, open_references
     from tseval.report.analyses.differences import differences_table, is_comparable

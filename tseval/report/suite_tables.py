@@ -27,7 +27,7 @@ from tseval.report.published import Board
 from tseval.report.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from tseval.runs import Run
 
@@ -239,7 +239,7 @@ def _summary(rows: pd.DataFrame, suites: Sequence[str]) -> Document:
     return Document([Grid(fields, lines, "All suites")], rows, content, notes, [])
 
 
-def _texts(row: Mapping[str, object] | None, value: str) -> tuple[str, str]:
+def _texts(row: Mapping[Hashable, object] | None, value: str) -> tuple[str, str]:
     """Return the text of a mean and of its interval; empty if the model has no run on the suite."""
     if row is None:
         return "", ""

@@ -95,23 +95,21 @@ def report_page(
     for number, (suite, members) in enumerate(of_suites.items()):
         runs = [member for member in members if not isinstance(member, Board)]
         boards = [member for member in members if isinstance(member, Board)]
-        curves: list[TrainingCurve] = []
+        curves: tuple[TrainingCurve, ...] = ()
         means = None
         accurate = bool(runs) and not any(run.rated for run in runs)
         if accurate:
-            opened = for_analysis(runs)
-            order, curves = by_step(runs, opened)
+            runs, curves = by_step(runs)
             if group_runs is not None:
-                opened, groups = group_runs(opened)
+                opened, groups = group_runs(for_analysis(runs))
                 means = seeds_table(opened, groups, published=published_columns(boards, runs, list(groups)))
-            runs = [runs[index] for index in order]
             members[:] = [*runs, *boards] if curves else members
         what = f"{counted(_n_models(members), 'model')} on {suite}"
         about = PageTopic(
             name="report" if alone else f"report-{suite}",
             title=(title or what) if alone else suite,
             command=command,
-            curves=tuple(curves),
+            curves=curves,
             at="" if alone else f"s{number}-",
         )
         named = [where.get(id(member)) for member in members]

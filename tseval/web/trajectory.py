@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING
 
-from tseval.errors import RunError
-from tseval.report.analyses.trajectory import find_trainings
+from tseval.report.analyses.trajectory import find_trainings, key_of_training
 from tseval.report.numbers import NONE, format_count, format_interval, format_share
+from tseval.report.opened import for_analysis
 from tseval.runs import progress_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tseval.report.analyses.trajectory import Training
-    from tseval.report.opened import RunSet
     from tseval.runs import Run
 
 
@@ -37,38 +36,38 @@ class TrainingCurve:
     numbers: list[tuple[str, str, str]]
 
 
-def by_step(runs: Sequence[Run], opened: RunSet) -> tuple[list[int], list[TrainingCurve]]:
-    """Return the order of runs by training and step, and the curve of each training of several runs.
+def by_step(runs: Sequence[Run]) -> tuple[list[Run], tuple[TrainingCurve, ...]]:
+    """Return runs in the order of trainings and steps, and the curve of each training of several runs.
 
-    Runs that state no step come last. Without a training of several runs, or with two runs of one step, the
-    order stays as it is.
+    Runs that state no step come last. Without a training of several checkpoints, the order stays as it is.
     """
-    order = [*range(len(runs))]
-    if sum(progress_of(run.manifest.model) is not None for run in runs) < 2:
-        return order, []
-    try:
-        trainings, _ = find_trainings(opened)
-    except RunError:  # two runs of one step, such as one checkpoint in two precisions: no curve to draw
-        return order, []
-    several = [training for training in trainings if len(training.runs) > 1]
-    if not several:
-        return order, []
-    headings = list(opened.verdicts)
-    place_of = {
-        name: (number, step)
-        for number, training in enumerate(trainings)
-        for step, name in training.runs.items()
-    }
-    order.sort(key=lambda index: place_of.get(headings[index], (len(trainings), 0)))
-    return order, [_curve(training) for training in several]
+    places = [_place(run) for run in runs]
+    known = [place for place in places if place is not None]
+    trainings = list(dict.fromkeys(training for training, _ in known))
+    # Two runs of one checkpoint, such as with two treatments of unknown words, make no curve.
+    if len({*known}) < len(known) or len(known) == len(trainings):
+        return list(runs), ()
+    curves = [curve for curve in find_trainings(for_analysis(runs))[0] if len(curve.runs) > 1]
+    last = len(trainings), 0
+    order = sorted(
+        range(len(runs)),
+        key=lambda index: last if (at := places[index]) is None else (trainings.index(at[0]), at[1]),
+    )
+    return [runs[index] for index in order], tuple(map(_curve, curves))
+
+
+def _place(run: Run) -> tuple[str, int] | None:
+    """Return the training and the step of a run, if it states its step."""
+    step = progress_of(run.manifest.model)
+    return None if step is None else (key_of_training(run.manifest), step)
 
 
 def _curve(training: Training) -> TrainingCurve:
     """Return the curve of the mean over all rows."""
-    values = []
+    values: list[tuple[int, float, float, float]] = []
     for step, frame in training.along.of_means.items():
         last = frame[["accuracy", "low", "high"]].astype("float64").iloc[-1]
-        values.append((step, *(float(last[name]) for name in ("accuracy", "low", "high"))))
+        values.append((step, float(last["accuracy"]), float(last["low"]), float(last["high"])))
     first, end = values[0][0], values[-1][0]
 
     def x(step: int) -> float:

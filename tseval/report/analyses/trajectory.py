@@ -22,6 +22,8 @@ from tseval.runs import CLOCKS, Clock, progress_of, training_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from tseval.runs.manifest import Manifest
+
 
 CHANCE_OF_PAIRS = 0.5
 LONGEST_TITLE = 45  # characters above a small panel
@@ -69,11 +71,8 @@ def find_trainings(
         if moment is None:
             left_out.append(opened.folders[name])
             continue
-        card = manifest.model
-        facts = [card.details.get(fact) for fact in _OF_A_TRAINING]
-        protocol = sorted(card.protocol.items())
-        training = repr((training_of(card), card.kind, protocol, facts, manifest.key.score))
-        names[training] = training_of(card)
+        training = key_of_training(manifest)
+        names[training] = training_of(manifest.model)
         moments = runs_of.setdefault(training, {})
         if moment in moments:
             raise RunError(
@@ -102,6 +101,13 @@ def find_trainings(
         chance = None if manifest.key.score in _NO_PAIRS else CHANCE_OF_PAIRS
         trainings.append(Training(name, runs, along, chance))
     return trainings, left_out
+
+
+def key_of_training(manifest: Manifest) -> str:
+    """Return a text that is the same for all runs of one training, scored in one way."""
+    card = manifest.model
+    facts = [card.details.get(fact) for fact in _OF_A_TRAINING]
+    return repr((training_of(card), card.kind, sorted(card.protocol.items()), facts, manifest.key.score))
 
 
 def _distinct(names: Mapping[str, str]) -> dict[str, str]:
