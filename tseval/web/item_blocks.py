@@ -77,7 +77,7 @@ def _groups(verdicts: Verdicts) -> Iterable[tuple[str, str, NDArray[np.int64]]]:
         yield str(row["case"]), str(row["contrast"]), np.array(row["place_list"])
 
 
-def _positions(case: Case, items: NDArray[np.int64]) -> pa.Int64Array | None:
+def _positions(case: Case, items: NDArray[np.int64]) -> pa.Int32Array | None:
     positions = pc.index_in(pa.array(items, pa.int64()), value_set=case.index)
     return None if positions.null_count else positions
 
