@@ -24,7 +24,7 @@ from scipy.special import stdtrit
 
 from tseval.analysis.comparisons import DEFAULT_MARGIN
 from tseval.analysis.design import Design, Factors
-from tseval.analysis.differences import compare, differences, mean_of_seeds
+from tseval.analysis.differences import differences, judge_differences, mean_of_seeds
 from tseval.analysis.estimates import estimate
 from tseval.analysis.intervals import quantile, score_interval
 from tseval.analysis.ranks import rank_sets
@@ -204,7 +204,7 @@ def of_near_copies(draws: int, seed: int) -> Iterator[list[object]]:
                 other = np.where(lacks[codes], False, one ^ (random.random(len(one)) < turned))
                 (found,) = differences(np.stack([one, other], axis=1), design)
                 held += found.low <= true <= found.high
-                equivalent += compare([found], DEFAULT_MARGIN)[0].word == "equivalent"
+                equivalent += judge_differences([found], DEFAULT_MARGIN)[0].word == "equivalent"
                 width.append((found.high - found.low) / 2)
             shown += [f"{held / draws:.3f}", f"{np.mean(width):.3f}"]
         yield [*shown, f"{equivalent / draws:.3f}"]

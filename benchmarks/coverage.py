@@ -29,7 +29,7 @@ import numpy as np
 from tabulate import tabulate
 
 from tseval.analysis.design import Design, Factors
-from tseval.analysis.differences import compare, differences, differences_of_seeds, mean_of_seeds
+from tseval.analysis.differences import differences, differences_of_seeds, judge_differences, mean_of_seeds
 from tseval.analysis.estimates import estimate
 from tseval.analysis.ranks import mean_rank_intervals, rank_sets, ranks_of_seeds
 
@@ -171,7 +171,7 @@ def pairs(draws: int, seed: int) -> Iterator[list[object]]:
             equal += found.low <= 0 <= found.high
             (found,) = differences(population.draw(random, (better, 0.0)), design)
             held += found.low <= MARGIN <= found.high
-            wrong += compare([found], MARGIN)[0].word == "equivalent"
+            wrong += judge_differences([found], MARGIN)[0].word == "equivalent"
         yield [name, *(f"{count / draws:.1%}" for count in (equal, held, wrong))]
 
 

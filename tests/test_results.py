@@ -4,7 +4,9 @@ import io
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from in_process import call, run_process
@@ -43,6 +45,7 @@ def as_csv(frame):
 
 def test_a_table_has_the_cells_that_the_command_prints(runs):
     in_memory = tseval.read_run(runs / "two")
+    given: Any
     for given, named, by in (
         (runs / "one", ["one"], ()),
         ([str(runs / "one"), in_memory], ["one", "two"], ()),
@@ -76,7 +79,7 @@ def test_a_comparison_has_paired_differences_and_p_values_by_row(runs):
     two_sided = 2 * t.sf(
         (tested["difference"].abs() / tested["se"]).astype(float), tested["df"].astype(float)
     )
-    assert tested["p"].tolist() == pytest.approx(list(two_sided))
+    assert tested["p"].tolist() == pytest.approx(np.asarray(two_sided).tolist())
     assert repr(comparison).startswith(f"<PairedComparison {comparison.first} minus {comparison.second}: ")
     assert "Differences from" in comparison._repr_html_()
 
@@ -95,6 +98,7 @@ def test_a_page_is_the_one_that_the_command_writes(runs):
 
 
 def test_what_is_no_run_is_one_message(runs):
+    wrong: Any
     for wrong, message in (
         ([], "the list of runs is empty"),
         ([3], "int is the type of an argument"),

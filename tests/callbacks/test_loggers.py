@@ -3,6 +3,7 @@
 import csv
 import importlib.util
 import json
+from typing import Any
 
 import pytest
 import pytorch_lightning as lightning
@@ -158,7 +159,8 @@ class Module(lightning.LightningModule):
 
     def train_dataloader(self):
         ids = torch.tensor([[6, 0, 1, 3, 5], [6, 0, 2, 4, 5]])
-        return torch.utils.data.DataLoader(ids.repeat(20, 1), batch_size=2)
+        rows: Any = list(ids.repeat(20, 1))
+        return torch.utils.data.DataLoader(rows, batch_size=2)
 
 
 def train_with_lightning(folder, *callbacks, logger=None, **settings):
@@ -173,14 +175,14 @@ def train_with_lightning(folder, *callbacks, logger=None, **settings):
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_loggers_of_lightning_have_the_numbers_and_the_training_does_not_notice(tmp_path):
-    def model_of(module):
+    def model_of(module) -> Any:
         return module.net, WORDS
 
     loggers = [
         lightning.loggers.CSVLogger(tmp_path, "csv", ""),
         lightning.loggers.TensorBoardLogger(tmp_path, "board", ""),
     ]
-    callback = LightningCallback(SUITE, tmp_path / "gru", 4, model=model_of)
+    callback: Any = LightningCallback(SUITE, tmp_path / "gru", 4, model=model_of)
     trained = train_with_lightning(tmp_path, callback, logger=loggers, accumulate_grad_batches=2)
     steps = [0, 4, 6]
     assert sorted(path.name for path in (tmp_path / "gru").iterdir()) == [f"step-{n:06d}" for n in steps]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tseval.callbacks.during import evaluate_during
 from tseval.callbacks.moments import check_every, suite_to_score
@@ -53,7 +53,7 @@ class LightningCallback(Callback):
         out: str | Path,
         every: int,
         *,
-        model: Callable[[LightningModule], LiveModel],
+        model: Callable[[Any], LiveModel],  # a LightningModule, whose attributes only its author knows
         sample: int | None = None,
     ) -> None:
         check_every(every)

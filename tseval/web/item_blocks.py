@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b64encode
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tseval.errors import RunError, plain
+from tseval.evidence import flat_column
 from tseval.report.items import HALF_KNOWN_OUTCOME, UNDECIDABLE, labels_of
 from tseval.suites.data.critical import differing
 
@@ -75,7 +77,7 @@ def _groups(verdicts: Verdicts) -> Iterable[tuple[str, str, NDArray[np.int64]]]:
         yield str(row["case"]), str(row["contrast"]), np.array(row["place_list"])
 
 
-def _positions(case: Case, items: NDArray[np.int64]) -> pa.Int64Array | None:
+def _positions(case: Case, items: NDArray[np.int64]) -> pa.Int32Array | None:
     positions = pc.index_in(pa.array(items, pa.int64()), value_set=case.index)
     return None if positions.null_count else positions
 
@@ -109,9 +111,15 @@ def _written(sentences: Sequence[str], rules: Writing) -> list[str]:
         for (start, end), differs in zip(pairwise([*starts, len(read)]), apart, strict=True):
             word = read[start:end]
             gap = GAP if word[:1].isspace() else NO_GAP
-            words.append(gap + DIFFERS * differs + "\u00a0".join(plain(word).split()))
+            words.append(gap + DIFFERS * differs + _without_spaces(word))
         written.append("".join(words)[1:])
     return written
+
+
+@lru_cache(maxsize=2**16)
+def _without_spaces(word: str) -> str:
+    """Return a word as a page may show it, in one piece; the words of a suite are few."""
+    return "\u00a0".join(plain(word).split())
 
 
 class ScoredSentences:
@@ -121,10 +129,10 @@ class ScoredSentences:
         self._place = {text: place for place, text in enumerate(scored["sentence"].to_pylist())}
         self._logprob = scored["logprob"].to_numpy()
         self._seen = scored["seen"].to_pylist()
-        words = scored["words"].combine_chunks()
-        self._ends = np.concatenate([[0], np.cumsum(pc.list_value_length(words).fill_null(0).to_numpy())])
+        lengths = pc.list_value_length(scored["words"]).fill_null(0).to_numpy()
+        self._ends = np.concatenate([[0], np.cumsum(lengths)])
         # Surprisals in hundredths of a nat.
-        self._words = np.rint(-100 * words.flatten().to_numpy(zero_copy_only=False)).astype(np.int64)
+        self._words = np.rint(-100 * flat_column(scored, "words").to_numpy()).astype(np.int64)
 
     def answers_block(
         self, known: SuiteSentences, verdicts: Verdicts, row: NDArray[np.int64], *, with_words: bool

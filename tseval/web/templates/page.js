@@ -125,8 +125,7 @@ async function openRow(row) {
   const n = texts.label.length, places = [...Array(n).keys()];
   let searched = null;
   const textOf = (place) => [`${texts.cases[texts.case[place]]}[${texts.item[place]}]`,
-    ...texts.labels[texts.label[place]].map((_, number) => wordsOf(texts.texts[starts[place] + number])
-      .map((word, first) => (word.joined || !first ? "" : " ") + word.text).join(""))].join("\n").toLowerCase();
+    ...texts.texts.slice(starts[place], starts[place + 1])].join("\n").replace(/[\x02\x1f]/g, "").toLowerCase();
   const controls = make("div", "", { class: "controls" });
   const field = (label, control) => {
     const around = make("label", `${label} `);
