@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from tseval.runs.manifest import Manifest, SuiteFacts
 
+# No DOI has an underscore here: without the package url, plainnat prints it as a formula.
 REFERENCES = r"""
 @misc{tseval, title = {tseval: targeted syntactic evaluation of language models},
   author = {{The tseval developers}}, year = {2026}, note = {Version VERSION}}
@@ -28,10 +29,10 @@ REFERENCES = r"""
 @article{warstadt-etal-2020, title = {{BLiMP}: The Benchmark of Linguistic Minimal Pairs for {E}nglish},
   author = {Warstadt, Alex and Parrish, Alicia and Liu, Haokun and Mohananey, Anhad and Peng, Wei and
     Wang, Sheng-Fu and Bowman, Samuel R.},
-  journal = {TACL}, volume = {8}, pages = {377--392}, year = {2020}, doi = {10.1162/tacl_a_00321}}
+  journal = {TACL}, volume = {8}, pages = {377--392}, year = {2020}, url = {https://aclanthology.org/2020.tacl-1.25}}
 @article{linzen-etal-2016, title = {Assessing the Ability of {LSTM}s to Learn Syntax-Sensitive Dependencies},
   author = {Linzen, Tal and Dupoux, Emmanuel and Goldberg, Yoav},
-  journal = {TACL}, volume = {4}, pages = {521--535}, year = {2016}, doi = {10.1162/tacl_a_00115}}
+  journal = {TACL}, volume = {4}, pages = {521--535}, year = {2016}, url = {https://aclanthology.org/Q16-1037}}
 @inproceedings{gulordava-etal-2018, title = {Colorless Green Recurrent Networks Dream Hierarchically},
   author = {Gulordava, Kristina and Bojanowski, Piotr and Grave, Edouard and Linzen, Tal and Baroni, Marco},
   booktitle = {Proceedings of NAACL-HLT}, year = {2018}, pages = {1195--1205}, doi = {10.18653/v1/N18-1108}}

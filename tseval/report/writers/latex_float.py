@@ -16,6 +16,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 from math import ceil, isnan
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ COLUMN, PAGE = 197, 320
 LETTER, EM, SEPARATION = 4.6, 9.25, 6
 NUMBER, INLINE, INTERVAL = 25, 48, 41  # 0.950, 0.950 ± 0.012, and 0.702--0.920 in small type
 LABEL = 56  # for labels, at least
-LINES, LINES_WITH_INTERVALS = 45, 40  # of a table, so that it fits a page with its caption
+LINES, LINES_WITH_INTERVALS = 47, 40  # of a table, so that it fits a page with its caption
 NAME_LINES = 6  # of the name of a model above its column
 ELLIPSIS = r"\ldots{}"
 RAGGED = r">{\raggedright\arraybackslash\hspace{0pt}}"  # the space lets LaTeX hyphenate the first word
@@ -161,17 +162,22 @@ def _upright(rows: Sequence[Row], names: Sequence[str]) -> Iterator[list[str]]:
 def _pages(rows: Sequence[Row], letters: int, most: int, inline: bool) -> Iterator[list[Row]]:
     """Yield the rows of each page of at most `most` lines; a group that fits one page is not parted."""
     page: list[Row] = []
-    taken = 0
-    for index, row in enumerate(rows):
-        starts = not index or _heads(rows[index - 1]) != _heads(row)
-        ahead = [other for other in rows[index:] if _heads(other) == _heads(row)] if starts else [row]
-        size = 2 * starts + sum(_height(other, letters, inline) for other in ahead)
-        if page and taken + (size if size <= most else _height(row, letters, inline)) > most:
-            yield page
-            page, taken = [], 2
-        page.append(row)
-        taken += 2 * starts + _height(row, letters, inline)
+    for _, group in groupby(rows, _heads):
+        whole = list(group)
+        fits = _page_height(whole, letters, inline) <= most
+        for part in [whole] if fits else [[row] for row in whole]:
+            if page and _page_height([*page, *part], letters, inline) > most:
+                yield page
+                page = []
+            page += part
     yield page
+
+
+def _page_height(rows: Sequence[Row], letters: int, inline: bool) -> float:
+    """Return how many lines rows take with their headings; half a line stands before a section."""
+    heads = {_heads(row) for row in rows}
+    headings = 1.5 * len({section for section, _ in heads}) + sum(bool(group) for _, group in heads)
+    return headings + sum(_height(row, letters, inline) for row in rows)
 
 
 def _heads(row: Row) -> tuple[str, str]:
@@ -205,15 +211,18 @@ def _transposed(rows: Sequence[Row], names: Sequence[str], most: int) -> Iterato
 def _blocks(rows: Sequence[Row], most: int) -> Iterator[list[Row]]:
     """Yield rows of one section that stand side by side; a group is parted only if it is too wide."""
     block: list[Row] = []
-    for index, row in enumerate(rows):
-        starts = not index or _heads(rows[index - 1]) != _heads(row)
-        n_ahead = sum(_heads(other) == _heads(row) for other in rows[index:]) if starts else 1
-        full = len(block) == most or (n_ahead <= most < len(block) + n_ahead)
-        if block and (block[0].section != row.section or full):
+    for _, group in groupby(rows, _heads):
+        whole = list(group)
+        if block and (block[0].section != whole[0].section or len(block) + len(whole) > most):
             yield block
             block = []
-        block.append(row)
-    yield block
+        size = ceil(len(whole) / ceil(len(whole) / most))
+        while len(whole) > most:
+            yield whole[:size]
+            whole = whole[size:]
+        block += whole
+    if block:
+        yield block
 
 
 def _block_height(rows: Sequence[Row], names: Sequence[str], width: int) -> int:
