@@ -76,6 +76,24 @@ def test_the_paragraph_and_the_caption_say_how_a_sample_was_drawn(folder):
     assert drawn in parts["table.tex"]
 
 
+@pytest.mark.slow
+def test_a_view_says_what_its_items_are_made_from(folder):
+    options = (
+        "--model",
+        "bundled:lstm",
+        "--suite",
+        "marvin_linzen:profile",
+        "--case",
+        "simple_agrmt",
+        "--quiet",
+    )
+    succeed("run", *options, "--limit", "5", "--out", "view", cwd=folder)
+    text = parts_of(printed("cite", "view", cwd=folder))["methods.tex"]
+    n_items = json.loads((folder / "view" / "manifest.json").read_text("utf-8"))["suite"]["n_items"]
+    assert n_items > 5
+    assert f"We used {n_items} items of the suite (made from 5 items from one case, not drawn" in text
+
+
 def test_every_line_of_the_paragraph_is_a_sentence(folder):
     for names in (["real"], ["critical"], ["bad", "good_&_cheap"]):
         text = printed_lines(parts_of(printed("cite", *names, cwd=folder))["methods.tex"])

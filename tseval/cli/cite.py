@@ -29,7 +29,8 @@ def cite_command(runs: tuple[str, ...], intervals: bool, output: Path | None) ->
     """Write BibTeX, a paragraph on methods and a LaTeX table for a paper.
 
     The BibTeX entries cite the software, the suite and the methods of the runs. The paragraph states the
-    settings of the runs. The LaTeX code needs the packages natbib and booktabs.
+    settings of the runs. The LaTeX code needs the packages natbib,
+    booktabs and tabularx.
     """
     from tseval.boards.sources import open_runs
     from tseval.files import write_text

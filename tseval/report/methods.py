@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 Described = TypeVar("Described", str, "tuple[str, ...]")
 # What makes an item right, by the score of a run. Other scores compare sentences.
 RIGHT = {
-    "regions": "An item counted as correct if the prediction about its regions held.",
+    "regions": "An item counted as correct if the prediction about its surprisals held; of two "
+    "continuations of a prefix, the right one must be less surprising.",
     "choices": "An item counted as correct if each symbol that can follow its prefix was more probable "
     "than each symbol that cannot.",
 }
@@ -111,17 +112,19 @@ def describe_items(opened: RunSet) -> str:
     verdicts = next(iter(opened.verdicts.values()))
     sizes = verdicts.groupby("case", sort=False, observed=True)["item"].nunique()
     low, high = sizes.min(), sizes.max()
+    # A view makes several items from one of the suite, so cases then say what the items were made from.
+    made, of = ("", "") if sizes.sum() == suite.n_items else ("made from ", " items")
     each = "one case" if len(sizes) == 1 else f"each of {len(sizes):,} cases"
     if suite.complete:
         return f"all {n_items} ({counted(len(sizes), 'case')})"
     if drawn := DRAWN.fullmatch(suite.sample or ""):
         at_most = "" if low == int(drawn[1]) else "at most "
         return (
-            f"a random sample of {n_items} ({at_most}{int(drawn[1]):,} drawn without replacement from "
+            f"a random sample of {n_items} ({made}{at_most}{int(drawn[1]):,}{of} drawn without replacement from "
             f"{each}, random seed {drawn[2]})"
         )
     size = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-    return f"{n_items} of the suite ({size} from {each}, not drawn at random)"
+    return f"{n_items} of the suite ({made}{size}{of} from {each}, not drawn at random)"
 
 
 def _models(opened: RunSet, groups: Mapping[str, Sequence[str]], key: str) -> Iterator[str]:
@@ -160,9 +163,11 @@ def _undecided(manifests: Mapping[str, Manifest], keys: Mapping[str, str]) -> It
     """Yield sentences on ties, undecidable items, and pairs of which a model knows one form only."""
     yield f"Ties counted as wrong{_counts(manifests, lambda manifest: manifest.counts.tied)}."
     if undecidable := _counts(manifests, lambda manifest: manifest.counts.undecidable):
+        too_long = any(manifest.counts.too_long for manifest in manifests.values())
+        reason = ", or because a sentence is longer than the model reads" if too_long else ""
         yield (
-            f"Items that a model cannot decide were left out of its accuracies{undecidable}, because they "
-            "differ in words outside its vocabulary or were too long for it."
+            f"Items that a model cannot decide were left out of its accuracies{undecidable}, because the "
+            f"words in which the sentences differ are unknown to it or have no score{reason}."
         )
     compared = {name: run for name, run in manifests.items() if run.unknown.rule == "score"}
     left_out = {name: run for name, run in manifests.items() if name not in compared}
@@ -244,8 +249,10 @@ def _precision(manifests: Mapping[str, Manifest]) -> Iterator[str]:
         dtype, products = protocol.get("dtype"), protocol.get("precision")
         if dtype is None:
             return ""
-        computed = f"The weights and computations were in {PRECISIONS.get(str(dtype), latex(str(dtype)))}"
-        return f"{computed}{f', matrix products in {latex(str(products))}' if products else ''}."
+        weights = PRECISIONS.get(str(dtype), latex(str(dtype)))
+        if products is not None:
+            return f"Weights were in {weights}, matrix products in {latex(str(products))}."
+        return f"Weights and matrix products were in {weights}."
 
     groups = _grouped(manifests, sentence)
     yield from (_about(names, groups, text) for text, names in groups.items() if text)
@@ -315,8 +322,11 @@ def _about(names: Sequence[str], groups: Mapping[object, Sequence[str]], sentenc
 
 
 def _counts(manifests: Mapping[str, Manifest], count: Callable[[Manifest], int]) -> str:
-    """Return ` (a 3, b 12)` for the models whose count is above 0; nothing if there are none."""
+    """Return ` (a 3, b 12)` for the models whose count is above 0, ` (3)` for the only one; else nothing."""
     counts = {name: count(manifest) for name, manifest in manifests.items()}
+    if len(counts) == 1:
+        (n_items,) = counts.values()
+        return f" ({n_items:,})" if n_items else ""
     texts = ", ".join(f"{name} {n:,}" for name, n in counts.items() if n)
     return f" ({breakable_latex(texts)})" if texts else ""
 
