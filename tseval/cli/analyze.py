@@ -153,16 +153,18 @@ def attractors_command(distance: int | None, n_attractors: int | None, **options
 @BY
 @SEEDS_TOGETHER
 def rows_command(by: tuple[str, ...], group: bool, **options: Any) -> None:
-    """Print the accuracy of each row with its confidence interval, or draw it as bars."""
-    from tseval.report.analyses.seeds import row_bars, seeds_of, seeds_table
-    from tseval.report.looks import BARS
+    """Print the accuracy of each row with its confidence interval, or draw it as dots."""
+    from tseval.report.analyses.row_dots import row_panels
+    from tseval.report.analyses.seeds import seeds_of, seeds_table
+    from tseval.report.looks import ROW_DOTS
 
-    def make(opened: RunSet) -> Document:
-        groups = seeds_of(opened) if group else {name: [name] for name in opened.verdicts}
-        return seeds_table(opened, groups, by)
+    def groups_of(opened: RunSet) -> dict[str, list[str]]:
+        return seeds_of(opened) if group else {name: [name] for name in opened.verdicts}
 
     ChosenRuns(**options).analyse(
-        make, lambda opened, document: [row_bars(document, f"Accuracy on {opened.suite}")], BARS
+        lambda opened: seeds_table(opened, groups_of(opened), by),
+        lambda opened, document: row_panels(opened, document, groups_of(opened), by),
+        ROW_DOTS,
     )
 
 

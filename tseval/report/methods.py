@@ -119,10 +119,8 @@ def describe_items(opened: RunSet) -> str:
         return f"all {n_items} ({counted(len(sizes), 'case')})"
     if drawn := DRAWN.fullmatch(suite.sample or ""):
         at_most = "" if low == int(drawn[1]) else "at most "
-        return (
-            f"a random sample of {n_items} ({made}{at_most}{int(drawn[1]):,}{of} drawn without replacement from "
-            f"{each}, random seed {drawn[2]})"
-        )
+        drawn_from_each = f"{made}{at_most}{int(drawn[1]):,}{of} drawn without replacement from {each}"
+        return f"a random sample of {n_items} ({drawn_from_each}, random seed {drawn[2]})"
     size = f"{low:,}" if low == high else f"{low:,} to {high:,}"
     return f"{n_items} of the suite ({made}{size}{of} from {each}, not drawn at random)"
 

@@ -20,7 +20,8 @@ class Series:
     """The values of one model in a panel.
 
     The index chooses colour and marker. Places are numbers, words count from 1; where `y` is not a number the
-    line breaks. Without intervals `low` and `high` are empty. The style goes before that of the look.
+    line breaks. Without intervals `low` and `high` are empty. Points are places and values of the single
+    seeds of a mean. The style goes before that of the look.
     """
 
     index: int
@@ -30,6 +31,7 @@ class Series:
     low: Sequence[float] = ()
     high: Sequence[float] = ()
     style: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    points: Sequence[tuple[float, float]] = field(default=(), kw_only=True)
 
     @property
     def end(self) -> float | None:
