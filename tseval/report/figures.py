@@ -115,11 +115,8 @@ NARROWEST, WIDEST = 5.0, 14.0  # inches of bars
 UPRIGHT, TURNED = 2.9, 4.2  # inches of a panel of bars with its words
 SHORT = 9  # characters of a word that needs not be turned
 DOT_WIDTH, DOT_LINE, DOT_TITLE = 4.6, 0.19, 0.85  # inches of a panel, of a word, of its title and axis
-SHORT_DOT_TITLE, DOT_STEP, LETTER_LINE = (
-    0.3,
-    0.07,
-    0.14,
-)  # of its title alone, of a model, of a line of letters
+SHORT_DOT_TITLE = 0.3  # inches of a title without an axis below the panel
+DOT_STEP, LETTER_LINE = 0.07, 0.16  # inches of a line of dots for each model, and for each line of letters
 DOT_SPREAD = 0.5  # of a line, over all models
 LINE_STEP, LINE_SPREAD = 0.03, 0.4  # from one model to the next, of the width of a panel; over all models
 LEGEND_LINE, LEGEND_LETTER = 0.65, 0.09  # inches that an entry of the legend takes, and each letter of it
@@ -205,9 +202,10 @@ def _blocks(groups: Sequence[Sequence[Panel]], look: Look) -> list[list[Sequence
 def _size(panel: Panel, look: Look) -> tuple[float, float]:
     if look.mark == "dot":
         title = SHORT_DOT_TITLE if "x" in look.shared else DOT_TITLE  # without numbers below each panel
-        n_lines = [len(_broken(word, look)) for word in panel.words]
-        line = max(DOT_LINE, DOT_STEP * len(panel.series))
-        return look.size[0] or DOT_WIDTH, title + sum(max(line, LETTER_LINE * n) for n in n_lines)
+        n_lines = max((len(_broken(word, look)) for word in panel.words), default=1)
+        step = DOT_STEP * len(panel.series) if look.letters else 0
+        line = max(DOT_LINE, step, LETTER_LINE * n_lines if n_lines > 1 else 0)
+        return look.size[0] or DOT_WIDTH, title + line * len(panel.words)
     if look.mark == "bar":
         group = BETWEEN_GROUPS + BAR * len(panel.series)
         width = min(max(0.9 + len(panel.words) * group, NARROWEST), WIDEST)
@@ -225,6 +223,8 @@ def _draw_panel(axes: Axes, panel: Panel, look: Look) -> None:
     for order, curve in enumerate(panel.series):
         # A little to the side of each other, so that no interval hides another.
         aside = spread * ((order + 0.5) / len(panel.series) - 0.5)
+        if look.mark == "dot":  # lines are counted from below, and the first model stands on top
+            aside = -aside
         _draw_series(axes, curve, [position + aside for position in curve.x], panel, look)
     if look.chance:
         (axes.axvline if look.mark == "dot" else axes.axhline)(CHANCE, **_CHANCE_LINE)
@@ -320,8 +320,11 @@ def _write_words(axes: Axes, panel: Panel, look: Look) -> None:
 
 
 def _broken(word: str, look: Look) -> list[str]:
-    """Return the lines of a word at an axis."""
-    return wrap(plain(word), look.letters) if look.letters else [plain(word)[:LONGEST_WORD]]
+    """Return the lines of a word at an axis, broken at spaces and underscores."""
+    if not look.letters:
+        return [plain(word)[:LONGEST_WORD]]
+    lines = wrap(plain(word).replace("_", "_ "), look.letters)
+    return [line.replace("_ ", "_") for line in lines] or [""]
 
 
 def _is_turned(panel: Panel, look: Look) -> bool:

@@ -45,15 +45,10 @@ def row_panels(
     for (dependency, phenomenon), of_group in groupby(places, lambda place: place[:2]):
         # The first row of the table stands on top: lines of dots are counted from below.
         rows = [place for *_, place in of_group][::-1]
-        series = [
-            _series(
-                index,
-                name,
-                frame.iloc[rows],
-                [of_seeds[seed].iloc[rows] for seed in groups[name] if seed in of_seeds],
-            )
-            for index, (name, frame) in enumerate(frames.items())
-        ]
+        series = []
+        for index, (name, frame) in enumerate(frames.items()):
+            single = [of_seeds[seed].iloc[rows] for seed in groups[name] if seed in of_seeds]
+            series.append(_series(index, name, frame.iloc[rows], single))
         title = f"{phenomenon} ({RANGES[dependency]})" if dependency in RANGES else str(phenomenon)
         panels.append(Panel(title, series, y=Axis("accuracy", (0, 1)), words=[labels[row] for row in rows]))
     return panels
