@@ -69,9 +69,9 @@ class NanoGPT(CausalModel):
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
         """Tell which sentences cannot be read; see `BoundedModel`."""
-        found = self._strange(sentences)
-        found[~found] = super().too_long(sentences.filter(pa.array(~found)))
-        return found
+        is_strange = self._strange(sentences)
+        is_strange[~is_strange] = super().too_long(sentences.filter(pa.array(~is_strange)))
+        return is_strange
 
     def _strange(self, sentences: pa.StringArray) -> np.ndarray:
         """Tell which sentences hold an unknown character, (sentences,) bool."""
@@ -84,7 +84,7 @@ class NanoGPT(CausalModel):
 def open_nanogpt(path: Path, name: str, arguments: Mapping[str, str], device: str) -> CausalModel:
     """Open `--model ckpt.pt`; `vocab=` is `meta.pkl`, the folder of a tokenizer, or `tokenizer.json`."""
     remaining = dict(arguments)
-    if unknown := [one for one in remaining if one not in ARGUMENTS]:
+    if unknown := [argument for argument in remaining if argument not in ARGUMENTS]:
         raise ModelError(
             f"--model-args {unknown[0]}: nanoGPT models have no such argument. "
             f"{suggest(unknown[0], ARGUMENTS, 'Arguments')}"
@@ -151,9 +151,9 @@ def _read(path: Path, which: str | None) -> tuple[GPT2LMHeadModel, dict[str, Ten
         for part in sorted({*wanted, *filled})
         if wanted.get(part) != getattr(filled.get(part), "shape", None)
     ]:
-        found, needed = getattr(filled.get(wrong[0]), "shape", "missing"), wanted.get(wrong[0], "none")
+        shape, needed = getattr(filled.get(wrong[0]), "shape", "missing"), wanted.get(wrong[0], "none")
         raise ModelError(
-            f"the shape of the tensor {wrong[0]} is {found}, but a GPT-2 of {config.n_layer} layers needs "
+            f"the shape of the tensor {wrong[0]} is {shape}, but a GPT-2 of {config.n_layer} layers needs "
             f"{needed}.\n"
             "  Save the checkpoint again with nanoGPT's train.py."
         )

@@ -112,8 +112,8 @@ def open_ngram(rest: str, arguments: Mapping[str, str], device: str) -> NgramMod
 def _reason(error: OSError | UnicodeDecodeError) -> str:
     """Take what kenlm says of the file out of what it says of its own source code."""
     if isinstance(error, UnicodeDecodeError):
-        said = error.object.decode("utf-8", "replace")
+        reason = error.object.decode("utf-8", "replace")
     else:
-        said = str(error).partition("' (")[2].removesuffix(")")
-    said = re.sub(r"^.*? threw \w+(?: because `.*?')?\.\s*", "", said)
-    return "".join(letter if letter.isprintable() else "?" for letter in said)[:200]
+        reason = str(error).partition("' (")[2].removesuffix(")")
+    reason = re.sub(r"^.*? threw \w+(?: because `.*?')?\.\s*", "", reason)
+    return "".join(letter if letter.isprintable() else "?" for letter in reason)[:200]

@@ -76,7 +76,7 @@ class DenoisingModel(MaskedModel):
         self.head_at_masks = True  # the decoder gives no more than is asked for
         self.card = _card(opened, "mask", white_space, leading_space=leading_space, pll=self.pll)
 
-    def _logits(self, copies: np.ndarray, places: np.ndarray) -> Tensor:
+    def _logits(self, copies: np.ndarray, positions: np.ndarray) -> Tensor:
         """Logits behind the decoder's mark, (copies, vocabulary) float32."""
         before, after, starts = (
             np.tile(np.array(special, dtype=np.int64), (len(copies), 1))

@@ -282,8 +282,8 @@ def warnings_of(board: Path, names: Sequence[str] = ()) -> list[str]:
     return warnings
 
 
-def _are_near(one: Evidence, other: Evidence) -> bool:
-    ours, theirs = (np.asarray(evidence.table["logprob"]) for evidence in (one, other))
+def _are_near(first: Evidence, second: Evidence) -> bool:
+    ours, theirs = (np.asarray(evidence.table["logprob"]) for evidence in (first, second))
     if len(ours) != len(theirs):
         return False
     step = max(1, len(ours) // 500)  # most pairs differ within a few words

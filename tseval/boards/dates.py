@@ -27,10 +27,10 @@ def is_date(text: str) -> bool:
         return False
 
 
-def check_dates(found: Iterable[Checked | Retraction | Hidden], where: str) -> None:
+def check_dates(dated: Iterable[Checked | Retraction | Hidden], where: str) -> None:
     """Refuse what is on no day, YYYY-MM-DD."""
-    for one in found:
-        if not is_date(one.on):
+    for record in dated:
+        if not is_date(record.on):
             raise ContentError(
-                f"should be a date in the form YYYY-MM-DD, but is {one.on!r:.80}", f"{where}.on"
+                f"should be a date in the form YYYY-MM-DD, but is {record.on!r:.80}", f"{where}.on"
             )

@@ -109,8 +109,8 @@ def read_definition(board: Path) -> Definition:
 def _check(definition: Definition) -> None:
     check_decimals(definition.decimals)
     check_web_address(definition.address, "address")
-    check_place(definition.renews, "renews")
-    check_place(definition.renewed_by, "renewed_by")
+    check_path_of_board(definition.renews, "renews")
+    check_path_of_board(definition.renewed_by, "renewed_by")
     rows: set[RowKey] = set()
     for i, row in enumerate(definition.rows):
         if row.key in rows:
@@ -142,7 +142,7 @@ def check_web_address(text: str | None, where: str) -> None:
         raise ContentError(f"should be an address that begins with https://, but is {text!r:.80}", where)
 
 
-def check_place(text: str | None, where: str) -> None:
+def check_path_of_board(text: str | None, where: str) -> None:
     """Refuse the place of another board that is no path seen from this one: pages lead there."""
     if text is not None and not re.fullmatch(r"[\w./\\ -]+", text):
         raise ContentError(
@@ -167,21 +167,21 @@ def read_written(file: Path) -> Mapping[str, Json]:
 
 def check_written(content: Mapping[str, Json], kind: type[T]) -> T:
     """Turn what such a file holds into a dataclass."""
-    found = checked(content, kind)
-    refuse_strangers(content, found)
-    return found
+    parsed = checked(content, kind)
+    refuse_strangers(content, parsed)
+    return parsed
 
 
-def refuse_strangers(content: object, found: object, where: str = "") -> None:
+def refuse_strangers(content: object, parsed: object, where: str = "") -> None:
     """Refuse fields that no reader knows: whoever looks into the file would believe them."""
-    if isinstance(content, dict) and is_dataclass(found):
-        known = {part.name for part in fields(found)}
+    if isinstance(content, dict) and is_dataclass(parsed):
+        known = {part.name for part in fields(parsed)}
         for name, value in content.items():
             if name not in known:
                 raise ContentError("this file cannot have a key with this name", f"{where}{name}")
-            refuse_strangers(value, getattr(found, name), f"{where}{name}.")
-    elif isinstance(content, list) and isinstance(found, list | tuple):
-        for i, (value, entry) in enumerate(zip(content, found, strict=True)):
+            refuse_strangers(value, getattr(parsed, name), f"{where}{name}.")
+    elif isinstance(content, list) and isinstance(parsed, list | tuple):
+        for i, (value, entry) in enumerate(zip(content, parsed, strict=True)):
             refuse_strangers(value, entry, f"{where.removesuffix('.')}[{i}].")
 
 

@@ -133,16 +133,16 @@ def add_entries(
             entries = {folder: _successor(entry, old) for folder, entry in entries.items()}
         _refuse_taken(entries, there, set(read_checks(board).retracted), " with --name")
         for folder, files in added.items():
-            change.put(_place(folder), {**files, ENTRY_FILE: to_utf8(write_entry(entries[folder]))})
+            change.put(_path_in_board(folder), {**files, ENTRY_FILE: to_utf8(write_entry(entries[folder]))})
             if instead_of is not None:
                 if folder.name != instead_of:
-                    change.remove(_place(old))
+                    change.remove(_path_in_board(old))
                 _call_otherwise(change, instead_of, folder.name, moved=False)
         change.commit(pages=instead_of is not None)
     return list(added)
 
 
-def _place(entry: Path) -> str:
+def _path_in_board(entry: Path) -> str:
     """Say where the folder of an entry is, seen from its board."""
     return f"{ENTRY_FOLDERS}/{entry.name}"
 

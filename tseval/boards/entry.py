@@ -191,12 +191,12 @@ def _read(folder: Path, kind: type[_Kind]) -> _Kind:
 
 def write_entry(entry: Entry) -> str:
     """Return the text of `entry.yaml`."""
-    said = asdict(entry)
-    for part, optional in ((said, _OPTIONAL), (said["about"], _OPTIONAL_ABOUT)):
+    content = asdict(entry)
+    for part, optional in ((content, _OPTIONAL), (content["about"], _OPTIONAL_ABOUT)):
         for name in optional:
             if not part[name]:
                 del part[name]
-    return write_yaml(said)
+    return write_yaml(content)
 
 
 _OPTIONAL = ("evidence", "aliases")

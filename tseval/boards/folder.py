@@ -126,20 +126,20 @@ def copy_suite(spec: str | Path, folder: Path) -> None:
     path, method = locate_suite(spec)
     if isinstance(spec, str) and spec.removesuffix(f":{method}") in CATALOGUE:
         return
-    files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
+    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
     root = path.parent
     if path.suffix == ".jinja":  # its lexicon lies beside it
         files += sorted(root.glob("*.yaml"))
-    if (size := sum(one.stat().st_size for one in files)) > LARGEST_COPY:
+    if (size := sum(file.stat().st_size for file in files)) > LARGEST_COPY:
         raise BoardError(
             f"{path} has {size:,} bytes, but a leaderboard copies at most {LARGEST_COPY:,} bytes of a "
             "suite.\n"
             "  Name a file or folder that contains only the suite."
         )
-    for one in files:
-        place = folder / one.relative_to(root)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(place, read_bytes(one))
+    for file in files:
+        target = folder / file.relative_to(root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(target, read_bytes(file))
 
 
 BOARD_FOLDER, WORKFLOW = "board", ".github/workflows/board.yml"
@@ -192,8 +192,8 @@ def new_repository(
             "Create the leaderboards one by one, without --repository."
         )
     here = {
-        suite_spec(read_definition(one.parent).suite, one.parent): one.parent
-        for one in folder.glob(f"*/{DEFINITION}")
+        suite_spec(read_definition(file.parent).suite, file.parent): file.parent
+        for file in folder.glob(f"*/{DEFINITION}")
     }
     for board, suite in zip(boards, suites, strict=True):
         if (other := here.get(suite_spec(suite, board))) is not None:

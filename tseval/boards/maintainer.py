@@ -77,15 +77,15 @@ def read_checks(board: Path) -> BoardChecks:
     if not file.exists():
         return BoardChecks()
     try:
-        found = check_written(read_written(file), BoardChecks)
-        for name, checks in found.checks.items():
-            check_dates(checks, f"checks.{name}")
-        for name, retraction in found.retracted.items():
+        checks = check_written(read_written(file), BoardChecks)
+        for name, entry_checks in checks.checks.items():
+            check_dates(entry_checks, f"checks.{name}")
+        for name, retraction in checks.retracted.items():
             check_dates([retraction], f"retracted.{name}")
             check_web_address(retraction.link, f"retracted.{name}.link")
-        for name, hidden in found.hidden.items():
+        for name, hidden in checks.hidden.items():
             check_dates([hidden], f"hidden.{name}")
-        return found
+        return checks
     except (OSError, ContentError) as error:
         raise BoardError(f"{file}: {reason(error)}.") from None
 

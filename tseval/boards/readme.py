@@ -274,15 +274,15 @@ def _results(
 
 def _ranks(table: Table) -> Iterator[str]:
     """Write which ranks are known; a mean over several seeds has no verdicts to tell them by."""
-    found, means = table.ranking, table.means[-1]
-    assert found is not None
+    ranking, means = table.ranking, table.means[-1]
+    assert ranking is not None
     rows = []
-    for place, column in enumerate(table.columns):
-        accuracy, rank, overall = means.accuracy[place], means.rank[place], table.overall[place]
+    for index, column in enumerate(table.columns):
+        accuracy, rank, overall = means.accuracy[index], means.rank[index], table.overall[index]
         if accuracy is None or rank is None or overall is None:
             continue  # a model that decides nothing in some row has no mean, and no rank
-        known = format_rank_set(overall, found.overall.low[place], found.overall.high[place])
-        sure = format_interval((found.low[place], found.high[place]), 2)
+        known = format_rank_set(overall, ranking.overall.low[index], ranking.overall.high[index])
+        sure = format_interval((ranking.low[index], ranking.high[index]), 2)
         rows.append((column.heading, format_share(accuracy), known, format_mean_rank(rank), sure))
     headings = ("model", "mean accuracy", "rank", "mean rank over rows", "95% interval")
     yield "## Which ranks are known"
@@ -374,15 +374,20 @@ def _row(
 ) -> BoardRow:
     """Average the exact accuracies of one row over seeds; where a seed has none there is no mean."""
     dependency, phenomenon, construction, contrast = (str(part) for part in key)
-    seeds = {heading: _known([one.get(key) for one in several]) for heading, several in exact.items()}
+    seeds = {
+        heading: _known([exact_of_seed.get(key) for exact_of_seed in several])
+        for heading, several in exact.items()
+    }
     return BoardRow(
         dependency=None if key[0] is None else dependency,
         phenomenon=phenomenon,
         construction=construction,
         contrast=contrast,
         n_items=int(n_items),
-        accuracy={name: _printed(_mean(own), decimals) for name, own in seeds.items() if own},
-        spread={name: _printed(_spread(own), decimals) for name, own in seeds.items() if len(own) > 1},
+        accuracy={name: _printed(_mean(values), decimals) for name, values in seeds.items() if values},
+        spread={
+            name: _printed(_spread(values), decimals) for name, values in seeds.items() if len(values) > 1
+        },
     )
 
 

@@ -162,7 +162,7 @@ def board_transaction(board: Path, *command: str) -> Iterator[Transaction]:
 def _completed(board: Path, lock: Path, held: int, command: tuple[str, ...]) -> Plan | None:
     """Complete what a kill interrupted, or remove what it left; give the plan of the same command."""
     plan = _read_plan(held, lock)
-    own = plan if plan is not None and plan.command == command else None
+    resumed = plan if plan is not None and plan.command == command else None
     wrong = None
     if plan is not None:
         _take_steps(board, plan)
@@ -172,9 +172,9 @@ def _completed(board: Path, lock: Path, held: int, command: tuple[str, ...]) -> 
             wrong = error
     _remove_staging(board)
     os.ftruncate(held, 0)
-    if wrong is not None and own is not None:  # whoever asks for something else need not know
+    if wrong is not None and resumed is not None:  # whoever asks for something else need not know
         raise wrong
-    return own
+    return resumed
 
 
 def complete_interrupted(board: Path, *command: str) -> Plan | None:
@@ -203,7 +203,7 @@ def how_to_complete(board: Path) -> str:
 
 def links_in(folder: Path) -> list[str]:
     """Name what is a link: it would be read from elsewhere, where it may change, and written to."""
-    return sorted(one.name for one in folder.iterdir() if one.is_symlink())
+    return sorted(entry.name for entry in folder.iterdir() if entry.is_symlink())
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -240,8 +240,8 @@ def _read_plan(held: int, lock: Path) -> Plan | None:
     except (ValueError, RecursionError, ContentError):
         raise BoardError(f"{lock} is not a lock file that tseval wrote.\n  Remove {lock}.") from None
     for step in plan.steps:
-        places = [step.path, *([step.source] if step.action == "move" else [])]
-        is_known = all(_OF_A_PLAN.fullmatch(place) for place in places)
+        paths = [step.path, *([step.source] if step.action == "move" else [])]
+        is_known = all(_OF_A_PLAN.fullmatch(path) for path in paths)
         if not is_known or (step.action == "put" and not re.fullmatch("[0-9]{1,9}", step.source)):
             raise BoardError(
                 f"{lock} lists changes to the leaderboard that tseval never makes, so someone "
@@ -255,22 +255,22 @@ def _take_steps(board: Path, plan: Plan) -> None:
     """Take every step that is not taken yet."""
     staging = board / STAGING
     for number, step in enumerate(plan.steps):
-        place, source = board / step.path, staging / step.source
+        target, source = board / step.path, staging / step.source
         if step.action == "remove":
-            _take_away(place, staging / f"old-{number}")
+            _take_away(target, staging / f"old-{number}")
         elif step.action == "move":
             if os.path.lexists(board / step.source):
-                os.rename(board / step.source, place)
+                os.rename(board / step.source, target)
         elif os.path.lexists(source):
-            if not _is_own(source) or place.parent.is_symlink():
+            if not _is_real_folder(source) or target.parent.is_symlink():
                 raise BoardError(
                     f"{source} is a link, but tseval writes only files and folders here.\n  Remove {source}."
                 )
-            if place.is_dir():
-                _take_away(place, staging / f"old-{number}")
-            place.parent.mkdir(exist_ok=True)  # git keeps no empty folder
-            source.replace(place)
-        sync_directory(place.parent)
+            if target.is_dir():
+                _take_away(target, staging / f"old-{number}")
+            target.parent.mkdir(exist_ok=True)  # git keeps no empty folder
+            source.replace(target)
+        sync_directory(target.parent)
 
 
 def _write_pages(board: Path, plan: Plan) -> None:
@@ -279,19 +279,19 @@ def _write_pages(board: Path, plan: Plan) -> None:
             write_pages(board, read_definition(board))
 
 
-def _is_own(path: Path) -> bool:
+def _is_real_folder(path: Path) -> bool:
     mode = path.lstat().st_mode
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
-def _take_away(place: Path, to: Path) -> None:
+def _take_away(path: Path, to: Path) -> None:
     """Move what is no longer wanted out of sight; it is removed at the end."""
-    if not os.path.lexists(place):
+    if not os.path.lexists(path):
         return
     if os.path.lexists(to):
         shutil.rmtree(to)
     to.parent.mkdir(exist_ok=True)
-    os.rename(place, to)
+    os.rename(path, to)
 
 
 def _remove_staging(board: Path) -> None:
@@ -335,7 +335,9 @@ def built_aside(folder: Path) -> Iterator[Path]:
         sync_directory(aside)
         if folder.exists():
             (folder / BOARD_LOCK).touch()
-            for name in sorted((one.name for one in aside.iterdir()), key=lambda name: name == DEFINITION):
+            for name in sorted(
+                (entry.name for entry in aside.iterdir()), key=lambda name: name == DEFINITION
+            ):
                 if (folder / name).is_dir():
                     shutil.rmtree(folder / name)
                 (aside / name).replace(folder / name)
@@ -352,7 +354,7 @@ def built_aside(folder: Path) -> Iterator[Path]:
 
 def is_begun(folder: Path) -> bool:
     """Return whether a kill left a board without entries that was being moved into a folder."""
-    names = {one.name for one in folder.iterdir()}
+    names = {entry.name for entry in folder.iterdir()}
     has_entries = (folder / ENTRY_FOLDERS).is_dir() and any((folder / ENTRY_FOLDERS).iterdir())
     return BOARD_LOCK in names and names <= _OF_A_NEW_BOARD and not has_entries
 

@@ -93,6 +93,6 @@ class OfWords:
         if self.vocabulary.lowercase:
             distinct = [word.lower() for word in distinct]
         known = pa.array([word in self._ids for word in distinct], pa.bool_()).take(words.indices)
-        found = np.zeros(len(sentences), dtype=np.bool_)
-        found[pc.list_parent_indices(split).filter(pc.invert(known)).to_numpy()] = True
-        return found
+        is_unreadable = np.zeros(len(sentences), dtype=np.bool_)
+        is_unreadable[pc.list_parent_indices(split).filter(pc.invert(known)).to_numpy()] = True
+        return is_unreadable

@@ -37,7 +37,7 @@ from tseval.models.torch_files import (
     start_of_pickle,
 )
 from tseval.models.vocabulary import EOS, UNK, Vocabulary
-from tseval.models.walks import MOST_PARTS, Walk, place_within
+from tseval.models.walks import MOST_PARTS, Walk, path_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +88,7 @@ DATA_CLASSES = re.compile(
 class State:
     """The tensors of a model in a file, by the names that its state_dict has."""
 
-    place: str  # where in the file; empty for the whole
+    path: str  # where in the file, such as `model.encoder`; empty for the whole file
     tensors: dict[str, StoredTensor]  # by name, without what wrappers put before it
     # of recurrent layers, as the modules or settings around them name them
     modes: frozenset[str] = frozenset()
@@ -162,17 +162,17 @@ def read_state_file(path: Path) -> TorchFile:
     return file
 
 
-def choose_state(value: object, place: str | None) -> State:
+def choose_state(value: object, path: str | None) -> State:
     """Find the one model in what was saved; of several the one at a place, as a message named it."""
     states = list(find_states(value))
-    if place is not None:
-        names = [state.place for state in states]
-        if place not in names:
-            raise ModelError(f"state={place}: the file has no such model. {suggest(place, names, 'Models')}")
-        return states[names.index(place)]
+    if path is not None:
+        names = [state.path for state in states]
+        if path not in names:
+            raise ModelError(f"state={path}: the file has no such model. {suggest(path, names, 'Models')}")
+        return states[names.index(path)]
     recurrent = [state for state in states if state.has_layers]
     if len(recurrent) > 1:
-        names = [state.place for state in recurrent]
+        names = [state.path for state in recurrent]
         raise ModelError(
             f"the file holds {len(names)} models: {', '.join(names[:6])}.\n"
             f"  Choose one, for example with --model-args state={names[0]}"
@@ -197,7 +197,7 @@ def choose_state(value: object, place: str | None) -> State:
     )
 
 
-def find_states(value: object, place: str = "", depth: int = 4, walk: Walk | None = None) -> Iterator[State]:
+def find_states(value: object, path: str = "", depth: int = 4, walk: Walk | None = None) -> Iterator[State]:
     """Yield every model in what was saved: modules, and dictionaries of tensors that hold a matrix."""
     walk = walk or Walk()
     if not depth or isinstance(value, str):
@@ -205,7 +205,7 @@ def find_states(value: object, place: str = "", depth: int = 4, walk: Walk | Non
     if isinstance(value, Pickled | Mapping | list | tuple) and not walk.enters(value, depth):
         return
     if isinstance(value, Pickled) and _parts_of(value) is not None:
-        yield _flat(value, place)
+        yield _flat(value, path)
         return
     if isinstance(value, Mapping):
         tensors: dict[str, Any] = {
@@ -215,13 +215,13 @@ def find_states(value: object, place: str = "", depth: int = 4, walk: Walk | Non
         }
         matrices = {name: tensor for name, tensor in tensors.items() if tensor is not None}
         if any(len(tensor.shape) == 2 and is_float(tensor) for tensor in matrices.values()):
-            yield State(place, without_wrappers(matrices))
+            yield State(path, without_wrappers(matrices))
         elif not value.keys() >= OPTIMISER:
             for name, entry in value.items():
-                yield from find_states(entry, place_within(place, name), depth - 1, walk)
+                yield from find_states(entry, path_within(path, name), depth - 1, walk)
     elif isinstance(value, list | tuple):
         for i, entry in enumerate(value[:100]):
-            yield from find_states(entry, place_within(place, i), depth - 1, walk)
+            yield from find_states(entry, path_within(path, i), depth - 1, walk)
 
 
 def is_float(tensor: StoredTensor) -> bool:
@@ -262,7 +262,7 @@ def _modules(value: object, depth: int = 4, walk: Walk | None = None) -> Iterato
             yield from _modules(entry, depth - 1, walk)
 
 
-def _flat(module: Pickled, place: str) -> State:
+def _flat(module: Pickled, path: str) -> State:
     """Write a module as its state_dict, and note what its parts say of themselves."""
     tensors: dict[str, StoredTensor] = {}
     modes: set[str] = set()
@@ -304,7 +304,7 @@ def _flat(module: Pickled, place: str) -> State:
     visit(module, "")
     if module.called.startswith("torch.nn.parallel."):
         class_name = next((inner.called for inner in _modules(module) if inner is not module), module.called)
-    return State(place, without_wrappers(tensors), frozenset(modes), dropout, class_name)
+    return State(path, without_wrappers(tensors), frozenset(modes), dropout, class_name)
 
 
 # Where words lie beside a checkpoint, and what they are called in one.
@@ -395,8 +395,8 @@ def _words(path: Path, value: object, size: int, options: VocabularyOptions) -> 
     )
 
 
-def _is_named(place: str) -> bool:
-    return any(NAMES.fullmatch(part) for part in place.split("."))
+def _is_named(path: str) -> bool:
+    return any(NAMES.fullmatch(part) for part in path.split("."))
 
 
 def describe_words(words: list[str], source: str, options: VocabularyOptions) -> Words:
@@ -432,7 +432,7 @@ def describe_words(words: list[str], source: str, options: VocabularyOptions) ->
 
 
 def find_words(
-    value: object, place: str = "", depth: int = 5, walk: Walk | None = None
+    value: object, path: str = "", depth: int = 5, walk: Walk | None = None
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield everything in what was saved that may be a vocabulary, with its place (`corpus.dictionary`)."""
     walk = walk or Walk()
@@ -440,11 +440,11 @@ def find_words(
     if isinstance(value, Mapping | list) and not walk.enters(value, depth):
         return
     if (words := as_words(value)) is not None:
-        yield place, words
+        yield path, words
     elif depth and isinstance(value, Mapping):
         for name, entry in value.items():
             if not str(name).startswith("_"):  # what a module of torch is made of
-                yield from find_words(entry, place_within(place, name), depth - 1, walk)
+                yield from find_words(entry, path_within(path, name), depth - 1, walk)
 
 
 def as_words(value: object) -> list[str] | None:
@@ -556,7 +556,7 @@ def words_of_text(text: str, size: int | None = None) -> list[str]:
 
 def _named_words(value: object) -> list[list[str]]:
     """Return what may be a vocabulary in a pickle, at a place that is called like one."""
-    return [words for place, words in find_words(value) if not place or _is_named(place)]
+    return [words for path, words in find_words(value) if not path or _is_named(path)]
 
 
 def _only(path: Path, vocabularies: list[list[str]]) -> list[str]:

@@ -118,7 +118,7 @@ class TorchFile:
                 raise damaged("the file is damaged: a tensor is longer than its numbers in the file")
             if math.prod(tensor.shape) > view.length:
                 raise refused("a tensor has a shape but no numbers")
-        needed = sum(math.prod(one.shape) * one.view.storage.dtype.itemsize for one in stored)
+        needed = sum(math.prod(tensor.shape) * tensor.view.storage.dtype.itemsize for tensor in stored)
         if needed > TIMES_THE_FILE * self.size:
             raise damaged(
                 f"the file is damaged: its tensors need {needed:,} bytes, but the file has {self.size:,}"
@@ -326,23 +326,23 @@ def _read_old(path: Path, callable_names: frozenset[str], limits: PickleLimits) 
     _check_order(machine.get("little_endian") is True)
     views = Views()
     inert = read_pickle(start, callable_names | _MAKERS, views.find, limits.instructions)
-    places = _places(path, start, views.storages)
+    parts = _find_parts(path, start, views.storages)
 
     @cache
     def numbers(storage: Storage) -> Tensor:
-        return _numbers(read_zip_part(path, places[storage.key]), storage)
+        return _numbers(read_zip_part(path, parts[storage.key]), storage)
 
     return TorchFile("old", inert.value, inert.names, numbers, path.stat().st_size)
 
 
-def _places(path: Path, start: io.BytesIO, storages: dict[str, Storage]) -> dict[str, ZipPart]:
+def _find_parts(path: Path, start: io.BytesIO, storages: dict[str, Storage]) -> dict[str, ZipPart]:
     """Find where in a file of the old format the numbers of each storage begin."""
     keys = read_pickle(start).value
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         raise damaged("the file is damaged: it has no list of its storages")
     if sorted(keys) != sorted(storages):
         raise damaged("the file is damaged: its list of storages does not fit the tensors")
-    places = {}
+    parts = {}
     size = path.stat().st_size
     with path.open("rb") as file:
         file.seek(start.tell())
@@ -353,12 +353,12 @@ def _places(path: Path, start: io.BytesIO, storages: dict[str, Storage]) -> dict
                 raise damaged(
                     "the file is truncated or damaged: a storage has another length than its tensors need"
                 )
-            places[key] = ZipPart(begin, numel * storages[key].dtype.itemsize)
-            end = begin + places[key].length
+            parts[key] = ZipPart(begin, numel * storages[key].dtype.itemsize)
+            end = begin + parts[key].length
             if end > size:
                 raise damaged(f"the file is truncated: it should have {end:,} bytes, but has {size:,}")
             file.seek(end)
-    return places
+    return parts
 
 
 def _numbers(content: bytearray, storage: Storage) -> Tensor:

@@ -73,9 +73,9 @@ def rotation(skew: Tensor) -> Tensor:
     # Halved to a norm below 1/2, each matrix by itself: what a word does must not depend on its neighbours.
     halvings = (norms.frexp().exponent + 1).clamp(0, MAX_HALVINGS)
     small = skew * 0.5**halvings
-    result = one = torch.eye(skew.shape[-1], dtype=skew.dtype, device=skew.device)
+    result = identity = torch.eye(skew.shape[-1], dtype=skew.dtype, device=skew.device)
     for k in range(TERMS[skew.dtype], 0, -1):
-        result = one + small @ result / k
+        result = identity + small @ result / k
     for done in range(int(halvings.max())):
         result = torch.where(done < halvings, result @ result, result)
     return result
