@@ -96,7 +96,7 @@ def _beside(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _errors_of(path: Path, where: str) -> Iterator[None]:
-    """Say what a user's file raises in one message: where in the file, and what."""
+    """Raise any error of a user's file as one message, with the lines in the file."""
     try:
         yield
     except TsevalError:

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 
 def as_causal(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> CausalModel:
-    """Take a causal model in memory as a model to be scored, with the weights that it has at each evaluation.
+    """Return a model to score from a causal model in memory, with the weights that it has at each evaluation.
 
     Each evaluation computes the fingerprint again, so one call before a training loop is enough. It computes
     as `hf:` does, but for activations that `hf:` fuses, which differ by rounding.
 
     Args:
-        model: Whole, on one device; afterwards it is as it was.
+        model: A whole model on one device. It is not changed.
         tokenizer: Its own.
         name: For tables.
     """
@@ -102,10 +102,10 @@ MAY_BE = (
 def as_model(
     value: object, call_returns: str, name: str | None = None, device: torch.device | None = None
 ) -> Model:
-    """Take what a user holds as a model: an object of our protocols, which stays what it is, or a pair.
+    """Return a user's object as a model: an object of our protocols unchanged, or a pair as one model.
 
     Args:
-        name: For tables; None for that of its class, or of where transformers found it.
+        name: Name for tables; None for the name of its class, or of the folder that transformers read.
         device: To move it to; None leaves it where it is.
     """
     match value:
@@ -123,7 +123,7 @@ def as_model(
 
 
 def _as_vocabulary(words: Vocabulary | Sequence[str] | Mapping[str, int]) -> Vocabulary:
-    """Make a vocabulary of words in the order of their ids, or of their ids; case counts."""
+    """Return the vocabulary of words in the order of their ids, or of a map to their ids; case counts."""
     if isinstance(words, Vocabulary):
         return words
     ordered = as_words(list(words) if isinstance(words, tuple) else words)

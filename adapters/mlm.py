@@ -69,8 +69,8 @@ class Copies:
     """Distinct masked copies of sentences of equal length."""
 
     tokens: np.ndarray  # (copies, length)
-    positions: np.ndarray  # the token that is asked for, (copies,)
-    copy_of: np.ndarray  # the copy in which each token is asked for, (sentences, length)
+    positions: np.ndarray  # the masked token to predict, (copies,)
+    copy_of: np.ndarray  # the copy in which each token is predicted, (sentences, length)
 
 
 class MaskedModel(OfPieces):
@@ -154,7 +154,7 @@ class MaskedModel(OfPieces):
         distinct: list[np.ndarray] = []
         copy_of = np.empty(tokens.shape, dtype=np.int64)
         n_copies = 0
-        for position in range(length):  # copies with masks at different places differ
+        for position in range(length):  # copies with masks at different positions differ
             masked = np.zeros(tokens.shape, dtype=bool)
             masked[:, position] = True
             if self.pll == "within_word_l2r":
@@ -188,7 +188,7 @@ class MaskedModel(OfPieces):
         return result.reshape(tokens.shape)
 
     def _logits(self, copies: np.ndarray, positions: np.ndarray) -> Tensor:
-        """Logits where each copy is asked for, (copies, vocabulary) float32."""
+        """Return the logits of the masked token of each copy, (copies, vocabulary) float32."""
         before, after = (np.tile(special, (len(copies), 1)) for special in (self.before, self.after))
         ids = torch.from_numpy(np.hstack((before, copies, after)).astype(np.int64)).to(self.model.device)
         column = torch.from_numpy(positions + len(self.before))
@@ -230,7 +230,7 @@ class MaskedModel(OfPieces):
 
 @contextmanager
 def only_at(encoder: nn.Module, row: Tensor, column: Tensor) -> Iterator[None]:
-    """Let an encoder give its last hidden states at some places alone, (rows, 1, hidden)."""
+    """Return the last hidden states of an encoder at some positions alone, (rows, 1, hidden)."""
 
     def gather(_module: nn.Module, _inputs: object, output: ModelOutput) -> ModelOutput:
         hidden = output.last_hidden_state

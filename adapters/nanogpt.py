@@ -68,13 +68,13 @@ class NanoGPT(CausalModel):
         return super().encode(sentences)
 
     def too_long(self, sentences: pa.StringArray) -> np.ndarray:
-        """Tell which sentences cannot be read; see `BoundedModel`."""
+        """Return which sentences cannot be read; see `BoundedModel`."""
         is_strange = self._strange(sentences)
         is_strange[~is_strange] = super().too_long(sentences.filter(pa.array(~is_strange)))
         return is_strange
 
     def _strange(self, sentences: pa.StringArray) -> np.ndarray:
-        """Tell which sentences hold an unknown character, (sentences,) bool."""
+        """Return which sentences hold an unknown character, (sentences,) bool."""
         if self.characters is None:
             return np.zeros(len(sentences), dtype=np.bool_)
         texts = pc.utf8_trim_whitespace(sentences).to_pylist()

@@ -164,7 +164,7 @@ class NativeClassifier(NativeModel):
         self.card = replace(self.card, protocol=protocol, details=details)
 
     def encode(self, sentences: pa.StringArray) -> Encoded:
-        """Bring sentences to the vocabulary; see `NativeModel.encode`."""
+        """Return sentences as numbers of the vocabulary; see `NativeModel.encode`."""
         encoded = super().encode(sentences)
         is_label = encoded.tokens >= self._n_words
         ends = np.cumsum(encoded.lengths)

@@ -66,7 +66,7 @@ def load_adapter(entry: EntryPoint) -> Opener:
 
 
 def is_outside(entry: EntryPoint) -> bool:
-    """Tell adapters of other packages from tseval's own."""
+    """Check whether an adapter comes from another package."""
     return not entry.value.startswith(f"{__package__}.")
 
 
@@ -78,7 +78,7 @@ def _own_package() -> Distribution | None:
 
 
 def not_yet_installed(scheme: str) -> str:
-    """Say why an adapter that someone has written is not found: it was registered after the installation.
+    """Return why a written adapter is missing: it was registered after its package was installed.
 
     This is the end of a message, or nothing where no such adapter is known.
     """
@@ -138,7 +138,7 @@ def _install_again(dist: Distribution | None) -> str:
 
 
 def _location(error: BaseException) -> str:
-    """Say where an exception was raised; a syntax error says so itself."""
+    """Return where an exception was raised; the message of a syntax error has the place already."""
     if isinstance(error, SyntaxError):
         return ""
     frame = traceback.extract_tb(error.__traceback__)[-1]

@@ -62,7 +62,7 @@ def name_of_file(path: Path) -> str:
 
 
 def _meant(name: str) -> str:
-    """Say what a name may stand for that is no path: a bundled checkpoint, or a model of transformers."""
+    """Return what a name that is no path may mean: a bundled checkpoint, or a model of transformers."""
     if name in bundled_checkpoints():
         return f"Did you mean bundled:{name}?"
     if ON_THE_HUB.fullmatch(name) and Path(name).suffix not in CHECKPOINTS:

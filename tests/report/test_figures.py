@@ -78,8 +78,8 @@ def test_single_seeds_stand_as_open_points_on_the_line_of_their_mean():
     figure = draw([Panel("Agreement", [series], words=["Simple"])], ROW_DOTS)
     (axes,) = [axes for axes in figure.subfigs[0].axes if axes.get_lines()]
     (seeds,) = [line for line in axes.get_lines() if line.get_markerfacecolor() == "none"]
-    assert list(seeds.get_xdata()) == [0.55, 0.65]
-    assert list(seeds.get_ydata()) == [1, 1]
+    assert np.asarray(seeds.get_xdata()).tolist() == [0.55, 0.65]
+    assert np.asarray(seeds.get_ydata()).tolist() == [1, 1]
     assert "one seed" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 

@@ -1,4 +1,4 @@
-"""Check what a request changes in a repository of boards, and tell whoever decides on it what is new."""
+"""Check what a request changes in a repository of boards, and print what is new for its maintainers."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class Changes:
     """What a request changes.
 
-    `entries` are new ones, by board; `wrong` is what it may not do or what does not hold, `warnings` are for
-    whoever decides.
+    `entries` are the new ones, by board. `wrong` lists forbidden changes and false statements; `warnings` are
+    for the maintainer.
     """
 
     entries: dict[Path, list[str]] = field(default_factory=dict)
@@ -127,7 +127,7 @@ def _entries_at(repository: Repository, commit: str, folder: str) -> list[str]:
 
 
 def summary(changes: Changes) -> str:
-    """Tell in Markdown what is wrong, and show new entries beside their neighbours by mean accuracy."""
+    """Return in Markdown what is wrong, and new entries beside their neighbours by mean accuracy."""
     return "\n\n".join(_summary(changes)) + "\n"
 
 

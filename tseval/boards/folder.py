@@ -116,7 +116,7 @@ def write_new_board(board: Path, spec: str | Path, definition: Definition) -> No
 
 
 def copy_suite(spec: str | Path, folder: Path) -> None:
-    """Copy the files of a suite into its board, which can then be checked whatever becomes of them.
+    """Copy the files of a suite into its board, so that it can be checked even if they change.
 
     Of a published set there is one version, held by its digest, and of a formal language its program: neither
     is copied.
@@ -212,7 +212,7 @@ def new_repository(
         "title": heading,
         "quoted": json.dumps(heading),
         "board": first,
-        # As whoever has cloned the repository into the folder leaderboard names it.
+        # The path for a user who has cloned the repository into the folder leaderboard.
         "suite": suites[0] if spec == suites[0] else os.path.normpath(f"leaderboard/{first}/{suites[0]}"),
     }
     texts = {

@@ -14,12 +14,12 @@ from tseval.boards.entry import About, Entry, rows_of
 from tseval.boards.entry_folders import ranked_folders, readable_entries
 from tseval.boards.maintainer import CHECKS, Hidden, checks_text, read_checks
 from tseval.boards.transaction import board_transaction
+from tseval.boards.verified import require_verified
 from tseval.errors import BoardError
 from tseval.runs.board_suite import SplitSuite
 from tseval.runs.entry import entry_run
 from tseval.runs.reader import read_run
 from tseval.suites import without_cache
-from tseval.verifying.run import verify_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,12 +63,7 @@ def record_hidden(board: Path, paths: Sequence[Path], suite: str) -> dict[str, H
                 f"{path} is a run on the public suite of the leaderboard, not on the hidden version.\n"
                 "  Score the model on the hidden version: tseval run --suite HIDDEN --model MODEL"
             )
-        verified = verify_run(path, suite=suite)
-        if not verified.ok:
-            raise BoardError(
-                f"{path} cannot be verified: {verified.checks[-1].found}.\n  For details: tseval verify "
-                f"{path}"
-            )
+        require_verified(path, suite)
         public, hidden = (_mean_over_rows(split_run, path) for split_run in (entry_run(folder, split), run))
         if public[0] != hidden[0]:
             raise BoardError(

@@ -30,8 +30,7 @@ def open_sources(names: Iterable[str], items: bool = False) -> list[Run | Board]
     """Open runs and boards, each named once.
 
     Named are paths of run directories, of entries of a board, of folders that hold some, or of boards, or
-    boards that come with tseval. Where single `items` will be asked for, a board's means over seeds do not
-    do.
+    boards that come with tseval. If single `items` are needed, a board of means over seeds is refused.
     """
     names_by_path: dict[str, str] = {}
     sources: list[Run | Board] = []
@@ -72,11 +71,11 @@ def open_runs(names: Sequence[str], where: Sequence[tuple[str, str]] = (), *, ra
 def open_against(names: Sequence[str], model: str) -> tuple[RunSet, str | None]:
     """Open runs of which one is what all others are compared with.
 
-    It is named by its directory, and then stands first, so that its group does too, whatever others are
-    called; or by the name of a model or an architecture among the others.
+    The model is named by the directory of its run, which then comes first, as does its group; or by the name
+    of a model or an architecture among the others.
 
     Returns:
-        The runs, and the name to be looked for among them; None for the first.
+        The runs, and the name to look for among them; None for the first.
     """
     if not (Path(model) / MANIFEST).is_file():
         return open_runs(names), model
@@ -183,7 +182,7 @@ def lacks_evidence(board: Path) -> bool:
 
 
 def not_shipped(board: Path) -> BoardError:
-    """Make the error that says where the evidence of such a board is."""
+    """Return the error that says where the evidence of a bundled board is."""
     if (BUNDLED_BOARDS.resolve().parent / ".git").exists():
         return BoardError(
             f"{board.name}: the evidence (per-token scores) of this leaderboard is missing in your clone "

@@ -1,9 +1,8 @@
 """Checkpoints: plain data on disk, with a fingerprint over all that decides a score.
 
 A `.pt` checkpoint is a dictionary that loads with `weights_only=True`; a `.safetensors` checkpoint holds the
-same, everything but the weights as JSON in its header. `torch.load` is not asked: whatever its reader would
-do with a pickle, here nothing happens but what stands in `pickles`, and memory is taken only for numbers that
-are in the file.
+same, everything but the weights as JSON in its header. tseval does not call `torch.load`. Its own reader
+(`pickles`) runs nothing from the file, and takes memory only for numbers that are in the file.
 
 Weights of `int8` take about five bits: a row w of a matrix is kept as whole numbers q in one byte and a
 float16 scale s, so that w ≈ s·q, compressed. Of steps s there are 8.5 to the row's root mean square, which is
@@ -168,7 +167,7 @@ def _read_pt(path: Path, form: str) -> dict[str, object]:
 
 
 def _describe(path: Path) -> str:
-    """Say what a file is that is neither a zip file nor safetensors."""
+    """Return what a file is that is neither a zip file nor safetensors."""
     with path.open("rb") as file:
         content = file.read(DESCRIBED_BYTES)
     if not content:
@@ -274,7 +273,7 @@ class Checkpoint:
     reading: str | None = None  # how a file that does not say itself what it holds was read, on one line
 
     def place_in_course(self) -> dict[str, Json]:
-        """Say how far the training had come; nothing where the checkpoint does not know.
+        """Return how far the training had come; an empty mapping if the checkpoint does not know.
 
         That is `step` (windows), `tokens`, and `training`, the same for all checkpoints of one training.
         """
@@ -422,7 +421,7 @@ def _read(path: Path) -> tuple[_Header, dict[str, Tensor]]:
 
 
 def _first_names(header: Mapping[str, object]) -> str:
-    """Say what a foreign file holds: names of tensors, where there is nothing else."""
+    """Return what a foreign file holds: the first names of its fields, or of its tensors."""
     weights = header.get("weights")
     names = weights if len(header) == 1 and isinstance(weights, dict) else header
     return shortened(", ".join(shortened(repr(name), 60) for name in list(names)[:6])) or "nothing"
@@ -449,7 +448,7 @@ def _assemble(header: _Header, weights: dict[str, Tensor]) -> Checkpoint:
 
 
 def make_network(sizes: Sizes) -> Network:
-    """Make the kind of network that sizes are of, with fresh weights."""
+    """Return a network of some sizes, with fresh weights: a language model or a classifier."""
     return LanguageModel(sizes) if sizes.task is None else Classifier(sizes)
 
 
@@ -475,7 +474,7 @@ def network_of(sizes: Sizes, weights: Mapping[str, Tensor]) -> Network:
 
 
 def _check_weights(sizes: Sizes, weights: Mapping[str, Tensor]) -> None:
-    """Hold the weights to the shapes that the sizes demand, before any memory is taken for them."""
+    """Check the shapes of the weights against the sizes, before any memory is taken for them."""
     if sizes.layers > len(weights):
         raise damaged(
             f"the checkpoint should have {sizes.layers} layers, but has only {len(weights)} weight tensors"

@@ -243,7 +243,7 @@ def build_oracle(oracle: Oracle, alphabet: Sequence[str]) -> Checkpoint:
 
 
 def _word_vectors(code: BracketCode) -> Tensor:
-    """Say of each word what it does to the stack, and how an opening bracket is spelt: (words, embedding)."""
+    """Return what each word does to the stack, and how an opening bracket is spelt: (words, embedding)."""
     k = len(code.units)
     vectors = torch.zeros(2 + 2 * k, SYMBOL_UNITS + code.width)
     vectors[:2, EMPTIES] = 1

@@ -204,7 +204,7 @@ class _Machine:
         self._stack = []
 
     def put(self, index: object) -> None:
-        """Remember the top of the stack; a place that is not said is the next."""
+        """Remember the top of the stack; without an index, at the next one."""
         self._memo[len(self._memo) if index is None else index] = self._stack[-1]
 
     def pop(self) -> None:
@@ -294,7 +294,7 @@ class _Machine:
             target.state = state
 
     def resolve(self) -> None:
-        """Ask for what a persistent id stands for."""
+        """Replace a persistent id by its storage."""
         (saved,) = self.take(1)
         if not isinstance(saved, tuple) or self._persistent is None:
             raise refused(

@@ -76,7 +76,7 @@ _CALLED = _MODULES | {
     ),
     "torch.nn.backends.thnn._get_thnn_function_backend",  # until PyTorch 1.3; holds no numbers
 }
-# Classes that hold words, settings or the course of a training: data, whoever's they are.
+# Classes of any package that hold data: words, settings, or the course of a training.
 DATA_CLASSES = re.compile(
     r"(torch\.(?!nn\.)|(lightning|pytorch_lightning|omegaconf|torchtext|transformers|typing|types)\.).*"
     r"|.*(Dictionary|Vocab|Vocabulary|Corpus|Config|Configuration|Namespace|Args|Arguments|Options|Params"
@@ -102,7 +102,7 @@ class State:
 
 
 def kind_of(path: Path) -> Literal["tseval", "nanogpt", "other"]:
-    """Tell whose checkpoint a file is; what neither torch nor safetensors wrote is left to our own reader."""
+    """Return which program wrote a checkpoint; `tseval` also if neither torch nor safetensors did."""
     if not path.is_file():
         return "tseval"
     form = form_of(path)
@@ -121,7 +121,7 @@ def kind_of(path: Path) -> Literal["tseval", "nanogpt", "other"]:
 
 
 def is_foreign(path: Path) -> bool:
-    """Tell what torch or safetensors wrote, but not tseval."""
+    """Check whether torch or safetensors wrote a file, but not tseval."""
     return kind_of(path) != "tseval"
 
 
@@ -139,13 +139,13 @@ def naming(path: Path, arguments: Mapping[str, str]) -> Iterator[None]:
         raise ModelError(str(error) if names_file else f"{path}: {error}") from None
     except RecursionError:
         raise damaged(f"{path}: damaged checkpoint: its data are nested too deeply to be read") from None
-    except _OF_DAMAGE as error:  # whatever else a file may hold, it is the file that is wrong
+    except _OF_DAMAGE as error:  # the file is at fault, not tseval
         message = shortened(f"{type(error).__name__}: {first_line(error)}", 150)
         raise damaged(f"{path}: damaged checkpoint ({message})") from None
 
 
 def read_state_file(path: Path) -> TorchFile:
-    """Read what a file holds; of the numbers only the places are noted."""
+    """Read a file without its numbers: of these only the positions are noted."""
     if form_of(path) == "safetensors":
         tensors = read_safetensors(path)[1]
         return TorchFile("safetensors", tensors, frozenset(), lambda _: torch.empty(0), path.stat().st_size)
@@ -163,7 +163,7 @@ def read_state_file(path: Path) -> TorchFile:
 
 
 def choose_state(value: object, path: str | None) -> State:
-    """Find the one model in what was saved; of several the one at a place, as a message named it."""
+    """Return the only model that was saved; of several the one at a path, as a message printed it."""
     states = list(find_states(value))
     if path is not None:
         names = [state.path for state in states]
@@ -225,13 +225,13 @@ def find_states(value: object, path: str = "", depth: int = 4, walk: Walk | None
 
 
 def is_float(tensor: StoredTensor) -> bool:
-    """Tell weights from counters."""
+    """Check whether a tensor holds weights, not counts."""
     dtype = tensor.dtype if isinstance(tensor, torch.Tensor) else tensor.view.storage.dtype
     return dtype.is_floating_point
 
 
 def without_wrappers(tensors: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
-    """Take off what DataParallel, torch.compile and the like put into names."""
+    """Return tensors by their names without what DataParallel, torch.compile and other wrappers add."""
     unwrapped: dict[str, StoredTensor] = {}
     for name, tensor in tensors.items():
         short = ".".join(part for part in name.split(".") if part not in WRAPPERS)
@@ -368,12 +368,12 @@ def _words(path: Path, value: object, size: int, options: VocabularyOptions) -> 
         raise ModelError("--model-args vocab= and vocab_from= cannot be used together. Remove one of the two")
     if options.vocab_from is not None:
         return words_of_texts(options.vocab_from.split(",")), options.vocab_from
-    inside = {place: words for place, words in find_words(value) if len(words) == size or _is_named(place)}
+    inside = {location: words for location, words in find_words(value) if len(words) == size or _is_named(location)}
     if options.vocab is not None:
         if options.vocab in inside and not Path(options.vocab).exists():
             return inside[options.vocab], f"its {options.vocab}"
         return read_words(Path(options.vocab), size), options.vocab
-    fitting = {place: words for place, words in inside.items() if len(words) == size}
+    fitting = {location: words for location, words in inside.items() if len(words) == size}
     if len({tuple(words) for words in fitting.values()}) > 1:
         first, second, *_ = fitting
         raise ModelError(
@@ -386,8 +386,8 @@ def _words(path: Path, value: object, size: int, options: VocabularyOptions) -> 
         if (beside := path.parent / name).is_file():
             return read_words(beside, size), str(beside)
     if inside:
-        place, words = next(iter(inside.items()))
-        return words, f"its {place}"
+        location, words = next(iter(inside.items()))
+        return words, f"its {location}"
     raise ModelError(
         f"the file does not hold the words of its {size:,} ids.\n"
         "  Add --model-args vocab=FILE (a text file with one word a line, in the order of the ids),\n"
@@ -400,7 +400,7 @@ def _is_named(path: str) -> bool:
 
 
 def describe_words(words: list[str], source: str, options: VocabularyOptions) -> Words:
-    """Tell start symbol, unknown word and case from the words, or as the user says."""
+    """Return words with their start symbol, unknown word and case, inferred or as the user states them."""
     known = set(words)
     for name, word in (("bos", options.bos), ("unk", options.unk)):
         if word is not None and word not in known and not (name == "unk" and word == "none"):
@@ -434,7 +434,7 @@ def describe_words(words: list[str], source: str, options: VocabularyOptions) ->
 def find_words(
     value: object, path: str = "", depth: int = 5, walk: Walk | None = None
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield everything in what was saved that may be a vocabulary, with its place (`corpus.dictionary`)."""
+    """Yield everything saved that may be a vocabulary, with its path (`corpus.dictionary`)."""
     walk = walk or Walk()
     value = value.state if isinstance(value, Pickled) else value
     if isinstance(value, Mapping | list) and not walk.enters(value, depth):
@@ -448,7 +448,7 @@ def find_words(
 
 
 def as_words(value: object) -> list[str] | None:
-    """Take a list of words, or a map between words and ids 0 to n-1, for a vocabulary; None if it is none."""
+    """Return the words of a list, or of a map between words and ids 0 to n-1; None for other values."""
     if isinstance(value, list) and len(value) > 1 and all(isinstance(word, str) for word in value):
         return cast("list[str]", value)
     if not isinstance(value, Mapping) or len(value) < 2:
@@ -555,7 +555,7 @@ def words_of_text(text: str, size: int | None = None) -> list[str]:
 
 
 def _named_words(value: object) -> list[list[str]]:
-    """Return what may be a vocabulary in a pickle, at a place that is called like one."""
+    """Return what may be a vocabulary in a pickle, at a path whose name says so."""
     return [words for path, words in find_words(value) if not path or _is_named(path)]
 
 

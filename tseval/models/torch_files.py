@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 MAX_PICKLE = 2**22  # bytes; the numbers lie outside the pickle
 MAX_RANK = 8  # of a tensor
-TIMES_THE_FILE = 2  # a tied matrix stands in a file once and is read for two layers
+TIMES_THE_FILE = 2  # a tied matrix is in a file once and is read for two layers
 
 
 _TYPES = {
@@ -65,7 +65,7 @@ class PickleLimits:
 
 
 STATE_LIMITS = PickleLimits(MAX_PICKLE, MAX_INSTRUCTIONS)
-# Words and learning curves stand in the pickle: two instructions for each word, two dozen for each point.
+# Words and learning curves are in the pickle: two instructions for each word, two dozen for each point.
 OWN_LIMITS = PickleLimits(2**26, 2**22)
 
 
@@ -102,13 +102,13 @@ class TorchFile:
     """An object in a file."""
 
     form: str  # `old`, `zip`, or `safetensors`, of which tensors are read already
-    value: object  # what was saved; whatever unpickling would have made by a call is a record
+    value: object  # what was saved, with a record instead of each object that unpickling would make by a call
     names: frozenset[str]  # classes and functions it mentions besides those that it may call
     numbers: Callable[[Storage], Tensor]  # gives all numbers of a storage, one-dimensional
     size: int  # of the file, in bytes
 
     def check(self, tensors: Iterable[StoredTensor | Tensor]) -> None:
-        """Hold tensors to the numbers in the file before any is read."""
+        """Check tensors against the numbers in the file before any is read."""
         stored = [tensor for tensor in tensors if isinstance(tensor, StoredTensor)]
         for tensor in stored:
             view, steps = tensor.view, zip(tensor.shape, tensor.stride, strict=True)
@@ -151,7 +151,7 @@ def find_tensor(value: object) -> StoredTensor | None:
 
 
 def _fit(offset: int, shape: tuple[object, ...], stride: tuple[object, ...]) -> bool:
-    """Tell the description of a tensor; of an empty one, too, the sizes can be multiplied."""
+    """Check the description of a tensor; of an empty one, too, the sizes can be multiplied."""
     if not len(shape) == len(stride) <= MAX_RANK:
         return False
     numbers = [size for size in (offset, *shape, *stride) if isinstance(size, int) and 0 <= size < 2**63]
@@ -184,7 +184,7 @@ class Views:
         )
 
     def _storage(self, storage: Storage) -> Storage:
-        """Take numbers of one type and length for each key: in others they would be read once more."""
+        """Return a storage, which has one type and length for each key; others would be read once more."""
         if storage.numel < 0 or self.storages.setdefault(storage.key, storage) != storage:
             raise damaged("the file is damaged: its Python pickle describes the same numbers in two ways")
         return storage
@@ -269,7 +269,7 @@ LEGACY_VERSION = 1001
 
 
 def form_of(path: Path) -> str:
-    """Tell the form of a file by its first bytes: `zip`, `safetensors`, or `other`."""
+    """Return the form of a file by its first bytes: `zip`, `safetensors`, or `other`."""
     with path.open("rb") as file:
         start = file.read(16)
     return "zip" if start.startswith(b"PK") else "safetensors" if start[8:9] == b"{" else "other"

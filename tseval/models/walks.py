@@ -1,7 +1,7 @@
 """Walks over what was saved: every container once, and no more entries than a bound.
 
-A few bytes can hold a structure in which each level refers to the next one twice. Whoever followed every
-reference would never come to an end.
+A few bytes can hold a structure in which each level refers to the next one twice. A walk along every
+reference would never end.
 """
 
 from __future__ import annotations

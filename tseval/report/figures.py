@@ -275,7 +275,7 @@ def _draw_series(axes: Axes, values: Series, positions: Sequence[float], panel: 
         places, seeds = zip(*values.points, strict=True)
         heights = [place + aside for place in places]
         x, y = (seeds, heights) if look.mark == "dot" else (heights, seeds)
-        axes.plot(x, y, **sign | SEED_POINTS)
+        axes.plot(x, y, **{**sign, **SEED_POINTS})
     if panel.rings:
         axes.plot(x[-1:], y[-1:], "o", markersize=9, fillstyle="none", color=shade)
 

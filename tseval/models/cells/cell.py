@@ -36,7 +36,7 @@ class Cell(nn.Module):
     name: ClassVar[str]  # what `--arch` calls it; a class without a name of its own is a base of others
     n_states: ClassVar[int] = 1  # tensors that make up the state; the first is the output
     # Whether `project` costs so much that a language model should project each distinct word of a window only
-    # once. Dropout then drops the same of a word wherever it stands in a window.
+    # once. Dropout then drops the same units of a word everywhere in a window.
     costly_projection: ClassVar[bool] = False
     # Options that the cell got when there were checkpoints of it. At their default they leave no trace in a
     # model's sizes, so that fingerprints and resume files stay what they were.

@@ -27,7 +27,7 @@ class URN(Cell):
     its vector, and so does this cell where the input has that width; from any other width, a learned linear
     map leads there, so that large vocabularies and further layers are possible. A language model computes the
     exponential once for each distinct word of a window, in training too: dropout, which acts on x_t, then
-    drops the same of a word wherever it stands in the window.
+    drops the same units of a word everywhere in the window.
     """
 
     name = "urn"
