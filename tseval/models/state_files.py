@@ -368,7 +368,9 @@ def _words(path: Path, value: object, size: int, options: VocabularyOptions) -> 
         raise ModelError("--model-args vocab= and vocab_from= cannot be used together. Remove one of the two")
     if options.vocab_from is not None:
         return words_of_texts(options.vocab_from.split(",")), options.vocab_from
-    inside = {location: words for location, words in find_words(value) if len(words) == size or _is_named(location)}
+    inside = {
+        location: words for location, words in find_words(value) if len(words) == size or _is_named(location)
+    }
     if options.vocab is not None:
         if options.vocab in inside and not Path(options.vocab).exists():
             return inside[options.vocab], f"its {options.vocab}"

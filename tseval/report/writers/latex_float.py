@@ -242,8 +242,9 @@ def _block(rows: Sequence[Row], names: Sequence[str], width: int) -> list[str]:
     body = [
         rf"\begin{{tabularx}}{{\textwidth}}{{@{{}}{RAGGED}X{columns}@{{}}}}",
         r"\toprule",
-        _across(len(rows) + 1, rf"\textbf{{{latex(rows[0].section)}}}", rows[0].section, PAGE),
     ]
+    if section := rows[0].section:
+        body.append(_across(len(rows) + 1, rf"\textbf{{{latex(section)}}}", section, PAGE))
     groups = Counter(row.group for row in rows)
     if any(groups):
         spans, rules, start = [""], [], 2
