@@ -16,7 +16,7 @@ from tseval.adapters.mlm import METRICS, MaskedModel
 from tseval.adapters.modules import ModuleModel
 from tseval.errors import ModelError
 from tseval.models.checkpoint import hash_weights
-from tseval.models.state_files import VocabularyOptions, as_words, describe_words
+from tseval.models.saved_words import VocabularyOptions, as_words, describe_words
 from tseval.models.vocabulary import Vocabulary
 from tseval.pretrained.evaluation_mode import undisturbed
 from tseval.pretrained.opened import Pretrained

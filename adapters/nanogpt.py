@@ -25,7 +25,8 @@ from tseval.adapters.hf import CausalModel
 from tseval.errors import ModelError, quoted_text, suggest
 from tseval.models.checkpoint import hash_weights
 from tseval.models.network import no_init
-from tseval.models.state_files import GPT, choose_state, naming, read_state_file, read_words
+from tseval.models.saved_words import read_words
+from tseval.models.state_files import GPT, choose_state, naming, read_state_file
 from tseval.pretrained.loading_errors import plain_errors
 from tseval.pretrained.opened import Pretrained
 from tseval.pretrained.options import take_option

@@ -11,7 +11,8 @@ import torch
 from tseval.errors import ModelError
 from tseval.formats import is_count
 from tseval.models.pickles import MOST_UNFOLDED, Pickled, read_pickle, refuse_unfolding
-from tseval.models.state_files import as_words, find_states, find_words, read_words
+from tseval.models.saved_words import as_words, find_words, read_words
+from tseval.models.state_files import find_states
 from tseval.models.states import open_state
 from tseval.models.walks import Walk, path_within
 

@@ -20,15 +20,8 @@ from tseval.errors import ModelError, counted, shortened, suggest
 from tseval.models.checkpoint import Checkpoint, fingerprint, fit_model
 from tseval.models.network import Sizes
 from tseval.models.pickles import Pickled, quoted
-from tseval.models.state_files import (
-    LAYER,
-    VocabularyOptions,
-    choose_state,
-    find_vocabulary,
-    is_float,
-    naming,
-    read_state_file,
-)
+from tseval.models.saved_words import VocabularyOptions, find_vocabulary
+from tseval.models.state_files import LAYER, choose_state, is_float, naming, read_state_file
 from tseval.models.walks import Walk
 
 if TYPE_CHECKING:
@@ -36,7 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tseval.models.cells.cell import Option
-    from tseval.models.state_files import State, Words
+    from tseval.models.saved_words import Words
+    from tseval.models.state_files import State
     from tseval.models.torch_files import StoredTensor, TorchFile
 
 
