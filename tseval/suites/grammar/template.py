@@ -281,7 +281,7 @@ class Sentences:
         return _Line(label, number, body)
 
     def _no_label(self, line: str, number: int) -> GrammarError:
-        """Make the message about a line without a label, or with one that cannot be."""
+        """Return the message about a line without a label, or with one that cannot be."""
         name, glued = _NO_LABEL.match(line.strip()), _GLUED_LABEL.match(line.strip())
         if glued is not None:
             message = f"the label {glued[1]!r} ends in {glued[2]!r} without a space."
@@ -292,7 +292,7 @@ class Sentences:
         return GrammarError("expected 'label: sentence'.", self._path, number, _LABEL_FIX)
 
     def _is_blank(self, source: str, number: int) -> bool:
-        """Whether an unlabelled line holds comments at most."""
+        """Check whether an unlabelled line holds comments at most."""
         if not source.strip():
             return True
         return source.lstrip().startswith("{#") and not any(
