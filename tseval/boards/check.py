@@ -432,7 +432,7 @@ def _wrong_with_files(
 
 
 def _wrong_with_curves(board: Path, entries: Sequence[str]) -> Iterator[str]:
-    """Hold learning curves to the entries that they are of, and their figure to being nothing but one."""
+    """Yield learning curves that belong to no entry or cannot be read, and a figure with code."""
     folder, figure = board / CURVES_FOLDER, board / CURVES_FIGURE
     yield from (f"{folder.name}/{name} is a link" for name in links_in(folder))
     if figure.is_file() and _ACTIVE.search(read_bytes(figure, "document_bytes")):
