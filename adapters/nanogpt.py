@@ -152,9 +152,9 @@ def _read(path: Path, which: str | None) -> tuple[GPT2LMHeadModel, dict[str, Ten
         for part in sorted({*wanted, *filled})
         if wanted.get(part) != getattr(filled.get(part), "shape", None)
     ]:
-        shape, needed = getattr(filled.get(wrong[0]), "shape", "missing"), wanted.get(wrong[0], "none")
+        actual, needed = getattr(filled.get(wrong[0]), "shape", "missing"), wanted.get(wrong[0], "none")
         raise ModelError(
-            f"the shape of the tensor {wrong[0]} is {shape}, but a GPT-2 of {config.n_layer} layers needs "
+            f"the shape of the tensor {wrong[0]} is {actual}, but a GPT-2 of {config.n_layer} layers needs "
             f"{needed}.\n"
             "  Save the checkpoint again with nanoGPT's train.py."
         )

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def require_verified(path: Path, suite: str | Path) -> None:
+def require_verified(path: Path, suite: str | None) -> None:
     """Refuse a run that cannot be verified from its own evidence, without its model."""
     verification = verify_run(path, suite=suite)
     if not verification.ok:

@@ -15,7 +15,7 @@ from tseval.report.references import corrects_words
 from tseval.report.writers.latex import breakable_latex, latex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -264,6 +264,7 @@ def _intervals(
         yield "No item is decidable, so there are no confidence intervals."
         return
     intervals = f"Confidence intervals ({latex(confidence_percent())})"
+    has_seeds = any(len(seeds) > 1 for seeds in groups.values())
     clusters, fixed = (_factors(rows[name]) for name in ("clusters", "fixed"))
     if clusters:
         yield (
@@ -274,6 +275,8 @@ def _intervals(
             "They use the CR2 correction and the degrees of freedom of Bell and McCaffrey "
             f"\\citep{{{keys['cr2']}}}; several factors are combined as by \\citet{{{keys['several']}}}."
         )
+    elif has_seeds:
+        yield f"{intervals} treat items as independent."
     else:
         yield f"{intervals} are Wilson intervals, which treat items as independent."
     if fixed:
@@ -282,7 +285,7 @@ def _intervals(
             f"a row ({latex(_enumerated(fixed))})."
         )
     yield from map(latex, uneven_note([rows]))
-    if any(len(seeds) > 1 for seeds in groups.values()):
+    if has_seeds:
         yield "Intervals of means over seeds also include the variation between seeds."
     yield "Means over rows of the table count each row once."
 
@@ -312,7 +315,7 @@ def _grouped(
     return groups
 
 
-def _about(names: Sequence[str], groups: Mapping[object, Sequence[str]], sentence: str) -> str:
+def _about(names: Sequence[str], groups: Collection[object], sentence: str) -> str:
     """Return a sentence, with the models that it is about if it is not about all."""
     if len(groups) == 1:
         return sentence
